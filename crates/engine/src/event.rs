@@ -1,0 +1,104 @@
+//! What a run reports while it happens.
+
+use std::sync::Arc;
+
+use myclaw_llm::{AssistantMessage, ErrorClass, StreamEvent};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::RunResult;
+
+/// Receives the events of a run, in order. It is called on the run's task, so it must not block for long.
+pub type EventCallback = Arc<dyn Fn(AgentRunEvent) + Send + Sync>;
+
+/// One step of a run. Serialised as an object with a `type`, as printed by `myclaw run --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum AgentRunEvent {
+    /// A model call begins; one per attempt.
+    LlmStart {
+        /// Which loop iteration, from 0.
+        iteration: u32,
+        /// Provider name.
+        provider: String,
+        /// Model id.
+        model: String,
+    },
+    /// Something arrived from the model.
+    LlmStream {
+        /// What arrived.
+        event: StreamEvent,
+    },
+    /// A model call gave a message.
+    LlmEnd {
+        /// The whole message, with the call's usage.
+        message: Box<AssistantMessage>,
+    },
+    /// A tool begins to run.
+    ToolStart {
+        /// Tool name.
+        tool_name: String,
+        /// The model's id for the call.
+        tool_call_id: String,
+        /// Its validated arguments.
+        arguments: Map<String, Value>,
+    },
+    /// A running tool reports progress.
+    ToolExecutionUpdate {
+        /// Tool name.
+        tool_name: String,
+        /// The model's id for the call.
+        tool_call_id: String,
+        /// What is new, as text.
+        text: String,
+        /// Anything else for a user interface.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        details: Option<Value>,
+    },
+    /// A tool ended.
+    ToolEnd {
+        /// Tool name.
+        tool_name: String,
+        /// The model's id for the call.
+        tool_call_id: String,
+        /// How long it ran, in milliseconds.
+        duration_ms: u64,
+        /// Whether it failed.
+        is_error: bool,
+        /// The text that the model gets.
+        text: String,
+        /// For user interfaces only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        details: Option<Value>,
+    },
+    /// A failed model call is tried again.
+    Retry {
+        /// Which retry of this iteration, from 1.
+        attempt: u32,
+        /// Why the attempt before failed.
+        reason: ErrorClass,
+        /// The profile about to be tried.
+        profile_id: String,
+        /// How long the run waits before it, in milliseconds.
+        delay_ms: u64,
+        /// The failure, in one line.
+        message: String,
+    },
+    /// The context was made smaller.
+    Compaction {
+        /// Messages before.
+        old_count: usize,
+        /// Messages after.
+        new_count: usize,
+    },
+    /// Something the user should know that did not stop the run.
+    Notice {
+        /// One line.
+        message: String,
+    },
+    /// The run is complete. Not sent when it failed.
+    Done {
+        /// What the caller of `run_agent` gets too.
+        result: RunResult,
+    },
+}

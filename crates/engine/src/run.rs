@@ -1,0 +1,55 @@
+//! The library call: one message in, a reply out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use myclaw_config::Config;
+use myclaw_llm::{ContentBlock, ModelError, Usage};
+use myclaw_session::{SessionError, SessionKey};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Clock, EventCallback, SystemClock, Tool};
+
+/// What a run needs.
+#[derive(Clone)]
+pub struct RunAgentParams {
+    /// Which conversation it continues or begins.
+    pub session_key: SessionKey,
+    /// What the user says: text and image blocks.
+    pub user_message: Vec<ContentBlock>,
+    /// The settings, as loaded by `myclaw_config`.
+    pub config: Arc<Config>,
+    /// The tools on offer, in the order in which the model sees them.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Aborts the run when it fires.
+    pub cancel: CancellationToken,
+    /// Receives events as they happen; without it only the result is returned.
+    pub on_event: Option<EventCallback>,
+    /// `provider/model` to use instead of the configured one.
+    pub model: Option<String>,
+    /// Directory in which tools work, if not the agent's workspace.
+    pub working_directory: Option<PathBuf>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What a run gives.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunResult {
+    /// Text of the last assistant message.
+    pub reply: String,
+    /// Over all calls of the run: input and output are sums, cache counters the last call's.
+    pub usage: Usage,
+    /// Of the last call only.
+    pub last_call_usage: Usage,
+    /// Model calls that gave a message, the final one included.
+    pub iterations: u32,
+    /// Whether the run ended because it reached the iteration cap.
+    pub max_iterations_reached: bool,
+    /// Provider of the last call.
+    pub provider: String,
+    /// Model of the last call.
+    pub model: String,
+}

@@ -1,0 +1,91 @@
+//! What a tool is to the engine.
+
+use std::path::PathBuf;
+
+use futures_util::future::BoxFuture;
+use myclaw_llm::{ContentBlock, ToolSchema};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+/// Something a model can call.
+pub trait Tool: Send + Sync {
+    /// Name, description and argument schema, as the model sees them. Arguments are validated against the schema
+    /// before [`Tool::execute`] is called.
+    fn schema(&self) -> &ToolSchema;
+
+    /// Whether it changes nothing: neighbouring calls of such tools may run at the same time.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    /// Runs one call.
+    ///
+    /// # Errors
+    /// A [`ToolError`] becomes an error result whose text the model reads, so it says what to do next.
+    fn execute<'a>(&'a self, invocation: ToolInvocation<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// One call of a tool.
+pub struct ToolInvocation<'a> {
+    /// The model's id for the call.
+    pub call_id: &'a str,
+    /// Arguments that fit the tool's schema.
+    pub arguments: Map<String, Value>,
+    /// Reports progress to user interfaces; never to the model.
+    pub on_update: &'a (dyn Fn(ToolUpdate) + Send + Sync),
+    /// Where the call happens.
+    pub context: &'a ToolContext,
+    /// Fires when the run is aborted: the tool ends at once, with everything it started.
+    pub cancel: CancellationToken,
+}
+
+/// Where tool calls of one run happen.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// Relative paths start here; the agent's workspace unless the user chose another directory.
+    pub working_directory: PathBuf,
+    /// Folder for output too large for the model, made on first use; the files are kept with the session.
+    pub artifact_directory: PathBuf,
+    /// Most characters of text that one result gives to the model.
+    pub max_result_chars: usize,
+    /// Whether file tools refuse paths outside the working directory (`tools.fs.workspaceOnly`).
+    pub workspace_only: bool,
+}
+
+/// What a call returned.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolOutput {
+    /// For the model.
+    pub content: Vec<ContentBlock>,
+    /// For user interfaces; stored with the result, never sent to a model.
+    pub details: Option<Value>,
+    /// Whether the model should see it as a failure (a command with a non-zero exit code, say).
+    pub is_error: bool,
+}
+
+/// Progress of a running call, for user interfaces.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolUpdate {
+    /// What is new, as text: the latest output, say.
+    pub text: String,
+    /// Anything else a user interface may show.
+    pub details: Option<Value>,
+}
+
+/// A call that failed. The text is for the model: what went wrong and what to do instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ToolError {
+    /// It could not be done.
+    #[error("{0}")]
+    Failed(String),
+    /// The run was aborted while it ran; the text is what it had done until then.
+    #[error("{0}")]
+    Aborted(String),
+}
+
+impl ToolOutput {
+    /// A successful result of one text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![ContentBlock::text(text)], details: None, is_error: false }
+    }
+}

@@ -1,0 +1,99 @@
+//! What can go wrong in a model call, classified once, at the provider's edge.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::AssistantMessage;
+
+/// The class of a failed model call. Status and structured codes decide it first, error text second; what the model
+/// said never does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The key is missing, wrong or not allowed (401, 403).
+    Auth,
+    /// Too many requests or tokens for now (429).
+    RateLimit,
+    /// No credit (402).
+    Billing,
+    /// A time-out, a broken connection or a server-side failure (5xx).
+    Timeout,
+    /// A quota is used up; waiting a moment does not help.
+    Quota,
+    /// The request is larger than the model's context window.
+    ContextOverflow,
+    /// Anything else, such as a malformed request.
+    Unknown,
+}
+
+impl ErrorClass {
+    /// Whether another attempt, with another key or later, may succeed.
+    pub fn is_retriable(self) -> bool {
+        match self {
+            Self::Auth | Self::RateLimit | Self::Billing | Self::Timeout => true,
+            Self::Quota | Self::ContextOverflow | Self::Unknown => false,
+        }
+    }
+
+    /// The name used in events and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::RateLimit => "rate_limit",
+            Self::Billing => "billing",
+            Self::Timeout => "timeout",
+            Self::Quota => "quota",
+            Self::ContextOverflow => "context_overflow",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A failed model call.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What kind of failure it is.
+    pub class: ErrorClass,
+    /// HTTP status, where there was one. A failure inside a 200 stream keeps 200.
+    pub status: Option<u16>,
+    /// The provider's own error code or type, such as `insufficient_quota`.
+    pub code: Option<String>,
+    /// How long the provider asked to wait.
+    pub retry_after: Option<Duration>,
+    /// One line for a person: what failed, where, and what to do. Never holds a secret.
+    pub message: String,
+}
+
+impl ModelError {
+    /// An error that has no status, code or delay.
+    pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
+        Self { class, status: None, code: None, retry_after: None, message: message.into() }
+    }
+}
+
+/// How a call that gave no complete message ended.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CallFailure {
+    /// The caller's cancellation token fired; `partial` is what had arrived, if anything had.
+    #[error("the model call was aborted")]
+    Aborted {
+        /// What had arrived, with `stop_reason` [`crate::StopReason::Aborted`].
+        partial: Option<Box<AssistantMessage>>,
+    },
+    /// The call failed; `partial` is present only if something visible had been sent to the event sink.
+    #[error("{error}")]
+    Failed {
+        /// Why.
+        error: Box<ModelError>,
+        /// What had arrived, with `stop_reason` [`crate::StopReason::Error`].
+        partial: Option<Box<AssistantMessage>>,
+    },
+}
+
+impl From<ModelError> for CallFailure {
+    fn from(error: ModelError) -> Self {
+        Self::Failed { error: Box::new(error), partial: None }
+    }
+}

@@ -1,0 +1,25 @@
+//! Talking to models: messages, stream events, wire formats, the model catalog, error classes, usage and cost.
+//!
+//! A [`Provider`] turns a [`ModelRequest`] into stream events and one [`AssistantMessage`]. Wire formats do no I/O:
+//! one function encodes a request, one decoder is fed frames; a single driver owns the connection, the time limits
+//! and the abort. This room knows nothing of sessions, tools or agents.
+#![forbid(unsafe_code)]
+
+mod error;
+mod event;
+mod message;
+mod model;
+mod pairing;
+mod provider;
+mod usage;
+
+pub use error::{CallFailure, ErrorClass, ModelError};
+pub use event::StreamEvent;
+pub use message::{
+    AssistantMessage, ContentBlock, ImageContent, Message, StopReason, TextContent, ThinkingContent, ToolCall,
+    ToolResultMessage, UserMessage,
+};
+pub use model::{Api, InputKind, Model, Price};
+pub use pairing::{INTERRUPTED_RESULT, PairedMessages};
+pub use provider::{CallLimits, EventSink, ModelRequest, Provider, ToolSchema};
+pub use usage::{Cost, Usage};

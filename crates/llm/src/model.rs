@@ -1,0 +1,63 @@
+//! What is known about a model.
+
+use serde::{Deserialize, Serialize};
+
+/// The wire formats. What differs between hosts of one format is data, not another variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Api {
+    /// Anthropic's Messages API.
+    AnthropicMessages,
+    /// OpenAI's Chat Completions API, spoken by most other hosts.
+    OpenaiCompletions,
+    /// A model inside this process, such as `builtin/demo`.
+    Builtin,
+}
+
+/// A kind of input block that a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InputKind {
+    /// Text.
+    Text,
+    /// Images.
+    Image,
+}
+
+/// US dollars per million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Price {
+    /// Uncached input.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Input read from the cache.
+    pub cache_read: f64,
+    /// Input written to the cache.
+    pub cache_write: f64,
+}
+
+/// One model at one provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Model {
+    /// The id that the provider knows it by.
+    pub id: String,
+    /// Provider name, such as `anthropic`.
+    pub provider: String,
+    /// Wire format.
+    pub api: Api,
+    /// Where requests go, without the format's own path; empty for [`Api::Builtin`].
+    pub base_url: String,
+    /// Whether it can think before it answers.
+    pub reasoning: bool,
+    /// What it takes as input.
+    pub input: Vec<InputKind>,
+    /// What it costs; zero when unknown.
+    pub price: Price,
+    /// Context window in tokens.
+    pub context_window: u64,
+    /// Largest answer in tokens.
+    pub max_output: u64,
+}

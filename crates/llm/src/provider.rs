@@ -1,0 +1,85 @@
+//! The one interface behind which every model stands: remote servers and models inside this process alike.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use secrecy::SecretString;
+use serde::Serialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{AssistantMessage, CallFailure, Model, PairedMessages, StreamEvent};
+
+/// Receives stream events in order, as they happen. It must not block.
+pub type EventSink<'a> = &'a mut (dyn FnMut(StreamEvent) + Send);
+
+/// A tool as a model sees it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolSchema {
+    /// Name the model calls it by.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// JSON Schema of the arguments; an object schema.
+    pub parameters: Value,
+}
+
+/// Everything one model call needs.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelRequest<'a> {
+    /// The model to call.
+    pub model: &'a Model,
+    /// System prompt; empty means none. Its bytes must be the same from turn to turn, for the provider's cache.
+    pub system_prompt: &'a str,
+    /// Values that change from turn to turn (time), sent behind the last cache point; empty means none.
+    pub volatile_context: &'a str,
+    /// The conversation, with every call paired with one result.
+    pub messages: &'a PairedMessages,
+    /// The tools on offer; empty means none.
+    pub tools: &'a [ToolSchema],
+    /// Output limit in tokens; `None` means the model's own.
+    pub max_output: Option<u64>,
+    /// Key for the provider; `None` where none is needed.
+    pub api_key: Option<&'a SecretString>,
+    /// Time limits of the call.
+    pub limits: CallLimits,
+}
+
+/// Time limits of a model call. There is no limit on the whole call: a model may write for long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLimits {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// From the request until the first event of the answer.
+    pub first_event: Duration,
+    /// Between two events; keep-alive bytes do not count as one.
+    pub between_events: Duration,
+}
+
+impl Default for CallLimits {
+    /// 10 s to connect, 300 s to the first event (a local model may read a long prompt for minutes), 120 s between
+    /// events.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_event: Duration::from_secs(300),
+            between_events: Duration::from_secs(120),
+        }
+    }
+}
+
+/// Something that answers model requests.
+pub trait Provider: Send + Sync {
+    /// Makes one call and reports events to `sink` as they happen, [`StreamEvent::Done`] or [`StreamEvent::Error`]
+    /// being the last.
+    ///
+    /// # Errors
+    /// [`CallFailure::Aborted`] soon after `cancel` fires (the connection is closed), [`CallFailure::Failed`]
+    /// otherwise; both with what had arrived.
+    fn call<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        cancel: &'a CancellationToken,
+        sink: EventSink<'a>,
+    ) -> BoxFuture<'a, Result<AssistantMessage, CallFailure>>;
+}
