@@ -7,16 +7,18 @@ use crate::line::{self, Line};
 use crate::{CompactionEntry, Entry, Role, TranscriptMessage};
 
 /// How much of a log to take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct TailLimit {
-    /// Most bytes of message lines. The messages taken begin with a user's, so the last turn is taken whole even if
-    /// it alone is larger.
-    pub max_bytes: u64,
+    /// Most that the messages may cost together. The messages taken begin with a user's, so the last turn is taken
+    /// whole even if it alone costs more.
+    pub max_cost: u64,
+    /// What a message costs, in whatever unit the caller counts: bytes, or tokens of a model's context window.
+    pub cost: fn(&TranscriptMessage) -> u64,
 }
 
 impl TailLimit {
     /// Everything since the last compaction.
-    pub const UNLIMITED: Self = Self { max_bytes: u64::MAX };
+    pub const UNLIMITED: Self = Self { max_cost: u64::MAX, cost: |_message| 0 };
 }
 
 /// The end of a log.
@@ -41,7 +43,7 @@ pub(crate) fn read_tail<R: Read + Seek>(reader: R, limit: TailLimit) -> io::Resu
     let mut collector = Collector::new(limit);
     while let Some(found) = lines.next_line()? {
         let next = match line::decode(found.bytes, found.offset) {
-            Line::Entry(Entry::Message(message)) => collector.message(message, found.bytes.len()),
+            Line::Entry(Entry::Message(message)) => collector.message(message),
             Line::Entry(Entry::Compaction(compaction)) => collector.compaction(compaction),
             Line::Entry(Entry::Unknown(_)) | Line::Header(_) | Line::Blank => Next::Continue,
             Line::Corrupt => {
@@ -83,7 +85,7 @@ struct Collector {
     limit: TailLimit,
     compaction: Option<CompactionEntry>,
     newest_first: Vec<TranscriptMessage>,
-    message_bytes: u64,
+    cost: u64,
     /// How many of the messages there are if the list is cut at the oldest user message found so far.
     length_at_user: Option<usize>,
     older_messages_exist: bool,
@@ -96,17 +98,17 @@ impl Collector {
             limit,
             compaction: None,
             newest_first: Vec::new(),
-            message_bytes: 0,
+            cost: 0,
             length_at_user: None,
             older_messages_exist: false,
             skipped_lines: 0,
         }
     }
 
-    fn message(&mut self, message: TranscriptMessage, length: usize) -> Next {
-        self.message_bytes = self.message_bytes.saturating_add(length as u64);
+    fn message(&mut self, message: TranscriptMessage) -> Next {
+        self.cost = self.cost.saturating_add((self.limit.cost)(&message));
         if let Some(length_at_user) = self.length_at_user
-            && self.message_bytes > self.limit.max_bytes
+            && self.cost > self.limit.max_cost
         {
             self.older_messages_exist = true;
             self.newest_first.truncate(length_at_user);
