@@ -5,6 +5,7 @@
 //! and the abort. This room knows nothing of sessions, tools or agents.
 #![forbid(unsafe_code)]
 
+mod catalog;
 mod error;
 mod event;
 mod message;
@@ -13,11 +14,15 @@ mod pairing;
 mod provider;
 mod usage;
 
+pub use catalog::{
+    Catalog, KeyNeed, ModelRef, ModelRefError, ProviderInfo, ResolveModel, first_provider_with_key,
+    parse_model_ref, provider_info, resolve_model, suggest_model,
+};
 pub use error::{CallFailure, ErrorClass, ModelError};
 pub use event::StreamEvent;
 pub use message::{
-    AssistantMessage, ContentBlock, ImageContent, Message, StopReason, TextContent, ThinkingContent, ToolCall,
-    ToolResultMessage, UserMessage,
+    AssistantMessage, ContentBlock, ImageContent, Message, StopReason, TextContent,
+    ThinkingContent, ToolCall, ToolResultMessage, UserMessage,
 };
 pub use model::{Api, InputKind, Model, Price};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};
