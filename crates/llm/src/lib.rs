@@ -8,6 +8,7 @@
 mod catalog;
 mod error;
 mod event;
+mod local;
 mod message;
 mod model;
 mod pairing;
@@ -20,6 +21,9 @@ pub use catalog::{
 };
 pub use error::{CallFailure, ErrorClass, ModelError};
 pub use event::StreamEvent;
+pub use local::{
+    LocalCandidate, LocalFinding, LocalProbe, LocalServer, discover_local, survey_local,
+};
 pub use message::{
     AssistantMessage, ContentBlock, ImageContent, Message, StopReason, TextContent,
     ThinkingContent, ToolCall, ToolResultMessage, UserMessage,
