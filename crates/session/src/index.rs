@@ -71,8 +71,8 @@ pub struct MetaPatch {
     pub chat_type: Option<PeerKind>,
     /// Model of the last turn, as `provider/model`.
     pub model: Option<String>,
-    /// Tokens that the session has used, all in all.
-    pub total_tokens: Option<u64>,
+    /// Tokens to add to what the session has used.
+    pub add_tokens: u64,
     /// Replaces the values of the names in it.
     pub extra: Option<Map<String, Value>>,
 }
@@ -324,7 +324,7 @@ impl SessionEntry {
     }
 
     fn apply(&mut self, patch: MetaPatch) {
-        let MetaPatch { updated_at, last_channel, last_to, chat_type, model, total_tokens, extra } =
+        let MetaPatch { updated_at, last_channel, last_to, chat_type, model, add_tokens, extra } =
             patch;
         match updated_at {
             UpdatedAt::Now => self.updated_at = now_ms(),
@@ -335,7 +335,9 @@ impl SessionEntry {
         self.last_to = last_to.or_else(|| self.last_to.take());
         self.chat_type = chat_type.or(self.chat_type);
         self.model = model.or_else(|| self.model.take());
-        self.total_tokens = total_tokens.or(self.total_tokens);
+        if add_tokens > 0 {
+            self.total_tokens = Some(self.total_tokens.unwrap_or(0).saturating_add(add_tokens));
+        }
         if let Some(extra) = extra {
             self.extra.get_or_insert_default().extend(extra);
         }

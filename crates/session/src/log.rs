@@ -112,7 +112,7 @@ impl SessionLog {
 
     /// A handle that makes appended entries durable; it can be sent to another thread.
     pub fn sync_handle(&self) -> SyncHandle {
-        SyncHandle { storage: Arc::clone(&self.storage) }
+        SyncHandle { storage: Arc::clone(&self.storage), path: self.path.clone() }
     }
 
     fn file_for_append(&self) -> Result<Arc<File>, SessionError> {
@@ -191,6 +191,7 @@ impl Drop for SessionLog {
 /// Makes the entries durable that were appended to a log before [`SyncHandle::sync`] was called.
 #[derive(Debug, Clone)]
 pub struct SyncHandle {
+    path: PathBuf,
     storage: Arc<Storage>,
 }
 
@@ -200,14 +201,14 @@ impl SyncHandle {
     ///
     /// # Errors
     /// The system could not promise it; what was appended since the last success may be lost if the machine stops.
-    pub fn sync(&self) -> io::Result<()> {
+    pub fn sync(&self) -> Result<(), SessionError> {
         let Some(file) = self.storage.file() else {
             return Ok(());
         };
-        file.sync_data()?;
+        file.sync_data().context("write to disk", &self.path)?;
         let mut directories = lock(&self.storage.changed_directories);
         while let Some(directory) = directories.last() {
-            sync_directory(directory)?;
+            sync_directory(directory).context("write to disk the directory", directory)?;
             directories.pop();
         }
         Ok(())
