@@ -243,22 +243,32 @@ impl SessionIndex {
     fn change<T>(&self, change: impl FnOnce(&mut EntriesByKey) -> T) -> Result<T, SessionError> {
         create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
-        let _lock =
-            LockFile::acquire(&self.directory.join(format!("{INDEX_NAME}.lock")), LOCK_WAIT)?;
+        let _lock = self.lock()?;
         let path = self.path();
         let loaded = file::load(&path)?;
         if let Loaded::Corrupt(_) = loaded {
             file::back_up(&path)?;
         }
-        let needs_write = !loaded.is_sound();
+        let was_lost = !loaded.is_sound();
         let before = self.restored(loaded)?;
         let mut entries = before.clone();
         let outcome = change(&mut entries);
-        if needs_write || entries != before {
+        // Where there are no sessions, a missing index says all there is to say.
+        if entries != before || (was_lost && !entries.is_empty()) {
             let cached = file::store(&path, entries)?;
             self.remember(Some(cached));
         }
         Ok(outcome)
+    }
+
+    fn lock(&self) -> Result<LockFile, SessionError> {
+        let path = self.directory.join(format!("{INDEX_NAME}.lock"));
+        LockFile::acquire(&path, LOCK_WAIT).map_err(|error| match error {
+            SessionError::Locked { path, process_id, waited } => {
+                SessionError::IndexLocked { path, process_id, waited }
+            }
+            other => other,
+        })
     }
 
     /// The entries as of now, from the cache if the file is the one read last.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::durable::{parent_of, private_options, sync_directory};
 use crate::error::{IoContext, SessionError};
 use crate::lock::LockFile;
-use crate::reader::{Positioned, check_version};
+use crate::reader::{Positioned, check_header};
 use crate::repair::{Repair, repair_torn_tail};
 use crate::tail::read_tail;
 use crate::{Entry, FORMAT_VERSION, SessionHeader, SessionKey, Tail, TailLimit, now_ms};
@@ -50,8 +50,7 @@ impl SessionLog {
             Err(error) => return Err(SessionError::from_io("open the session log", &path, error)),
         };
         if let Some(file) = &file {
-            let header = check_version(file, &path)?;
-            check_owner(&key, header, &path)?;
+            check_header(file, &path, &key)?;
         }
         let storage = Arc::new(Storage {
             file: Mutex::new(file.map(Arc::new)),
@@ -229,26 +228,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Writes all of `lines`, in one call unless the system takes only a part; then the next call says why.
 fn write_whole(mut file: &File, lines: &[u8]) -> io::Result<()> {
     file.write_all(lines)
-}
-
-/// A shortened file name may stand for several keys; the header tells whose it is.
-fn check_owner(
-    key: &SessionKey,
-    header: Option<SessionHeader>,
-    path: &Path,
-) -> Result<(), SessionError> {
-    match header {
-        Some(SessionHeader { session_key, .. })
-            if key.has_shortened_slug() && session_key != key.as_str() =>
-        {
-            Err(SessionError::ForeignTranscript {
-                path: path.to_path_buf(),
-                found: session_key,
-                wanted: key.to_string(),
-            })
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]
