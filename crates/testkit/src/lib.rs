@@ -35,7 +35,9 @@ mod step;
 
 pub use home::TempHome;
 pub use pairing::{Violation, validate_pairing};
-pub use process::{ChildOutput, RunningChild, Signal, is_running, peak_memory, wait_until_gone};
+pub use process::{
+    ChildOutput, RunningChild, Signal, is_running, peak_memory, send_signal, wait_until_gone,
+};
 pub use record::{AnswerEnd, RecordedRequest};
 pub use reply::{Reply, Stop, WireFormat};
 pub use script::Script;
