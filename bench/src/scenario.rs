@@ -14,9 +14,27 @@ pub(crate) enum Scenario {
     /// Calls of `bash` with `true`, one after the other, then a short answer.
     Tools,
     /// An answer of so many deltas.
-    Stream { deltas: usize },
+    Stream { deltas: usize, arrival: Arrival },
     /// A short answer in a conversation of so many messages.
-    Session { messages: usize },
+    Session { messages: usize, history: History },
+}
+
+/// How the deltas of a stream arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Each in a write of its own, as a model produces them.
+    OneByOne,
+    /// Many in one write, as a proxy or a fast model sends them.
+    InBursts,
+}
+
+/// What has happened to a long conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum History {
+    /// Every message is there as it was said.
+    Whole,
+    /// A summary stands for all but the last messages.
+    Compacted,
 }
 
 impl Scenario {
@@ -25,8 +43,12 @@ impl Scenario {
         let last = Reply::anthropic().text("All is well.");
         let script = match self {
             Self::Plain | Self::Session { .. } => Script::from(last),
-            Self::Stream { deltas } => {
-                Script::from(Reply::anthropic().repeated_text(" word", deltas))
+            Self::Stream { deltas, arrival } => {
+                let answer = Reply::anthropic().repeated_text(" word", deltas).step();
+                Script::from(match arrival {
+                    Arrival::OneByOne => answer.event_by_event(),
+                    Arrival::InBursts => answer,
+                })
             }
             Self::Tools => (0..TOOL_CALLS)
                 .map(|number| {
@@ -55,8 +77,18 @@ impl Scenario {
         match self {
             Self::Plain => "a plain turn".to_owned(),
             Self::Tools => "a turn with tools".to_owned(),
-            Self::Stream { deltas } => format!("a stream of {deltas} deltas"),
-            Self::Session { messages } => format!("a session of {messages} messages"),
+            Self::Stream { deltas, arrival: Arrival::OneByOne } => {
+                format!("a stream of {deltas} deltas, one by one")
+            }
+            Self::Stream { deltas, arrival: Arrival::InBursts } => {
+                format!("a stream of {deltas} deltas, in bursts")
+            }
+            Self::Session { messages, history: History::Whole } => {
+                format!("a session of {messages} messages")
+            }
+            Self::Session { messages, history: History::Compacted } => {
+                format!("a session of {messages} messages, compacted")
+            }
         }
     }
 }

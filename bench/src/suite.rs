@@ -7,13 +7,16 @@ use crate::contestant::{Contestant, Program};
 use crate::options::Options;
 use crate::report::{Aim, Row, Samples, Unit};
 use crate::run::{Observation, Purpose, run};
-use crate::scenario::Scenario;
+use crate::scenario::{Arrival, History, Scenario};
 use crate::transcript;
 
 /// Runs for peak memory: it varies little.
 const MEMORY_RUNS: usize = 3;
 
 const MEGABYTE: f64 = 1e6;
+
+/// What is said of a program that was not built.
+const MISSING: &str = "the binary is missing";
 
 /// Both programs; each is absent if its binary is.
 struct Contestants {
@@ -39,11 +42,13 @@ pub(crate) fn measure(options: &Options) -> io::Result<Vec<Row>> {
     let mut rows = Vec::new();
     let plain = plain_turn(&contestants, options, &mut rows)?;
     turn_with_tools(&contestants, options, &mut rows)?;
-    stream(&contestants, options, &plain, &mut rows)?;
-    session(&contestants, options, options.medium_session, Aim::None, &mut rows)?;
-    session(&contestants, options, options.long_session, Aim::Below(40.0), &mut rows)?;
+    stream(&contestants, options, Arrival::OneByOne, &plain, &mut rows)?;
+    stream(&contestants, options, Arrival::InBursts, &plain, &mut rows)?;
+    session(&contestants, options, options.medium_session, History::Whole, &mut rows)?;
+    session(&contestants, options, options.long_session, History::Whole, &mut rows)?;
+    session(&contestants, options, options.long_session, History::Compacted, &mut rows)?;
     let size = std::fs::metadata(&options.myclaw).map(|file| file.len() as f64 / MEGABYTE);
-    let size = size.map(|size| Samples::from_iter([size])).map_err(|error| error.to_string());
+    let size = size.map(|size| Samples::from_iter([size])).map_err(|_| MISSING.to_owned());
     rows.push(Row::new(
         "release binary",
         Unit::Megabytes,
@@ -98,10 +103,15 @@ fn turn_with_tools(
 fn stream(
     contestants: &Contestants,
     options: &Options,
+    arrival: Arrival,
     plain: &Compared,
     rows: &mut Vec<Row>,
 ) -> io::Result<()> {
-    let scenario = Scenario::Stream { deltas: options.deltas };
+    let scenario = Scenario::Stream { deltas: options.deltas, arrival };
+    let how = match arrival {
+        Arrival::OneByOne => "one by one",
+        Arrival::InBursts => "in bursts",
+    };
     let timed = contestants.compare(scenario, Purpose::Time, options.runs)?;
     // What a turn costs without the stream is no cost of the deltas.
     let per_delta = |runs: &Result<Vec<Observation>, String>,
@@ -115,13 +125,13 @@ fn stream(
             .collect())
     };
     rows.push(Row::new(
-        "CPU of a streamed delta",
+        &format!("CPU of a streamed delta, {how}"),
         Unit::Microseconds,
         per_delta(&timed.myclaw, &plain.myclaw),
         per_delta(&timed.bare, &plain.bare),
         Aim::Ratio(2.0),
     ));
-    let name = format!("stream of {} deltas", grouped(options.deltas));
+    let name = format!("{} deltas {how}", grouped(options.deltas));
     rows.push(timed.row(&format!("{name}, wall"), Unit::Milliseconds, Aim::None, wall));
     let memory = contestants.compare(scenario, Purpose::Memory, MEMORY_RUNS)?;
     rows.push(memory.row(&format!("{name}, peak memory"), Unit::Megabytes, Aim::Below(15.0), peak));
@@ -132,15 +142,18 @@ fn session(
     contestants: &Contestants,
     options: &Options,
     messages: usize,
-    memory_aim: Aim,
+    history: History,
     rows: &mut Vec<Row>,
 ) -> io::Result<()> {
     for contestant in [&contestants.myclaw, &contestants.bare].into_iter().flatten() {
         contestant.forget()?;
-        transcript::write(&contestant.transcript(), messages)?;
+        transcript::write(&contestant.transcript(), messages, history)?;
     }
-    let scenario = Scenario::Session { messages };
-    let name = format!("session of {} messages", grouped(messages));
+    let scenario = Scenario::Session { messages, history };
+    let name = match history {
+        History::Whole => format!("session of {} messages", grouped(messages)),
+        History::Compacted => format!("the same of {}, compacted", grouped(messages)),
+    };
     let timed = contestants.compare(scenario, Purpose::Time, options.runs)?;
     rows.push(timed.row(
         &format!("{name}, start to first request"),
@@ -151,7 +164,7 @@ fn session(
     rows.push(timed.row(&format!("{name}, wall"), Unit::Milliseconds, Aim::None, wall));
     rows.push(timed.row(&format!("{name}, body sent"), Unit::Kilobytes, Aim::None, body_kilobytes));
     let memory = contestants.compare(scenario, Purpose::Memory, MEMORY_RUNS)?;
-    rows.push(memory.row(&format!("{name}, peak memory"), Unit::Megabytes, memory_aim, peak));
+    rows.push(memory.row(&format!("{name}, peak memory"), Unit::Megabytes, Aim::Below(40.0), peak));
     Ok(())
 }
 
@@ -159,7 +172,7 @@ impl Contestants {
     /// Runs a scenario `runs` times with each program in turn, after one run of each that does not count.
     fn compare(&self, scenario: Scenario, purpose: Purpose, runs: usize) -> io::Result<Compared> {
         eprintln!("{} ({runs} runs, {purpose:?})", scenario.name());
-        let missing = || Err("the binary is missing".to_owned());
+        let missing = || Err(MISSING.to_owned());
         let mut compared = Compared {
             myclaw: if self.myclaw.is_some() { Ok(Vec::new()) } else { missing() },
             bare: if self.bare.is_some() { Ok(Vec::new()) } else { missing() },

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::contestant::SESSION_KEY;
+use crate::scenario::History;
 
 /// Messages of one round: a question, a tool call, its result, an answer.
 const ROUND: usize = 4;
@@ -14,8 +15,11 @@ const ROUND: usize = 4;
 /// Milliseconds since the epoch at which the conversation began; any will do.
 const BEGAN: u64 = 1_760_000_000_000;
 
+/// Messages that a summary leaves as they are.
+const KEPT: usize = 200;
+
 /// Writes a transcript of `messages` messages (rounded up to whole rounds), in which every tool call has its result.
-pub(crate) fn write(path: &Path, messages: usize) -> io::Result<()> {
+pub(crate) fn write(path: &Path, messages: usize, history: History) -> io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     let header =
         json!({"type": "session", "version": 1, "sessionKey": SESSION_KEY, "createdAt": BEGAN});
@@ -27,6 +31,15 @@ pub(crate) fn write(path: &Path, messages: usize) -> io::Result<()> {
             row["ts"] = json!(BEGAN + number as u64 * 1000);
             writeln!(out, "{row}")?;
         }
+    }
+    if history == History::Compacted {
+        let first_kept = messages.saturating_sub(KEPT) / ROUND * ROUND;
+        let entry = json!({
+            "type": "compaction", "id": "summary", "ts": BEGAN + messages as u64 * 1000,
+            "summary": "The user asked about many files, one after the other.", "firstKeptId": format!("m{first_kept}"),
+            "tokensBefore": 150_000, "oldCount": messages, "newCount": KEPT + 1,
+        });
+        writeln!(out, "{entry}")?;
     }
     out.flush()
 }

@@ -32,6 +32,7 @@ mod reply;
 mod script;
 mod server;
 mod step;
+mod terminal;
 
 pub use home::TempHome;
 pub use pairing::{Violation, validate_pairing};
@@ -43,3 +44,4 @@ pub use reply::{Reply, Stop, WireFormat};
 pub use script::Script;
 pub use server::ModelServer;
 pub use step::Step;
+pub use terminal::Terminal;
