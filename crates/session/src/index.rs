@@ -351,6 +351,3 @@ impl SessionEntry {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
