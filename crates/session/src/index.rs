@@ -353,6 +353,3 @@ impl SessionEntry {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

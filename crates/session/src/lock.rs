@@ -119,6 +119,3 @@ fn read_process_id(file: &mut File) -> Option<u32> {
     file.take(16).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
 }
-
-#[cfg(test)]
-mod tests;

@@ -229,6 +229,3 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn write_whole(mut file: &File, lines: &[u8]) -> io::Result<()> {
     file.write_all(lines)
 }
-
-#[cfg(test)]
-mod tests;

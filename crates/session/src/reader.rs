@@ -210,6 +210,3 @@ impl Seek for Positioned<'_> {
         Ok(self.position)
     }
 }
-
-#[cfg(test)]
-mod tests;

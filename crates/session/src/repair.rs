@@ -89,6 +89,3 @@ fn create_side_file(path: &Path) -> Result<(File, PathBuf), SessionError> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

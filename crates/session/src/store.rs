@@ -127,6 +127,3 @@ fn removed(outcome: io::Result<()>) -> io::Result<bool> {
         Err(error) => Err(error),
     }
 }
-
-#[cfg(test)]
-mod tests;
