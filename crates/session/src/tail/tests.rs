@@ -45,7 +45,10 @@ fn tail_of_long_log(limit: TailLimit) -> (Tail, usize, usize) {
 
 #[test]
 fn a_limit_bounds_what_is_read() {
-    let (tail, read, _) = tail_of_long_log(TailLimit { max_bytes: 1000 });
+    let (tail, read, _) = tail_of_long_log(TailLimit {
+        max_cost: 1000,
+        cost: |message| message.content.len() as u64,
+    });
     assert!(tail.older_messages_exist);
     assert_eq!(tail.messages.first().map(|message| message.role), Some(Role::User));
     assert_eq!(tail.messages.last().map(|message| message.content.as_str()), Some("answer 49999"));

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use myclaw_session::{Entry, LockWait, MetaPatch, SessionStore, TailLimit};
+use myclaw_session::{Entry, LockWait, MetaPatch, SessionStore};
 
-use crate::{user, work};
+use crate::{limit_in_bytes, user, work};
 
 /// Names the job; set in copies only.
 const JOB: &str = "MYCLAW_SESSION_TEST_JOB";
@@ -156,7 +156,7 @@ fn upsert_often(directory: &Path) {
 fn one_turn(directory: &Path) {
     let before = bytes_read();
     let mut log = SessionStore::new(directory).open(&work(), LockWait::Fail).unwrap();
-    let tail = log.tail(TailLimit { max_bytes: 1 << 20 }).unwrap();
+    let tail = log.tail(limit_in_bytes(1 << 20)).unwrap();
     log.append(&[user("one more").into(), user("and another").into()]).unwrap();
     let after = bytes_read();
     report("messages", tail.messages.len());

@@ -46,7 +46,7 @@ fn an_entry_is_made_changed_and_written_as_documented() {
         last_to: Some("me".into()),
         chat_type: Some(PeerKind::Direct),
         model: Some("anthropic/claude".into()),
-        total_tokens: Some(42),
+        add_tokens: 42,
         extra: json!({"a": 1}).as_object().cloned(),
     };
     let changed = index.upsert(&work(), patch).unwrap();

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use myclaw_session::{
     CompactionEntry, Entry, EntryId, LockWait, Role, SessionKey, SessionLog, SessionStore,
-    TranscriptMessage,
+    TailLimit, TranscriptMessage,
 };
 
 /// A sessions directory that does not exist yet, in a temporary home.
@@ -55,6 +55,11 @@ impl Home {
         names.sort();
         names
     }
+}
+
+/// A limit in bytes of the messages' lines.
+fn limit_in_bytes(max_cost: u64) -> TailLimit {
+    TailLimit { max_cost, cost: |message| serde_json::to_string(message).unwrap().len() as u64 }
 }
 
 fn work() -> SessionKey {

@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::children::Child;
-use crate::{Home, assistant, compaction, user, work};
+use crate::{Home, assistant, compaction, limit_in_bytes, user, work};
 
 fn tail_of(written: &[Entry], max_bytes: u64) -> (Option<CompactionEntry>, Vec<String>, bool) {
     let home = Home::new();
     let mut log = home.open(&work());
     log.append(written).unwrap();
-    let tail = log.tail(TailLimit { max_bytes }).unwrap();
+    let tail = log.tail(limit_in_bytes(max_bytes)).unwrap();
     assert_eq!((tail.skipped_lines, tail.repaired_torn_tail), (0, false));
     let messages = tail.messages.iter().map(|message| message.content.clone()).collect();
     (tail.compaction, messages, tail.older_messages_exist)
@@ -268,7 +268,7 @@ proptest! {
         home.write_log(&work(), &bytes);
         let reader = home.store().reader(&work()).unwrap().unwrap();
         let whole = reader.tail(TailLimit::UNLIMITED).unwrap();
-        let limited = reader.tail(TailLimit { max_bytes }).unwrap();
+        let limited = reader.tail(limit_in_bytes(max_bytes)).unwrap();
         prop_assert!(whole.messages.ends_with(&limited.messages));
         if limited.older_messages_exist {
             prop_assert_eq!(limited.messages[0].role, Role::User);
