@@ -5,19 +5,29 @@
 //! and the abort. This room knows nothing of sessions, tools or agents.
 #![forbid(unsafe_code)]
 
+mod classify;
+mod driver;
 mod error;
 mod event;
+mod http;
 mod message;
 mod model;
 mod pairing;
 mod provider;
+mod redact;
+mod retry_after;
+pub mod sse;
 mod usage;
+pub mod wire;
 
+pub use classify::classify;
+pub use driver::{HttpProvider, list_models};
 pub use error::{CallFailure, ErrorClass, ModelError};
 pub use event::StreamEvent;
+pub use http::{HttpOptions, install_crypto_provider};
 pub use message::{
-    AssistantMessage, ContentBlock, ImageContent, Message, StopReason, TextContent, ThinkingContent, ToolCall,
-    ToolResultMessage, UserMessage,
+    AssistantMessage, ContentBlock, ImageContent, Message, StopReason, TextContent,
+    ThinkingContent, ToolCall, ToolResultMessage, UserMessage,
 };
 pub use model::{Api, InputKind, Model, Price};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};

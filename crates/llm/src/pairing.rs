@@ -35,7 +35,9 @@ impl PairedMessages {
                 Message::Assistant(mut assistant) => {
                     let runnable = assistant.stop_reason.runs_tool_calls();
                     assistant.content.retain(|block| match block {
-                        ContentBlock::ToolCall(call) => runnable && seen_calls.insert(call.id.clone()),
+                        ContentBlock::ToolCall(call) => {
+                            runnable && seen_calls.insert(call.id.clone())
+                        }
                         _ => true,
                     });
                     if assistant.content.is_empty() {
