@@ -5,6 +5,7 @@
 //! and the abort. This room knows nothing of sessions, tools or agents.
 #![forbid(unsafe_code)]
 
+mod builtin;
 mod catalog;
 mod classify;
 mod driver;
@@ -22,6 +23,7 @@ pub mod sse;
 mod usage;
 pub mod wire;
 
+pub use builtin::{BUILTIN_PROVIDER, DEMO_MODEL_ID, DemoProvider, demo_model};
 pub use catalog::{
     Catalog, KeyNeed, ModelRef, ModelRefError, ProviderInfo, ResolveModel, first_provider_with_key,
     parse_model_ref, provider_info, resolve_model, suggest_model,
