@@ -190,10 +190,18 @@ fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
     RegexMatcherBuilder::new()
         .case_insensitive(arguments.ignore_case)
         .fixed_strings(arguments.literal)
+        .multi_line(true)
         // `$` also matches before the carriage return of a Windows line.
         .crlf(true)
         .build(pattern)
-        .map_err(|error| bad_regex(pattern, &error.to_string()))
+        .map_err(|error| {
+            // That library puts the pattern into a group of its own before it looks at it, which shifts the place of
+            // a mistake.
+            let description = regex::Regex::new(pattern)
+                .err()
+                .map_or_else(|| error.to_string(), |error| error.to_string());
+            bad_regex(pattern, &description)
+        })
 }
 
 /// Names the place of the mistake; the library marks it with a caret below the pattern.

@@ -18,6 +18,8 @@ mod blocking;
 mod listing;
 mod paths;
 mod patterns;
+#[cfg(test)]
+pub(crate) mod testing;
 mod text;
 mod walk;
 

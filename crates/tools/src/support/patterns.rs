@@ -30,8 +30,12 @@ impl PathPatterns {
         let mut included = Vec::new();
         let mut excluded = GlobSetBuilder::new();
         let mut names_hidden = false;
-        let parts = split_at_commas(text).into_iter().map(unquoted).filter(|part| !part.is_empty());
-        for part in parts.clone() {
+        let mut parts = split_at_commas(text);
+        parts.retain(|part| !part.is_empty());
+        if parts.is_empty() {
+            return Err(ToolError::Failed("the glob is empty; use * for everything".to_owned()));
+        }
+        for part in parts {
             names_hidden |= part.split('/').any(is_hidden_name);
             let full = full_glob(part.trim_start_matches('!'), root);
             if part.starts_with('!') {
@@ -40,9 +44,6 @@ impl PathPatterns {
                 let glob = glob(&full, part)?.compile_matcher();
                 included.push(Pattern { glob, only_folders: part.ends_with('/') });
             }
-        }
-        if parts.count() == 0 {
-            return Err(ToolError::Failed("the glob is empty; use * for everything".to_owned()));
         }
         let excluded = excluded.build().map_err(|error| bad_glob(text, &error))?;
         Ok(Self { included, excluded, names_hidden })
@@ -111,7 +112,7 @@ fn bad_glob(text: &str, error: &globset::Error) -> ToolError {
     ))
 }
 
-/// The parts between commas that are not in braces or brackets.
+/// The parts between commas that are not in braces or brackets, without the quotes that only a shell needs.
 fn split_at_commas(text: &str) -> Vec<&str> {
     let mut depth = 0_u32;
     text.split(|char| {
@@ -122,10 +123,10 @@ fn split_at_commas(text: &str) -> Vec<&str> {
         }
         char == ',' && depth == 0
     })
+    .map(unquoted)
     .collect()
 }
 
-/// Without the quotes that are needed in a shell but not here.
 fn unquoted(text: &str) -> &str {
     let text = text.trim();
     ['"', '\'']

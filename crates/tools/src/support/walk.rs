@@ -22,9 +22,9 @@ impl Walker {
         let walk = WalkBuilder::new(root)
             .hidden(hidden == Hidden::Skipped)
             .follow_links(false)
-            // A workspace need not be a repository for its ignore files to count...
-            .require_git(false)
-            // ...but an ignore file of a parent folder has no say over it unless one repository holds both.
+            // Within a repository the ignore files of its parent folders count, up to its own root. A workspace that
+            // is none has ignore files too, but no folder above has a say over it.
+            .require_git(is_in_repository)
             .parents(is_in_repository)
             .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git")
             .sort_by_file_name(|left, right| left.cmp(right))
