@@ -5,13 +5,28 @@
 //! [`ToolContext`](myclaw_engine::ToolContext), and returns what the model shall read.
 #![forbid(unsafe_code)]
 
+mod apply_patch;
+mod edit;
+mod files;
+mod read;
 mod support;
+mod write;
 
 use std::sync::Arc;
 
 use myclaw_engine::Tool;
 
+pub use apply_patch::ApplyPatchTool;
+pub use edit::EditTool;
+pub use read::ReadTool;
+pub use write::WriteTool;
+
 /// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch.
 pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
-    vec![]
+    vec![
+        Arc::new(ReadTool::new()),
+        Arc::new(EditTool::new()),
+        Arc::new(WriteTool::new()),
+        Arc::new(ApplyPatchTool::new()),
+    ]
 }
