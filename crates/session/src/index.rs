@@ -287,11 +287,12 @@ impl SessionIndex {
         if !self.directory.is_dir() {
             return Ok(Arc::default());
         }
-        // Write what is rebuilt, so that it is done once. Where that is impossible, the list is still right.
-        match self.change(|entries| entries.clone()) {
-            Ok(entries) => Ok(Arc::new(entries)),
-            Err(_) => Ok(Arc::new(self.restored(loaded)?)),
+        let restored = self.restored(loaded)?;
+        if restored.is_empty() {
+            return Ok(Arc::default());
         }
+        // Write what is restored, so that it is done once. Where that is impossible, the list is still right.
+        Ok(Arc::new(self.change(|entries| entries.clone()).unwrap_or(restored)))
     }
 
     /// What was loaded, completed from the logs if it is not sound.

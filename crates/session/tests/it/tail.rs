@@ -138,7 +138,7 @@ fn long_log(home: &Home, count: usize) -> u64 {
 }
 
 #[test]
-fn a_turn_in_a_long_session_reads_only_its_end() {
+fn a_turn_in_a_long_session_reads_only_its_end_and_writes_once() {
     let home = Home::new();
     let length = long_log(&home, 100_000);
     assert!(length > 20_000_000);
@@ -151,6 +151,7 @@ fn a_turn_in_a_long_session_reads_only_its_end() {
     let read: u64 = read.parse().unwrap();
     assert_eq!(output.value("messages").as_deref(), Some("4"));
     assert!(read < 200_000, "one more turn read {read} bytes of {length}");
+    assert_eq!(output.value("writes").as_deref(), Some("1"), "a batch is one write, however large");
     assert_eq!(crate::entries(&home, &work()).len(), 100_003);
 }
 
