@@ -246,15 +246,16 @@ impl SessionIndex {
         let _lock = self.lock()?;
         let path = self.path();
         let loaded = file::load(&path)?;
-        if let Loaded::Corrupt(_) = loaded {
+        let was_missing = matches!(loaded, Loaded::Missing);
+        let was_corrupt = matches!(loaded, Loaded::Corrupt(_));
+        if was_corrupt {
             file::back_up(&path)?;
         }
-        let was_lost = !loaded.is_sound();
         let before = self.restored(loaded)?;
         let mut entries = before.clone();
         let outcome = change(&mut entries);
         // Where there are no sessions, a missing index says all there is to say.
-        if entries != before || (was_lost && !entries.is_empty()) {
+        if entries != before || was_corrupt || (was_missing && !entries.is_empty()) {
             let cached = file::store(&path, entries)?;
             self.remember(Some(cached));
         }
