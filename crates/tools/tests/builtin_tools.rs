@@ -1,5 +1,7 @@
 //! What every request to a model holds: the schemas of the built-in tools.
 
+use std::time::Duration;
+
 use myclaw_tools::builtin_tools;
 use serde_json::{Value, json};
 
@@ -10,8 +12,10 @@ const MAX_BYTES: usize = 5 * 1024;
 
 #[test]
 fn tools_have_their_names_and_order() {
-    let names: Vec<String> =
-        builtin_tools().iter().map(|tool| tool.schema().name.clone()).collect();
+    let names: Vec<String> = builtin_tools(Duration::from_secs(60))
+        .iter()
+        .map(|tool| tool.schema().name.clone())
+        .collect();
     let expected: Vec<&str> =
         ORDER.into_iter().filter(|name| names.iter().any(|other| other == name)).collect();
     assert_eq!(names, expected);
@@ -19,7 +23,7 @@ fn tools_have_their_names_and_order() {
 
 #[test]
 fn schemas_are_strict_and_complete() {
-    for tool in builtin_tools() {
+    for tool in builtin_tools(Duration::from_secs(60)) {
         let schema = tool.schema();
         assert!(!schema.description.is_empty(), "{}", schema.name);
         assert_eq!(schema.parameters["type"], "object", "{}", schema.name);
@@ -38,7 +42,7 @@ fn schemas_are_strict_and_complete() {
 
 #[test]
 fn schemas_are_short() {
-    let schemas: Vec<Value> = builtin_tools()
+    let schemas: Vec<Value> = builtin_tools(Duration::from_secs(60))
         .iter()
         .map(|tool| {
             let schema = tool.schema();

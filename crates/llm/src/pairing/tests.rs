@@ -171,9 +171,8 @@ fn a_result_belongs_to_the_nearest_call_before_it() {
 }
 
 #[test]
-fn calls_of_a_cut_message_go_with_their_results() {
-    for reason in [StopReason::Length, StopReason::Refusal, StopReason::Error, StopReason::Aborted]
-    {
+fn calls_of_a_broken_message_go_with_their_results() {
+    for reason in [StopReason::Refusal, StopReason::Error, StopReason::Aborted] {
         let messages = [
             user("a"),
             calls(&["x"]),
@@ -192,6 +191,12 @@ fn calls_of_a_cut_message_go_with_their_results() {
             ]
         );
     }
+}
+
+#[test]
+fn calls_of_a_message_that_the_output_limit_cut_stay_with_what_was_said_of_them() {
+    let messages = [user("a"), assistant(StopReason::Length, "", &["x"]), result("x", "not run")];
+    assert_eq!(repaired(&messages), messages);
 }
 
 #[test]
@@ -237,7 +242,7 @@ fn assert_valid(messages: &[Message]) -> Result<(), TestCaseError> {
             Message::Assistant(assistant) => {
                 prop_assert!(position > 0 && !assistant.content.is_empty());
                 for call in assistant.tool_calls() {
-                    prop_assert!(assistant.stop_reason.runs_tool_calls());
+                    prop_assert!(assistant.stop_reason.keeps_tool_calls());
                     prop_assert!(
                         !call.id.is_empty() && ids.insert(call.id.as_str()),
                         "id {:?} again",
