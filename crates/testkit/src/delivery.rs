@@ -106,7 +106,7 @@ pub(crate) async fn send_raw(stream: &mut TcpStream, bytes: &[u8], delivery: &De
             Pieces::Bytes(size) => size,
             Pieces::Natural | Pieces::Events => bytes.len().max(1),
         };
-        let limit = delivery.fault.map_or(bytes.len(), |(after, _)| after.min(bytes.len()));
+        let limit = delivery.limit(bytes);
         for piece in bytes[..limit].chunks(piece) {
             stream.write_all(piece).await?;
             wait(stream, delivery.pause).await?;
@@ -129,8 +129,7 @@ async fn try_send(
 ) -> io::Result<Sent> {
     wait(stream, delivery.delay).await?;
     let framing = Framing::of(response, delivery);
-    let limit =
-        delivery.fault.map_or(response.body.len(), |(after, _)| after.min(response.body.len()));
+    let limit = delivery.limit(&response.body);
     let mut out = head(response, delivery, framing);
     for (number, piece) in
         delivery.divide(&response.body[..limit], response.kind).into_iter().enumerate()
@@ -176,14 +175,11 @@ async fn fail(stream: &mut TcpStream, fault: Fault, framing: Framing) -> io::Res
             Ok(Sent::closed(AnswerEnd::ClientGone))
         }
         Fault::Stall { keep_alive: Some(interval) } => {
-            let mut comment = Vec::from(b"\n\n");
+            let mut comment = Vec::new();
+            framing.add(&mut comment, KEEP_ALIVE_COMMENT);
             loop {
                 wait(stream, interval).await?;
-                comment.extend_from_slice(KEEP_ALIVE_COMMENT);
-                let mut out = Vec::new();
-                framing.add(&mut out, &comment);
-                stream.write_all(&out).await?;
-                comment.clear();
+                stream.write_all(&comment).await?;
             }
         }
     }
@@ -212,6 +208,23 @@ impl Delivery {
         match self.pieces {
             Pieces::Natural => !self.pause.is_zero(),
             Pieces::Events | Pieces::Bytes(_) => true,
+        }
+    }
+
+    /// How many bytes of `body` are sent.
+    fn limit(&self, body: &[u8]) -> usize {
+        match self.fault {
+            None => body.len(),
+            Some((0, _)) => 0,
+            // A comment within an event would break it, which is another fault than silence.
+            Some((after, Fault::Stall { keep_alive: Some(_) })) => {
+                let mut ends = events(body).into_iter().scan(0, |end, event| {
+                    *end += event.len();
+                    Some(*end)
+                });
+                ends.find(|end| *end >= after).unwrap_or(body.len())
+            }
+            Some((after, _)) => after.min(body.len()),
         }
     }
 

@@ -13,9 +13,6 @@ use crate::{ModelServer, WireFormat};
 /// Variables that a child may inherit: what programs need to start at all, and what coverage tools need to write.
 const INHERITED: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "TMPDIR"];
 
-/// An address where no model server can listen, for variables that name one: port 1 is never handed out.
-const NO_SERVER: &str = "127.0.0.1:1";
-
 /// A temporary home directory, removed when dropped.
 #[derive(Debug)]
 pub struct TempHome {
@@ -139,7 +136,8 @@ impl TempHome {
             .env("MYCLAW_HOME", &self.path)
             .env("LANG", "C.UTF-8")
             .env("TERM", "xterm-256color")
-            .env("OLLAMA_HOST", NO_SERVER)
+            // No search for model servers that happen to listen on this machine.
+            .env("MYCLAW_LOCAL_SERVERS", "none")
             .current_dir(&self.path);
         command
     }

@@ -23,6 +23,7 @@
 )]
 
 mod delivery;
+mod history;
 mod home;
 mod http;
 mod pairing;
@@ -35,7 +36,7 @@ mod step;
 mod terminal;
 
 pub use home::TempHome;
-pub use pairing::{Violation, validate_pairing};
+pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{
     ChildOutput, RunningChild, Signal, is_running, peak_memory, send_signal, wait_until_gone,
 };

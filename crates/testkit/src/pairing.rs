@@ -7,7 +7,13 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::RecordedRequest;
+use crate::{RecordedRequest, WireFormat};
+
+/// How the paths of model calls end, whatever the base URL is.
+pub(crate) const ROUTES: [(&str, WireFormat); 2] = [
+    ("/messages", WireFormat::AnthropicMessages),
+    ("/chat/completions", WireFormat::OpenAiCompletions),
+];
 
 /// A rule that a request breaks, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,12 +41,21 @@ impl std::error::Error for Violation {}
 pub fn validate_pairing(request: &RecordedRequest) -> Result<(), Violation> {
     let body =
         request.try_json().map_err(|error| violation("body", format!("is not JSON: {error}")))?;
-    if request.route().ends_with("/messages") {
-        anthropic::check(body)
-    } else if request.route().ends_with("/chat/completions") {
-        openai::check(body)
-    } else {
-        Err(violation("path", format!("{} is of no wire format known here", request.path)))
+    let route = request.route();
+    match ROUTES.iter().find(|(ending, _)| route.ends_with(ending)) {
+        Some((_, format)) => validate_body(*format, body),
+        None => Err(violation("path", format!("{} is of no wire format known here", request.path))),
+    }
+}
+
+/// As [`validate_pairing`], for a body that was not sent.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn validate_body(format: WireFormat, body: &Value) -> Result<(), Violation> {
+    match format {
+        WireFormat::AnthropicMessages => anthropic::check(body),
+        WireFormat::OpenAiCompletions => openai::check(body),
     }
 }
 

@@ -25,8 +25,11 @@ pub struct RecordedRequest {
     pub path: String,
     /// Header names in lower case, with their values, in order of arrival.
     pub headers: Vec<(String, String)>,
-    /// The body, decoded if it came in chunks.
+    /// The body, decoded if it came in chunks. Empty once the server has forgotten it (see
+    /// [`crate::Script::keep_last_bodies`]).
     pub body: Vec<u8>,
+    /// Length of the body in bytes, also of one that is forgotten.
+    pub body_length: usize,
     /// Which connection it came on, from 0 in order of acceptance.
     pub connection: usize,
     /// When the request line and the headers had arrived.
@@ -67,12 +70,32 @@ impl RecordedRequest {
     }
 
     /// The body as JSON, or why it is none.
+    ///
+    /// # Panics
+    /// When the server has forgotten the body.
     pub fn try_json(&self) -> Result<&Value, serde_json::Error> {
         if let Some(value) = self.json.get() {
             return Ok(value);
         }
+        assert!(
+            self.body.len() == self.body_length,
+            "the server has forgotten the body of this request"
+        );
         let value = serde_json::from_slice(&self.body)?;
         Ok(self.json.get_or_init(|| value))
+    }
+
+    /// The same request without its body.
+    pub(crate) fn without_body(&self) -> Self {
+        Self {
+            method: self.method.clone(),
+            path: self.path.clone(),
+            headers: self.headers.clone(),
+            body: Vec::new(),
+            json: OnceLock::new(),
+            end: self.end.clone(),
+            ..*self
+        }
     }
 
     /// The body as text, with replacement characters where it is not UTF-8.

@@ -27,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) models: Vec<String>,
     /// Whether requests that break the providers' pairing rules are answered by 400, as providers do.
     pub(crate) pairing: PairingCheck,
+    /// How many of the latest requests keep their bodies.
+    pub(crate) kept_bodies: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +47,11 @@ enum Tail {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { models: vec!["test-model".to_owned()], pairing: PairingCheck::Refuse }
+        Self {
+            models: vec!["test-model".to_owned()],
+            pairing: PairingCheck::Refuse,
+            kept_bodies: usize::MAX,
+        }
     }
 }
 
@@ -93,6 +99,14 @@ impl Script {
     #[must_use]
     pub fn accept_invalid_requests(mut self) -> Self {
         self.settings.pairing = PairingCheck::Accept;
+        self
+    }
+
+    /// Keeps the bodies of the last `count` requests only, for runs of thousands of turns. Otherwise the oldest are
+    /// forgotten once there are 512 MB of them.
+    #[must_use]
+    pub fn keep_last_bodies(mut self, count: usize) -> Self {
+        self.settings.kept_bodies = count;
         self
     }
 

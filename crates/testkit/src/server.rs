@@ -12,7 +12,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::delivery::{self, BodyKind, Next, Response, Sent};
+use crate::history::History;
 use crate::http::{HttpRequest, RequestReader};
+use crate::pairing::ROUTES;
 use crate::script::PairingCheck;
 use crate::step::Answer;
 use crate::{RecordedRequest, Script, Step, validate_pairing};
@@ -22,9 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often an async wait looks again.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-
-/// How routes end that are answered from the script; anything before it may be a base URL's path.
-const MODEL_ROUTES: [&str; 2] = ["/messages", "/chat/completions"];
 
 /// A model server on a free port of 127.0.0.1 that answers from a [`Script`] and records whole requests. It stops,
 /// with all its connections, when dropped.
@@ -57,10 +56,7 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     script: Script,
-    /// Every request, whoever answered it.
-    all: Vec<Arc<RecordedRequest>>,
-    /// Those answered from the script.
-    calls: Vec<Arc<RecordedRequest>>,
+    history: History,
     /// What the server held against its clients, for [`ModelServer::assert_finished`].
     complaints: Vec<String>,
     accepted: usize,
@@ -125,12 +121,12 @@ impl ModelServer {
 
     /// The model calls so far, in order of arrival; refused ones are not among them.
     pub fn requests(&self) -> Vec<Arc<RecordedRequest>> {
-        self.shared.lock().calls.clone()
+        self.shared.lock().history.calls()
     }
 
     /// Every request so far, probes and refused calls included.
     pub fn all_requests(&self) -> Vec<Arc<RecordedRequest>> {
-        self.shared.lock().all.clone()
+        self.shared.lock().history.all()
     }
 
     /// The most recent model call.
@@ -138,7 +134,7 @@ impl ModelServer {
     /// # Panics
     /// When there was none.
     pub fn last_request(&self) -> Arc<RecordedRequest> {
-        self.shared.lock().calls.last().cloned().expect("the server was asked at least once")
+        self.shared.lock().history.last_call().expect("the server was asked at least once")
     }
 
     /// How many connections were accepted.
@@ -161,7 +157,8 @@ impl ModelServer {
     /// # Panics
     /// After 30 s.
     pub async fn wait_for_requests(&self, count: usize) -> Vec<Arc<RecordedRequest>> {
-        self.poll(|state| state.calls.len() >= count, &format!("{count} model calls")).await;
+        self.poll(|state| state.history.call_count() >= count, &format!("{count} model calls"))
+            .await;
         self.requests()
     }
 
@@ -170,7 +167,7 @@ impl ModelServer {
     /// # Panics
     /// After 30 s.
     pub fn wait_for_requests_blocking(&self, count: usize) -> Vec<Arc<RecordedRequest>> {
-        self.block(|state| state.calls.len() >= count, &format!("{count} model calls"));
+        self.block(|state| state.history.call_count() >= count, &format!("{count} model calls"));
         self.requests()
     }
 
@@ -205,7 +202,7 @@ impl ModelServer {
         assert!(
             left == 0,
             "{left} steps of the script were never asked for, after {} calls",
-            state.calls.len()
+            state.history.call_count()
         );
     }
 
@@ -233,7 +230,7 @@ impl ModelServer {
         format!(
             "waited {} s for {what}; there were {} calls on {} connections ({} closed); refused: {:?}",
             PATIENCE.as_secs(),
-            state.calls.len(),
+            state.history.call_count(),
             state.accepted,
             state.closed,
             state.complaints
@@ -258,14 +255,8 @@ impl Drop for ModelServer {
 
 impl Shared {
     fn new(script: Script) -> Self {
-        let state = State {
-            script,
-            all: Vec::new(),
-            calls: Vec::new(),
-            complaints: Vec::new(),
-            accepted: 0,
-            closed: 0,
-        };
+        let history = History::new(script.settings.kept_bodies);
+        let state = State { script, history, complaints: Vec::new(), accepted: 0, closed: 0 };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -280,11 +271,12 @@ impl Shared {
         result
     }
 
-    fn record(&self, request: HttpRequest, connection: usize) -> Arc<RecordedRequest> {
+    fn record(&self, request: HttpRequest, connection: usize) -> (Arc<RecordedRequest>, usize) {
         let request = Arc::new(RecordedRequest {
             method: request.method,
             path: request.path,
             headers: request.headers,
+            body_length: request.body.len(),
             body: request.body,
             connection,
             head_arrived: request.head_arrived,
@@ -292,8 +284,8 @@ impl Shared {
             json: OnceLock::new(),
             end: OnceLock::new(),
         });
-        self.update(|state| state.all.push(Arc::clone(&request)));
-        request
+        let place = self.update(|state| state.history.add(&request));
+        (request, place)
     }
 
     fn refuse(&self, status: u16, kind: &str, message: &str) -> Step {
@@ -303,13 +295,13 @@ impl Shared {
         Step::status(status, &[], body)
     }
 
-    /// The step that answers `request`.
-    fn decide(&self, request: &Arc<RecordedRequest>) -> Step {
+    /// The step that answers `request`, which is at `place` in the history.
+    fn decide(&self, request: &RecordedRequest, place: usize) -> Step {
         let route = request.route();
         if request.method == "GET" && route.ends_with("/models") {
             return self.list_models();
         }
-        if request.method != "POST" || !MODEL_ROUTES.iter().any(|ending| route.ends_with(ending)) {
+        if request.method != "POST" || !ROUTES.iter().any(|(ending, _)| route.ends_with(ending)) {
             let message =
                 format!("the scripted model server has no {} {}", request.method, request.path);
             return Step::status(
@@ -325,10 +317,8 @@ impl Shared {
             return self.refuse(400, "invalid_request_error", &violation.to_string());
         }
         let taken = self.update(|state| {
-            let number = state.calls.len();
             let answering = state.script.take()?;
-            state.calls.push(Arc::clone(request));
-            Some((answering, number))
+            Some((answering, state.history.mark_as_call(place)))
         });
         match taken {
             Some((answering, number)) => answering.into_step(request, number),
@@ -393,8 +383,8 @@ async fn serve_connection(mut stream: TcpStream, number: usize, shared: &Shared)
             }
             Err(error) => return Err(error),
         };
-        let request = shared.record(request, number);
-        let step = shared.decide(&request);
+        let (request, place) = shared.record(request, number);
+        let step = shared.decide(&request, place);
         let sent = answer(&mut stream, &request, step).await;
         shared.update(|_| request.end.get_or_init(|| (sent.end, Instant::now())));
         let wants_close =

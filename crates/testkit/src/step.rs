@@ -79,8 +79,8 @@ impl Step {
         self
     }
 
-    /// Sends only `: keep-alive` comments, one each `interval`, after `bytes` of the body, until the client goes
-    /// away. The comments begin on a line of their own.
+    /// Sends only `: keep-alive` comments, one each `interval`, behind the event that holds the byte number `bytes`
+    /// of the body, until the client goes away.
     #[must_use]
     pub fn stall_with_keep_alives(mut self, bytes: usize, interval: Duration) -> Self {
         self.delivery.fault = Some((bytes, Fault::Stall { keep_alive: Some(interval) }));

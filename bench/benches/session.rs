@@ -1,0 +1,117 @@
+//! What the session log costs: opening a conversation for one more turn, and appending to it.
+//!
+//! Opening must cost the same however long the conversation is.
+#![forbid(unsafe_code)]
+#![expect(clippy::expect_used, reason = "a benchmark that cannot run has nothing to report")]
+
+use std::path::Path;
+
+use divan::{Bencher, black_box};
+use myclaw_session::{
+    CompactionEntry, Entry, EntryId, LockWait, Role, SessionKey, SessionLog, SessionStore,
+    TailLimit, TranscriptMessage,
+};
+use tempfile::TempDir;
+
+/// Lengths of the conversations.
+const MESSAGES: [usize; 3] = [1_000, 10_000, 100_000];
+
+/// Bytes of text that a turn takes from a log without a summary: about what fits a window of 200,000 tokens.
+const WINDOW_BYTES: u64 = 800_000;
+
+/// Messages behind the summary, where there is one.
+const KEPT: usize = 200;
+
+/// Entries appended at a time while a conversation is prepared.
+const BATCH: usize = 1_000;
+
+fn main() {
+    divan::main();
+}
+
+/// Opens the log and takes as much of its end as a model's window holds.
+#[divan::bench(args = MESSAGES)]
+fn open_and_read_a_window(bencher: Bencher<'_, '_>, messages: usize) {
+    let directory = conversation(messages, &[]);
+    bencher.bench_local(|| {
+        let limit =
+            TailLimit { max_cost: WINDOW_BYTES, cost: |message| message.content.len() as u64 };
+        black_box(open(directory.path()).tail(limit).expect("the end of the log"))
+    });
+}
+
+/// Opens the log and takes what its last summary left.
+#[divan::bench(args = MESSAGES)]
+fn open_and_read_since_the_summary(bencher: Bencher<'_, '_>, messages: usize) {
+    let kept: Vec<TranscriptMessage> = (0..KEPT).map(message).collect();
+    let summary = CompactionEntry {
+        id: EntryId::generate(),
+        ts: 0,
+        summary: "They talked for long.".to_owned(),
+        first_kept_id: kept[0].id,
+        tokens_before: 150_000,
+        old_count: messages as u64,
+        new_count: KEPT as u64,
+    };
+    let mut end: Vec<Entry> = kept.into_iter().map(Entry::from).collect();
+    end.push(summary.into());
+    let directory = conversation(messages, &end);
+    bencher.bench_local(|| {
+        black_box(open(directory.path()).tail(TailLimit::UNLIMITED).expect("the end of the log"))
+    });
+}
+
+/// Appends one message to an open log, without waiting for the disk.
+#[divan::bench]
+fn append_one_message(bencher: Bencher<'_, '_>) {
+    let directory = conversation(0, &[]);
+    let mut log = open(directory.path());
+    bencher
+        .with_inputs(|| [Entry::from(message(0))])
+        .bench_local_refs(|entries| log.append(entries).expect("room on the disk"));
+}
+
+/// Appends one message and waits until it is on the disk.
+#[divan::bench(sample_count = 20)]
+fn append_one_message_and_sync(bencher: Bencher<'_, '_>) {
+    let directory = conversation(0, &[]);
+    let mut log = open(directory.path());
+    let disk = log.sync_handle();
+    bencher.with_inputs(|| [Entry::from(message(0))]).bench_local_refs(|entries| {
+        log.append(entries).expect("room on the disk");
+        disk.sync().expect("a disk that syncs");
+    });
+}
+
+fn open(directory: &Path) -> SessionLog {
+    let key = SessionKey::for_cli("main", "bench");
+    SessionStore::new(directory)
+        .open(&key, LockWait::Fail)
+        .expect("a log that nobody else has open")
+}
+
+/// A log of `messages` messages and then `end`.
+fn conversation(messages: usize, end: &[Entry]) -> TempDir {
+    let directory = TempDir::new().expect("a temporary directory");
+    let mut log = open(directory.path());
+    let entries: Vec<Entry> = (0..messages).map(|number| message(number).into()).collect();
+    for batch in entries.chunks(BATCH).chain([end]) {
+        log.append(batch).expect("room on the disk");
+    }
+    directory
+}
+
+fn message(number: usize) -> TranscriptMessage {
+    let (role, text) = if number.is_multiple_of(2) {
+        (
+            Role::User,
+            format!("What is in the file number {number}, and does it differ from the one before?"),
+        )
+    } else {
+        (
+            Role::Assistant,
+            format!("The file number {number} has three lines and differs in its number only."),
+        )
+    };
+    TranscriptMessage::new(role, text, 0)
+}

@@ -1,0 +1,200 @@
+//! The conversation check: what passes, and what each broken rule is called.
+
+use myclaw_testkit::{WireFormat, validate_body};
+use serde_json::{Value, json};
+
+/// A conversation with every kind of block, which breaks no rule.
+fn anthropic() -> Value {
+    json!({
+        "model": "m", "max_tokens": 10, "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
+        "tools": [{"name": "bash", "description": "", "input_schema": {"type": "object"}}],
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "", "signature": "s"},
+                {"type": "text", "text": "both"},
+                {"type": "tool_use", "id": "a", "name": "bash", "input": {}},
+                {"type": "tool_use", "id": "b", "name": "bash", "input": {}},
+            ]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "b", "content": "two"},
+                {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "one"}]},
+                {"type": "text", "text": "and?"},
+            ]},
+            {"role": "assistant", "content": [{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "ok"}]},
+            {"role": "user", "content": [
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+            ]},
+        ],
+    })
+}
+
+fn openai() -> Value {
+    json!({
+        "model": "m",
+        "tools": [{"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}}],
+        "messages": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image_url", "image_url": {"url": "data:"}}]},
+            {"role": "assistant", "content": null, "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "bash", "arguments": "{}"}},
+                {"id": "b", "type": "function", "function": {"name": "bash", "arguments": "{\"x\": 1}"}},
+            ]},
+            {"role": "tool", "tool_call_id": "a", "content": "one"},
+            {"role": "tool", "tool_call_id": "b", "content": "two"},
+            {"role": "assistant", "content": "ok"},
+            {"role": "user", "content": "more"},
+        ],
+    })
+}
+
+/// The body with another value at a JSON pointer; `null` removes what is there.
+#[cfg(test)]
+fn with(mut body: Value, pointer: &str, new: Value) -> Value {
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    match body.pointer_mut(parent).unwrap() {
+        Value::Array(list) if new.is_null() => drop(list.remove(key.parse().unwrap())),
+        Value::Array(list) => list[key.parse::<usize>().unwrap()] = new,
+        Value::Object(map) if new.is_null() => drop(map.remove(key)),
+        Value::Object(map) => drop(map.insert(key.to_owned(), new)),
+        other => panic!("nothing below {other}"),
+    }
+    body
+}
+
+#[test]
+fn good_conversations_pass() {
+    assert_eq!(validate_body(WireFormat::AnthropicMessages, &anthropic()), Ok(()));
+    assert_eq!(validate_body(WireFormat::OpenAiCompletions, &openai()), Ok(()));
+}
+
+#[test]
+fn each_rule_of_anthropic_is_checked() {
+    let cached = json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}});
+    let empty_result = json!({"type": "tool_result", "tool_use_id": "a", "content": ""});
+    for (pointer, new, place, rule) in [
+        ("/model", json!(""), "model", "non-empty"),
+        ("/max_tokens", json!(0), "max_tokens", "positive"),
+        ("/system/0/text", json!(" "), "system[0].text", "non-empty"),
+        ("/tools/0/name", json!("a b"), "tools[0].name", "must match"),
+        ("/tools", json!([]), "tools", "must be given"),
+        ("/messages", json!([]), "messages", "empty"),
+        ("/messages/0", Value::Null, "messages[0]", "a user begins"),
+        ("/messages/3", Value::Null, "messages[3]", "alternate"),
+        ("/messages/4", Value::Null, "messages", "last message"),
+        ("/messages/0/content", json!("\n"), "messages[0].content", "non-empty"),
+        ("/messages/0/content", json!([]), "messages[0].content", "empty"),
+        (
+            "/messages/1/content/0/signature",
+            json!(""),
+            "messages[1].content[0].signature",
+            "non-empty",
+        ),
+        ("/messages/1/content/1/text", json!(""), "messages[1].content[1].text", "non-empty"),
+        ("/messages/1/content/3/id", json!("a"), "messages[1].content[3]", "used twice"),
+        ("/messages/1/content/3/id", json!("a.b"), "messages[1].content[3].id", "must match"),
+        ("/messages/1/content/3/input", json!("{}"), "messages[1].content[3].input", "object"),
+        ("/messages/1/content/3", Value::Null, "messages[2].content[0]", "answers no tool_use"),
+        (
+            "/messages/2/content/0",
+            Value::Null,
+            "messages[2].content",
+            "without a tool_result directly behind: [\"b\"]",
+        ),
+        ("/messages/2/content/1", empty_result, "messages[2].content[1].content", "non-empty"),
+        ("/messages/2/content/1/tool_use_id", json!("b"), "messages[2].content[1]", "used twice"),
+        (
+            "/messages/2/content/0",
+            json!({"type": "text", "text": "x"}),
+            "messages[2].content[1]",
+            "come before",
+        ),
+        (
+            "/messages/2/content",
+            json!("never mind"),
+            "messages[2].content",
+            "without a tool_result",
+        ),
+        (
+            "/messages/4/content/0/source/media_type",
+            json!("image/bmp"),
+            "messages[4].content[0].source.media_type",
+            "bmp",
+        ),
+        (
+            "/messages/4/content",
+            json!([cached, cached, cached, cached]),
+            "cache_control",
+            "5 blocks",
+        ),
+    ] {
+        let violation =
+            validate_body(WireFormat::AnthropicMessages, &with(anthropic(), pointer, new))
+                .unwrap_err();
+        assert_eq!(violation.place, place, "{pointer}: {violation}");
+        assert!(violation.rule.contains(rule), "{pointer}: {violation}");
+    }
+}
+
+#[test]
+fn each_rule_of_openai_is_checked() {
+    for (pointer, new, place, rule) in [
+        (
+            "/tools/0/function/parameters/type",
+            json!("array"),
+            "tools[0].function.parameters.type",
+            "object",
+        ),
+        (
+            "/messages/0",
+            json!({"role": "assistant", "content": "x"}),
+            "messages[0]",
+            "must be a user's",
+        ),
+        ("/messages/1", Value::Null, "messages[1]", "must be a user's"),
+        ("/messages/1/content", json!([]), "messages[1].content", "empty"),
+        ("/messages/2/tool_calls", json!([]), "messages[2].tool_calls", "empty"),
+        ("/messages/2/tool_calls", Value::Null, "messages[2]", "needs content or tool calls"),
+        ("/messages/2/tool_calls/1/id", json!("a"), "messages[2].tool_calls[1]", "used twice"),
+        (
+            "/messages/2/tool_calls/1/id",
+            json!("a".repeat(41)),
+            "messages[2].tool_calls[1].id",
+            "longer than 40",
+        ),
+        (
+            "/messages/2/tool_calls/0/function/arguments",
+            json!("{"),
+            "messages[2].tool_calls[0].function.arguments",
+            "JSON object",
+        ),
+        ("/messages/2/content", json!(""), "messages[2].content", "non-empty"),
+        (
+            "/messages/3",
+            Value::Null,
+            "messages[4]",
+            "without a tool message directly behind: [\"a\"]",
+        ),
+        ("/messages/3/tool_call_id", json!("z"), "messages[3]", "answers no open call"),
+        ("/messages/3/content", json!(""), "messages[3].content", "non-empty"),
+        ("/messages/4/tool_call_id", json!("a"), "messages[4]", "answers no open call"),
+        ("/messages/5", json!({"role": "system", "content": "x"}), "messages[5]", "come first"),
+        ("/messages/6", Value::Null, "messages", "last message"),
+    ] {
+        let violation = validate_body(WireFormat::OpenAiCompletions, &with(openai(), pointer, new))
+            .unwrap_err();
+        assert_eq!(violation.place, place, "{pointer}: {violation}");
+        assert!(violation.rule.contains(rule), "{pointer}: {violation}");
+    }
+}
+
+#[test]
+fn a_conversation_may_not_end_in_open_calls() {
+    let mut body = openai();
+    body["messages"].as_array_mut().unwrap().truncate(4);
+    let violation = validate_body(WireFormat::OpenAiCompletions, &body).unwrap_err();
+    assert_eq!(
+        violation.to_string(),
+        "messages: tool calls without a tool message behind: [\"b\"]"
+    );
+}
