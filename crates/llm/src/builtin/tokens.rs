@@ -39,11 +39,19 @@ impl Token<'_> {
 /// is never closed is a mark like any other.
 pub(super) fn tokenize(message: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
+    // Quotes that are not closed between some place and the end are not closed behind that place either; without this
+    // a long message full of them would be read again from each.
+    let mut unclosed = Vec::new();
     let mut position = 0;
     while let Some(offset) = message[position..].find(|character: char| !character.is_whitespace())
     {
         let start = position + offset;
-        let token = quoted(message, start).unwrap_or_else(|| word(message, start));
+        let opening = message[start..].chars().next().filter(|open| closing_quote(*open).is_some());
+        let opening = opening.filter(|open| !unclosed.contains(open));
+        let token = opening.and_then(|_| quoted(message, start)).unwrap_or_else(|| {
+            unclosed.extend(opening);
+            word(message, start)
+        });
         position = token.end;
         if token.is_quoted() || !token.text.is_empty() {
             tokens.push(token);

@@ -104,6 +104,19 @@ fn a_command_is_what_stands_between_the_quotes() {
 }
 
 #[test]
+fn an_unclosed_quote_is_a_mark_like_any_other() {
+    assert_eq!(
+        only("note: 5\" disks and \"more"),
+        Request::WriteNote { content: "5\" disks and \"more".to_owned() }
+    );
+    let run = Request::Run { command: "ls".to_owned(), timeout_seconds: None };
+    assert_eq!(
+        understand("list \"docs then run 'ls'"),
+        Understood::Steps(vec![Request::List { folder: Some("\"docs".to_owned()) }, run,])
+    );
+}
+
+#[test]
 fn joiners_split_only_between_requests() {
     let count = |message: &str| match understand(message) {
         Understood::Steps(steps) => steps.len(),
@@ -118,7 +131,7 @@ fn joiners_split_only_between_requests() {
     assert_eq!(count("search for then in src"), 1);
     assert_eq!(count("write \"a then b\" to c.md"), 1);
     assert_eq!(count("list the files and folders in docs"), 1);
-    assert_eq!(count("note: I went there and then I list the files"), 1);
+    assert_eq!(count("note: I went there and then list the files"), 1);
     assert_eq!(count("write a note: \"I went there\" then list the files"), 2);
     assert_eq!(count("list the files then fly to the moon"), 0, "half a request is none");
 }
