@@ -1,4 +1,5 @@
 //! Failover between keys, and the overflow ladder.
+#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
 
