@@ -1,2 +1,42 @@
-//! placeholder
+//! Session keys, the append-only log, and its derived index.
+//!
+//! A session is one conversation. Its log is a file of JSON lines that only ever grows, and the log alone is the
+//! truth: `sessions.json` is an index derived from it. This room stores and finds entries; it must not know what a
+//! model is, what a message means to one, or which step comes next. Everything here is blocking standard I/O: callers
+//! decide on which thread it runs. The formats are described for users and tool writers in `docs/sessions.md`.
 #![forbid(unsafe_code)]
+
+mod backward;
+mod durable;
+mod entry;
+mod error;
+mod id;
+mod index;
+mod key;
+mod line;
+mod lock;
+mod log;
+mod reader;
+mod repair;
+mod store;
+mod tail;
+
+pub use entry::{CompactionEntry, Entry, FORMAT_VERSION, Role, SessionHeader, TranscriptMessage};
+pub use error::SessionError;
+pub use id::EntryId;
+pub use index::{
+    IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex, UpdatedAt,
+};
+pub use key::{PeerKind, PositionalKey, SessionKey, SessionKeyError, SessionKeyParts};
+pub use lock::LockWait;
+pub use log::{SessionLog, SyncHandle};
+pub use reader::{Entries, SessionReader};
+pub use store::SessionStore;
+pub use tail::{Tail, TailLimit};
+
+/// Milliseconds since the Unix epoch, by this machine's clock. A clock before 1970 counts as 1970.
+fn now_ms() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

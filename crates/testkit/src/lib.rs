@@ -1,2 +1,43 @@
-//! placeholder
+//! What tests need from the outside world, under their control: a scripted model server that records whole requests
+//! and breaks connections on demand, temporary homes, child processes with deadlines, and a terminal.
+//!
+//! A development dependency only. It knows the public wire formats and nothing of the rooms it helps to test: the
+//! checks in [`validate_pairing`] are written from the providers' rules, not from our own code, so that the two can
+//! disagree.
+//!
+//! ```
+//! use myclaw_testkit::{ModelServer, Reply, Script};
+//! # use serde_json::json;
+//! let server = ModelServer::spawn_blocking_thread(Script::from([
+//!     Reply::anthropic().text("Let me look.").tool_call("call_1", "ls", json!({"path": "."})),
+//!     Reply::anthropic().text("Two files."),
+//! ]));
+//! // … run the program against server.url() …
+//! assert!(server.requests().is_empty());
+//! ```
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a helper that fails fails the test that uses it, at once and loudly"
+)]
+
+mod delivery;
+mod home;
+mod http;
+mod pairing;
+mod process;
+mod record;
+mod reply;
+mod script;
+mod server;
+mod step;
+
+pub use home::TempHome;
+pub use pairing::{Violation, validate_pairing};
+pub use process::{ChildOutput, RunningChild, Signal, is_running, peak_memory, wait_until_gone};
+pub use record::{AnswerEnd, RecordedRequest};
+pub use reply::{Reply, Stop, WireFormat};
+pub use script::Script;
+pub use server::ModelServer;
+pub use step::Step;

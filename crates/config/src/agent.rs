@@ -1,0 +1,158 @@
+//! Which agent answers and what holds for it: `agents.list`, then `agents.defaults`, then `agent`, then built-in.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::schema::AgentEntry;
+use crate::{Config, ConfigError, IterationCap, ModelChoice};
+
+/// Longest agent id, in characters.
+const MAX_ID_LENGTH: usize = 64;
+/// The agent there is when none is configured.
+const MAIN: &str = "main";
+
+/// The name of an agent: lower-case letters, digits, `_` and `-`, a letter or digit first, at most 64 characters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AgentId(String);
+
+impl AgentId {
+    /// Makes an id of any text: lower-cased, runs of other characters become `-`, which is trimmed from the ends; what
+    /// is empty then is `main`.
+    pub fn new(text: &str) -> Self {
+        let mut id = String::with_capacity(text.len().min(MAX_ID_LENGTH));
+        for character in text.trim().chars().flat_map(char::to_lowercase) {
+            if character.is_ascii_alphanumeric()
+                || (matches!(character, '_' | '-') && !id.is_empty())
+            {
+                id.push(character);
+            } else if !id.is_empty() && !id.ends_with('-') {
+                id.push('-');
+            }
+            if id.len() == MAX_ID_LENGTH {
+                break;
+            }
+        }
+        id.truncate(id.trim_end_matches('-').len());
+        if id.is_empty() { Self(MAIN.to_owned()) } else { Self(id) }
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for AgentId {
+    /// `main`.
+    fn default() -> Self {
+        Self(MAIN.to_owned())
+    }
+}
+
+impl fmt::Display for AgentId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// What holds for one agent, every default applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSettings {
+    /// Its id.
+    pub id: AgentId,
+    /// What it calls itself, if the file says.
+    pub name: Option<String>,
+    /// The folder in which it works; absolute, need not exist.
+    pub workspace: PathBuf,
+    /// `provider/model`, to be parted at the first slash; `None` when the file names no model.
+    pub model: Option<String>,
+    /// How often the model may be called for one message.
+    pub max_iterations: IterationCap,
+    /// Further attempts when a model call fails.
+    pub max_retries: u32,
+    /// Characters of a tool result that the model is shown.
+    pub max_tool_result_chars: usize,
+}
+
+impl Config {
+    /// The agent that answers when none is named: the first entry marked as default, else the first, else `main`.
+    pub fn default_agent_id(&self) -> AgentId {
+        self.default_entry().map(|entry| AgentId::new(&entry.id)).unwrap_or_default()
+    }
+
+    /// Every agent there is, the default one not necessarily first.
+    pub fn agent_ids(&self) -> Vec<AgentId> {
+        if self.agents.list.is_empty() {
+            return vec![AgentId::default()];
+        }
+        self.agents.list.iter().map(|entry| AgentId::new(&entry.id)).collect()
+    }
+
+    /// What holds for the agent of that name, or for the default agent.
+    ///
+    /// # Errors
+    /// [`ConfigError::UnknownAgent`] if there is none of that name; [`ConfigError::NoPaths`] if this value was made
+    /// without [`Config::paths`] and the workspace is not given as an absolute path; [`ConfigError::NoHome`] if the
+    /// workspace begins with `~` and there is no home.
+    pub fn agent_settings(&self, agent_id: Option<&str>) -> Result<AgentSettings, ConfigError> {
+        let default_id = self.default_agent_id();
+        let id = agent_id.map_or_else(|| default_id.clone(), AgentId::new);
+        let entry = self.agents.list.iter().find(|entry| AgentId::new(&entry.id) == id);
+        if entry.is_none() && (id != default_id || !self.agents.list.is_empty()) {
+            return Err(ConfigError::UnknownAgent { id, known: self.agent_ids() });
+        }
+        let defaults = &self.agents.defaults;
+        let workspace = entry
+            .and_then(|entry| entry.workspace.as_deref())
+            .or(defaults.workspace.as_deref())
+            .or(self.agent.workspace_dir.as_deref());
+        let model = entry.and_then(|entry| entry.model.as_ref()).or(defaults.model.as_ref());
+        Ok(AgentSettings {
+            name: entry.and_then(|entry| entry.name.clone()),
+            workspace: self.workspace(workspace, (id != default_id).then_some(&id))?,
+            model: self.model_name(model),
+            max_iterations: entry
+                .and_then(|entry| entry.max_iterations)
+                .or(defaults.max_iterations)
+                .unwrap_or(self.agent.max_iterations),
+            max_retries: self.agent.max_retries,
+            max_tool_result_chars: self.agent.max_tool_result_chars,
+            id,
+        })
+    }
+
+    fn default_entry(&self) -> Option<&AgentEntry> {
+        self.agents.list.iter().find(|entry| entry.default).or_else(|| self.agents.list.first())
+    }
+
+    fn workspace(
+        &self,
+        configured: Option<&str>,
+        agent: Option<&AgentId>,
+    ) -> Result<PathBuf, ConfigError> {
+        match (configured, &self.paths) {
+            (Some(path), Some(paths)) => paths.resolve_in_config(path),
+            (Some(path), None) if PathBuf::from(path).is_absolute() => Ok(PathBuf::from(path)),
+            (None, Some(paths)) => Ok(paths.workspace_dir(agent)),
+            (_, None) => Err(ConfigError::NoPaths),
+        }
+    }
+
+    /// A model without a provider is one of the configured provider.
+    fn model_name(&self, choice: Option<&ModelChoice>) -> Option<String> {
+        let provider = self.provider.as_ref();
+        match choice.map(ModelChoice::as_str) {
+            Some(model) if model.contains('/') => Some(model.to_owned()),
+            Some(model) => {
+                Some(provider.map_or_else(
+                    || model.to_owned(),
+                    |provider| format!("{}/{model}", provider.name),
+                ))
+            }
+            None => provider.map(|provider| format!("{}/{}", provider.name, provider.model)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! What the process was started with: variables, home, current folder, and the two `.env` files.
+//!
+//! The variables are copied once, so that a test can run with others and nothing has to change the process's own.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::dotenv;
+use crate::paths::{self, Paths};
+
+/// Name of the files that hold further variables.
+pub(crate) const DOTENV_FILE: &str = ".env";
+
+/// Variables, home and current folder.
+///
+/// Three sources give variables, the first that has one wins: the process, `.env` in the state folder, and `.env` in
+/// the current folder. The last is trusted least, for it may come with somebody else's project: it only fills in
+/// `${VAR}` references that the user's own settings file makes, and only while a file is loaded. So it is no part of
+/// [`Environment::get`].
+#[derive(Clone, Default)]
+pub struct Environment {
+    process: BTreeMap<String, OsString>,
+    state_file: BTreeMap<String, String>,
+    os_home: Option<PathBuf>,
+    current_dir: Option<PathBuf>,
+    warnings: Vec<String>,
+}
+
+impl Environment {
+    /// The environment of this process. Variables whose name is not UTF-8 are left out.
+    pub fn from_process() -> Self {
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        Self::new(variables, std::env::home_dir(), std::env::current_dir().ok())
+    }
+
+    /// An environment with the given variables, home of the user, and current folder (absolute).
+    ///
+    /// Reads `.env` in the state folder that these name. What is wrong with that file is in
+    /// [`Environment::warnings`].
+    pub fn new<K, V>(
+        variables: impl IntoIterator<Item = (K, V)>,
+        os_home: Option<PathBuf>,
+        current_dir: Option<PathBuf>,
+    ) -> Self
+    where
+        K: Into<String>,
+        V: Into<OsString>,
+    {
+        let process =
+            variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let os_home = os_home.filter(|home| !home.as_os_str().is_empty());
+        let mut environment = Self { process, os_home, current_dir, ..Self::default() };
+        if let Ok(state_dir) = paths::state_dir(&environment) {
+            let file = dotenv::read(&state_dir.join(DOTENV_FILE));
+            environment.state_file = file.variables;
+            environment.warnings = file.warnings;
+        }
+        environment
+    }
+
+    /// A variable of the process, else of `.env` in the state folder. An empty one counts as set.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        match self.process.get(name) {
+            Some(value) => value.to_str(),
+            None => self.state_file.get(name).map(String::as_str),
+        }
+    }
+
+    /// A variable of the process alone, whatever its encoding; blank counts as unset.
+    pub(crate) fn process_path(&self, name: &str) -> Option<PathBuf> {
+        self.process.get(name).and_then(trimmed_path)
+    }
+
+    /// Like [`Environment::get`] for a path; blank counts as unset.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        match self.process.get(name) {
+            Some(value) => trimmed_path(value),
+            None => {
+                self.state_file.get(name).and_then(|value| trimmed_path(&OsString::from(value)))
+            }
+        }
+    }
+
+    /// The user's home as the operating system gives it.
+    pub fn os_home(&self) -> Option<&Path> {
+        self.os_home.as_deref()
+    }
+
+    /// The folder in which the process was started; `None` if it no longer exists.
+    pub fn current_dir(&self) -> Option<&Path> {
+        self.current_dir.as_deref()
+    }
+
+    /// What was wrong with `.env` in the state folder, one line each, fit for the user. Quotes no content.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The folders and files of this installation.
+    ///
+    /// # Errors
+    /// See [`Paths::resolve`].
+    pub fn paths(&self) -> Result<Paths, crate::ConfigError> {
+        Paths::resolve(self)
+    }
+}
+
+impl std::fmt::Debug for Environment {
+    /// Names only: values may be secrets.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Environment")
+            .field("process", &self.process.keys())
+            .field("state_file", &self.state_file.keys())
+            .field("os_home", &self.os_home)
+            .field("current_dir", &self.current_dir)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A path without blanks around it. One that is not UTF-8 is taken as it is.
+fn trimmed_path(value: &OsString) -> Option<PathBuf> {
+    let path = match value.to_str() {
+        Some(text) => PathBuf::from(text.trim()),
+        None => PathBuf::from(value),
+    };
+    (!path.as_os_str().is_empty()).then_some(path)
+}

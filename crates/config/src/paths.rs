@@ -1,0 +1,140 @@
+//! Where everything lies: one state folder, the settings file, workspaces, sessions, logs.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::{AgentId, ConfigError, Environment};
+
+/// Takes the place of the user's home; used as it is.
+pub const HOME_VARIABLE: &str = "MYCLAW_HOME";
+/// Takes the place of `<home>/.myclaw`.
+pub const STATE_DIR_VARIABLE: &str = "MYCLAW_STATE_DIR";
+/// Takes the place of `<state>/myclaw.json`.
+pub const CONFIG_PATH_VARIABLE: &str = "MYCLAW_CONFIG_PATH";
+
+const STATE_DIR_NAME: &str = ".myclaw";
+const CONFIG_FILE_NAME: &str = "myclaw.json";
+const WORKSPACE_DIR_NAME: &str = "workspace";
+const SESSIONS_DIR_NAME: &str = "sessions";
+const LOGS_DIR_NAME: &str = "logs";
+
+/// The folders and files of one installation, all absolute. None of them need exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    home: Option<PathBuf>,
+    state_dir: PathBuf,
+    config_file: PathBuf,
+}
+
+impl Paths {
+    /// Finds them: home is `MYCLAW_HOME`, else the user's; the state folder is `MYCLAW_STATE_DIR`, else `.myclaw` in
+    /// home; the settings file is `MYCLAW_CONFIG_PATH`, else `myclaw.json` in the state folder. Blank variables count
+    /// as unset; the last two may begin with `~`, and are taken from the current folder if relative.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoHome`] if a home is needed and there is none, [`ConfigError::NoCurrentDir`] if a relative path
+    /// is to be resolved and the current folder no longer exists.
+    pub fn resolve(environment: &Environment) -> Result<Self, ConfigError> {
+        let home = home(environment);
+        let state_dir = state_dir(environment)?;
+        let config_file = match environment.path(CONFIG_PATH_VARIABLE) {
+            Some(path) => absolute(expand_tilde(&path, home.as_deref())?, environment)?,
+            None => state_dir.join(CONFIG_FILE_NAME),
+        };
+        let home = home.map(|home| absolute(home, environment)).transpose()?;
+        Ok(Self { home, state_dir, config_file })
+    }
+
+    /// Paths around a given state folder (absolute), for tests and for programs that embed the agent.
+    pub fn in_state_dir(state_dir: impl Into<PathBuf>) -> Self {
+        let state_dir = state_dir.into();
+        Self { home: None, config_file: state_dir.join(CONFIG_FILE_NAME), state_dir }
+    }
+
+    /// The user's home, which `~` stands for.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// The folder that holds everything else.
+    pub fn state_dir(&self) -> &Path {
+        &self.state_dir
+    }
+
+    /// The settings file.
+    pub fn config_file(&self) -> &Path {
+        &self.config_file
+    }
+
+    /// Where an agent works when nothing else is configured; `None` stands for the default agent.
+    pub fn workspace_dir(&self, agent: Option<&AgentId>) -> PathBuf {
+        match agent {
+            Some(id) => self.state_dir.join(format!("{WORKSPACE_DIR_NAME}-{id}")),
+            None => self.state_dir.join(WORKSPACE_DIR_NAME),
+        }
+    }
+
+    /// Where sessions are kept.
+    pub fn sessions_dir(&self) -> PathBuf {
+        self.state_dir.join(SESSIONS_DIR_NAME)
+    }
+
+    /// Where logs are written.
+    pub fn logs_dir(&self) -> PathBuf {
+        self.state_dir.join(LOGS_DIR_NAME)
+    }
+
+    /// A path out of the settings file: `~` is home, and a relative path starts at the folder of the file.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoHome`] if it begins with `~` and there is no home.
+    pub fn resolve_in_config(&self, path: &str) -> Result<PathBuf, ConfigError> {
+        let expanded = expand_tilde(Path::new(path.trim()), self.home.as_deref())?;
+        let base = self.config_file.parent().unwrap_or(&self.state_dir);
+        Ok(without_dots(&base.join(expanded)))
+    }
+}
+
+/// `MYCLAW_HOME` as it is, else the user's home.
+fn home(environment: &Environment) -> Option<PathBuf> {
+    environment.process_path(HOME_VARIABLE).or_else(|| environment.os_home().map(Path::to_path_buf))
+}
+
+/// The state folder. It depends on the process's own variables alone, since `.env` lies in it.
+pub(crate) fn state_dir(environment: &Environment) -> Result<PathBuf, ConfigError> {
+    let home = home(environment);
+    let path = match environment.process_path(STATE_DIR_VARIABLE) {
+        Some(path) => expand_tilde(&path, home.as_deref())?,
+        None => home.ok_or(ConfigError::NoHome)?.join(STATE_DIR_NAME),
+    };
+    absolute(path, environment)
+}
+
+/// Replaces a leading `~`, `~/` or `~\`. The home of another user (`~name`) is not looked up.
+fn expand_tilde(path: &Path, home: Option<&Path>) -> Result<PathBuf, ConfigError> {
+    let Some(rest) = path.to_str().and_then(|text| text.strip_prefix('~')) else {
+        return Ok(path.to_path_buf());
+    };
+    if rest.is_empty() {
+        return home.map(Path::to_path_buf).ok_or(ConfigError::NoHome);
+    }
+    match rest.strip_prefix(['/', '\\']) {
+        Some(below) => Ok(home.ok_or(ConfigError::NoHome)?.join(below.trim_start_matches('/'))),
+        None => Ok(path.to_path_buf()),
+    }
+}
+
+fn absolute(path: PathBuf, environment: &Environment) -> Result<PathBuf, ConfigError> {
+    if path.is_absolute() {
+        return Ok(without_dots(&path));
+    }
+    let base = environment.current_dir().ok_or(ConfigError::NoCurrentDir)?;
+    Ok(without_dots(&base.join(path)))
+}
+
+/// Drops `.` parts. `..` stays, for what it means depends on symbolic links.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! What may stand in the settings file: one strict type per object, defaults included.
+//!
+//! The types check themselves while they are read, so a [`Config`] that exists is valid on its own; what needs a look
+//! at several places at once is in [`crate::semantics`]. The doc comments of the fields are the descriptions that
+//! editors show, so they are written for the person who edits the file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Paths;
+
+mod agents;
+mod models;
+mod values;
+
+pub use agents::{AgentConfig, AgentDefaults, AgentEntry, AgentsConfig};
+pub use models::{
+    AuthProfile, ModelApi, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts, ModelsConfig,
+    ProviderConfig, ProviderModels,
+};
+use secrecy::SecretString;
+pub use values::{ChatId, IterationCap, ModelChoice, PrimaryModel};
+
+/// Port on which the gateway listens unless told otherwise.
+pub(crate) const DEFAULT_GATEWAY_PORT: u16 = 18_789;
+/// Seconds that a shell command may run: long enough for a build, short enough that a hung command is noticed.
+const DEFAULT_BASH_TIMEOUT_SECONDS: u64 = 600;
+/// A day: whoever needs more wants a service, not a tool call.
+pub(crate) const MAX_SECONDS: u64 = 86_400;
+
+/// Settings of MyClaw.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(title = "MyClaw settings")]
+pub struct Config {
+    /// Where this file's JSON Schema lies, for editors. MyClaw itself does not read it.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The model provider that answers, with its keys. Leave it out to let MyClaw look for keys in the environment
+    /// and for a model server on this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<ProviderConfig>,
+    /// How an agent works, unless `agents` says otherwise.
+    pub agent: AgentConfig,
+    /// Several agents, each with its own workspace and model.
+    pub agents: AgentsConfig,
+    /// Ways in which messages arrive from outside.
+    pub channels: ChannelsConfig,
+    /// The long-lived process that serves the web chat and the channels.
+    pub gateway: GatewayConfig,
+    /// What is logged.
+    pub logging: LoggingConfig,
+    /// Settings of the built-in tools.
+    pub tools: ToolsConfig,
+    /// Time limits of model calls, and models of your own.
+    pub models: ModelsConfig,
+    /// Folders of this installation, which relative and default workspaces are resolved against. Not part of the
+    /// file: [`crate::load_config`] and [`crate::load_or_default`] fill it in.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub paths: Option<Paths>,
+}
+
+/// Ways in which messages arrive from outside.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ChannelsConfig {
+    /// A Telegram bot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telegram: Option<TelegramConfig>,
+}
+
+/// A Telegram bot.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TelegramConfig {
+    /// The bot's token, as BotFather gave it. Better a reference such as `"${TELEGRAM_BOT_TOKEN}"`.
+    #[serde(with = "values::secret")]
+    #[schemars(with = "values::SecretText")]
+    pub bot_token: SecretString,
+    /// The chats that the bot answers, by number or name. Leave it out to set no limit here; an empty list admits
+    /// nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_chat_ids: Option<Vec<ChatId>>,
+}
+
+/// The long-lived process that serves the web chat and the channels.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct GatewayConfig {
+    /// TCP port, 1 to 65535. The variable `MYCLAW_GATEWAY_PORT` goes before it.
+    #[serde(deserialize_with = "values::within::<_, _, 1, 65_535>")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub port: u16,
+    /// What a client must show to be let in. Better a reference such as `"${MYCLAW_GATEWAY_TOKEN}"`.
+    #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<values::SecretText>")]
+    pub token: Option<SecretString>,
+}
+
+impl Default for GatewayConfig {
+    fn default() -> Self {
+        Self { port: DEFAULT_GATEWAY_PORT, token: None }
+    }
+}
+
+/// What is logged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct LoggingConfig {
+    /// The least important kind of message that is still logged.
+    pub level: LogLevel,
+    /// Whether what looks like a secret is blanked in logs.
+    pub redact_sensitive: bool,
+}
+
+impl Default for LoggingConfig {
+    fn default() -> Self {
+        Self { level: LogLevel::default(), redact_sensitive: true }
+    }
+}
+
+/// How important a log message is, least first.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum LogLevel {
+    /// Everything, for finding faults.
+    Debug,
+    /// What happened.
+    #[default]
+    Info,
+    /// What may need a look.
+    Warn,
+    /// What failed.
+    Error,
+}
+
+impl LogLevel {
+    /// The name used in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Settings of the built-in tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ToolsConfig {
+    /// The tools that read and change files.
+    pub fs: FsToolConfig,
+    /// The tool that runs shell commands.
+    pub bash: BashToolConfig,
+}
+
+/// The tools that read and change files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FsToolConfig {
+    /// Whether file tools refuse every path outside the agent's workspace.
+    pub workspace_only: bool,
+}
+
+/// The tool that runs shell commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct BashToolConfig {
+    /// Seconds after which a command is stopped when the model asked for no limit of its own; at most 86400 (a day).
+    #[serde(deserialize_with = "values::within::<_, _, 1, MAX_SECONDS>")]
+    #[schemars(range(min = 1, max = MAX_SECONDS))]
+    pub timeout_seconds: u64,
+}
+
+impl Default for BashToolConfig {
+    fn default() -> Self {
+        Self { timeout_seconds: DEFAULT_BASH_TIMEOUT_SECONDS }
+    }
+}

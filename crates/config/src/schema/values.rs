@@ -1,0 +1,356 @@
+//! The values that stand at the leaves of the settings, and how they are read.
+//!
+//! What these functions refuse, the JSON Schema refuses too: the diagnostics are made from the schema, and a test holds
+//! the two together. No message here quotes a string, for it may be a secret in the wrong place.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::num::NonZeroU32;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error as _, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Model calls for one message unless the file says otherwise.
+const DEFAULT_MAX_ITERATIONS: NonZeroU32 = NonZeroU32::new(25).unwrap();
+/// How "no cap" is written.
+const UNLIMITED: &str = "unlimited";
+
+/// How often the model may be called for one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IterationCap {
+    /// At most so often.
+    Limited(NonZeroU32),
+    /// No cap: only abort, time-out, budget and the loop detector end the turn.
+    Unlimited,
+}
+
+impl IterationCap {
+    /// The cap as a number; `None` when there is none.
+    pub fn limit(self) -> Option<u32> {
+        match self {
+            Self::Limited(limit) => Some(limit.get()),
+            Self::Unlimited => None,
+        }
+    }
+}
+
+impl Default for IterationCap {
+    fn default() -> Self {
+        Self::Limited(DEFAULT_MAX_ITERATIONS)
+    }
+}
+
+impl From<u32> for IterationCap {
+    /// Zero means no cap.
+    fn from(limit: u32) -> Self {
+        NonZeroU32::new(limit).map_or(Self::Unlimited, Self::Limited)
+    }
+}
+
+impl fmt::Display for IterationCap {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limited(limit) => limit.fmt(formatter),
+            Self::Unlimited => formatter.write_str(UNLIMITED),
+        }
+    }
+}
+
+impl Serialize for IterationCap {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Limited(limit) => serializer.serialize_u32(limit.get()),
+            Self::Unlimited => serializer.serialize_str(UNLIMITED),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for IterationCap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(IterationCapVisitor)
+    }
+}
+
+struct IterationCapVisitor;
+
+impl Visitor<'_> for IterationCapVisitor {
+    type Value = IterationCap;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a positive integer, 0 or \"unlimited\"")
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<IterationCap, E> {
+        let limit = u32::try_from(value)
+            .map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))?;
+        Ok(IterationCap::from(limit))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<IterationCap, E> {
+        if value == UNLIMITED {
+            Ok(IterationCap::Unlimited)
+        } else {
+            Err(E::invalid_value(Unexpected::Other("another string"), &self))
+        }
+    }
+}
+
+impl JsonSchema for IterationCap {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "IterationCap".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "type": "integer", "minimum": 0, "maximum": u32::MAX },
+                { "type": "string", "enum": [UNLIMITED] },
+            ],
+        })
+    }
+}
+
+/// A model, written as a string or as an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum ModelChoice {
+    /// `provider/model`, parted at the first slash.
+    Name(
+        #[serde(deserialize_with = "non_blank")]
+        #[schemars(with = "NonBlankText")]
+        String,
+    ),
+    /// The same as an object.
+    Primary(PrimaryModel),
+}
+
+/// A model written as an object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(inline)]
+pub struct PrimaryModel {
+    /// `provider/model`, parted at the first slash.
+    #[serde(deserialize_with = "non_blank")]
+    #[schemars(with = "NonBlankText")]
+    pub primary: String,
+}
+
+impl ModelChoice {
+    /// The model, as it is written.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Name(name) => name,
+            Self::Primary(choice) => &choice.primary,
+        }
+    }
+}
+
+/// A chat of a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum ChatId {
+    /// By number; groups have negative ones.
+    Number(i64),
+    /// By name, such as `@my_channel`, or a number written as a string.
+    Name(
+        #[serde(deserialize_with = "non_blank")]
+        #[schemars(with = "NonBlankText")]
+        String,
+    ),
+}
+
+impl fmt::Display for ChatId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(formatter),
+            Self::Name(name) => name.fmt(formatter),
+        }
+    }
+}
+
+/// A shape of string: how the schema says it, how a message says it, and how it is checked.
+pub(crate) struct Format {
+    /// The `pattern` that stands in the schema.
+    pub(crate) pattern: &'static str,
+    /// What a message says was expected.
+    pub(crate) expected: &'static str,
+    /// Whether a string has the shape. Must agree with the pattern.
+    pub(crate) accepts: fn(&str) -> bool,
+}
+
+/// A string with something in it.
+const NON_BLANK: Format = Format {
+    pattern: r"\S",
+    expected: "a string that is not empty",
+    accepts: |text| !text.trim().is_empty(),
+};
+/// An absolute address with a host.
+const BASE_URL: Format = Format {
+    pattern: r"^https?://[^\s/?#]+[^\s?#]*$",
+    expected: "an http:// or https:// URL",
+    accepts: is_base_url,
+};
+
+fn is_base_url(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")) else {
+        return false;
+    };
+    let host = rest.split('/').next().unwrap_or_default();
+    !host.is_empty() && !rest.contains(|c: char| c.is_whitespace() || matches!(c, '?' | '#'))
+}
+
+/// Schema of a string that is not blank.
+pub(crate) struct NonBlankText;
+/// Schema of a base address.
+pub(crate) struct BaseUrl;
+/// Schema of a secret: a plain string for editors, marked as something never to be shown.
+pub(crate) struct SecretText;
+
+macro_rules! text_schema {
+    ($type:ident, $schema:tt) => {
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    };
+}
+
+text_schema!(NonBlankText, { "type": "string", "pattern": NON_BLANK.pattern });
+text_schema!(BaseUrl, { "type": "string", "format": "uri", "pattern": BASE_URL.pattern });
+text_schema!(SecretText, { "type": "string", "pattern": NON_BLANK.pattern, "writeOnly": true });
+
+fn text_of<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    format: &Format,
+) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if (format.accepts)(&text) {
+        Ok(text)
+    } else {
+        Err(D::Error::custom(format_args!("expected {}", format.expected)))
+    }
+}
+
+pub(super) fn non_blank<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    text_of(deserializer, &NON_BLANK)
+}
+
+pub(super) fn optional_non_blank<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    non_blank(deserializer).map(Some)
+}
+
+pub(super) fn url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    text_of(deserializer, &BASE_URL)
+}
+
+pub(super) fn optional_url<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    url(deserializer).map(Some)
+}
+
+/// Reads an integer from `MIN` to `MAX`, both included.
+pub(super) fn within<'de, D, T, const MIN: u64, const MAX: u64>(
+    deserializer: D,
+) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    let number = u64::deserialize(deserializer)?;
+    let in_range = (MIN..=MAX).contains(&number).then(|| T::try_from(number).ok()).flatten();
+    in_range
+        .ok_or_else(|| D::Error::custom(format_args!("expected an integer from {MIN} to {MAX}")))
+}
+
+/// Like [`within`], for a key that may be left out.
+pub(super) fn optional_within<'de, D, T, const MIN: u64, const MAX: u64>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: TryFrom<u64>,
+{
+    within::<D, T, MIN, MAX>(deserializer).map(Some)
+}
+
+pub(super) fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = f64::deserialize(deserializer)?;
+    if number >= 0.0 {
+        Ok(number)
+    } else {
+        Err(D::Error::custom("expected a number that is not negative"))
+    }
+}
+
+pub(super) fn non_empty_list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let list = Vec::deserialize(deserializer)?;
+    if list.is_empty() { Err(D::Error::custom("expected at least one entry")) } else { Ok(list) }
+}
+
+/// Reads a secret, and writes a mark in its place.
+pub(super) mod secret {
+    use secrecy::SecretString;
+    use serde::{Deserializer, Serializer};
+
+    /// What stands for a secret in anything that is written out.
+    pub(super) const REDACTED: &str = "[redacted]";
+
+    pub(in crate::schema) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<SecretString, D::Error> {
+        // Blanks around a key come from copying and are refused by servers with messages that nobody understands.
+        super::non_blank(deserializer).map(|text| SecretString::from(text.trim()))
+    }
+
+    pub(in crate::schema) fn serialize<S: Serializer>(
+        _: &SecretString,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(REDACTED)
+    }
+}
+
+/// Like [`secret`], for a key that may be left out.
+pub(super) mod optional_secret {
+    use secrecy::SecretString;
+    use serde::{Deserializer, Serializer};
+
+    pub(in crate::schema) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<SecretString>, D::Error> {
+        super::secret::deserialize(deserializer).map(Some)
+    }
+
+    pub(in crate::schema) fn serialize<S: Serializer>(
+        secret: &Option<SecretString>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match secret {
+            Some(_) => serializer.serialize_some(super::secret::REDACTED),
+            None => serializer.serialize_none(),
+        }
+    }
+}

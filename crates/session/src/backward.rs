@@ -1,0 +1,123 @@
+//! Lines of a file from the last to the first, reading no more of it than it takes.
+
+use std::io::{self, Read, Seek, SeekFrom};
+
+/// Bytes fetched at once: large enough to make system calls rare, small beside any message worth keeping.
+pub(crate) const BLOCK: usize = 64 * 1024;
+/// A buffer that one huge line has grown beyond this is made small again afterwards.
+const LARGE_BUFFER: usize = 16 * BLOCK;
+
+/// Yields the lines of `reader`, the last one first.
+pub(crate) struct BackwardLines<R> {
+    reader: R,
+    /// What was fetched and not yet yielded lies at `start..end`; fetching fills the space before it.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Place in the file of the byte at `start`.
+    start_offset: u64,
+    /// Whether the next line to yield ends in a line feed. Only the very last may not.
+    terminated: bool,
+    finished: bool,
+}
+
+/// One line without its line feed.
+pub(crate) struct BackwardLine<'a> {
+    /// Place in the file of its first byte.
+    pub(crate) offset: u64,
+    /// What stands before the line feed.
+    pub(crate) bytes: &'a [u8],
+    /// Whether there is a line feed.
+    pub(crate) terminated: bool,
+}
+
+impl<R: Read + Seek> BackwardLines<R> {
+    /// Starts at the present end of `reader`.
+    pub(crate) fn new(mut reader: R) -> io::Result<Self> {
+        let start_offset = reader.seek(SeekFrom::End(0))?;
+        let finished = start_offset == 0;
+        let mut lines = Self {
+            reader,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            start_offset,
+            terminated: false,
+            finished,
+        };
+        if !finished {
+            lines.fetch()?;
+            if lines.buffer.get(lines.end - 1) == Some(&b'\n') {
+                lines.end -= 1;
+                lines.terminated = true;
+            }
+        }
+        Ok(lines)
+    }
+
+    /// The line before the one yielded last; `None` before the first.
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<BackwardLine<'_>>> {
+        if self.finished {
+            return Ok(None);
+        }
+        // Bytes from here on are known to hold no line feed, counted from the end because fetching moves them.
+        let mut searched = 0;
+        let line_start = loop {
+            let unsearched = &self.buffer[self.start..self.end - searched];
+            if let Some(at) = memchr::memrchr(b'\n', unsearched) {
+                break self.start + at + 1;
+            }
+            if self.start_offset == 0 {
+                self.finished = true;
+                break self.start;
+            }
+            searched = self.end - self.start;
+            self.fetch()?;
+        };
+        let line_end = self.end;
+        let terminated = std::mem::replace(&mut self.terminated, true);
+        // One less for the line feed that ends the line before; there is none before the first line.
+        self.end = if self.finished { line_start } else { line_start - 1 };
+        Ok(Some(BackwardLine {
+            offset: self.start_offset + (line_start - self.start) as u64,
+            bytes: &self.buffer[line_start..line_end],
+            terminated,
+        }))
+    }
+
+    /// Puts the block before `start` in front of what is there.
+    fn fetch(&mut self) -> io::Result<()> {
+        let length = usize::try_from(self.start_offset).unwrap_or(BLOCK).min(BLOCK);
+        if self.start < length {
+            self.make_room(length);
+        }
+        let from = self.start_offset - length as u64;
+        self.reader.seek(SeekFrom::Start(from))?;
+        self.reader.read_exact(&mut self.buffer[self.start - length..self.start])?;
+        self.start -= length;
+        self.start_offset = from;
+        Ok(())
+    }
+
+    /// Moves what is held to the end of a buffer that has `length` bytes to spare. The buffer at least doubles when
+    /// it grows, so a line of any length is moved only a few times.
+    fn make_room(&mut self, length: usize) {
+        let held = self.end - self.start;
+        let fits = held + length <= self.buffer.len();
+        let oversized = self.buffer.len() > LARGE_BUFFER && held < BLOCK;
+        if fits && !oversized {
+            let moved_to = self.buffer.len() - held;
+            self.buffer.copy_within(self.start..self.end, moved_to);
+        } else {
+            let capacity = (2 * (held + length)).max(2 * BLOCK);
+            let mut moved = vec![0; capacity];
+            moved[capacity - held..].copy_from_slice(&self.buffer[self.start..self.end]);
+            self.buffer = moved;
+        }
+        self.end = self.buffer.len();
+        self.start = self.end - held;
+    }
+}
+
+#[cfg(test)]
+mod tests;

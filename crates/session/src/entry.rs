@@ -1,0 +1,168 @@
+//! The entries of a session log.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::EntryId;
+
+/// Version that this program writes into the header of a log.
+///
+/// It is raised only for changes that an older program would misread. A new type of entry is no such change: older
+/// programs keep and skip the types that they do not know.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// One line of a log behind its header.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// Something that was said, or returned by a tool.
+    Message(TranscriptMessage),
+    /// A summary that takes the place of the messages before it.
+    Compaction(CompactionEntry),
+    /// An object whose type (or role) this version does not know. It is kept in the file and otherwise skipped.
+    Unknown(Value),
+}
+
+/// One message, in the row shape that transcripts have had from the beginning.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TranscriptMessage {
+    /// Unique within the session.
+    pub id: EntryId,
+    /// Who speaks.
+    pub role: Role,
+    /// The text of the message. Whatever text cannot hold is in `meta`.
+    pub content: String,
+    /// Milliseconds since the Unix epoch; 0 if the line has none.
+    pub ts: u64,
+    /// In a tool's result: the id of the call that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// Anything else that the writer needs back, such as `contentBlocks`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A person, or the program on a person's behalf.
+    User,
+    /// A model.
+    Assistant,
+    /// The program itself.
+    System,
+    /// A tool that returned something.
+    Tool,
+}
+
+/// A summary that takes the place of the messages before [`CompactionEntry::first_kept_id`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename = "compaction", rename_all = "camelCase")]
+pub struct CompactionEntry {
+    /// Unique within the session.
+    pub id: EntryId,
+    /// Milliseconds since the Unix epoch; 0 if the line has none.
+    pub ts: u64,
+    /// What the replaced messages said.
+    pub summary: String,
+    /// The first message that is still sent as it is. The entry's own id means that no message before it is.
+    pub first_kept_id: EntryId,
+    /// Tokens of the context before.
+    pub tokens_before: u64,
+    /// Messages of the context before.
+    pub old_count: u64,
+    /// Messages of the context afterwards.
+    pub new_count: u64,
+}
+
+/// The first line of a log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename = "session", rename_all = "camelCase")]
+pub struct SessionHeader {
+    /// Version of the format; 0 in logs from before there was a number.
+    pub version: u32,
+    /// Whose log it is: a [`crate::SessionKey`] as text.
+    pub session_key: String,
+    /// Milliseconds since the Unix epoch.
+    pub created_at: u64,
+}
+
+impl Role {
+    /// The role as it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::System => "system",
+            Self::Tool => "tool",
+        }
+    }
+
+    /// The role written as `text`.
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "user" => Some(Self::User),
+            "assistant" => Some(Self::Assistant),
+            "system" => Some(Self::System),
+            "tool" => Some(Self::Tool),
+            _ => None,
+        }
+    }
+}
+
+impl TranscriptMessage {
+    /// A message of plain text with a new id.
+    pub fn new(role: Role, content: impl Into<String>, ts: u64) -> Self {
+        Self {
+            id: EntryId::generate(),
+            role,
+            content: content.into(),
+            ts,
+            tool_call_id: None,
+            meta: None,
+        }
+    }
+}
+
+impl Entry {
+    /// The id, if it is of a kind that has one.
+    pub fn id(&self) -> Option<EntryId> {
+        match self {
+            Self::Message(message) => Some(message.id),
+            Self::Compaction(compaction) => Some(compaction.id),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// When it was made, in milliseconds since the Unix epoch, if it says so.
+    pub fn ts(&self) -> Option<u64> {
+        match self {
+            Self::Message(message) => Some(message.ts),
+            Self::Compaction(compaction) => Some(compaction.ts),
+            Self::Unknown(value) => value.get("ts").and_then(Value::as_u64),
+        }
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Message(message) => message.serialize(serializer),
+            Self::Compaction(compaction) => compaction.serialize(serializer),
+            Self::Unknown(value) => value.serialize(serializer),
+        }
+    }
+}
+
+impl From<TranscriptMessage> for Entry {
+    fn from(message: TranscriptMessage) -> Self {
+        Self::Message(message)
+    }
+}
+
+impl From<CompactionEntry> for Entry {
+    fn from(compaction: CompactionEntry) -> Self {
+        Self::Compaction(compaction)
+    }
+}

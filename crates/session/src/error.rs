@@ -1,0 +1,142 @@
+//! What can go wrong with a session, in words that a user can act on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::SessionKeyError;
+
+/// Why a session could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Another process (or another place of this one) has the session open for writing.
+    #[error(
+        "session is in use{}: {} is locked{}; wait until it is done, stop it, or choose another session with --session",
+        holder(*.process_id), .path.display(), after_waiting(*.waited)
+    )]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// The process that wrote its number into the lock file, as far as it is known.
+        process_id: Option<u32>,
+        /// How long this call waited for it.
+        waited: Duration,
+    },
+    /// The disk, a quota or a file-size limit is exhausted. What was in the file before is untouched.
+    #[error("failed to {action} {}: {source}; free some space (or raise the quota or file-size limit), then try again; nothing that was stored before is lost", .path.display())]
+    NoSpace {
+        /// What was tried, as words behind "failed to".
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file system is mounted read-only.
+    #[error("failed to {action} {}: the file system is read-only; remount it for writing, or keep the state elsewhere by setting MYCLAW_STATE_DIR", .path.display())]
+    ReadOnlyFileSystem {
+        /// What was tried, as words behind "failed to".
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The user may not do this here.
+    #[error("failed to {action} {}: {source}; check who owns it and its permissions, or keep the state elsewhere by setting MYCLAW_STATE_DIR", .path.display())]
+    PermissionDenied {
+        /// What was tried, as words behind "failed to".
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Any other failure of the system.
+    #[error("failed to {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried, as words behind "failed to".
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Someone deleted the log while it was open.
+    #[error("{} was deleted while the session was in use; start again to begin it anew", .path.display())]
+    Removed {
+        /// The transcript.
+        path: PathBuf,
+    },
+    /// A later version of the program wrote the file in a way that this one cannot read.
+    #[error("{} has format version {found}, and this program reads up to version {supported}; update myclaw to continue this session", .path.display())]
+    NewerVersion {
+        /// The transcript.
+        path: PathBuf,
+        /// The version in its header.
+        found: u32,
+        /// The highest version that this program reads.
+        supported: u32,
+    },
+    /// The file belongs to another session whose shortened name is the same.
+    #[error("{} belongs to session {found}, not to {wanted}; move that file away or choose a shorter session name", .path.display())]
+    ForeignTranscript {
+        /// The transcript.
+        path: PathBuf,
+        /// The key in its header.
+        found: String,
+        /// The key that was asked for.
+        wanted: String,
+    },
+    /// An entry could not be written as JSON.
+    #[error("failed to encode an entry of {}: {source}", .path.display())]
+    Encode {
+        /// The transcript.
+        path: PathBuf,
+        /// What the encoder said.
+        source: serde_json::Error,
+    },
+    /// The key is not one.
+    #[error(transparent)]
+    Key(#[from] SessionKeyError),
+}
+
+impl SessionError {
+    /// Sorts a failure of the system into the variant whose message says what to do about it.
+    pub(crate) fn from_io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge
+            | io::ErrorKind::WriteZero => Self::NoSpace { action, path, source },
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnlyFileSystem { action, path, source },
+            io::ErrorKind::PermissionDenied => Self::PermissionDenied { action, path, source },
+            _ => Self::Io { action, path, source },
+        }
+    }
+}
+
+/// Adds the action and the path to a failure of the system.
+pub(crate) trait IoContext<T> {
+    /// `action` are words behind "failed to"; the path follows them.
+    fn context(self, action: &'static str, path: &Path) -> Result<T, SessionError>;
+}
+
+impl<T> IoContext<T> for io::Result<T> {
+    fn context(self, action: &'static str, path: &Path) -> Result<T, SessionError> {
+        self.map_err(|source| SessionError::from_io(action, path, source))
+    }
+}
+
+fn holder(process_id: Option<u32>) -> String {
+    process_id.map_or_else(String::new, |id| format!(" by process {id}"))
+}
+
+fn after_waiting(waited: Duration) -> String {
+    if waited.is_zero() {
+        String::new()
+    } else {
+        format!(" (waited {:.1} s)", waited.as_secs_f64())
+    }
+}

@@ -1,0 +1,334 @@
+//! Session keys: which conversation something belongs to.
+//!
+//! The canonical form is `agent:<agentId>:channel:<channel>:account:<accountId>:peer:<peerKind>:<peerId>`. Two other
+//! forms are read and converted: `agentId:channelId:peerId:threadId`, and a bare word.
+
+mod slug;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Longest part of a key, in characters.
+const MAX_PART_CHARS: usize = 128;
+/// The agent of a key that names none.
+const DEFAULT_AGENT: &str = "main";
+/// The account of a key that names none.
+const DEFAULT_ACCOUNT: &str = "default";
+/// The channel of a terminal.
+const CLI_CHANNEL: &str = "cli";
+/// Stands for a channel or a peer of which nothing usable is left.
+const UNKNOWN: &str = "unknown";
+/// Between a peer and the thread within it.
+const THREAD_TAIL: &str = ":thread:";
+
+/// Names a conversation. Always in canonical, normalised form: equal keys have equal texts and one file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionKey(String);
+
+/// What a key is made of. [`SessionKey::build`] normalises each part.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SessionKeyParts {
+    /// Which agent answers.
+    pub agent_id: String,
+    /// Through which kind of channel, such as `cli` or `telegram`.
+    pub channel: String,
+    /// With which of the channel's accounts.
+    pub account_id: String,
+    /// What the peer is.
+    pub peer_kind: PeerKind,
+    /// The channel's own id of the peer; a thread within it is a `:thread:<id>` tail.
+    pub peer_id: String,
+}
+
+/// What the other side of a conversation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PeerKind {
+    /// One person. `dm` is read as the same.
+    #[serde(alias = "dm")]
+    Direct,
+    /// Several people.
+    Group,
+    /// A channel that people subscribe to.
+    Channel,
+}
+
+/// Why a text is no session key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionKeyError {
+    /// Nothing is there.
+    #[error("a session name must not be empty; give a word such as `work`")]
+    Empty,
+    /// It has colons but fits no form.
+    #[error(
+        "`{0}` is no session key; give a word such as `work`, agentId:channelId:peerId:threadId, or \
+         agent:<id>:channel:<channel>:account:<id>:peer:<direct|group|channel>:<id>"
+    )]
+    UnknownForm(String),
+}
+
+/// The positional form, taken apart and nothing more: `agentId:channelId:peerId:threadId`.
+///
+/// Missing and empty parts are `None`; a text without a colon has `raw` only.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PositionalKey {
+    /// First part.
+    pub agent_id: Option<String>,
+    /// Second part.
+    pub channel_id: Option<String>,
+    /// Third part.
+    pub peer_id: Option<String>,
+    /// Fourth part.
+    pub thread_id: Option<String>,
+    /// The whole text.
+    pub raw: String,
+}
+
+impl SessionKey {
+    /// The key of `parts`, each normalised: trimmed, lower case, white space to underscores, other unsafe characters
+    /// removed, at most 128 characters. An agent without a usable id is `main`, an account `default`, a channel or
+    /// peer `unknown`.
+    pub fn build(parts: &SessionKeyParts) -> Self {
+        Self(format!(
+            "agent:{}:channel:{}:account:{}:peer:{}:{}",
+            normalise(&parts.agent_id, Colons::Remove, DEFAULT_AGENT),
+            normalise(&parts.channel, Colons::Remove, UNKNOWN),
+            normalise(&parts.account_id, Colons::Remove, DEFAULT_ACCOUNT),
+            parts.peer_kind.as_str(),
+            normalise(&parts.peer_id, Colons::Keep, UNKNOWN),
+        ))
+    }
+
+    /// The session that a user of the terminal calls `name`.
+    pub fn for_cli(agent_id: &str, name: &str) -> Self {
+        Self::build(&SessionKeyParts {
+            agent_id: agent_id.to_owned(),
+            channel: CLI_CHANNEL.to_owned(),
+            account_id: DEFAULT_ACCOUNT.to_owned(),
+            peer_kind: PeerKind::Direct,
+            peer_id: name.to_owned(),
+        })
+    }
+
+    /// Reads any form of key; a bare word is a terminal session of the agent `main`.
+    ///
+    /// # Errors
+    /// The text is empty, or has colons and fits no form.
+    pub fn parse(text: &str) -> Result<Self, SessionKeyError> {
+        Self::parse_for_agent(DEFAULT_AGENT, text)
+    }
+
+    /// Reads any form of key; a bare word is a terminal session of the agent `agent_id`.
+    ///
+    /// # Errors
+    /// The text is empty, or has colons and fits no form.
+    pub fn parse_for_agent(agent_id: &str, text: &str) -> Result<Self, SessionKeyError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(SessionKeyError::Empty);
+        }
+        if !text.contains(':') {
+            return Ok(Self::for_cli(agent_id, text));
+        }
+        split_canonical(text)
+            .or_else(|| split_short(text))
+            .or_else(|| PositionalKey::parse(text).to_parts())
+            .map(|parts| Self::build(&parts))
+            .ok_or_else(|| SessionKeyError::UnknownForm(text.to_owned()))
+    }
+
+    /// Reads the canonical form only, as files hold it.
+    pub(crate) fn parse_canonical(text: &str) -> Option<Self> {
+        split_canonical(text).map(|parts| Self::build(&parts))
+    }
+
+    /// What the key is made of.
+    pub fn parts(&self) -> SessionKeyParts {
+        // `build` made the text, so it always has this form; the fallback keeps the whole text rather than panic.
+        split_canonical(&self.0).unwrap_or_else(|| SessionKeyParts {
+            agent_id: DEFAULT_AGENT.to_owned(),
+            channel: UNKNOWN.to_owned(),
+            account_id: DEFAULT_ACCOUNT.to_owned(),
+            peer_kind: PeerKind::Direct,
+            peer_id: self.0.clone(),
+        })
+    }
+
+    /// The canonical text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The key as a file name without extension, at most 200 bytes. Different keys have different slugs; only keys
+    /// too long for a file name are told apart by a hash.
+    pub fn slug(&self) -> String {
+        slug::encode(&self.0)
+    }
+
+    /// The key whose slug this is; `None` for a shortened slug (see the file's header then) and for anything else.
+    pub(crate) fn from_slug(slug: &str) -> Option<Self> {
+        Self::parse_canonical(&slug::decode(slug)?).filter(|key| key.slug() == slug)
+    }
+
+    /// Whether the slug alone does not tell the key.
+    pub(crate) fn has_shortened_slug(&self) -> bool {
+        slug::is_shortened(&self.slug())
+    }
+}
+
+impl PositionalKey {
+    /// Takes `text` apart at its colons. What stands behind a fourth colon is in `raw` only.
+    pub fn parse(text: &str) -> Self {
+        let raw = text.to_owned();
+        if !text.contains(':') {
+            return Self { raw, ..Self::default() };
+        }
+        let mut parts = text.split(':').map(|part| (!part.is_empty()).then(|| part.to_owned()));
+        let mut next = || parts.next().flatten();
+        Self { agent_id: next(), channel_id: next(), peer_id: next(), thread_id: next(), raw }
+    }
+
+    /// As parts of a canonical key: the account is the default one, the peer a person, a thread its tail. `None` if
+    /// something would be lost.
+    fn to_parts(&self) -> Option<SessionKeyParts> {
+        if self.raw.split(':').count() > 4 {
+            return None;
+        }
+        let mut peer_id = self.peer_id.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+        if let Some(thread) = &self.thread_id {
+            peer_id.push_str(THREAD_TAIL);
+            peer_id.push_str(thread);
+        }
+        Some(SessionKeyParts {
+            agent_id: self.agent_id.clone().unwrap_or_default(),
+            channel: self.channel_id.clone().unwrap_or_default(),
+            account_id: DEFAULT_ACCOUNT.to_owned(),
+            peer_kind: PeerKind::Direct,
+            peer_id,
+        })
+    }
+}
+
+impl PeerKind {
+    /// The kind as it stands in a key.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Group => "group",
+            Self::Channel => "channel",
+        }
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "direct" | "dm" => Some(Self::Direct),
+            "group" => Some(Self::Group),
+            "channel" => Some(Self::Channel),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a part of a key may hold colons.
+#[derive(Clone, Copy, PartialEq)]
+enum Colons {
+    /// Only the peer's id, which takes the rest of the key.
+    Keep,
+    /// All other parts, or the key could not be taken apart again.
+    Remove,
+}
+
+fn normalise(part: &str, colons: Colons, fallback: &str) -> String {
+    let lower = part.trim().to_lowercase();
+    let mut normal = String::with_capacity(lower.len());
+    let mut in_white_space = false;
+    for character in lower.chars() {
+        if character.is_whitespace() {
+            if !in_white_space {
+                normal.push('_');
+            }
+        } else if is_safe(character) || (character == ':' && colons == Colons::Keep) {
+            normal.push(character);
+        }
+        in_white_space = character.is_whitespace();
+    }
+    if normal.is_empty() {
+        return fallback.to_owned();
+    }
+    normal.chars().take(MAX_PART_CHARS).collect()
+}
+
+/// Letters and digits of every script, so that names in different scripts stay different.
+fn is_safe(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '.' | '@' | '+' | '-')
+}
+
+/// `agent:<id>:channel:<channel>:account:<id>:peer:<kind>:<id>`; the last part takes the rest.
+fn split_canonical(text: &str) -> Option<SessionKeyParts> {
+    let rest = text.strip_prefix("agent:")?;
+    let (agent_id, rest) = rest.split_once(':')?;
+    let (channel, rest) = rest.strip_prefix("channel:")?.split_once(':')?;
+    let (account_id, rest) = rest.strip_prefix("account:")?.split_once(':')?;
+    let (kind, peer_id) = rest.strip_prefix("peer:")?.split_once(':')?;
+    if [agent_id, channel, account_id, peer_id].iter().any(|part| part.is_empty()) {
+        return None;
+    }
+    Some(SessionKeyParts {
+        agent_id: agent_id.to_owned(),
+        channel: channel.to_owned(),
+        account_id: account_id.to_owned(),
+        peer_kind: PeerKind::from_text(kind)?,
+        peer_id: peer_id.to_owned(),
+    })
+}
+
+/// `agent:<id>:main` and `agent:<id>:<channel>:<kind>:<id>`, which related programs use.
+fn split_short(text: &str) -> Option<SessionKeyParts> {
+    let (agent_id, rest) = text.strip_prefix("agent:")?.split_once(':')?;
+    if rest == DEFAULT_AGENT {
+        return Some(SessionKey::for_cli(agent_id, rest).parts());
+    }
+    let (channel, rest) = rest.split_once(':')?;
+    let (kind, peer_id) = rest.split_once(':')?;
+    if [agent_id, channel, peer_id].iter().any(|part| part.is_empty()) {
+        return None;
+    }
+    Some(SessionKeyParts {
+        agent_id: agent_id.to_owned(),
+        channel: channel.to_owned(),
+        account_id: DEFAULT_ACCOUNT.to_owned(),
+        peer_kind: PeerKind::from_text(kind)?,
+        peer_id: peer_id.to_owned(),
+    })
+}
+
+impl fmt::Display for SessionKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl FromStr for SessionKey {
+    type Err = SessionKeyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for SessionKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests;

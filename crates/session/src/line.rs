@@ -1,0 +1,159 @@
+//! Between a line's bytes and an entry. Reading is lenient where nothing is lost by it.
+
+use serde_json::{Map, Value};
+
+use crate::{CompactionEntry, Entry, EntryId, Role, SessionHeader, TranscriptMessage};
+
+/// Some editors begin a file with it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What a line is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Line {
+    /// An entry.
+    Entry(Entry),
+    /// A header, wherever it stands.
+    Header(SessionHeader),
+    /// White space only.
+    Blank,
+    /// No JSON object, or one without the fields of its type.
+    Corrupt,
+}
+
+/// Reads the line that begins at `offset` of its file. `bytes` may hold the line's end or not.
+pub(crate) fn decode(bytes: &[u8], offset: u64) -> Line {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii();
+    if bytes.is_empty() {
+        return Line::Blank;
+    }
+    match parse_object(bytes) {
+        Some(object) => decode_object(object, offset),
+        None => Line::Corrupt,
+    }
+}
+
+fn parse_object(bytes: &[u8]) -> Option<Map<String, Value>> {
+    serde_json::from_slice(bytes)
+        .or_else(|error| match replace_lone_surrogates(bytes) {
+            Some(repaired) => serde_json::from_slice(&repaired),
+            None => Err(error),
+        })
+        .ok()
+}
+
+fn decode_object(mut object: Map<String, Value>, offset: u64) -> Line {
+    let entry = match object.get("type").and_then(Value::as_str) {
+        Some("session") => return decode_header(&object).map_or(Line::Corrupt, Line::Header),
+        Some("compaction") => decode_compaction(&mut object, offset).map(Entry::Compaction),
+        None | Some("message") => return decode_message(object, offset),
+        Some(_) => Some(Entry::Unknown(Value::Object(object))),
+    };
+    entry.map_or(Line::Corrupt, Line::Entry)
+}
+
+fn decode_header(object: &Map<String, Value>) -> Option<SessionHeader> {
+    Some(SessionHeader {
+        version: object.get("version").map_or(0, |version| {
+            version.as_u64().map_or(u32::MAX, |number| u32::try_from(number).unwrap_or(u32::MAX))
+        }),
+        session_key: object.get("sessionKey")?.as_str()?.to_owned(),
+        created_at: milliseconds(object.get("createdAt")),
+    })
+}
+
+fn decode_message(mut object: Map<String, Value>, offset: u64) -> Line {
+    let (Some(Value::String(role)), Some(Value::String(_))) =
+        (object.get("role"), object.get("content"))
+    else {
+        return Line::Corrupt;
+    };
+    let Some(role) = Role::from_text(role) else {
+        return Line::Entry(Entry::Unknown(Value::Object(object)));
+    };
+    Line::Entry(Entry::Message(TranscriptMessage {
+        id: entry_id(&object, offset),
+        role,
+        content: take_string(&mut object, "content").unwrap_or_default(),
+        ts: milliseconds(object.get("ts")),
+        tool_call_id: take_string(&mut object, "toolCallId"),
+        meta: match object.get_mut("meta").map(Value::take) {
+            Some(Value::Object(meta)) => Some(meta),
+            _ => None,
+        },
+    }))
+}
+
+fn decode_compaction(object: &mut Map<String, Value>, offset: u64) -> Option<CompactionEntry> {
+    let count = |name: &str| object.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let (tokens_before, old_count, new_count) =
+        (count("tokensBefore"), count("oldCount"), count("newCount"));
+    Some(CompactionEntry {
+        id: entry_id(object, offset),
+        ts: milliseconds(object.get("ts")),
+        first_kept_id: EntryId::from_text(object.get("firstKeptId")?.as_str()?),
+        tokens_before,
+        old_count,
+        new_count,
+        summary: take_string(object, "summary")?,
+    })
+}
+
+fn entry_id(object: &Map<String, Value>, offset: u64) -> EntryId {
+    match object.get("id").and_then(Value::as_str) {
+        Some(text) if !text.is_empty() => EntryId::from_text(text),
+        _ => EntryId::from_place(offset),
+    }
+}
+
+fn take_string(object: &mut Map<String, Value>, name: &str) -> Option<String> {
+    match object.get_mut(name).map(Value::take) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// A time stamp; 0 for anything that is none. Fractions are cut off.
+fn milliseconds(value: Option<&Value>) -> u64 {
+    value
+        .and_then(|value| value.as_u64().or_else(|| value.as_f64().map(|float| float as u64)))
+        .unwrap_or(0)
+}
+
+/// Replaces escapes of half a surrogate pair by the replacement character; `None` if there are none.
+///
+/// JavaScript writes such escapes when a text was cut through an emoji, and JSON readers refuse them. The rest of
+/// the message is worth more than the half character.
+fn replace_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut repaired = Vec::with_capacity(bytes.len());
+    let mut found = false;
+    let mut rest = bytes;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        repaired.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        let length = match (escaped_unit(rest), rest.get(6..).and_then(escaped_unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                repaired.extend_from_slice(b"\\ufffd");
+                rest = &rest[6..];
+                found = true;
+                continue;
+            }
+            (Some(_), _) => 6,
+            (None, _) => rest.len().min(2),
+        };
+        repaired.extend_from_slice(&rest[..length]);
+        rest = &rest[length..];
+    }
+    repaired.extend_from_slice(rest);
+    found.then_some(repaired)
+}
+
+/// The UTF-16 unit of the `\uXXXX` escape that `bytes` begin with.
+fn escaped_unit(bytes: &[u8]) -> Option<u16> {
+    let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
+    let text = std::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    u16::from_str_radix(text, 16).ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! A log opened for appending, under its lock.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::durable::{parent_of, private_options, sync_directory};
+use crate::error::{IoContext, SessionError};
+use crate::lock::LockFile;
+use crate::reader::{Positioned, check_version};
+use crate::repair::{Repair, repair_torn_tail};
+use crate::tail::read_tail;
+use crate::{Entry, FORMAT_VERSION, SessionHeader, SessionKey, Tail, TailLimit, now_ms};
+
+/// A session's log, open for appending. No other process can append to it while this value lives.
+#[derive(Debug)]
+pub struct SessionLog {
+    key: SessionKey,
+    path: PathBuf,
+    storage: Arc<Storage>,
+    /// Length up to which the file is known to end with a whole line.
+    sound_length: Option<u64>,
+    repaired_torn_tail: bool,
+    /// Held for its effect. Declared last, so that everything else is closed before the next writer comes in.
+    _lock: LockFile,
+}
+
+/// What a [`SyncHandle`] shares with its log.
+#[derive(Debug)]
+struct Storage {
+    /// `None` until the first append of a new session.
+    file: Mutex<Option<Arc<File>>>,
+    /// Directories that got a new name since they were synchronised.
+    changed_directories: Mutex<Vec<PathBuf>>,
+}
+
+impl SessionLog {
+    /// Opens the log at `path` under `lock`. `changed_directories` are those that were changed to make its directory.
+    pub(crate) fn open(
+        key: SessionKey,
+        path: PathBuf,
+        lock: LockFile,
+        changed_directories: Vec<PathBuf>,
+    ) -> Result<Self, SessionError> {
+        let file = match private_options().read(true).append(true).open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(SessionError::from_io("open the session log", &path, error)),
+        };
+        if let Some(file) = &file {
+            let header = check_version(file, &path)?;
+            check_owner(&key, header, &path)?;
+        }
+        let storage = Arc::new(Storage {
+            file: Mutex::new(file.map(Arc::new)),
+            changed_directories: Mutex::new(changed_directories),
+        });
+        Ok(Self { key, path, storage, sound_length: None, repaired_torn_tail: false, _lock: lock })
+    }
+
+    /// Whose log it is.
+    pub fn key(&self) -> &SessionKey {
+        &self.key
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends `entries`, all in one write. The first append of a session makes the file and its header; no entries
+    /// make nothing. When it returns, the entries survive a crash of this program; to survive a crash of the machine
+    /// they need [`SyncHandle::sync`].
+    ///
+    /// # Errors
+    /// Nothing of the batch is in the file then, what was there before still is, and the log can be used further.
+    pub fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let file = self.file_for_append()?;
+        let length = self.ensure_sound_tail(&file)?;
+        let lines = self.encode(entries, length)?;
+        // Unknown until the write has succeeded, or its traces are gone.
+        self.sound_length = None;
+        if let Err(source) = write_whole(&file, &lines) {
+            file.set_len(length).context("remove a half-written line from", &self.path)?;
+            self.sound_length = Some(length);
+            return Err(SessionError::from_io("write to the session log", &self.path, source));
+        }
+        self.sound_length = Some(length + lines.len() as u64);
+        Ok(())
+    }
+
+    /// The end of the log, as far as the next step of the conversation needs it. Repairs a torn last line first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError> {
+        let Some(file) = self.storage.file() else {
+            return Ok(Tail::default());
+        };
+        // If the repair fails (a full disk, say), the log can still be read. The next append reports it.
+        let _ = self.ensure_sound_tail(&file);
+        let mut tail =
+            read_tail(Positioned::new(&file), limit).context("read the session log", &self.path)?;
+        tail.repaired_torn_tail = self.repaired_torn_tail;
+        Ok(tail)
+    }
+
+    /// A handle that makes appended entries durable; it can be sent to another thread.
+    pub fn sync_handle(&self) -> SyncHandle {
+        SyncHandle { storage: Arc::clone(&self.storage) }
+    }
+
+    fn file_for_append(&self) -> Result<Arc<File>, SessionError> {
+        if let Some(file) = self.storage.file() {
+            return Ok(file);
+        }
+        let file = private_options()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(&self.path)
+            .context("create the session log", &self.path)?;
+        let file = Arc::new(file);
+        lock(&self.storage.changed_directories).push(parent_of(&self.path));
+        *lock(&self.storage.file) = Some(Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// Repairs the end of the file unless it is known to be sound. Gives the file's length.
+    fn ensure_sound_tail(&mut self, file: &File) -> Result<u64, SessionError> {
+        let metadata = file.metadata().context("check the session log", &self.path)?;
+        if metadata.nlink() == 0 {
+            return Err(SessionError::Removed { path: self.path.clone() });
+        }
+        if self.sound_length == Some(metadata.len()) {
+            return Ok(metadata.len());
+        }
+        if repair_torn_tail(file, &self.path)? != Repair::NotNeeded {
+            self.repaired_torn_tail = true;
+        }
+        let length = file.metadata().context("check the session log", &self.path)?.len();
+        self.sound_length = Some(length);
+        Ok(length)
+    }
+
+    /// The lines of `entries`, behind a header if the file is empty yet.
+    fn encode(&self, entries: &[Entry], file_length: u64) -> Result<Vec<u8>, SessionError> {
+        let mut lines = Vec::new();
+        if file_length == 0 {
+            let header = SessionHeader {
+                version: FORMAT_VERSION,
+                session_key: self.key.to_string(),
+                created_at: entries.iter().find_map(Entry::ts).unwrap_or_else(now_ms),
+            };
+            self.encode_line(&header, &mut lines)?;
+        }
+        for entry in entries {
+            self.encode_line(entry, &mut lines)?;
+        }
+        Ok(lines)
+    }
+
+    fn encode_line(
+        &self,
+        value: &impl serde::Serialize,
+        lines: &mut Vec<u8>,
+    ) -> Result<(), SessionError> {
+        serde_json::to_writer(&mut *lines, value)
+            .map_err(|source| SessionError::Encode { path: self.path.clone(), source })?;
+        lines.push(b'\n');
+        Ok(())
+    }
+}
+
+impl Drop for SessionLog {
+    fn drop(&mut self) {
+        // A first append that failed leaves an empty file, which is no session.
+        if let Some(file) = self.storage.file()
+            && file.metadata().is_ok_and(|metadata| metadata.len() == 0 && metadata.nlink() > 0)
+        {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Makes the entries durable that were appended to a log before [`SyncHandle::sync`] was called.
+#[derive(Debug, Clone)]
+pub struct SyncHandle {
+    storage: Arc<Storage>,
+}
+
+impl SyncHandle {
+    /// Waits until the entries are on the disk, and the file's name too if it is new. Does nothing before the first
+    /// append of a new session.
+    ///
+    /// # Errors
+    /// The system could not promise it; what was appended since the last success may be lost if the machine stops.
+    pub fn sync(&self) -> io::Result<()> {
+        let Some(file) = self.storage.file() else {
+            return Ok(());
+        };
+        file.sync_data()?;
+        let mut directories = lock(&self.storage.changed_directories);
+        while let Some(directory) = directories.last() {
+            sync_directory(directory)?;
+            directories.pop();
+        }
+        Ok(())
+    }
+}
+
+impl Storage {
+    fn file(&self) -> Option<Arc<File>> {
+        lock(&self.file).clone()
+    }
+}
+
+/// The values behind these locks are whole at any time, so a panic elsewhere does not spoil them.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes all of `lines`, in one call unless the system takes only a part; then the next call says why.
+fn write_whole(mut file: &File, lines: &[u8]) -> io::Result<()> {
+    file.write_all(lines)
+}
+
+/// A shortened file name may stand for several keys; the header tells whose it is.
+fn check_owner(
+    key: &SessionKey,
+    header: Option<SessionHeader>,
+    path: &Path,
+) -> Result<(), SessionError> {
+    match header {
+        Some(SessionHeader { session_key, .. })
+            if key.has_shortened_slug() && session_key != key.as_str() =>
+        {
+            Err(SessionError::ForeignTranscript {
+                path: path.to_path_buf(),
+                found: session_key,
+                wanted: key.to_string(),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! Reading a log without locking it, as displays and exports do.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::backward::BLOCK;
+use crate::error::{IoContext, SessionError};
+use crate::line::{self, Line};
+use crate::tail::{read_last_messages, read_tail};
+use crate::{Entry, FORMAT_VERSION, SessionHeader, Tail, TailLimit, TranscriptMessage};
+
+/// A header longer than this is none. Keys have at most a few hundred characters.
+const MAX_HEADER_BYTES: u64 = 64 * 1024;
+
+/// A log opened for reading. It does not mind a writer: what is appended meanwhile may or may not be seen, and a
+/// line that is only half there yet is left out.
+#[derive(Debug)]
+pub struct SessionReader {
+    path: PathBuf,
+    file: File,
+}
+
+impl SessionReader {
+    /// Opens the log at `path`, or gives `None` if there is none.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>, SessionError> {
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(SessionError::from_io("open the session log", path, error)),
+        };
+        check_version(&file, path)?;
+        Ok(Some(Self { path: path.to_path_buf(), file }))
+    }
+
+    /// Where the log is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The header, unless the first line is none.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn header(&self) -> Result<Option<SessionHeader>, SessionError> {
+        read_header(&self.file).context("read the session log", &self.path)
+    }
+
+    /// All entries from the first on, one in memory at a time.
+    pub fn entries(&self) -> Entries<'_> {
+        Entries {
+            path: &self.path,
+            lines: BufReader::with_capacity(BLOCK, Positioned::new(&self.file)),
+            line: Vec::new(),
+            offset: 0,
+            skipped_lines: 0,
+            has_torn_tail: false,
+        }
+    }
+
+    /// How many messages there are in the whole log.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn message_count(&self) -> Result<usize, SessionError> {
+        let mut count = 0;
+        for entry in self.entries() {
+            count += usize::from(matches!(entry?, Entry::Message(_)));
+        }
+        Ok(count)
+    }
+
+    /// What a next turn would start from. Unlike [`crate::SessionLog::tail`] it repairs nothing.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn tail(&self, limit: TailLimit) -> Result<Tail, SessionError> {
+        read_tail(Positioned::new(&self.file), limit).context("read the session log", &self.path)
+    }
+
+    /// The last `count` messages, oldest first, whatever summaries there are. Reads only the end of the file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn last_messages(&self, count: usize) -> Result<Vec<TranscriptMessage>, SessionError> {
+        read_last_messages(Positioned::new(&self.file), count)
+            .context("read the session log", &self.path)
+    }
+}
+
+/// The entries of a log, from the first on. Lines that are no entries are passed over and counted.
+#[derive(Debug)]
+pub struct Entries<'a> {
+    path: &'a Path,
+    lines: BufReader<Positioned<'a>>,
+    line: Vec<u8>,
+    offset: u64,
+    skipped_lines: usize,
+    has_torn_tail: bool,
+}
+
+impl Entries<'_> {
+    /// How many lines were passed over so far because they are no entries. Blank lines do not count.
+    pub fn skipped_lines(&self) -> usize {
+        self.skipped_lines
+    }
+
+    /// Whether the last line was only half there; known once the iterator is at its end.
+    pub fn has_torn_tail(&self) -> bool {
+        self.has_torn_tail
+    }
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Result<Entry, SessionError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let offset = self.offset;
+            self.line.clear();
+            // One huge line must not keep its memory for the rest of the file.
+            self.line.shrink_to(BLOCK);
+            match self.lines.read_until(b'\n', &mut self.line) {
+                Ok(0) => return None,
+                Ok(length) => self.offset += length as u64,
+                Err(error) => {
+                    return Some(Err(SessionError::from_io(
+                        "read the session log",
+                        self.path,
+                        error,
+                    )));
+                }
+            }
+            match line::decode(&self.line, offset) {
+                Line::Entry(entry) => return Some(Ok(entry)),
+                Line::Header(_) | Line::Blank => {}
+                Line::Corrupt if self.line.ends_with(b"\n") => self.skipped_lines += 1,
+                Line::Corrupt => self.has_torn_tail = true,
+            }
+        }
+    }
+}
+
+/// The header of the log in `file`, unless the first line is none.
+pub(crate) fn read_header(file: &File) -> io::Result<Option<SessionHeader>> {
+    let mut first_line = Vec::new();
+    // Most headers fit the first of these reads many times over, and a turn should not read more than it needs.
+    BufReader::with_capacity(1024, Positioned::new(file).take(MAX_HEADER_BYTES))
+        .read_until(b'\n', &mut first_line)?;
+    Ok(match line::decode(&first_line, 0) {
+        Line::Header(header) => Some(header),
+        Line::Entry(_) | Line::Blank | Line::Corrupt => None,
+    })
+}
+
+/// Refuses a log that a later version of the program wrote in an incompatible way. Gives the header.
+pub(crate) fn check_version(
+    file: &File,
+    path: &Path,
+) -> Result<Option<SessionHeader>, SessionError> {
+    let header = read_header(file).context("read the session log", path)?;
+    match header {
+        Some(SessionHeader { version, .. }) if version > FORMAT_VERSION => {
+            Err(SessionError::NewerVersion {
+                path: path.to_path_buf(),
+                found: version,
+                supported: FORMAT_VERSION,
+            })
+        }
+        header => Ok(header),
+    }
+}
+
+/// Reads a file from a place of its own, so that several readers can share the file.
+#[derive(Debug)]
+pub(crate) struct Positioned<'a> {
+    file: &'a File,
+    position: u64,
+}
+
+impl<'a> Positioned<'a> {
+    /// Starts at the beginning.
+    pub(crate) fn new(file: &'a File) -> Self {
+        Self { file, position: 0 }
+    }
+}
+
+impl Read for Positioned<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.file.read_at(buffer, self.position)?;
+        self.position += length as u64;
+        Ok(length)
+    }
+}
+
+impl Seek for Positioned<'_> {
+    fn seek(&mut self, target: SeekFrom) -> io::Result<u64> {
+        let (base, distance) = match target {
+            SeekFrom::Start(position) => (position, 0),
+            SeekFrom::Current(distance) => (self.position, distance),
+            SeekFrom::End(distance) => (self.file.metadata()?.len(), distance),
+        };
+        self.position = base.checked_add_signed(distance).ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
+#[cfg(test)]
+mod tests;

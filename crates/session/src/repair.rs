@@ -1,0 +1,95 @@
+//! Repairing the end of a log that a crash left in the middle of a line.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use serde::de::IgnoredAny;
+
+use crate::backward::BackwardLines;
+use crate::durable::private_options;
+use crate::error::{IoContext, SessionError};
+use crate::now_ms;
+use crate::reader::Positioned;
+
+/// What the end of a log was like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repair {
+    /// It ended with a whole line, or was empty.
+    NotNeeded,
+    /// The last line was whole but for its line feed, which was added.
+    Terminated,
+    /// The last line was torn; its bytes were moved to a side file.
+    MovedAside,
+}
+
+/// Makes the log end with a whole line. Nothing is lost: torn bytes go to a file beside the log.
+pub(crate) fn repair_torn_tail(file: &File, path: &Path) -> Result<Repair, SessionError> {
+    let Some(torn_at) = torn_line(file).context("read the session log", path)? else {
+        return Ok(Repair::NotNeeded);
+    };
+    if is_whole_object(file, torn_at) {
+        (&mut &*file).write_all(b"\n").context("repair the last line of", path)?;
+        return Ok(Repair::Terminated);
+    }
+    move_aside(file, torn_at, path)?;
+    file.set_len(torn_at).context("cut the torn last line off", path)?;
+    Ok(Repair::MovedAside)
+}
+
+/// Where the last line begins, if it has no line feed.
+fn torn_line(file: &File) -> io::Result<Option<u64>> {
+    let length = file.metadata()?.len();
+    let mut last = [0];
+    if length == 0 || (file.read_at(&mut last, length - 1)? == 1 && last == *b"\n") {
+        return Ok(None);
+    }
+    Ok(BackwardLines::new(Positioned::new(file))?.next_line()?.map(|line| line.offset))
+}
+
+/// Whether all from `start` on is one JSON object. A prefix of an object never is.
+fn is_whole_object(file: &File, start: u64) -> bool {
+    let mut rest = Positioned::new(file);
+    if rest.seek(SeekFrom::Start(start)).is_err() {
+        return false;
+    }
+    let mut rest = BufReader::new(rest);
+    let begins_object =
+        matches!(std::io::BufRead::fill_buf(&mut rest), Ok(bytes) if bytes.starts_with(b"{"));
+    begins_object && serde_json::from_reader::<_, IgnoredAny>(rest).is_ok()
+}
+
+/// Copies all from `start` on into a new file beside the log.
+fn move_aside(file: &File, start: u64, path: &Path) -> Result<(), SessionError> {
+    let (mut side_file, side_path) = create_side_file(path)?;
+    let mut torn = Positioned::new(file);
+    let copied = torn
+        .seek(SeekFrom::Start(start))
+        .and_then(|_| io::copy(&mut torn.by_ref(), &mut side_file))
+        .and_then(|_| side_file.sync_all());
+    if copied.is_err() {
+        // What is in the log stays there, so half a copy of it is worth nothing.
+        let _ = std::fs::remove_file(&side_path);
+    }
+    copied.context("save the torn last line to", &side_path)
+}
+
+fn create_side_file(path: &Path) -> Result<(File, PathBuf), SessionError> {
+    let mut stamp = now_ms();
+    loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".torn-{stamp}"));
+        let side_path = PathBuf::from(name);
+        match private_options().write(true).create_new(true).open(&side_path) {
+            Ok(file) => return Ok((file, side_path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => stamp += 1,
+            Err(error) => {
+                return Err(SessionError::from_io("save the torn last line to", &side_path, error));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

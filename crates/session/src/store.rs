@@ -1,0 +1,127 @@
+//! The directory that holds the sessions.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::durable::create_private_directory;
+use crate::error::{IoContext, SessionError};
+use crate::lock::LockFile;
+use crate::{LockWait, SessionIndex, SessionKey, SessionLog, SessionReader};
+
+/// Extension of a log.
+pub(crate) const LOG_EXTENSION: &str = "jsonl";
+/// Extension of the file whose lock guards a log.
+const LOCK_EXTENSION: &str = "lock";
+/// Extension of the directory for what belongs to a session but not into its log.
+const ARTIFACT_EXTENSION: &str = "files";
+
+/// Finds, opens and deletes the sessions of one directory.
+#[derive(Debug, Clone)]
+pub struct SessionStore {
+    directory: PathBuf,
+}
+
+impl SessionStore {
+    /// The sessions in `directory`, which need not exist yet.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// Where the sessions are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The index of these sessions.
+    pub fn index(&self) -> SessionIndex {
+        SessionIndex::new(self.directory.clone())
+    }
+
+    /// Where the log of `key` is, or would be.
+    pub fn transcript_path(&self, key: &SessionKey) -> PathBuf {
+        self.beside(key, LOG_EXTENSION)
+    }
+
+    /// Where large things that belong to the session are kept, such as a tool's full output. Nobody makes the
+    /// directory before it is needed; [`SessionStore::delete`] removes it with the log.
+    pub fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
+        self.beside(key, ARTIFACT_EXTENSION)
+    }
+
+    /// Opens a session, new or old, for appending. Makes the directory if needed; a new session's file is made by
+    /// the first append.
+    ///
+    /// # Errors
+    /// [`SessionError::Locked`] if another process has it open; otherwise, what the system or the file's header says.
+    pub fn open(&self, key: &SessionKey, wait: LockWait) -> Result<SessionLog, SessionError> {
+        let changed_directories = create_private_directory(&self.directory)
+            .context("create the sessions directory", &self.directory)?;
+        let lock = LockFile::acquire(&self.beside(key, LOCK_EXTENSION), wait)?;
+        SessionLog::open(key.clone(), self.transcript_path(key), lock, changed_directories)
+    }
+
+    /// Opens a session for reading, without a lock; `None` if there is none.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or a later version of the program wrote it.
+    pub fn reader(&self, key: &SessionKey) -> Result<Option<SessionReader>, SessionError> {
+        SessionReader::open(&self.transcript_path(key))
+    }
+
+    /// Whether the session has a log.
+    pub fn exists(&self, key: &SessionKey) -> bool {
+        self.transcript_path(key).is_file()
+    }
+
+    /// Deletes a session's log, what was saved beside it and its artifacts; the index keeps its entry (see
+    /// [`SessionIndex::remove`]). Gives whether there was a log.
+    ///
+    /// # Errors
+    /// [`SessionError::Locked`] if a process has it open; otherwise, what the system says.
+    pub fn delete(&self, key: &SessionKey) -> Result<bool, SessionError> {
+        if !self.directory.is_dir() {
+            return Ok(false);
+        }
+        let _lock = LockFile::acquire(&self.beside(key, LOCK_EXTENSION), LockWait::Fail)?;
+        let path = self.transcript_path(key);
+        let existed =
+            removed(std::fs::remove_file(&path)).context("delete the session log", &path)?;
+        let artifacts = self.artifact_directory(key);
+        removed(std::fs::remove_dir_all(&artifacts))
+            .context("delete the session's files in", &artifacts)?;
+        self.delete_torn_lines(&path)?;
+        Ok(existed)
+    }
+
+    fn delete_torn_lines(&self, log: &Path) -> Result<(), SessionError> {
+        let Some(log_name) = log.file_name().and_then(|name| name.to_str()) else {
+            return Ok(());
+        };
+        let prefix = format!("{log_name}.torn-");
+        let listing = std::fs::read_dir(&self.directory)
+            .context("list the sessions directory", &self.directory)?;
+        for found in listing.filter_map(Result::ok) {
+            if found.file_name().to_str().is_some_and(|name| name.starts_with(&prefix)) {
+                let path = found.path();
+                removed(std::fs::remove_file(&path)).context("delete", &path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn beside(&self, key: &SessionKey, extension: &str) -> PathBuf {
+        self.directory.join(format!("{}.{extension}", key.slug()))
+    }
+}
+
+/// Whether something was removed; that there was nothing is no failure.
+fn removed(outcome: io::Result<()>) -> io::Result<bool> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

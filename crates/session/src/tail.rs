@@ -1,0 +1,152 @@
+//! The end of a log: what the next step of a conversation needs, read backwards.
+
+use std::io::{self, Read, Seek};
+
+use crate::backward::BackwardLines;
+use crate::line::{self, Line};
+use crate::{CompactionEntry, Entry, Role, TranscriptMessage};
+
+/// How much of a log to take.
+#[derive(Debug, Clone, Copy)]
+pub struct TailLimit {
+    /// Most that the messages may cost together. The messages taken begin with a user's, so the last turn is taken
+    /// whole even if it alone costs more.
+    pub max_cost: u64,
+    /// What a message costs, in whatever unit the caller counts: bytes, or tokens of a model's context window.
+    pub cost: fn(&TranscriptMessage) -> u64,
+}
+
+impl TailLimit {
+    /// Everything since the last compaction.
+    pub const UNLIMITED: Self = Self { max_cost: u64::MAX, cost: |_message| 0 };
+}
+
+/// The end of a log.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tail {
+    /// The latest summary, if the part that was read holds one.
+    pub compaction: Option<CompactionEntry>,
+    /// The messages that no summary replaces, oldest first. They begin with [`CompactionEntry::first_kept_id`]; if
+    /// that message is nowhere in the log, none is left out.
+    pub messages: Vec<TranscriptMessage>,
+    /// Whether the limit left messages out. Those that a summary replaces do not count.
+    pub older_messages_exist: bool,
+    /// Lines within the part that was read which are no entries and were passed over.
+    pub skipped_lines: usize,
+    /// Whether this opening of the log found a last line without its end, as a crash leaves it, and repaired it.
+    pub repaired_torn_tail: bool,
+}
+
+/// Reads the end of `reader`.
+pub(crate) fn read_tail<R: Read + Seek>(reader: R, limit: TailLimit) -> io::Result<Tail> {
+    let mut lines = BackwardLines::new(reader)?;
+    let mut collector = Collector::new(limit);
+    while let Some(found) = lines.next_line()? {
+        let next = match line::decode(found.bytes, found.offset) {
+            Line::Entry(Entry::Message(message)) => collector.message(message),
+            Line::Entry(Entry::Compaction(compaction)) => collector.compaction(compaction),
+            Line::Entry(Entry::Unknown(_)) | Line::Header(_) | Line::Blank => Next::Continue,
+            Line::Corrupt => {
+                collector.skipped_lines += usize::from(found.terminated);
+                Next::Continue
+            }
+        };
+        if next == Next::Stop {
+            break;
+        }
+    }
+    Ok(collector.finish())
+}
+
+/// The last `count` messages, oldest first, whatever summaries there are.
+pub(crate) fn read_last_messages<R: Read + Seek>(
+    reader: R,
+    count: usize,
+) -> io::Result<Vec<TranscriptMessage>> {
+    let mut lines = BackwardLines::new(reader)?;
+    let mut messages = Vec::new();
+    while messages.len() < count {
+        let Some(found) = lines.next_line()? else { break };
+        if let Line::Entry(Entry::Message(message)) = line::decode(found.bytes, found.offset) {
+            messages.push(message);
+        }
+    }
+    messages.reverse();
+    Ok(messages)
+}
+
+#[derive(PartialEq)]
+enum Next {
+    Continue,
+    Stop,
+}
+
+struct Collector {
+    limit: TailLimit,
+    compaction: Option<CompactionEntry>,
+    newest_first: Vec<TranscriptMessage>,
+    cost: u64,
+    /// How many of the messages there are if the list is cut at the oldest user message found so far.
+    length_at_user: Option<usize>,
+    older_messages_exist: bool,
+    skipped_lines: usize,
+}
+
+impl Collector {
+    fn new(limit: TailLimit) -> Self {
+        Self {
+            limit,
+            compaction: None,
+            newest_first: Vec::new(),
+            cost: 0,
+            length_at_user: None,
+            older_messages_exist: false,
+            skipped_lines: 0,
+        }
+    }
+
+    fn message(&mut self, message: TranscriptMessage) -> Next {
+        self.cost = self.cost.saturating_add((self.limit.cost)(&message));
+        if let Some(length_at_user) = self.length_at_user
+            && self.cost > self.limit.max_cost
+        {
+            self.older_messages_exist = true;
+            self.newest_first.truncate(length_at_user);
+            return Next::Stop;
+        }
+        let is_first_kept =
+            self.compaction.as_ref().is_some_and(|latest| latest.first_kept_id == message.id);
+        let is_user = message.role == Role::User;
+        self.newest_first.push(message);
+        if is_user {
+            self.length_at_user = Some(self.newest_first.len());
+        }
+        if is_first_kept { Next::Stop } else { Next::Continue }
+    }
+
+    fn compaction(&mut self, compaction: CompactionEntry) -> Next {
+        if let Some(latest) = &self.compaction {
+            return if latest.first_kept_id == compaction.id { Next::Stop } else { Next::Continue };
+        }
+        // Everything behind a summary is kept. If the first kept message is among that, nothing before it is.
+        let first_kept = compaction.first_kept_id;
+        let keeps_nothing_before = first_kept == compaction.id
+            || self.newest_first.iter().any(|message| message.id == first_kept);
+        self.compaction = Some(compaction);
+        if keeps_nothing_before { Next::Stop } else { Next::Continue }
+    }
+
+    fn finish(mut self) -> Tail {
+        self.newest_first.reverse();
+        Tail {
+            compaction: self.compaction,
+            messages: self.newest_first,
+            older_messages_exist: self.older_messages_exist,
+            skipped_lines: self.skipped_lines,
+            repaired_torn_tail: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

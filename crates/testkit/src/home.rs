@@ -1,0 +1,196 @@
+//! A home directory of its own for each test.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{ModelServer, WireFormat};
+
+/// Variables that a child may inherit: what programs need to start at all, and what coverage tools need to write.
+const INHERITED: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "TMPDIR"];
+
+/// An address where no model server can listen, for variables that name one: port 1 is never handed out.
+const NO_SERVER: &str = "127.0.0.1:1";
+
+/// A temporary home directory, removed when dropped.
+#[derive(Debug)]
+pub struct TempHome {
+    directory: TempDir,
+    path: PathBuf,
+}
+
+impl Default for TempHome {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl TempHome {
+    /// An empty home.
+    ///
+    /// # Panics
+    /// When no temporary directory can be made.
+    pub fn new() -> Self {
+        let directory = TempDir::with_prefix("myclaw-home-").expect("a temporary directory");
+        // Tests compare paths with what the program prints, which has its symlinks resolved.
+        let path = directory.path().canonicalize().expect("the path of a temporary directory");
+        Self { directory, path }
+    }
+
+    /// The home itself, with no symlink in its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// `<home>/.myclaw`.
+    pub fn state_directory(&self) -> PathBuf {
+        self.path.join(".myclaw")
+    }
+
+    /// `<home>/.myclaw/myclaw.json`.
+    pub fn config_path(&self) -> PathBuf {
+        self.state_directory().join("myclaw.json")
+    }
+
+    /// `<home>/.myclaw/workspace`.
+    pub fn workspace(&self) -> PathBuf {
+        self.state_directory().join("workspace")
+    }
+
+    /// `<home>/.myclaw/sessions`.
+    pub fn sessions_directory(&self) -> PathBuf {
+        self.state_directory().join("sessions")
+    }
+
+    /// Writes the settings file as it is given.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write_config_text(&self, text: &str) {
+        self.write(self.config_path(), text);
+    }
+
+    /// Writes the settings file.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write_config(&self, config: &Value) {
+        self.write_config_text(&format!("{config:#}\n"));
+    }
+
+    /// Writes settings that name `server` as the only provider.
+    ///
+    /// # Panics
+    /// When they cannot be written.
+    pub fn use_server(&self, server: &ModelServer, format: WireFormat) {
+        self.write_config(&Self::config_for(server.url(), format));
+    }
+
+    /// Settings whose provider is the server at `url` (scheme, host and port).
+    pub fn config_for(url: &str, format: WireFormat) -> Value {
+        let (name, model, base_url) = match format {
+            WireFormat::AnthropicMessages => {
+                ("anthropic", "claude-sonnet-4-20250514", url.to_owned())
+            }
+            WireFormat::OpenAiCompletions => ("openai", "gpt-4o", format!("{url}/v1")),
+        };
+        let profiles = json!([{"id": "primary", "apiKey": "test-key"}]);
+        json!({"provider": {"name": name, "model": model, "baseUrl": base_url, "authProfiles": profiles}})
+    }
+
+    /// Writes a file (parents included) and returns its path; a relative `path` starts at the home.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path.join(path);
+        let parent = path.parent().expect("a file in a directory");
+        fs::create_dir_all(parent)
+            .unwrap_or_else(|error| panic!("making {}: {error}", parent.display()));
+        fs::write(&path, content)
+            .unwrap_or_else(|error| panic!("writing {}: {error}", path.display()));
+        path
+    }
+
+    /// Writes a file into the workspace and returns its path.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn write_in_workspace(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
+        self.write(self.workspace().join(path), content)
+    }
+
+    /// A command that sees this home and nothing of the caller's: no keys, no proxies, no model server of this
+    /// machine. It works in the home.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear();
+        for name in INHERITED {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command
+            .env("HOME", &self.path)
+            .env("MYCLAW_HOME", &self.path)
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "xterm-256color")
+            .env("OLLAMA_HOST", NO_SERVER)
+            .current_dir(&self.path);
+        command
+    }
+
+    /// The transcript of the terminal's conversation with this name.
+    pub fn transcript_path(&self, name: &str) -> PathBuf {
+        let key = format!("agent:main:channel:cli:account:default:peer:direct:{name}");
+        self.sessions_directory().join(format!("{}.jsonl", key.replace(':', "__")))
+    }
+
+    /// Every transcript, sorted by path.
+    pub fn transcripts(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.sessions_directory()) else { return Vec::new() };
+        let mut paths: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.extension() == Some(OsStr::new("jsonl")))
+            .collect();
+        paths.sort();
+        paths
+    }
+
+    /// The lines of the only transcript, the header first.
+    ///
+    /// # Panics
+    /// When there is not exactly one, or a line is no JSON.
+    pub fn only_transcript(&self) -> Vec<Value> {
+        match self.transcripts().as_slice() {
+            [path] => Self::read_lines(path),
+            paths => panic!("expected one transcript, found {paths:?}"),
+        }
+    }
+
+    /// The lines of a file of JSON lines.
+    ///
+    /// # Panics
+    /// When it cannot be read or a line is no JSON.
+    pub fn read_lines(path: &Path) -> Vec<Value> {
+        let text = fs::read_to_string(path)
+            .unwrap_or_else(|error| panic!("reading {}: {error}", path.display()));
+        text.lines()
+            .enumerate()
+            .map(|(number, line)| {
+                serde_json::from_str(line).unwrap_or_else(|error| {
+                    panic!("{}:{}: {error}: {line}", path.display(), number + 1)
+                })
+            })
+            .collect()
+    }
+
+    /// Keeps the directory and returns its path, to look into after a failure.
+    pub fn keep(self) -> PathBuf {
+        self.directory.keep()
+    }
+}

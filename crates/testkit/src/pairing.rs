@@ -1,0 +1,106 @@
+//! The rules for a conversation that the providers enforce, checked from their documentation and error messages.
+
+mod anthropic;
+mod openai;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::RecordedRequest;
+
+/// A rule that a request breaks, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Such as `messages[3].content[0]`.
+    pub place: String,
+    /// What is wrong there.
+    pub rule: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.rule)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+/// Checks the conversation of a request as strictly as its provider: every tool call has exactly one result directly
+/// behind it, ids are unique, the first message is a user's, roles alternate where the format needs it, nothing is
+/// empty. The format follows from the path.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn validate_pairing(request: &RecordedRequest) -> Result<(), Violation> {
+    let body =
+        request.try_json().map_err(|error| violation("body", format!("is not JSON: {error}")))?;
+    if request.route().ends_with("/messages") {
+        anthropic::check(body)
+    } else if request.route().ends_with("/chat/completions") {
+        openai::check(body)
+    } else {
+        Err(violation("path", format!("{} is of no wire format known here", request.path)))
+    }
+}
+
+type Checked<T = ()> = Result<T, Violation>;
+
+fn violation(place: impl Into<String>, rule: impl Into<String>) -> Violation {
+    Violation { place: place.into(), rule: rule.into() }
+}
+
+/// The field as text with at least one character that is not white space.
+fn visible_text<'a>(value: &'a Value, place: &str) -> Checked<&'a str> {
+    let text =
+        value.as_str().ok_or_else(|| violation(place, format!("must be a string, is {value}")))?;
+    if text.trim().is_empty() {
+        return Err(violation(place, "text must be non-empty and not only white space"));
+    }
+    Ok(text)
+}
+
+/// The field as a list with at least one item.
+fn non_empty_list<'a>(value: &'a Value, place: &str) -> Checked<&'a [Value]> {
+    match value.as_array() {
+        Some(list) if !list.is_empty() => Ok(list),
+        Some(_) => Err(violation(place, "the list is empty")),
+        None => Err(violation(place, format!("must be a list, is {value}"))),
+    }
+}
+
+/// An id that has not been used before.
+fn unique<'a>(
+    seen: &mut std::collections::HashSet<&'a str>,
+    id: &'a str,
+    place: &str,
+    what: &str,
+) -> Checked {
+    if seen.insert(id) {
+        Ok(())
+    } else {
+        Err(violation(place, format!("{what} {id:?} is used twice")))
+    }
+}
+
+/// A name of a tool: letters, digits, `_` and `-`, at most `longest` of them.
+fn tool_name<'a>(value: &'a Value, place: &str, longest: usize) -> Checked<&'a str> {
+    let name =
+        value.as_str().ok_or_else(|| violation(place, format!("must be a string, is {value}")))?;
+    if name.is_empty() || name.len() > longest || !name.chars().all(is_name_char) {
+        return Err(violation(
+            place,
+            format!("{name:?} must match ^[a-zA-Z0-9_-]{{1,{longest}}}$"),
+        ));
+    }
+    Ok(name)
+}
+
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// `model` of any request.
+fn model(body: &Value) -> Checked {
+    visible_text(&body["model"], "model").map(|_| ())
+}

@@ -1,0 +1,259 @@
+//! The Messages API's rules.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{
+    Checked, is_name_char, model, non_empty_list, tool_name, unique, violation, visible_text,
+};
+
+/// Longest name of a tool.
+const LONGEST_NAME: usize = 128;
+
+/// Most blocks of one request that may carry `cache_control`.
+const MOST_CACHE_POINTS: usize = 4;
+
+/// Image types the service reads.
+const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/// Calls of the message before, which this one must answer, and every id so far.
+#[derive(Default)]
+struct Conversation<'a> {
+    open: Vec<&'a str>,
+    seen: HashSet<&'a str>,
+    uses_tools: bool,
+}
+
+pub(super) fn check(body: &Value) -> Checked {
+    model(body)?;
+    if body["max_tokens"].as_u64().is_none_or(|limit| limit == 0) {
+        return Err(violation("max_tokens", "must be a positive number"));
+    }
+    system(&body["system"])?;
+    let offers_tools = tools(&body["tools"])?;
+    let messages = non_empty_list(&body["messages"], "messages")?;
+    let mut conversation = Conversation::default();
+    for (number, message) in messages.iter().enumerate() {
+        let place = format!("messages[{number}]");
+        let expected = if number % 2 == 0 { "user" } else { "assistant" };
+        if message["role"] != expected {
+            let rule = format!(
+                "the role must be {expected:?} (roles alternate, a user begins), is {}",
+                message["role"]
+            );
+            return Err(violation(place, rule));
+        }
+        match expected {
+            "user" => conversation.user(&message["content"], &format!("{place}.content"))?,
+            _ => conversation.assistant(&message["content"], &format!("{place}.content"))?,
+        }
+    }
+    if messages.len() % 2 == 0 {
+        return Err(violation("messages", "the last message must be a user's"));
+    }
+    if conversation.uses_tools && !offers_tools {
+        return Err(violation("tools", "must be given when messages hold tool calls"));
+    }
+    let cache_points = cache_points(body);
+    if cache_points > MOST_CACHE_POINTS {
+        return Err(violation(
+            "cache_control",
+            format!("{cache_points} blocks carry it, {MOST_CACHE_POINTS} may"),
+        ));
+    }
+    Ok(())
+}
+
+impl<'a> Conversation<'a> {
+    fn user(&mut self, content: &'a Value, place: &str) -> Checked {
+        if content.is_string() {
+            visible_text(content, place)?;
+            return self.all_answered(place);
+        }
+        let mut answered = HashSet::new();
+        let mut after_results = false;
+        for (number, block) in non_empty_list(content, place)?.iter().enumerate() {
+            let place = format!("{place}[{number}]");
+            match block["type"].as_str() {
+                Some("tool_result") if after_results => {
+                    return Err(violation(
+                        place,
+                        "tool results must come before any other content",
+                    ));
+                }
+                Some("tool_result") => {
+                    let id = visible_text(&block["tool_use_id"], &format!("{place}.tool_use_id"))?;
+                    if !self.open.contains(&id) {
+                        let rule =
+                            format!("tool_result {id:?} answers no tool_use of the message before");
+                        return Err(violation(place, rule));
+                    }
+                    unique(&mut answered, id, &place, "the result of")?;
+                    result_content(&block["content"], &format!("{place}.content"))?;
+                }
+                Some("text" | "image") => {
+                    after_results = true;
+                    text_or_image(block, &place)?;
+                }
+                _ => {
+                    return Err(violation(place, format!("no block of a user: {}", block["type"])));
+                }
+            }
+        }
+        self.open.retain(|id| !answered.contains(id));
+        self.all_answered(place)
+    }
+
+    fn all_answered(&self, place: &str) -> Checked {
+        match self.open.as_slice() {
+            [] => Ok(()),
+            open => Err(violation(
+                place,
+                format!("tool_use ids without a tool_result directly behind: {open:?}"),
+            )),
+        }
+    }
+
+    fn assistant(&mut self, content: &'a Value, place: &str) -> Checked {
+        if content.is_string() {
+            return visible_text(content, place).map(|_| ());
+        }
+        for (number, block) in non_empty_list(content, place)?.iter().enumerate() {
+            let place = format!("{place}[{number}]");
+            match block["type"].as_str() {
+                Some("text") => text_or_image(block, &place)?,
+                Some("thinking") => {
+                    visible_text(&block["signature"], &format!("{place}.signature"))?;
+                    if !block["thinking"].is_string() {
+                        return Err(violation(place, "a thinking block needs its text"));
+                    }
+                    no_cache_point(block, &place)?;
+                }
+                Some("redacted_thinking") => {
+                    visible_text(&block["data"], &format!("{place}.data"))?;
+                    no_cache_point(block, &place)?;
+                }
+                Some("tool_use") => self.call(block, &place)?,
+                _ => {
+                    return Err(violation(
+                        place,
+                        format!("no block of an assistant: {}", block["type"]),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, block: &'a Value, place: &str) -> Checked {
+        let id = visible_text(&block["id"], &format!("{place}.id"))?;
+        if !id.chars().all(is_name_char) {
+            return Err(violation(
+                format!("{place}.id"),
+                format!("{id:?} must match ^[a-zA-Z0-9_-]+$"),
+            ));
+        }
+        unique(&mut self.seen, id, place, "tool_use id")?;
+        tool_name(&block["name"], &format!("{place}.name"), LONGEST_NAME)?;
+        if !block["input"].is_object() {
+            return Err(violation(
+                format!("{place}.input"),
+                format!("must be an object, is {}", block["input"]),
+            ));
+        }
+        self.open.push(id);
+        self.uses_tools = true;
+        Ok(())
+    }
+}
+
+/// The content of a tool result, which must say something.
+fn result_content(content: &Value, place: &str) -> Checked {
+    if content.is_string() {
+        return visible_text(content, place).map(|_| ());
+    }
+    for (number, block) in non_empty_list(content, place)?.iter().enumerate() {
+        text_or_image(block, &format!("{place}[{number}]"))?;
+    }
+    Ok(())
+}
+
+fn text_or_image(block: &Value, place: &str) -> Checked {
+    match block["type"].as_str() {
+        Some("text") => visible_text(&block["text"], &format!("{place}.text")).map(|_| ()),
+        Some("image") => {
+            let source = &block["source"];
+            if source["type"] != "base64" {
+                return Err(violation(format!("{place}.source"), "must be base64 data"));
+            }
+            if !IMAGE_TYPES.iter().any(|known| source["media_type"] == *known) {
+                return Err(violation(
+                    format!("{place}.source.media_type"),
+                    format!("is {}", source["media_type"]),
+                ));
+            }
+            visible_text(&source["data"], &format!("{place}.source.data")).map(|_| ())
+        }
+        _ => Err(violation(place, format!("must be text or an image, is {}", block["type"]))),
+    }
+}
+
+fn no_cache_point(block: &Value, place: &str) -> Checked {
+    match block.get("cache_control") {
+        Some(_) => Err(violation(place, "thinking blocks cannot carry cache_control")),
+        None => Ok(()),
+    }
+}
+
+fn system(system: &Value) -> Checked {
+    match system {
+        // The service takes an empty string, but not an empty block.
+        Value::Null | Value::String(_) => Ok(()),
+        blocks => {
+            for (number, block) in non_empty_list(blocks, "system")?.iter().enumerate() {
+                if block["type"] != "text" {
+                    return Err(violation(format!("system[{number}]"), "must be a text block"));
+                }
+                visible_text(&block["text"], &format!("system[{number}].text"))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Whether tools are offered, once they are found to be in order.
+fn tools(tools: &Value) -> Checked<bool> {
+    let Some(tools) = tools.as_array() else { return Ok(false) };
+    let mut names = HashSet::new();
+    for (number, tool) in tools.iter().enumerate() {
+        let place = format!("tools[{number}]");
+        let name = tool_name(&tool["name"], &format!("{place}.name"), LONGEST_NAME)?;
+        unique(&mut names, name, &place, "tool name")?;
+        if tool["input_schema"]["type"] != "object" {
+            return Err(violation(format!("{place}.input_schema.type"), "must be \"object\""));
+        }
+    }
+    Ok(!tools.is_empty())
+}
+
+/// How many blocks below `value` carry `cache_control`. What a model or a user wrote is not searched: it could hold
+/// the same key.
+fn cache_points(body: &Value) -> usize {
+    let carries =
+        |block: &&Value| block.get("cache_control").is_some_and(|control| !control.is_null());
+    let of_list =
+        |list: &Value| list.as_array().map_or(0, |blocks| blocks.iter().filter(carries).count());
+    let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    let in_messages: usize = messages
+        .iter()
+        .map(|message| {
+            let content = &message["content"];
+            let inner: usize = content
+                .as_array()
+                .map_or(0, |blocks| blocks.iter().map(|block| of_list(&block["content"])).sum());
+            of_list(content) + inner
+        })
+        .sum();
+    of_list(&body["system"]) + of_list(&body["tools"]) + in_messages
+}

@@ -1,0 +1,421 @@
+//! The scripted model server.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::delivery::{self, BodyKind, Next, Response, Sent};
+use crate::http::{HttpRequest, RequestReader};
+use crate::script::PairingCheck;
+use crate::step::Answer;
+use crate::{RecordedRequest, Script, Step, validate_pairing};
+
+/// How long a `wait_for_…` waits before it fails the test: far above what a loaded machine needs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often an async wait looks again.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// How routes end that are answered from the script; anything before it may be a base URL's path.
+const MODEL_ROUTES: [&str; 2] = ["/messages", "/chat/completions"];
+
+/// A model server on a free port of 127.0.0.1 that answers from a [`Script`] and records whole requests. It stops,
+/// with all its connections, when dropped.
+///
+/// Model calls are `POST` requests to a path that ends in `/messages` or `/chat/completions`; each takes one step of
+/// the script. `GET …/models` lists models; anything else is 404. A call that breaks the providers' pairing rules is
+/// answered by 400 and takes no step (see [`Script::accept_invalid_requests`]); a call after the script's end is
+/// answered by 500.
+#[derive(Debug)]
+pub struct ModelServer {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    url: String,
+    running: Running,
+}
+
+/// What keeps the server going.
+#[derive(Debug)]
+enum Running {
+    Task(tokio::task::JoinHandle<()>),
+    Thread { stop: Option<oneshot::Sender<()>>, thread: Option<JoinHandle<()>> },
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    script: Script,
+    /// Every request, whoever answered it.
+    all: Vec<Arc<RecordedRequest>>,
+    /// Those answered from the script.
+    calls: Vec<Arc<RecordedRequest>>,
+    /// What the server held against its clients, for [`ModelServer::assert_finished`].
+    complaints: Vec<String>,
+    accepted: usize,
+    closed: usize,
+}
+
+impl ModelServer {
+    /// Starts it on the current tokio runtime. In a test whose runtime has one thread, nothing may block that thread
+    /// while the server is needed; otherwise use [`ModelServer::spawn_blocking_thread`].
+    ///
+    /// # Panics
+    /// When no port can be bound.
+    pub async fn start(script: impl Into<Script>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("binding a port of 127.0.0.1");
+        let address = listener.local_addr().expect("the address of a bound socket");
+        let shared = Arc::new(Shared::new(script.into()));
+        let running = Running::Task(tokio::spawn(serve(listener, Arc::clone(&shared))));
+        Self { shared, address, url: format!("http://{address}"), running }
+    }
+
+    /// Starts it on a thread of its own, for tests without a runtime and for tests that block theirs.
+    ///
+    /// # Panics
+    /// When no port can be bound or no thread started.
+    pub fn spawn_blocking_thread(script: impl Into<Script>) -> Self {
+        let listener =
+            std::net::TcpListener::bind("127.0.0.1:0").expect("binding a port of 127.0.0.1");
+        listener.set_nonblocking(true).expect("a non-blocking socket");
+        let address = listener.local_addr().expect("the address of a bound socket");
+        let shared = Arc::new(Shared::new(script.into()));
+        let (stop, stopped) = oneshot::channel();
+        let served = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("model-server".to_owned())
+            .spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .expect("a tokio runtime");
+                runtime.block_on(async {
+                    let listener = TcpListener::from_std(listener).expect("a socket for tokio");
+                    tokio::select! {
+                        () = serve(listener, served) => {}
+                        _ = stopped => {}
+                    }
+                });
+            })
+            .expect("a thread for the model server");
+        let running = Running::Thread { stop: Some(stop), thread: Some(thread) };
+        Self { shared, address, url: format!("http://{address}"), running }
+    }
+
+    /// Such as `http://127.0.0.1:40123`, without a slash at the end. For OpenAI clients add `/v1`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The model calls so far, in order of arrival; refused ones are not among them.
+    pub fn requests(&self) -> Vec<Arc<RecordedRequest>> {
+        self.shared.lock().calls.clone()
+    }
+
+    /// Every request so far, probes and refused calls included.
+    pub fn all_requests(&self) -> Vec<Arc<RecordedRequest>> {
+        self.shared.lock().all.clone()
+    }
+
+    /// The most recent model call.
+    ///
+    /// # Panics
+    /// When there was none.
+    pub fn last_request(&self) -> Arc<RecordedRequest> {
+        self.shared.lock().calls.last().cloned().expect("the server was asked at least once")
+    }
+
+    /// How many connections were accepted.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().accepted
+    }
+
+    /// How many connections are over, whoever ended them.
+    pub fn closed_connections(&self) -> usize {
+        self.shared.lock().closed
+    }
+
+    /// Adds a step behind those that are left.
+    pub fn push(&self, step: impl Into<Step>) {
+        self.shared.lock().script.push(step.into());
+    }
+
+    /// Waits until there were `count` model calls and returns them all.
+    ///
+    /// # Panics
+    /// After 30 s.
+    pub async fn wait_for_requests(&self, count: usize) -> Vec<Arc<RecordedRequest>> {
+        self.poll(|state| state.calls.len() >= count, &format!("{count} model calls")).await;
+        self.requests()
+    }
+
+    /// As [`ModelServer::wait_for_requests`], on a thread that may block.
+    ///
+    /// # Panics
+    /// After 30 s.
+    pub fn wait_for_requests_blocking(&self, count: usize) -> Vec<Arc<RecordedRequest>> {
+        self.block(|state| state.calls.len() >= count, &format!("{count} model calls"));
+        self.requests()
+    }
+
+    /// Waits until `count` connections are over: how a test sees that a cancelled call really closed its own.
+    ///
+    /// # Panics
+    /// After 30 s.
+    pub async fn wait_for_closed_connections(&self, count: usize) {
+        self.poll(|state| state.closed >= count, &format!("{count} closed connections")).await;
+    }
+
+    /// As [`ModelServer::wait_for_closed_connections`], on a thread that may block.
+    ///
+    /// # Panics
+    /// After 30 s.
+    pub fn wait_for_closed_connections_blocking(&self, count: usize) {
+        self.block(|state| state.closed >= count, &format!("{count} closed connections"));
+    }
+
+    /// Checks that every step was taken, that no call came after the end, and that none was refused.
+    ///
+    /// # Panics
+    /// With what is wrong.
+    pub fn assert_finished(&self) {
+        let state = self.shared.lock();
+        assert!(
+            state.complaints.is_empty(),
+            "the model server refused requests:\n{}",
+            state.complaints.join("\n")
+        );
+        let left = state.script.steps_left();
+        assert!(
+            left == 0,
+            "{left} steps of the script were never asked for, after {} calls",
+            state.calls.len()
+        );
+    }
+
+    async fn poll(&self, done: impl Fn(&State) -> bool, what: &str) {
+        // The machine's clock, not tokio's: a test may have paused the latter.
+        let deadline = Instant::now() + PATIENCE;
+        while !done(&self.shared.lock()) {
+            assert!(Instant::now() < deadline, "{}", self.timed_out(what));
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    fn block(&self, done: impl Fn(&State) -> bool, what: &str) {
+        let (state, waited) = self
+            .shared
+            .changed
+            .wait_timeout_while(self.shared.lock(), PATIENCE, |state| !done(state))
+            .unwrap_or_else(PoisonError::into_inner);
+        drop(state);
+        assert!(!waited.timed_out(), "{}", self.timed_out(what));
+    }
+
+    fn timed_out(&self, what: &str) -> String {
+        let state = self.shared.lock();
+        format!(
+            "waited {} s for {what}; there were {} calls on {} connections ({} closed); refused: {:?}",
+            PATIENCE.as_secs(),
+            state.calls.len(),
+            state.accepted,
+            state.closed,
+            state.complaints
+        )
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        match &mut self.running {
+            Running::Task(task) => task.abort(),
+            Running::Thread { stop, thread } => {
+                drop(stop.take());
+                if let Some(thread) = thread.take() {
+                    // A panic of the server's thread has been printed; a second one here would abort the test.
+                    let _ = thread.join();
+                }
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn new(script: Script) -> Self {
+        let state = State {
+            script,
+            all: Vec::new(),
+            calls: Vec::new(),
+            complaints: Vec::new(),
+            accepted: 0,
+            closed: 0,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// The state; a panic elsewhere while it was held leaves it usable, every change being one step.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.lock());
+        self.changed.notify_all();
+        result
+    }
+
+    fn record(&self, request: HttpRequest, connection: usize) -> Arc<RecordedRequest> {
+        let request = Arc::new(RecordedRequest {
+            method: request.method,
+            path: request.path,
+            headers: request.headers,
+            body: request.body,
+            connection,
+            head_arrived: request.head_arrived,
+            arrived: request.arrived,
+            json: OnceLock::new(),
+            end: OnceLock::new(),
+        });
+        self.update(|state| state.all.push(Arc::clone(&request)));
+        request
+    }
+
+    fn refuse(&self, status: u16, kind: &str, message: &str) -> Step {
+        let body =
+            json!({"type": "error", "error": {"type": kind, "message": message}}).to_string();
+        self.update(|state| state.complaints.push(format!("{status}: {message}")));
+        Step::status(status, &[], body)
+    }
+
+    /// The step that answers `request`.
+    fn decide(&self, request: &Arc<RecordedRequest>) -> Step {
+        let route = request.route();
+        if request.method == "GET" && route.ends_with("/models") {
+            return self.list_models();
+        }
+        if request.method != "POST" || !MODEL_ROUTES.iter().any(|ending| route.ends_with(ending)) {
+            let message =
+                format!("the scripted model server has no {} {}", request.method, request.path);
+            return Step::status(
+                404,
+                &[],
+                json!({"error": {"type": "not_found_error", "message": message}}).to_string(),
+            );
+        }
+        let check = self.lock().script.settings.pairing;
+        if check == PairingCheck::Refuse
+            && let Err(violation) = validate_pairing(request)
+        {
+            return self.refuse(400, "invalid_request_error", &violation.to_string());
+        }
+        let taken = self.update(|state| {
+            let number = state.calls.len();
+            let answering = state.script.take()?;
+            state.calls.push(Arc::clone(request));
+            Some((answering, number))
+        });
+        match taken {
+            Some((answering, number)) => answering.into_step(request, number),
+            None => self.refuse(
+                500,
+                "api_error",
+                "the script of the model server is over, but another call came",
+            ),
+        }
+    }
+
+    fn list_models(&self) -> Step {
+        let models = self.lock().script.settings.models.clone();
+        let data: Vec<_> = models
+            .iter()
+            .map(|id| json!({"id": id, "object": "model", "type": "model", "display_name": id, "owned_by": "testkit"}))
+            .collect();
+        Step::status(
+            200,
+            &[],
+            json!({"object": "list", "data": data, "has_more": false}).to_string(),
+        )
+    }
+}
+
+async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let Ok((stream, _)) = accepted else { continue };
+                let number = shared.update(|state| {
+                    state.accepted += 1;
+                    state.accepted - 1
+                });
+                let shared = Arc::clone(&shared);
+                connections.spawn(async move {
+                    let _ = serve_connection(stream, number, &shared).await;
+                    shared.update(|state| state.closed += 1);
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn serve_connection(mut stream: TcpStream, number: usize, shared: &Shared) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut reader = RequestReader::default();
+    loop {
+        let request = match reader.next(&mut stream).await {
+            Ok(Some(request)) => request,
+            Ok(None) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let step =
+                    shared.refuse(400, "invalid_request_error", &error.to_string()).then_close();
+                if let Answer::Fixed { status, headers, body } = step.answer {
+                    let response = Response { status, headers, kind: BodyKind::Whole, body };
+                    delivery::send(&mut stream, response, &step.delivery).await;
+                }
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let request = shared.record(request, number);
+        let step = shared.decide(&request);
+        let sent = answer(&mut stream, &request, step).await;
+        shared.update(|_| request.end.get_or_init(|| (sent.end, Instant::now())));
+        let wants_close =
+            request.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+        if sent.connection == Next::Close || wants_close {
+            return Ok(());
+        }
+    }
+}
+
+async fn answer(stream: &mut TcpStream, request: &RecordedRequest, step: Step) -> Sent {
+    let Step { answer, delivery } = step;
+    let response = match answer {
+        Answer::Raw(bytes) => return delivery::send_raw(stream, &bytes, &delivery).await,
+        Answer::Reply(reply) => reply.render(request),
+        Answer::Fixed { status, headers, body } => {
+            Response { status, headers, kind: BodyKind::Whole, body }
+        }
+        Answer::EventStream(body) => {
+            Response { status: 200, headers: Vec::new(), kind: BodyKind::EventStream, body }
+        }
+    };
+    delivery::send(stream, response, &delivery).await
+}
