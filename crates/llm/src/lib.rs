@@ -5,19 +5,28 @@
 //! and the abort. This room knows nothing of sessions, tools or agents.
 #![forbid(unsafe_code)]
 
+mod catalog;
 mod error;
 mod event;
+mod local;
 mod message;
 mod model;
 mod pairing;
 mod provider;
 mod usage;
 
+pub use catalog::{
+    Catalog, KeyNeed, ModelRef, ModelRefError, ProviderInfo, ResolveModel, first_provider_with_key,
+    parse_model_ref, provider_info, resolve_model, suggest_model,
+};
 pub use error::{CallFailure, ErrorClass, ModelError};
 pub use event::StreamEvent;
+pub use local::{
+    LocalCandidate, LocalFinding, LocalProbe, LocalServer, discover_local, survey_local,
+};
 pub use message::{
-    AssistantMessage, ContentBlock, ImageContent, Message, StopReason, TextContent, ThinkingContent, ToolCall,
-    ToolResultMessage, UserMessage,
+    AssistantMessage, ContentBlock, ImageContent, Message, StopReason, TextContent,
+    ThinkingContent, ToolCall, ToolResultMessage, UserMessage,
 };
 pub use model::{Api, InputKind, Model, Price};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};

@@ -1,0 +1,125 @@
+//! Where each known provider is, how to talk to it and where its key is usually kept.
+
+use crate::Api;
+
+/// Whether a provider answers without a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyNeed {
+    /// It refuses requests without one.
+    Required,
+    /// A server on this machine, or no server at all.
+    None,
+}
+
+/// What is known about a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProviderInfo {
+    /// Its name in `provider/model`.
+    pub name: &'static str,
+    /// Where requests go unless settings say otherwise, without the wire format's own path; empty for
+    /// [`Api::Builtin`].
+    pub base_url: &'static str,
+    /// The wire format it speaks.
+    pub api: Api,
+    /// Environment variables that hold its key, the first that is set winning.
+    pub key_variables: &'static [&'static str],
+    /// Whether it wants a key at all.
+    pub key: KeyNeed,
+    /// The model to take when nothing but a key is set; `None` where it depends on what the server has loaded.
+    pub default_model: Option<&'static str>,
+}
+
+/// The known providers, in the order in which they are preferred when several have a key. `google` is reached through
+/// its OpenAI-compatible endpoint.
+pub(super) const PROVIDERS: &[ProviderInfo] = &[
+    ProviderInfo {
+        name: "anthropic",
+        base_url: "https://api.anthropic.com",
+        api: Api::AnthropicMessages,
+        key_variables: &["ANTHROPIC_API_KEY"],
+        key: KeyNeed::Required,
+        default_model: Some("claude-sonnet-4-6"),
+    },
+    hosted("openai", "https://api.openai.com/v1", &["OPENAI_API_KEY"], "gpt-5.1"),
+    hosted(
+        "google",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        "gemini-2.5-flash",
+    ),
+    hosted(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        &["OPENROUTER_API_KEY"],
+        "anthropic/claude-sonnet-4.6",
+    ),
+    hosted("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], "openai/gpt-oss-120b"),
+    hosted("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], "mistral-medium-latest"),
+    hosted("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], "deepseek-v4-flash"),
+    hosted("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], "grok-4.3"),
+    hosted("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], "openai/gpt-oss-120b"),
+    hosted(
+        "fireworks",
+        "https://api.fireworks.ai/inference/v1",
+        &["FIREWORKS_API_KEY"],
+        "accounts/fireworks/models/gpt-oss-120b",
+    ),
+    hosted("cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"], "gpt-oss-120b"),
+    local("ollama", "http://127.0.0.1:11434/v1"),
+    local("llamacpp", "http://127.0.0.1:8080/v1"),
+    local("lmstudio", "http://127.0.0.1:1234/v1"),
+    local("vllm", "http://127.0.0.1:8000/v1"),
+    ProviderInfo {
+        name: "builtin",
+        base_url: "",
+        api: Api::Builtin,
+        key_variables: &[],
+        key: KeyNeed::None,
+        default_model: Some("demo"),
+    },
+];
+
+/// A provider behind the Chat Completions format that wants a key.
+const fn hosted(
+    name: &'static str,
+    base_url: &'static str,
+    key_variables: &'static [&'static str],
+    default_model: &'static str,
+) -> ProviderInfo {
+    ProviderInfo {
+        name,
+        base_url,
+        api: Api::OpenaiCompletions,
+        key_variables,
+        key: KeyNeed::Required,
+        default_model: Some(default_model),
+    }
+}
+
+/// A model server on this machine, at its default port.
+const fn local(name: &'static str, base_url: &'static str) -> ProviderInfo {
+    ProviderInfo {
+        name,
+        base_url,
+        api: Api::OpenaiCompletions,
+        key_variables: &[],
+        key: KeyNeed::None,
+        default_model: None,
+    }
+}
+
+/// What is known about the provider of that exact name.
+pub fn provider_info(name: &str) -> Option<&'static ProviderInfo> {
+    PROVIDERS.iter().find(|provider| provider.name == name)
+}
+
+/// The most preferred provider for which `is_set` says that one of its key variables holds something, with that
+/// variable's name. The caller looks the variables up, so that this module needs no environment.
+pub fn first_provider_with_key(
+    is_set: impl Fn(&str) -> bool,
+) -> Option<(&'static ProviderInfo, &'static str)> {
+    PROVIDERS.iter().find_map(|provider| {
+        let variable = provider.key_variables.iter().find(|variable| is_set(variable))?;
+        Some((provider, *variable))
+    })
+}

@@ -1,0 +1,152 @@
+//! `provider/model`: reading it, and guessing what was meant.
+
+use std::fmt;
+
+use super::Catalog;
+
+/// Most suggestions that one message gives.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// Shortest text that counts as a part of a name; shorter ones are in too many names.
+const MIN_PART_LENGTH: usize = 3;
+
+/// Longest text that is compared with the known names, in bytes; nothing longer is a slip of the pen.
+const MAX_COMPARED_LENGTH: usize = 128;
+
+/// A model named as `provider/model`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ModelRef {
+    /// Provider name, such as `openrouter`.
+    pub provider: String,
+    /// Model id; it may hold slashes itself, such as `openai/gpt-5-mini`.
+    pub id: String,
+}
+
+impl fmt::Display for ModelRef {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.provider, self.id)
+    }
+}
+
+/// A text that does not name a model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelRefError {
+    /// There was nothing.
+    #[error("the model's name is empty: write provider/model, such as anthropic/claude-sonnet-4-6")]
+    Empty,
+    /// There was no slash, or nothing before it.
+    #[error("`{text}` names no provider: write provider/model{}", did_you_mean(suggestions))]
+    NoProvider {
+        /// What was given.
+        text: String,
+        /// Known models that look like it, best first.
+        suggestions: Vec<String>,
+    },
+    /// There was nothing behind the slash.
+    #[error("`{text}` names no model: write provider/model{}", did_you_mean(suggestions))]
+    NoModel {
+        /// What was given.
+        text: String,
+        /// Known models of that provider, or ones that look like it, best first.
+        suggestions: Vec<String>,
+    },
+}
+
+/// Splits `provider/model` at the first slash. Any provider and any model is allowed; a known provider may be written
+/// in capitals.
+///
+/// # Errors
+/// A part is missing; the message suggests the nearest known models.
+pub fn parse_model_ref(text: &str) -> Result<ModelRef, ModelRefError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(ModelRefError::Empty);
+    }
+    let (provider, id) =
+        text.split_once('/').map_or(("", text), |(provider, id)| (provider.trim(), id.trim()));
+    if id.is_empty() {
+        return Err(ModelRefError::NoModel {
+            text: text.to_owned(),
+            suggestions: suggest_model(provider),
+        });
+    }
+    if provider.is_empty() {
+        return Err(ModelRefError::NoProvider {
+            text: text.to_owned(),
+            suggestions: suggest_model(id),
+        });
+    }
+    let known =
+        Catalog::builtin().providers().find(|known| known.name.eq_ignore_ascii_case(provider));
+    let provider = known.map_or(provider, |known| known.name);
+    Ok(ModelRef { provider: provider.to_owned(), id: id.to_owned() })
+}
+
+/// Known models that `text` may have meant, best first, at most three: a provider's default model for a provider's
+/// name, else the names with the fewest letters to change, else those that hold the text.
+pub fn suggest_model(text: &str) -> Vec<String> {
+    let wanted = text.trim().trim_matches('/').to_ascii_lowercase();
+    if wanted.is_empty() || wanted.len() > MAX_COMPARED_LENGTH {
+        return Vec::new();
+    }
+    if let Some(default) = default_of_provider_like(&wanted) {
+        return vec![default];
+    }
+    let mut ranked: Vec<(usize, &str)> = Catalog::builtin()
+        .references()
+        .filter_map(|reference| Some((unlikeness(&wanted, reference)?, reference)))
+        .collect();
+    ranked.sort();
+    ranked.into_iter().take(MAX_SUGGESTIONS).map(|(_, reference)| reference.to_owned()).collect()
+}
+
+fn default_of_provider_like(wanted: &str) -> Option<String> {
+    Catalog::builtin().providers().find_map(|provider| {
+        let is_like = !wanted.contains('/')
+            && edit_distance(wanted, provider.name) <= allowed_slips(provider.name);
+        is_like.then_some(provider.default_model?).map(|model| format!("{}/{model}", provider.name))
+    })
+}
+
+/// How far `reference` is from `wanted`; `None` if they have nothing to do with each other. A text without a provider
+/// is compared with the id alone.
+fn unlikeness(wanted: &str, reference: &str) -> Option<usize> {
+    let reference = reference.to_ascii_lowercase();
+    let name = match reference.split_once('/') {
+        Some((_, id)) if !wanted.contains('/') => id,
+        _ => reference.as_str(),
+    };
+    let distance = edit_distance(wanted, name);
+    let allowed = allowed_slips(name);
+    if distance <= allowed {
+        return Some(distance);
+    }
+    let is_part = wanted.len() >= MIN_PART_LENGTH && reference.contains(wanted);
+    is_part.then_some(allowed + distance)
+}
+
+/// Letters that may differ before a name is another name: one in five.
+fn allowed_slips(name: &str) -> usize {
+    (name.len() / 5).max(1)
+}
+
+/// Levenshtein distance in bytes: insertions, deletions and replacements.
+fn edit_distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (done, left_byte) in left.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], done + 1);
+        for (column, right_byte) in right.bytes().enumerate() {
+            let replaced = diagonal + usize::from(left_byte != right_byte);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+fn did_you_mean(suggestions: &[String]) -> String {
+    if suggestions.is_empty() {
+        return ", such as anthropic/claude-sonnet-4-6".to_owned();
+    }
+    format!("; did you mean {}?", suggestions.join(" or "))
+}

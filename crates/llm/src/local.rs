@@ -1,0 +1,136 @@
+//! Finding a model server that already listens on this machine.
+//!
+//! Each candidate address is asked for its list of models over a plain connection, all at the same time; where nothing
+//! listens, the refused connection costs microseconds. Something else that listens on such a port (a web page, a proxy,
+//! silence) is never taken for a model server: only a well-formed list with a model that can chat counts.
+
+mod choice;
+mod http;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Default port of Ollama.
+const OLLAMA_PORT: u16 = 11434;
+/// Default port of llama.cpp's server.
+const LLAMA_CPP_PORT: u16 = 8080;
+/// Default port of LM Studio.
+const LM_STUDIO_PORT: u16 = 1234;
+
+/// A listening loopback port accepts in far less; more would only delay a start where packets are dropped.
+const CONNECT_LIMIT: Duration = Duration::from_millis(300);
+
+/// Listing models reads no weights, so even a busy server manages it.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+
+/// An address at which a model server may listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalCandidate {
+    /// Provider name to use if one does, such as `ollama`.
+    pub provider: String,
+    /// Where.
+    pub address: SocketAddr,
+}
+
+/// Where to look and how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalProbe {
+    /// The addresses, the most preferred first.
+    pub candidates: Vec<LocalCandidate>,
+    /// Time limit for the connection to stand.
+    pub connect_limit: Duration,
+    /// Time limit for the whole answer, once the connection stands.
+    pub answer_limit: Duration,
+}
+
+impl Default for LocalProbe {
+    /// Ollama, llama.cpp and LM Studio on the loopback address at their default ports; 300 ms to connect, 1 s to
+    /// answer.
+    fn default() -> Self {
+        let at = |provider: &str, port| LocalCandidate {
+            provider: provider.to_owned(),
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+        };
+        Self {
+            candidates: vec![
+                at("ollama", OLLAMA_PORT),
+                at("llamacpp", LLAMA_CPP_PORT),
+                at("lmstudio", LM_STUDIO_PORT),
+            ],
+            connect_limit: CONNECT_LIMIT,
+            answer_limit: ANSWER_LIMIT,
+        }
+    }
+}
+
+/// A model server that answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalServer {
+    /// Provider name of the candidate.
+    pub provider: String,
+    /// Where requests go, such as `http://127.0.0.1:11434/v1`.
+    pub base_url: String,
+    /// Ids of the models that can chat, never empty; the first is the one to take when nobody chose.
+    pub models: Vec<String>,
+}
+
+/// What one candidate turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LocalFinding {
+    /// Nothing accepted a connection in time.
+    NothingListens,
+    /// Something did, but it gave no list of models in time.
+    NotAModelServer,
+    /// A model server without a model that can chat: one must be loaded or pulled first.
+    NoModels,
+    /// A model server that can be used.
+    Server(LocalServer),
+}
+
+/// The first candidate, in their order, that is a usable model server. Later candidates are not waited for.
+pub async fn discover_local(probe: &LocalProbe) -> Option<LocalServer> {
+    let mut findings: FuturesOrdered<_> =
+        probe.candidates.iter().map(|candidate| examine(candidate, probe)).collect();
+    while let Some(finding) = findings.next().await {
+        if let LocalFinding::Server(server) = finding {
+            return Some(server);
+        }
+    }
+    None
+}
+
+/// What each candidate is, in their order; for a report to the user.
+pub async fn survey_local(probe: &LocalProbe) -> Vec<(LocalCandidate, LocalFinding)> {
+    let findings: FuturesOrdered<_> =
+        probe.candidates.iter().map(|candidate| examine(candidate, probe)).collect();
+    let findings: Vec<LocalFinding> = findings.collect().await;
+    probe.candidates.iter().cloned().zip(findings).collect()
+}
+
+async fn examine(candidate: &LocalCandidate, probe: &LocalProbe) -> LocalFinding {
+    let connecting = TcpStream::connect(candidate.address);
+    let Ok(Ok(stream)) = timeout(probe.connect_limit, connecting).await else {
+        return LocalFinding::NothingListens;
+    };
+    let listing = http::list_models(stream, candidate.address);
+    let Ok(Ok(listed)) = timeout(probe.answer_limit, listing).await else {
+        return LocalFinding::NotAModelServer;
+    };
+    let models = choice::in_order_of_preference(&candidate.provider, listed);
+    if models.is_empty() {
+        return LocalFinding::NoModels;
+    }
+    LocalFinding::Server(LocalServer {
+        provider: candidate.provider.clone(),
+        base_url: format!("http://{}/v1", candidate.address),
+        models,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! One bounded `GET /v1/models` over a connection that stands.
+//!
+//! The usual HTTP client would be set up with certificates and proxies before the first byte; none of that concerns a
+//! loopback port, and this runs at every start without settings.
+
+use std::io::{Error, ErrorKind, Result};
+use std::net::SocketAddr;
+
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+/// Largest status line and headers together, in bytes.
+const MAX_HEAD: u64 = 16 * 1024;
+
+/// Largest body, in bytes; a server with a thousand models stays far below.
+const MAX_BODY: usize = 1024 * 1024;
+
+/// Most models that are taken from a list.
+const MAX_MODELS: usize = 1000;
+
+/// Longest model id, in bytes.
+const MAX_ID: usize = 256;
+
+/// How the end of a body is found.
+enum Framing {
+    Length(usize),
+    Chunked,
+    UntilClosed,
+}
+
+/// What an OpenAI-compatible server answers; anything else fails to parse.
+#[derive(Deserialize)]
+struct ModelList {
+    data: Vec<ListedModel>,
+}
+
+#[derive(Deserialize)]
+struct ListedModel {
+    id: String,
+}
+
+/// Asks for the models and returns their ids in the server's order. Ids that no sane server would send (empty, very
+/// long, with control characters) are left out.
+///
+/// # Errors
+/// The connection failed, or the answer was anything but a list of models.
+pub(super) async fn list_models(mut stream: TcpStream, address: SocketAddr) -> Result<Vec<String>> {
+    let request = format!(
+        "GET /v1/models HTTP/1.1\r\nHost: {address}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut reader = BufReader::new(stream);
+    let framing = read_head(&mut reader).await?;
+    let body = match framing {
+        Framing::Length(length) => read_exactly(&mut reader, length).await?,
+        Framing::Chunked => read_chunks(&mut reader).await?,
+        Framing::UntilClosed => read_until_closed(&mut reader).await?,
+    };
+    let list: ModelList = serde_json::from_slice(&body)?;
+    let ids = list.data.into_iter().map(|model| model.id);
+    Ok(ids.filter(|id| is_sane(id)).take(MAX_MODELS).collect())
+}
+
+async fn read_head(reader: &mut BufReader<TcpStream>) -> Result<Framing> {
+    let mut head = reader.take(MAX_HEAD);
+    let status_line = read_line(&mut head).await?;
+    let mut parts = status_line.split(' ');
+    let is_http = parts.next().is_some_and(|version| version.starts_with("HTTP/1."));
+    if !is_http || parts.next() != Some("200") {
+        return Err(malformed("no success"));
+    }
+    let mut framing = Framing::UntilClosed;
+    loop {
+        let line = read_line(&mut head).await?;
+        if line.is_empty() {
+            return Ok(framing);
+        }
+        let (name, value) =
+            line.split_once(':').ok_or_else(|| malformed("a header without a colon"))?;
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("transfer-encoding") && value.eq_ignore_ascii_case("chunked") {
+            framing = Framing::Chunked;
+        } else if name.eq_ignore_ascii_case("content-length")
+            && !matches!(framing, Framing::Chunked)
+        {
+            framing = Framing::Length(
+                value.parse().map_err(|_| malformed("a length that is no number"))?,
+            );
+        }
+    }
+}
+
+/// One line without its end.
+async fn read_line<R: AsyncBufReadExt + Unpin>(reader: &mut R) -> Result<String> {
+    let mut line = Vec::new();
+    reader.read_until(b'\n', &mut line).await?;
+    if line.pop() != Some(b'\n') {
+        return Err(malformed("a line that does not end"));
+    }
+    if line.last() == Some(&b'\r') {
+        line.pop();
+    }
+    String::from_utf8(line).map_err(|_| malformed("a line that is not text"))
+}
+
+async fn read_exactly(reader: &mut BufReader<TcpStream>, length: usize) -> Result<Vec<u8>> {
+    if length > MAX_BODY {
+        return Err(malformed("too large a body"));
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).await?;
+    Ok(body)
+}
+
+async fn read_chunks(reader: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let size_line = read_line(&mut reader.take(MAX_HEAD)).await?;
+        let digits = size_line.split(';').next().unwrap_or_default().trim();
+        let size =
+            usize::from_str_radix(digits, 16).map_err(|_| malformed("a chunk without a size"))?;
+        if size == 0 {
+            return Ok(body);
+        }
+        if size > MAX_BODY - body.len() {
+            return Err(malformed("too large a body"));
+        }
+        body.extend(read_exactly(reader, size).await?);
+        if !read_line(&mut reader.take(MAX_HEAD)).await?.is_empty() {
+            return Err(malformed("a chunk longer than its size"));
+        }
+    }
+}
+
+async fn read_until_closed(reader: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
+    let mut body = Vec::new();
+    // One byte more than allowed tells a body that is too large from one that just fits.
+    let limit = MAX_BODY as u64 + 1;
+    reader.take(limit).read_to_end(&mut body).await?;
+    if body.len() > MAX_BODY {
+        return Err(malformed("too large a body"));
+    }
+    Ok(body)
+}
+
+fn is_sane(id: &str) -> bool {
+    !id.is_empty() && id.len() <= MAX_ID && !id.chars().any(char::is_control)
+}
+
+fn malformed(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, what.to_owned())
+}
