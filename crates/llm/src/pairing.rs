@@ -33,9 +33,11 @@ impl PairedMessages {
                 }
                 Message::Assistant(_) if paired.is_empty() => {}
                 Message::Assistant(mut assistant) => {
-                    let runnable = assistant.stop_reason.runs_tool_calls();
+                    let keeps_calls = assistant.stop_reason.keeps_tool_calls();
                     assistant.content.retain(|block| match block {
-                        ContentBlock::ToolCall(call) => runnable && seen_calls.insert(call.id.clone()),
+                        ContentBlock::ToolCall(call) => {
+                            keeps_calls && seen_calls.insert(call.id.clone())
+                        }
                         _ => true,
                     });
                     if assistant.content.is_empty() {
@@ -56,9 +58,23 @@ impl PairedMessages {
     pub fn as_slice(&self) -> &[Message] {
         &self.0
     }
+
+    /// The messages, to add to them before the next repair.
+    pub fn into_vec(self) -> Vec<Message> {
+        self.0
+    }
 }
 
 impl StopReason {
+    /// Whether the tool calls of a message that stopped so are part of the conversation. Those that a cut-off message
+    /// holds are: they get a result that says why they did not run.
+    pub fn keeps_tool_calls(self) -> bool {
+        match self {
+            Self::Stop | Self::ToolUse | Self::Length => true,
+            Self::Refusal | Self::Error | Self::Aborted => false,
+        }
+    }
+
     /// Whether the tool calls of a message that stopped so may run. A message that was cut off may hold half a call.
     pub fn runs_tool_calls(self) -> bool {
         match self {

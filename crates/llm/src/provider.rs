@@ -31,8 +31,6 @@ pub struct ModelRequest<'a> {
     pub model: &'a Model,
     /// System prompt; empty means none. Its bytes must be the same from turn to turn, for the provider's cache.
     pub system_prompt: &'a str,
-    /// Values that change from turn to turn (time), sent behind the last cache point; empty means none.
-    pub volatile_context: &'a str,
     /// The conversation, with every call paired with one result.
     pub messages: &'a PairedMessages,
     /// The tools on offer; empty means none.
