@@ -6,20 +6,44 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod cache;
+mod config_path;
+mod diagnose;
 mod dotenv;
 mod environment;
 mod error;
+mod json_schema;
+mod load;
+mod locate;
+mod lookup;
+mod mask;
 mod paths;
+mod report;
+mod scaffold;
 mod schema;
+mod semantics;
+mod substitute;
+mod suggest;
+mod tree;
+mod validate;
 
 pub use agent::{AgentId, AgentSettings};
+pub use cache::ConfigCache;
+pub use config_path::ConfigPath;
 pub use environment::Environment;
 pub use error::ConfigError;
+pub use json_schema::json_schema;
+pub use load::{Loaded, load_config, load_or_default};
+pub use lookup::{SubstitutionLookup, Workspaces};
 pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
+pub use report::{Issue, Location, RenderStyle, Report};
+pub use scaffold::{STARTER_CONFIG, Scaffold, scaffold_config_if_missing};
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, AuthProfile, BashToolConfig,
-    ChannelsConfig, ChatId, Config, FsToolConfig, GatewayConfig, IterationCap, LogLevel,
-    LoggingConfig, ModelApi, ModelChoice, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,
-    ModelsConfig, PrimaryModel, ProviderConfig, ProviderModels, TelegramConfig, ToolsConfig,
+    ChannelsConfig, ChatId, Config, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig,
+    IterationCap, LogLevel, LoggingConfig, ModelApi, ModelChoice, ModelDefinition, ModelInput,
+    ModelPrice, ModelTimeouts, ModelsConfig, PrimaryModel, ProviderConfig, ProviderModels,
+    TelegramConfig, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
+pub use substitute::has_env_reference;

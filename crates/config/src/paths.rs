@@ -13,7 +13,8 @@ pub const CONFIG_PATH_VARIABLE: &str = "MYCLAW_CONFIG_PATH";
 
 const STATE_DIR_NAME: &str = ".myclaw";
 const CONFIG_FILE_NAME: &str = "myclaw.json";
-const WORKSPACE_DIR_NAME: &str = "workspace";
+/// Workspaces that nobody configured begin so.
+pub(crate) const WORKSPACE_DIR_NAME: &str = "workspace";
 const SESSIONS_DIR_NAME: &str = "sessions";
 const LOGS_DIR_NAME: &str = "logs";
 

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Paths;
+use crate::{Environment, Paths};
 
 mod agents;
 mod models;
@@ -20,13 +20,16 @@ pub use models::{
 };
 use secrecy::SecretString;
 pub use values::{ChatId, IterationCap, ModelChoice, PrimaryModel};
+pub(crate) use values::{FORMATS, Format};
 
+/// Goes before `gateway.port`.
+pub const GATEWAY_PORT_VARIABLE: &str = "MYCLAW_GATEWAY_PORT";
 /// Port on which the gateway listens unless told otherwise.
-pub(crate) const DEFAULT_GATEWAY_PORT: u16 = 18_789;
+const DEFAULT_GATEWAY_PORT: u16 = 18_789;
 /// Seconds that a shell command may run: long enough for a build, short enough that a hung command is noticed.
 const DEFAULT_BASH_TIMEOUT_SECONDS: u64 = 600;
 /// A day: whoever needs more wants a service, not a tool call.
-pub(crate) const MAX_SECONDS: u64 = 86_400;
+const MAX_SECONDS: u64 = 86_400;
 
 /// Settings of MyClaw.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -101,6 +104,16 @@ pub struct GatewayConfig {
 impl Default for GatewayConfig {
     fn default() -> Self {
         Self { port: DEFAULT_GATEWAY_PORT, token: None }
+    }
+}
+
+impl Config {
+    /// The port on which the gateway listens: `MYCLAW_GATEWAY_PORT` if that is a number from 1 to 65535, else the one in
+    /// the file. What else the variable may hold is passed over.
+    pub fn gateway_port(&self, environment: &Environment) -> u16 {
+        let given =
+            environment.get(GATEWAY_PORT_VARIABLE).and_then(|text| text.trim().parse().ok());
+        given.filter(|port| *port > 0).unwrap_or(self.gateway.port)
     }
 }
 

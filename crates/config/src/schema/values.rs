@@ -206,6 +206,9 @@ fn is_base_url(text: &str) -> bool {
     !host.is_empty() && !rest.contains(|c: char| c.is_whitespace() || matches!(c, '?' | '#'))
 }
 
+/// Every shape that the schema uses.
+pub(crate) const FORMATS: [Format; 2] = [NON_BLANK, BASE_URL];
+
 /// Schema of a string that is not blank.
 pub(crate) struct NonBlankText;
 /// Schema of a base address.

@@ -1,0 +1,85 @@
+//! Settings that were read a moment ago.
+//!
+//! A process that serves many messages asks for the settings at each; within a moment they are the same.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::load::load;
+use crate::{ConfigError, Environment, Loaded, Paths};
+
+/// How long settings count as fresh: shorter than a person needs to save the file and send a message.
+const FRESH_FOR: Duration = Duration::from_millis(200);
+
+/// Remembers the settings that were read last. Values of variables are not part of what is compared, so a cache serves
+/// one [`Environment`].
+#[derive(Debug, Default)]
+pub struct ConfigCache {
+    slot: Mutex<Option<Slot>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    path: PathBuf,
+    loaded: Loaded,
+    read_at: Instant,
+}
+
+impl ConfigCache {
+    /// An empty cache.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The settings, the very same ones if they were read from that path less than 200 ms ago.
+    ///
+    /// # Errors
+    /// As [`crate::load_config`]. Errors are not remembered.
+    pub fn load(&self, environment: &Environment) -> Result<Loaded, ConfigError> {
+        self.load_at(environment, Instant::now())
+    }
+
+    /// Like [`ConfigCache::load`], with the time given.
+    ///
+    /// # Errors
+    /// As [`crate::load_config`].
+    pub fn load_at(&self, environment: &Environment, now: Instant) -> Result<Loaded, ConfigError> {
+        let paths = Paths::resolve(environment)?;
+        if let Some(slot) = &*self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+            && slot.path == paths.config_file()
+            && now.saturating_duration_since(slot.read_at) < FRESH_FOR
+        {
+            return Ok(slot.loaded.clone());
+        }
+        self.refresh(environment, paths, now)
+    }
+
+    /// The settings as they are in the file now; they are remembered.
+    ///
+    /// # Errors
+    /// As [`crate::load_config`].
+    pub fn load_fresh(&self, environment: &Environment) -> Result<Loaded, ConfigError> {
+        self.refresh(environment, Paths::resolve(environment)?, Instant::now())
+    }
+
+    /// Forgets what was read.
+    pub fn clear(&self) {
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn refresh(
+        &self,
+        environment: &Environment,
+        paths: Paths,
+        now: Instant,
+    ) -> Result<Loaded, ConfigError> {
+        let loaded = load(environment, paths)?;
+        let slot = Slot { path: loaded.path.clone(), loaded: loaded.clone(), read_at: now };
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(slot);
+        Ok(loaded)
+    }
+}
+
+#[cfg(test)]
+mod tests;

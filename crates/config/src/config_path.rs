@@ -1,0 +1,83 @@
+//! A place in the settings, written as `provider.authProfiles[0].apiKey`.
+
+use std::fmt;
+
+/// Longest key that a message quotes, in characters.
+const MAX_SHOWN_KEY: usize = 64;
+
+/// One step down into the settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Into an object.
+    Key(String),
+    /// Into a list, from 0.
+    Index(usize),
+}
+
+/// A place in the settings; the empty path is the whole file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigPath(Vec<Step>);
+
+impl ConfigPath {
+    pub(crate) fn push_key(&mut self, key: &str) {
+        self.0.push(Step::Key(key.to_owned()));
+    }
+
+    pub(crate) fn push_index(&mut self, index: usize) {
+        self.0.push(Step::Index(index));
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.0.pop();
+    }
+
+    pub(crate) fn key(mut self, key: &str) -> Self {
+        self.push_key(key);
+        self
+    }
+
+    pub(crate) fn index(mut self, index: usize) -> Self {
+        self.push_index(index);
+        self
+    }
+
+    pub(crate) fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// Whether this is the whole file.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for ConfigPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Index(index) => write!(formatter, "[{index}]")?,
+                Step::Key(key) if is_plain(key) => {
+                    formatter.write_str(if position == 0 { "" } else { "." })?;
+                    formatter.write_str(key)?;
+                }
+                Step::Key(key) => write!(formatter, "[{}]", quoted(key))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_plain(key: &str) -> bool {
+    !key.is_empty()
+        && key.len() <= MAX_SHOWN_KEY
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '-'))
+}
+
+/// A key as a message shows it: one that is long is cut, one with control characters cannot steer the terminal.
+fn quoted(key: &str) -> String {
+    let shown: String = key.chars().take(MAX_SHOWN_KEY).collect();
+    if shown.len() < key.len() { format!("{:?}…", shown) } else { format!("{shown:?}") }
+}
+
+#[cfg(test)]
+mod tests;

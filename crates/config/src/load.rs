@@ -1,0 +1,169 @@
+//! From the file to [`Config`]: read, parse, substitute, check, in this order. So a missing variable is told of before
+//! an unknown key.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::diagnose;
+use crate::lookup::{SubstitutionLookup, Workspaces};
+use crate::substitute::{substitute, substitute_tree};
+use crate::{Config, ConfigError, Environment, Paths, semantics, tree};
+
+/// Largest settings file that is read. A thorough one has a few KiB.
+const MAX_BYTES: u64 = 1024 * 1024;
+/// Mistakes that are told at once; more than that nobody reads.
+pub(crate) const MAX_ISSUES: usize = 20;
+
+/// Settings and where they came from.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The settings, with [`Config::paths`] filled in.
+    pub config: Arc<Config>,
+    /// The settings file; absolute.
+    pub path: PathBuf,
+    /// Whether there is such a file; if not, these are the built-in defaults.
+    pub found: bool,
+}
+
+/// Reads the settings file. Nothing is cached; see [`crate::ConfigCache`].
+///
+/// # Errors
+/// [`ConfigError::NotFound`] if there is none; any other [`ConfigError`] if its place cannot be told, or it cannot be
+/// read, or there is a mistake in it.
+pub fn load_config(environment: &Environment) -> Result<Loaded, ConfigError> {
+    load(environment, Paths::resolve(environment)?)
+}
+
+/// Reads the settings file, or gives the built-in defaults if there is none.
+///
+/// # Errors
+/// As [`load_config`], but for a missing file.
+pub fn load_or_default(environment: &Environment) -> Result<Loaded, ConfigError> {
+    let paths = Paths::resolve(environment)?;
+    match load(environment, paths.clone()) {
+        Err(ConfigError::NotFound { path }) => {
+            let config = Config { paths: Some(paths), ..Config::default() };
+            Ok(Loaded { config: Arc::new(config), path, found: false })
+        }
+        loaded => loaded,
+    }
+}
+
+pub(crate) fn load(environment: &Environment, paths: Paths) -> Result<Loaded, ConfigError> {
+    let path = paths.config_file().to_path_buf();
+    let text = read(&path)?;
+    // Some editors begin a file with a byte order mark; it says nothing about UTF-8.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut config = parse(text, environment, &paths)?;
+    config.paths = Some(paths);
+    Ok(Loaded { config: Arc::new(config), path, found: true })
+}
+
+fn parse(text: &str, environment: &Environment, paths: &Paths) -> Result<Config, ConfigError> {
+    let file = paths.config_file();
+    let mut tree = tree::parse(text).map_err(|failure| diagnose::syntax(file, text, failure))?;
+    // Escapes can spell a reference in other ways; text without either has none.
+    if text.contains("${") || text.contains('\\') {
+        let lookup =
+            SubstitutionLookup::new(environment, paths, workspaces(&tree, environment, paths));
+        let missing = substitute_tree(&mut tree, MAX_ISSUES, &lookup);
+        if let [first, ..] = missing.as_slice() {
+            return Err(diagnose::missing_variables(first, &missing, file, text, paths, &lookup));
+        }
+    }
+    match read_config(&tree) {
+        Ok(config) => {
+            let findings = semantics::check(&config);
+            if findings.is_empty() {
+                Ok(config)
+            } else {
+                Err(diagnose::findings(file, text, findings))
+            }
+        }
+        Err(failure) => Err(diagnose::invalid(file, text, &tree, &failure)),
+    }
+}
+
+/// The typed settings in a tree. A `null` is refused everywhere: the key is left out instead.
+pub(crate) fn read_config(
+    tree: &Value,
+) -> Result<Config, serde_path_to_error::Error<serde_json::Error>> {
+    let config: Config = serde_path_to_error::deserialize(tree)?;
+    if has_null(tree) {
+        let refusal =
+            <serde_json::Error as serde::de::Error>::custom("expected a value, found null");
+        return Err(serde_path_to_error::Error::new(
+            serde_path_to_error::Track::new().path(),
+            refusal,
+        ));
+    }
+    Ok(config)
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(has_null),
+        Value::Object(entries) => entries.values().any(has_null),
+        _ => false,
+    }
+}
+
+/// The workspaces that the settings name, before references are replaced: from these folders no `.env` is read.
+fn workspaces(tree: &Value, environment: &Environment, paths: &Paths) -> Workspaces {
+    let agents = &tree["agents"];
+    let listed = agents["list"].as_array().into_iter().flatten().map(|entry| &entry["workspace"]);
+    let named = [&tree["agent"]["workspaceDir"], &agents["defaults"]["workspace"]];
+    let resolve = |text: &str| {
+        let text = substitute(text, |name| environment.get(name)).ok()?;
+        paths.resolve_in_config(&text).ok()
+    };
+    let folders: Option<Vec<_>> =
+        named.into_iter().chain(listed).filter_map(Value::as_str).map(resolve).collect();
+    folders.map_or(Workspaces::Unknown, Workspaces::Known)
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    // The kind is looked at first, since opening a named pipe would wait for its other end.
+    let metadata = std::fs::metadata(path).map_err(|error| explain_missing(path, error))?;
+    if !metadata.is_file() {
+        return Err(ConfigError::NotAFile { path: path.to_path_buf(), kind: kind_of(&metadata) });
+    }
+    if metadata.len() > MAX_BYTES {
+        return Err(ConfigError::TooLarge { path: path.to_path_buf(), limit: MAX_BYTES });
+    }
+    let unreadable = |source| ConfigError::Unreadable { path: path.to_path_buf(), source };
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default() + 1);
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(ConfigError::TooLarge { path: path.to_path_buf(), limit: MAX_BYTES });
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        ConfigError::NotUtf8 { path: path.to_path_buf(), line }
+    })
+}
+
+fn explain_missing(path: &Path, error: io::Error) -> ConfigError {
+    let path = path.to_path_buf();
+    if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+        return ConfigError::Unreadable { path, source: error };
+    }
+    match std::fs::read_link(&path) {
+        Ok(target) => ConfigError::DanglingLink { path, target },
+        Err(_) => ConfigError::NotFound { path },
+    }
+}
+
+fn kind_of(metadata: &Metadata) -> &'static str {
+    if metadata.is_dir() { "a folder" } else { "a device, pipe or socket" }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! Where a `${VAR}` reference finds its value.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::environment::DOTENV_FILE;
+use crate::paths::WORKSPACE_DIR_NAME;
+use crate::{Environment, Paths, dotenv};
+
+/// Variables that steer MyClaw itself begin so; no file of a working folder may set them.
+const OWN_PREFIX: &str = "MYCLAW_";
+
+/// The variables that a settings file may refer to: those of [`Environment::get`], then those of `.env` in the current
+/// folder.
+///
+/// That last file may have come with somebody else's project, or been written by the agent itself. So it is read only
+/// when a reference finds nothing elsewhere, never for a `MYCLAW_` variable, and not at all when the current folder lies
+/// in an agent's workspace.
+#[derive(Debug)]
+pub struct SubstitutionLookup<'a> {
+    environment: &'a Environment,
+    state_dir: &'a Path,
+    workspaces: Workspaces,
+    current_dir_file: OnceCell<Option<BTreeMap<String, String>>>,
+}
+
+/// The folders in which agents work, as far as they are known before the settings are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Workspaces {
+    /// These, and the default ones in the state folder.
+    Known(Vec<PathBuf>),
+    /// Somewhere; the settings do not say where without the variables that are being looked up.
+    Unknown,
+}
+
+impl<'a> SubstitutionLookup<'a> {
+    /// A lookup for settings with these workspaces.
+    pub fn new(environment: &'a Environment, paths: &'a Paths, workspaces: Workspaces) -> Self {
+        Self {
+            environment,
+            state_dir: paths.state_dir(),
+            workspaces,
+            current_dir_file: OnceCell::new(),
+        }
+    }
+
+    /// The value of a variable; an empty one counts as set.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        if let Some(value) = self.environment.get(name) {
+            return Some(value);
+        }
+        if name.starts_with(OWN_PREFIX) {
+            return None;
+        }
+        self.current_dir_file()?.get(name).map(String::as_str)
+    }
+
+    /// Whether `.env` in the current folder was passed over because an agent may have written it.
+    pub(crate) fn passed_over_current_dir(&self) -> bool {
+        let exists = |folder: &Path| folder.join(DOTENV_FILE).is_file();
+        self.current_dir_file().is_none() && self.environment.current_dir().is_some_and(exists)
+    }
+
+    fn current_dir_file(&self) -> Option<&BTreeMap<String, String>> {
+        let read = || {
+            let folder = self.environment.current_dir()?;
+            (!self.may_be_workspace(folder))
+                .then(|| dotenv::read(&folder.join(DOTENV_FILE)).variables)
+        };
+        self.current_dir_file.get_or_init(read).as_ref()
+    }
+
+    fn may_be_workspace(&self, folder: &Path) -> bool {
+        let Workspaces::Known(workspaces) = &self.workspaces else {
+            return true;
+        };
+        let folder = real(folder);
+        let below_state_dir = folder.strip_prefix(real(self.state_dir)).ok();
+        let in_default_workspace = below_state_dir
+            .and_then(|below| below.components().next())
+            .is_some_and(|first| is_default_workspace(first.as_os_str()));
+        in_default_workspace
+            || workspaces.iter().any(|workspace| folder.starts_with(real(workspace)))
+    }
+}
+
+fn is_default_workspace(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(WORKSPACE_DIR_NAME.as_bytes())
+}
+
+/// The path without symbolic links; as it is when there is nothing there.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! What is wrong with settings whose every value is right by itself.
+
+use std::collections::HashMap;
+
+use crate::agent::AgentId;
+use crate::config_path::ConfigPath;
+use crate::locate::Target;
+use crate::schema::{Config, ModelChoice};
+use crate::validate::Finding;
+
+/// Every contradiction in the settings.
+pub(crate) fn check(config: &Config) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    check_provider(config, &mut findings);
+    check_agents(config, &mut findings);
+    check_models(config, &mut findings);
+    findings
+}
+
+fn root() -> ConfigPath {
+    ConfigPath::default()
+}
+
+fn finding(path: ConfigPath, message: impl Into<String>, help: impl Into<String>) -> Finding {
+    Finding { path, target: Target::Value, message: message.into(), help: Some(help.into()) }
+}
+
+fn check_provider(config: &Config, findings: &mut Vec<Finding>) {
+    let Some(provider) = &config.provider else {
+        return;
+    };
+    let path = root().key("provider");
+    if provider.name.contains('/') {
+        findings.push(finding(
+            path.clone().key("name"),
+            "a provider's name may not hold `/`",
+            "the model's id belongs into `provider.model`",
+        ));
+    }
+    let profiles = path.key("authProfiles");
+    let ids = provider.auth_profiles.iter().map(|profile| profile.id.as_str());
+    check_unique(ids, |index| profiles.clone().index(index).key("id"), findings);
+}
+
+fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
+    let has_provider = config.provider.is_some();
+    let agents = root().key("agents");
+    if let Some(model) = &config.agents.defaults.model {
+        check_model(model, has_provider, agents.clone().key("defaults").key("model"), findings);
+    }
+    let list = agents.key("list");
+    for (index, entry) in config.agents.list.iter().enumerate() {
+        let path = list.clone().index(index);
+        if !entry.id.contains(|c: char| c.is_ascii_alphanumeric()) {
+            findings.push(finding(
+                path.clone().key("id"),
+                "expected an id with a letter or digit in it",
+                "use letters a to z, digits, `_` and `-`",
+            ));
+        }
+        if let Some(model) = &entry.model {
+            check_model(model, has_provider, path.key("model"), findings);
+        }
+    }
+    let ids: Vec<_> = config.agents.list.iter().map(|entry| AgentId::new(&entry.id)).collect();
+    check_unique(
+        ids.iter().map(AgentId::as_str),
+        |index| list.clone().index(index).key("id"),
+        findings,
+    );
+}
+
+/// A model is `provider/model`, or the bare model where a provider is configured.
+fn check_model(
+    model: &ModelChoice,
+    has_provider: bool,
+    path: ConfigPath,
+    findings: &mut Vec<Finding>,
+) {
+    let path = match model {
+        ModelChoice::Name(_) => path,
+        ModelChoice::Primary(_) => path.key("primary"),
+    };
+    let well_formed = match model.as_str().split_once('/') {
+        Some((provider, name)) => !provider.trim().is_empty() && !name.trim().is_empty(),
+        None => has_provider,
+    };
+    if !well_formed {
+        findings.push(finding(
+            path,
+            "expected a model as \"provider/model\"",
+            "such as \"anthropic/claude-sonnet-4-20250514\"",
+        ));
+    }
+}
+
+fn check_models(config: &Config, findings: &mut Vec<Finding>) {
+    let providers = root().key("models").key("providers");
+    for (name, provider) in &config.models.providers {
+        let path = providers.clone().key(name);
+        if name.trim().is_empty() || name.contains('/') {
+            findings.push(Finding {
+                target: Target::Key,
+                ..finding(
+                    path.clone(),
+                    "a provider's name may not be empty or hold `/`",
+                    "choose another name",
+                )
+            });
+        }
+        let models = path.key("models");
+        let ids = provider.models.iter().map(|model| model.id.as_str());
+        check_unique(ids, |index| models.clone().index(index).key("id"), findings);
+    }
+}
+
+fn check_unique<'a>(
+    ids: impl Iterator<Item = &'a str>,
+    path_of: impl Fn(usize) -> ConfigPath,
+    findings: &mut Vec<Finding>,
+) {
+    let mut seen = HashMap::new();
+    for (index, id) in ids.enumerate() {
+        if let Some(first) = seen.get(id) {
+            let message = format!("the same id as `{}`", path_of(*first));
+            findings.push(finding(path_of(index), message, "give each its own id"));
+        } else {
+            seen.insert(id, index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! What is wrong with a tree of settings, all of it at once, told from the JSON Schema.
+//!
+//! Reading settings into [`crate::Config`] stops at the first mistake and knows only its own words for it. So when that
+//! fails, the tree is held against the schema. Only those keywords are known here that the schema uses. No message
+//! quotes a string value, for it may be a secret in the wrong place.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::config_path::ConfigPath;
+use crate::locate::Target;
+use crate::schema::FORMATS;
+use crate::suggest;
+
+/// At most so many keys are listed when none is near to an unknown one.
+const MAX_LISTED_KEYS: usize = 12;
+
+/// One mistake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) path: ConfigPath,
+    pub(crate) target: Target,
+    /// What is wrong.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) help: Option<String>,
+}
+
+/// Holds a tree against a schema as [`crate::json_schema`] gives it. Gives the first `limit` mistakes.
+pub(crate) fn validate(schema: &Value, tree: &Value, limit: usize) -> Vec<Finding> {
+    let mut validator =
+        Validator { root: schema, path: ConfigPath::default(), findings: Vec::new(), limit };
+    validator.value(schema, tree);
+    validator.findings
+}
+
+struct Validator<'s> {
+    root: &'s Value,
+    path: ConfigPath,
+    findings: Vec<Finding>,
+    limit: usize,
+}
+
+impl<'s> Validator<'s> {
+    fn value(&mut self, schema: &'s Value, value: &Value) {
+        let schema = self.resolve(schema);
+        if let Some(words) = allowed_words(schema) {
+            return self.word(schema, &words, value);
+        }
+        if let Some(branches) = schema["anyOf"].as_array() {
+            return match branches.iter().find(|branch| has_type(self.resolve(branch), value)) {
+                Some(branch) => self.value(branch, value),
+                None => self.wrong(schema, value),
+            };
+        }
+        if !has_type(schema, value) {
+            return self.wrong(schema, value);
+        }
+        match value {
+            Value::Object(entries) => self.object(schema, entries),
+            Value::Array(items) => self.list(schema, items),
+            Value::Number(_) if !in_range(schema, value) => self.wrong(schema, value),
+            Value::String(text)
+                if format_of(schema).is_some_and(|format| !(format.accepts)(text)) =>
+            {
+                self.wrong(schema, value);
+            }
+            _ => {}
+        }
+    }
+
+    fn word(&mut self, schema: &Value, words: &[&str], value: &Value) {
+        match value {
+            Value::String(text) if words.contains(&text.as_str()) => {}
+            Value::String(text) => {
+                let help = suggest::nearest(text, words.iter().copied()).map(did_you_mean);
+                self.report(
+                    Target::Value,
+                    format!("expected {}, found another string", describe(schema)),
+                    help,
+                );
+            }
+            _ => self.wrong(schema, value),
+        }
+    }
+
+    fn object(&mut self, schema: &'s Value, entries: &Map<String, Value>) {
+        let none = Map::new();
+        let known = schema["properties"].as_object().unwrap_or(&none);
+        let mut meant = Vec::new();
+        for (key, entry) in entries {
+            self.path.push_key(key);
+            if let Some(property) = schema["properties"].get(key) {
+                self.value(property, entry);
+            } else if let Some(others) =
+                schema.get("additionalProperties").filter(|others| others.is_object())
+            {
+                self.value(others, entry);
+            } else {
+                let free =
+                    known.keys().map(String::as_str).filter(|name| !entries.contains_key(*name));
+                let near = suggest::nearest(key, free);
+                meant.extend(near);
+                let help = near.map(did_you_mean).or_else(|| self.help_for_unknown(key, known));
+                self.report(Target::Key, "unknown key".to_owned(), help);
+            }
+            self.path.pop();
+        }
+        let required =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        for key in required.filter(|key| !entries.contains_key(*key) && !meant.contains(key)) {
+            self.path.push_key(key);
+            let expected = known
+                .get(key)
+                .map_or(Cow::Borrowed("a value"), |property| describe(self.resolve(property)));
+            self.report(
+                Target::Key,
+                "this key is missing".to_owned(),
+                Some(format!("add it, with {expected}")),
+            );
+            self.path.pop();
+        }
+    }
+
+    fn help_for_unknown(&self, key: &str, known: &Map<String, Value>) -> Option<String> {
+        if let Some(place) = self.place_of_key(key) {
+            return Some(format!("did you mean `{place}`?"));
+        }
+        let keys: Vec<_> = known
+            .keys()
+            .filter(|name| !name.starts_with('$'))
+            .map(|name| format!("`{name}`"))
+            .collect();
+        (!keys.is_empty() && keys.len() <= MAX_LISTED_KEYS)
+            .then(|| format!("known here: {}", keys.join(", ")))
+    }
+
+    /// Where a key that is unknown here would be known. Looks into sections, not into lists and maps.
+    fn place_of_key(&self, key: &str) -> Option<ConfigPath> {
+        let mut sections = vec![(ConfigPath::default(), self.root)];
+        let mut next = 0;
+        while let Some((path, section)) = sections.get(next).cloned() {
+            next += 1;
+            let Some(properties) = self.resolve(section)["properties"].as_object() else {
+                continue;
+            };
+            if properties.contains_key(key) {
+                return Some(path.key(key));
+            }
+            sections
+                .extend(properties.iter().map(|(name, section)| (path.clone().key(name), section)));
+        }
+        None
+    }
+
+    fn list(&mut self, schema: &'s Value, items: &[Value]) {
+        if schema["minItems"].as_u64().is_some_and(|least| (items.len() as u64) < least) {
+            self.report(
+                Target::Value,
+                "expected at least one entry, found an empty list".to_owned(),
+                None,
+            );
+        }
+        for (index, item) in items.iter().enumerate() {
+            self.path.push_index(index);
+            self.value(&schema["items"], item);
+            self.path.pop();
+        }
+    }
+
+    /// The schema that a reference stands for.
+    fn resolve(&self, schema: &'s Value) -> &'s Value {
+        let name = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|target| target.strip_prefix("#/$defs/"));
+        name.and_then(|name| self.root["$defs"].get(name)).unwrap_or(schema)
+    }
+
+    fn wrong(&mut self, schema: &Value, value: &Value) {
+        let message = format!("expected {}, found {}", describe(schema), found(value));
+        let wants_string = describe(schema).contains("string");
+        let help = match value {
+            Value::Null => Some("leave the key out instead".to_owned()),
+            Value::String(_)
+                if !wants_string && schema["type"] != "object" && schema["type"] != "array" =>
+            {
+                Some(
+                    "write it without quotes; a `${VAR}` reference always gives a string"
+                        .to_owned(),
+                )
+            }
+            _ => None,
+        };
+        self.report(Target::Value, message, help);
+    }
+
+    fn report(&mut self, target: Target, message: String, help: Option<String>) {
+        if self.findings.len() < self.limit {
+            self.findings.push(Finding { path: self.path.clone(), target, message, help });
+        }
+    }
+}
+
+fn did_you_mean(word: &str) -> String {
+    format!("did you mean `{word}`?")
+}
+
+/// The words of a schema that allows only certain ones.
+fn allowed_words(schema: &Value) -> Option<Vec<&str>> {
+    if let Some(words) = schema["enum"].as_array() {
+        return words.iter().map(Value::as_str).collect();
+    }
+    schema["oneOf"].as_array()?.iter().map(|branch| branch["const"].as_str()).collect()
+}
+
+fn has_type(schema: &Value, value: &Value) -> bool {
+    match schema["type"].as_str() {
+        Some("string") => value.is_string(),
+        Some("boolean") => value.is_boolean(),
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("number") => value.is_number(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        _ => false,
+    }
+}
+
+fn in_range(schema: &Value, value: &Value) -> bool {
+    let Some(number) = value.as_f64() else {
+        return true;
+    };
+    let above = schema["minimum"].as_f64().is_none_or(|least| number >= least);
+    let below = schema["maximum"].as_f64().is_none_or(|most| number <= most);
+    above && below
+}
+
+fn format_of(schema: &Value) -> Option<&'static crate::schema::Format> {
+    let pattern = schema["pattern"].as_str()?;
+    FORMATS.iter().find(|format| format.pattern == pattern)
+}
+
+/// What a schema wants, as a phrase behind "expected".
+fn describe(schema: &Value) -> Cow<'static, str> {
+    if let Some(words) = allowed_words(schema) {
+        let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+        return either(&words).into();
+    }
+    if let Some(branches) = schema["anyOf"].as_array() {
+        let branches: Vec<_> =
+            branches.iter().map(|branch| describe(branch).into_owned()).collect();
+        return either(&branches).into();
+    }
+    match schema["type"].as_str() {
+        Some("string") => format_of(schema).map_or("a string", |format| format.expected).into(),
+        Some("boolean") => "true or false".into(),
+        Some("object") => "an object".into(),
+        Some("array") => "a list".into(),
+        Some("number") => "a number that is not negative".into(),
+        Some("integer") => describe_integer(schema),
+        _ => "another value".into(),
+    }
+}
+
+fn describe_integer(schema: &Value) -> Cow<'static, str> {
+    match (schema["minimum"].as_u64(), schema["maximum"].as_u64()) {
+        (Some(1), None) => "a positive integer".into(),
+        (Some(0), _) => "0 or a positive integer".into(),
+        (Some(least), Some(most)) => format!("an integer from {least} to {most}").into(),
+        _ => "an integer".into(),
+    }
+}
+
+/// "a, b or c".
+fn either(phrases: &[String]) -> String {
+    match phrases {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+fn found(value: &Value) -> Cow<'static, str> {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(value) => value.to_string().into(),
+        Value::Number(number) => number.to_string().into(),
+        Value::String(text) if text.trim().is_empty() => "an empty one".into(),
+        Value::String(_) => "another string".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "an object".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
