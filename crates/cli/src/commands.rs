@@ -1,8 +1,9 @@
-//! The commands that need no turn: each reads or changes something and prints.
+//! The commands, but for the chat: each does one thing, prints and ends.
 
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod models;
+pub(crate) mod run;
 pub(crate) mod sessions;

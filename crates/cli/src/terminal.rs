@@ -10,7 +10,7 @@ pub(crate) use colour::{Paint, Style};
 pub(crate) use escape::{Escaper, escaped};
 pub(crate) use markdown::MarkdownStream;
 pub(crate) use output::{Destination, JsonMode, Output};
-pub(crate) use spinner::LiveLine;
+pub(crate) use spinner::{LiveLine, format_elapsed, truncated};
 
 /// Columns to assume where the terminal does not say.
 const DEFAULT_COLUMNS: u16 = 80;

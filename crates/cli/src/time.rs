@@ -20,3 +20,12 @@ pub(crate) fn local_minute(milliseconds: u64) -> String {
         |time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
     )
 }
+
+/// A name for a new conversation: the time, and a number where that is taken.
+pub(crate) fn new_conversation_name(is_taken: impl Fn(&str) -> bool) -> String {
+    let name = jiff::Zoned::now().strftime("%Y-%m-%d-%H%M%S").to_string();
+    std::iter::once(name.clone())
+        .chain((2..).map(|number| format!("{name}-{number}")))
+        .find(|name| !is_taken(name))
+        .unwrap_or(name)
+}

@@ -65,7 +65,7 @@ impl Sessions {
     }
 
     /// The key of an existing conversation.
-    fn find(&self, name: &str) -> Result<SessionKey, CliError> {
+    pub(crate) fn find(&self, name: &str) -> Result<SessionKey, CliError> {
         let key = SessionKey::parse_for_agent(&self.agent_id, name).map_err(|error| CliError::usage(error.to_string()))?;
         if self.store.exists(&key) || self.store.index().get(&key).map_err(failed)?.is_some() {
             return Ok(key);

@@ -1,12 +1,15 @@
 //! Standard output of a turn: cheap to write to, never late.
 //!
 //! A model sends tens of thousands of small pieces. Each is copied into one buffer under a lock that nobody else wants;
-//! the buffer goes out when the engine waits for something ([`Output::keep_flushed`] runs beside it on the same
-//! thread), when it is full, and wherever order against standard error matters. No thread and no timer runs while
-//! there is nothing to write.
+//! the buffer goes out when the engine waits for something (see [`Output::flushing`]), when it is full, and wherever
+//! order against standard error matters. No thread and no timer runs while there is nothing to write.
 
+use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io::{self, IsTerminal, Write};
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -133,9 +136,22 @@ impl Output {
         self.lock().failure.take()
     }
 
-    /// Writes what is buffered whenever the task beside it waits, to a pipe not more often than each
-    /// 20 ms. Never completes; drop it when the turn is over.
-    pub(crate) async fn keep_flushed(&self) {
+    /// Runs `work`, and writes what is buffered whenever it waits: at once to a terminal, to a pipe not more often
+    /// than each 20 ms.
+    pub(crate) async fn flushing<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        let mut flusher = pin!(self.keep_flushed());
+        poll_fn(|context| {
+            let polled = work.as_mut().poll(context);
+            if polled.is_pending() {
+                let Poll::Pending = flusher.as_mut().poll(context);
+            }
+            polled
+        })
+        .await
+    }
+
+    async fn keep_flushed(&self) -> Infallible {
         loop {
             self.written.notified().await;
             let last_flush = self.lock().last_flush;

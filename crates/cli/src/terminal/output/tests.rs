@@ -50,10 +50,7 @@ async fn stream(output: &Output, deltas: usize, burst: usize) {
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
-    tokio::select! {
-        () = work => {}
-        () = output.keep_flushed() => unreachable!("never completes"),
-    }
+    output.flushing(work).await;
 }
 
 fn block_on(future: impl Future<Output = ()>) {
