@@ -53,7 +53,8 @@ impl Usage {
             cache_write: dollars(self.cache_write, price.cache_write),
             total: 0.0,
         };
-        self.cost.total = self.cost.input + self.cost.output + self.cost.cache_read + self.cost.cache_write;
+        self.cost.total =
+            self.cost.input + self.cost.output + self.cost.cache_read + self.cost.cache_write;
         self
     }
 

@@ -88,7 +88,7 @@ impl<R: Read + Seek> BackwardLines<R> {
     /// Puts the block before `start` in front of what is there.
     fn fetch(&mut self) -> io::Result<()> {
         let length = usize::try_from(self.start_offset).unwrap_or(BLOCK).min(BLOCK);
-        if self.start < length {
+        if self.start < length || self.is_oversized() {
             self.make_room(length);
         }
         let from = self.start_offset - length as u64;
@@ -104,8 +104,7 @@ impl<R: Read + Seek> BackwardLines<R> {
     fn make_room(&mut self, length: usize) {
         let held = self.end - self.start;
         let fits = held + length <= self.buffer.len();
-        let oversized = self.buffer.len() > LARGE_BUFFER && held < BLOCK;
-        if fits && !oversized {
+        if fits && !self.is_oversized() {
             let moved_to = self.buffer.len() - held;
             self.buffer.copy_within(self.start..self.end, moved_to);
         } else {
@@ -116,6 +115,11 @@ impl<R: Read + Seek> BackwardLines<R> {
         }
         self.end = self.buffer.len();
         self.start = self.end - held;
+    }
+
+    /// Whether the buffer is only so large because of a line that is done with.
+    fn is_oversized(&self) -> bool {
+        self.buffer.len() > LARGE_BUFFER && self.end - self.start < BLOCK
     }
 }
 

@@ -22,6 +22,20 @@ pub enum SessionError {
         /// How long this call waited for it.
         waited: Duration,
     },
+    /// Another process kept the index locked for too long.
+    #[error(
+        "the session index is in use{}: {} is locked{}; the conversation itself is not affected; \
+         if that process hangs, stop it",
+        holder(*.process_id), .path.display(), after_waiting(*.waited)
+    )]
+    IndexLocked {
+        /// The lock file.
+        path: PathBuf,
+        /// The process that wrote its number into the lock file, as far as it is known.
+        process_id: Option<u32>,
+        /// How long this call waited for it.
+        waited: Duration,
+    },
     /// The disk, a quota or a file-size limit is exhausted. What was in the file before is untouched.
     #[error("failed to {action} {}: {source}; free some space (or raise the quota or file-size limit), then try again; nothing that was stored before is lost", .path.display())]
     NoSpace {

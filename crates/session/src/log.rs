@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::durable::{parent_of, private_options, sync_directory};
 use crate::error::{IoContext, SessionError};
 use crate::lock::LockFile;
-use crate::reader::{Positioned, check_version};
+use crate::reader::{Positioned, check_header};
 use crate::repair::{Repair, repair_torn_tail};
 use crate::tail::read_tail;
 use crate::{Entry, FORMAT_VERSION, SessionHeader, SessionKey, Tail, TailLimit, now_ms};
@@ -50,8 +50,7 @@ impl SessionLog {
             Err(error) => return Err(SessionError::from_io("open the session log", &path, error)),
         };
         if let Some(file) = &file {
-            let header = check_version(file, &path)?;
-            check_owner(&key, header, &path)?;
+            check_header(file, &path, &key)?;
         }
         let storage = Arc::new(Storage {
             file: Mutex::new(file.map(Arc::new)),
@@ -112,7 +111,7 @@ impl SessionLog {
 
     /// A handle that makes appended entries durable; it can be sent to another thread.
     pub fn sync_handle(&self) -> SyncHandle {
-        SyncHandle { storage: Arc::clone(&self.storage) }
+        SyncHandle { storage: Arc::clone(&self.storage), path: self.path.clone() }
     }
 
     fn file_for_append(&self) -> Result<Arc<File>, SessionError> {
@@ -191,6 +190,7 @@ impl Drop for SessionLog {
 /// Makes the entries durable that were appended to a log before [`SyncHandle::sync`] was called.
 #[derive(Debug, Clone)]
 pub struct SyncHandle {
+    path: PathBuf,
     storage: Arc<Storage>,
 }
 
@@ -200,14 +200,14 @@ impl SyncHandle {
     ///
     /// # Errors
     /// The system could not promise it; what was appended since the last success may be lost if the machine stops.
-    pub fn sync(&self) -> io::Result<()> {
+    pub fn sync(&self) -> Result<(), SessionError> {
         let Some(file) = self.storage.file() else {
             return Ok(());
         };
-        file.sync_data()?;
+        file.sync_data().context("write to disk", &self.path)?;
         let mut directories = lock(&self.storage.changed_directories);
         while let Some(directory) = directories.last() {
-            sync_directory(directory)?;
+            sync_directory(directory).context("write to disk the directory", directory)?;
             directories.pop();
         }
         Ok(())
@@ -229,26 +229,3 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn write_whole(mut file: &File, lines: &[u8]) -> io::Result<()> {
     file.write_all(lines)
 }
-
-/// A shortened file name may stand for several keys; the header tells whose it is.
-fn check_owner(
-    key: &SessionKey,
-    header: Option<SessionHeader>,
-    path: &Path,
-) -> Result<(), SessionError> {
-    match header {
-        Some(SessionHeader { session_key, .. })
-            if key.has_shortened_slug() && session_key != key.as_str() =>
-        {
-            Err(SessionError::ForeignTranscript {
-                path: path.to_path_buf(),
-                found: session_key,
-                wanted: key.to_string(),
-            })
-        }
-        _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -9,7 +9,7 @@ use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
 use crate::line::{self, Line};
 use crate::tail::{read_last_messages, read_tail};
-use crate::{Entry, FORMAT_VERSION, SessionHeader, Tail, TailLimit, TranscriptMessage};
+use crate::{Entry, FORMAT_VERSION, SessionHeader, SessionKey, Tail, TailLimit, TranscriptMessage};
 
 /// A header longer than this is none. Keys have at most a few hundred characters.
 const MAX_HEADER_BYTES: u64 = 64 * 1024;
@@ -23,14 +23,14 @@ pub struct SessionReader {
 }
 
 impl SessionReader {
-    /// Opens the log at `path`, or gives `None` if there is none.
-    pub(crate) fn open(path: &Path) -> Result<Option<Self>, SessionError> {
+    /// Opens the log of `key` at `path`, or gives `None` if there is none.
+    pub(crate) fn open(path: &Path, key: &SessionKey) -> Result<Option<Self>, SessionError> {
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(SessionError::from_io("open the session log", path, error)),
         };
-        check_version(&file, path)?;
+        check_header(&file, path, key)?;
         Ok(Some(Self { path: path.to_path_buf(), file }))
     }
 
@@ -154,22 +154,27 @@ pub(crate) fn read_header(file: &File) -> io::Result<Option<SessionHeader>> {
     })
 }
 
-/// Refuses a log that a later version of the program wrote in an incompatible way. Gives the header.
-pub(crate) fn check_version(
-    file: &File,
-    path: &Path,
-) -> Result<Option<SessionHeader>, SessionError> {
-    let header = read_header(file).context("read the session log", path)?;
-    match header {
-        Some(SessionHeader { version, .. }) if version > FORMAT_VERSION => {
-            Err(SessionError::NewerVersion {
-                path: path.to_path_buf(),
-                found: version,
-                supported: FORMAT_VERSION,
-            })
-        }
-        header => Ok(header),
+/// Refuses a log that a later version of the program wrote in an incompatible way, and one that belongs to another
+/// session: a shortened file name may stand for several keys, and the header tells whose it is.
+pub(crate) fn check_header(file: &File, path: &Path, key: &SessionKey) -> Result<(), SessionError> {
+    let Some(header) = read_header(file).context("read the session log", path)? else {
+        return Ok(());
+    };
+    if header.version > FORMAT_VERSION {
+        return Err(SessionError::NewerVersion {
+            path: path.to_path_buf(),
+            found: header.version,
+            supported: FORMAT_VERSION,
+        });
     }
+    if key.has_shortened_slug() && header.session_key != key.as_str() {
+        return Err(SessionError::ForeignTranscript {
+            path: path.to_path_buf(),
+            found: header.session_key,
+            wanted: key.to_string(),
+        });
+    }
+    Ok(())
 }
 
 /// Reads a file from a place of its own, so that several readers can share the file.
@@ -205,6 +210,3 @@ impl Seek for Positioned<'_> {
         Ok(self.position)
     }
 }
-
-#[cfg(test)]
-mod tests;

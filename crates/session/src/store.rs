@@ -65,12 +65,14 @@ impl SessionStore {
     /// # Errors
     /// The file cannot be opened, or a later version of the program wrote it.
     pub fn reader(&self, key: &SessionKey) -> Result<Option<SessionReader>, SessionError> {
-        SessionReader::open(&self.transcript_path(key))
+        SessionReader::open(&self.transcript_path(key), key)
     }
 
     /// Whether the session has a log.
     pub fn exists(&self, key: &SessionKey) -> bool {
-        self.transcript_path(key).is_file()
+        // An empty file is what a first append leaves that failed when the program was killed: no session yet.
+        std::fs::metadata(self.transcript_path(key))
+            .is_ok_and(|found| found.is_file() && found.len() > 0)
     }
 
     /// Deletes a session's log, what was saved beside it and its artifacts; the index keeps its entry (see
@@ -84,6 +86,9 @@ impl SessionStore {
         }
         let _lock = LockFile::acquire(&self.beside(key, LOCK_EXTENSION), LockWait::Fail)?;
         let path = self.transcript_path(key);
+        if let Err(foreign @ SessionError::ForeignTranscript { .. }) = self.reader(key) {
+            return Err(foreign);
+        }
         let existed =
             removed(std::fs::remove_file(&path)).context("delete the session log", &path)?;
         let artifacts = self.artifact_directory(key);
@@ -122,6 +127,3 @@ fn removed(outcome: io::Result<()>) -> io::Result<bool> {
         Err(error) => Err(error),
     }
 }
-
-#[cfg(test)]
-mod tests;

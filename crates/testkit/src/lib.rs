@@ -32,12 +32,16 @@ mod reply;
 mod script;
 mod server;
 mod step;
+mod terminal;
 
 pub use home::TempHome;
 pub use pairing::{Violation, validate_pairing};
-pub use process::{ChildOutput, RunningChild, Signal, is_running, peak_memory, wait_until_gone};
+pub use process::{
+    ChildOutput, RunningChild, Signal, is_running, peak_memory, send_signal, wait_until_gone,
+};
 pub use record::{AnswerEnd, RecordedRequest};
 pub use reply::{Reply, Stop, WireFormat};
 pub use script::Script;
 pub use server::ModelServer;
 pub use step::Step;
+pub use terminal::Terminal;

@@ -121,14 +121,8 @@ impl RunningChild {
 
     /// Sends a signal to the child alone, not to its group. Nothing happens if it is over.
     pub fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.child);
-        let signal = match signal {
-            Signal::Interrupt => rustix::process::Signal::INT,
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Kill => rustix::process::Signal::KILL,
-        };
         // Not yet waited for, so the id is still the child's even if it has ended.
-        let _ = kill_process(pid, signal);
+        send_signal(self.id(), signal);
     }
 
     /// Writes to its standard input.
@@ -248,6 +242,22 @@ pub fn peak_memory(pid: u32) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
+/// Sends a signal to a process, not to its group. Nothing happens if there is no such process.
+pub fn send_signal(pid: u32, signal: Signal) {
+    let signal = match signal {
+        Signal::Interrupt => rustix::process::Signal::INT,
+        Signal::Terminate => rustix::process::Signal::TERM,
+        Signal::Kill => rustix::process::Signal::KILL,
+    };
+    if let Some(pid) = process_id(pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn process_id(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
 /// Whether a process runs; one that has ended but was not waited for does not.
 pub fn is_running(pid: u32) -> bool {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
@@ -256,10 +266,9 @@ pub fn is_running(pid: u32) -> bool {
             .rsplit_once(')')
             .is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X'])),
         Err(_) if cfg!(target_os = "linux") => false,
-        Err(_) => i32::try_from(pid)
-            .ok()
-            .and_then(Pid::from_raw)
-            .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()),
+        Err(_) => {
+            process_id(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
+        }
     }
 }
 

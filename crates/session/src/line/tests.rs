@@ -1,1 +1,159 @@
-//! Tests of this module.
+//! Tests of reading single lines.
+
+use serde_json::json;
+
+use super::*;
+
+fn message(line: &str) -> TranscriptMessage {
+    match decode(line.as_bytes(), 7) {
+        Line::Entry(Entry::Message(message)) => message,
+        other => panic!("{line} gave {other:?}"),
+    }
+}
+
+#[test]
+fn a_whole_message_is_read() {
+    let line = r#"{"id":"a1","role":"tool","content":"ok","ts":12,"toolCallId":"c1","meta":{"isError":false}}"#;
+    assert_eq!(
+        message(line),
+        TranscriptMessage {
+            id: EntryId::from_text("a1"),
+            role: Role::Tool,
+            content: "ok".into(),
+            ts: 12,
+            tool_call_id: Some("c1".into()),
+            meta: json!({"isError": false}).as_object().cloned(),
+        }
+    );
+}
+
+#[test]
+fn rows_of_other_writers_are_read() {
+    let bare = message(r#"{"role":"user","content":"hi"}"#);
+    assert_eq!(
+        (bare.id, bare.ts, bare.tool_call_id, bare.meta),
+        (EntryId::from_place(7), 0, None, None)
+    );
+    let odd = message(
+        r#"{"type":"message","role":"user","content":"hi","ts":12.9,"toolCallId":3,"meta":[],"id":5}"#,
+    );
+    assert_eq!(
+        (odd.id, odd.ts, odd.tool_call_id, odd.meta),
+        (EntryId::from_place(7), 12, None, None)
+    );
+    assert_eq!(message(r#"{"role":"user","content":"hi","ts":-3}"#).ts, 0);
+    assert_eq!(message("\u{feff} {\"role\":\"user\",\"content\":\"hi\"}\r\n").content, "hi");
+}
+
+#[test]
+fn what_is_no_entry_is_told_apart() {
+    assert_eq!(decode(b"", 0), Line::Blank);
+    assert_eq!(decode(b" \t\r\n", 0), Line::Blank);
+    for line in [
+        "nonsense",
+        "{",
+        "[]",
+        "5",
+        "null",
+        r#"{"role":"user"}"#,
+        r#"{"content":"x"}"#,
+        r#"{"role":1,"content":"x"}"#,
+        r#"{"role":"user","content":["x"]}"#,
+        r#"{"role":"user","content":"x"} trailing"#,
+        r#"{"type":"session","createdAt":1}"#,
+        r#"{"type":"compaction","summary":"x"}"#,
+        "{\"role\":\"user\",\"content\":\"\0\"}",
+    ] {
+        assert_eq!(decode(line.as_bytes(), 0), Line::Corrupt, "{line}");
+    }
+    assert_eq!(decode(b"{\"role\":\"user\",\"content\":\"\xff\"}", 0), Line::Corrupt);
+}
+
+#[test]
+fn types_and_roles_of_a_later_version_are_kept() {
+    for value in
+        [json!({"type": "label", "id": "x", "n": 1}), json!({"role": "critic", "content": "hm"})]
+    {
+        assert_eq!(decode(value.to_string().as_bytes(), 0), Line::Entry(Entry::Unknown(value)));
+    }
+}
+
+#[test]
+fn headers_with_and_without_a_version_are_read() {
+    let header = |line: &str| match decode(line.as_bytes(), 0) {
+        Line::Header(header) => (header.version, header.session_key, header.created_at),
+        other => panic!("{line} gave {other:?}"),
+    };
+    assert_eq!(header(r#"{"type":"session","sessionKey":"k","createdAt":5}"#), (0, "k".into(), 5));
+    assert_eq!(header(r#"{"type":"session","version":1,"sessionKey":"k"}"#), (1, "k".into(), 0));
+    assert_eq!(
+        header(r#"{"type":"session","version":"x","sessionKey":"k"}"#),
+        (u32::MAX, "k".into(), 0)
+    );
+}
+
+#[test]
+fn half_surrogates_cost_one_character_only() {
+    let cut = message(
+        r#"{"role":"tool","content":"a\ud83d","meta":{"x":"\uDE00 \ud83d\ude00 \\ud83d"}}"#,
+    );
+    assert_eq!(cut.content, "a\u{fffd}");
+    assert_eq!(cut.meta.unwrap()["x"], "\u{fffd} 😀 \\ud83d");
+    assert_eq!(message(r#"{"role":"tool","content":"\ud83d\ud83d\ude00"}"#).content, "\u{fffd}😀");
+}
+
+#[test]
+fn entries_survive_writing_and_reading() {
+    let entries = [
+        Entry::Message(TranscriptMessage {
+            tool_call_id: Some("call".into()),
+            meta: json!({"contentBlocks": [{"type": "text", "text": "a\nb"}], "n": 1.5})
+                .as_object()
+                .cloned(),
+            ..TranscriptMessage::new(Role::Assistant, "line\nbreak \u{2028} \u{1F600} \u{0}", 99)
+        }),
+        Entry::Compaction(CompactionEntry {
+            id: EntryId::generate(),
+            ts: 3,
+            summary: "s".into(),
+            first_kept_id: EntryId::generate(),
+            tokens_before: 4,
+            old_count: 5,
+            new_count: 6,
+        }),
+        Entry::Unknown(json!({"type": "later", "x": [1, 2]})),
+    ];
+    for entry in entries {
+        let line = serde_json::to_vec(&entry).unwrap();
+        assert!(!line.contains(&b'\n'));
+        assert_eq!(decode(&line, 0), Line::Entry(entry));
+    }
+}
+
+#[test]
+fn lines_are_written_in_the_documented_shape() {
+    let id = EntryId::from_text("i");
+    let message = TranscriptMessage { id, ..TranscriptMessage::new(Role::User, "hi", 1) };
+    assert_eq!(
+        serde_json::to_string(&Entry::from(message)).unwrap(),
+        r#"{"id":"i","role":"user","content":"hi","ts":1}"#
+    );
+    let compaction = CompactionEntry {
+        id,
+        ts: 1,
+        summary: "s".into(),
+        first_kept_id: EntryId::from_text("k"),
+        tokens_before: 2,
+        old_count: 3,
+        new_count: 4,
+    };
+    assert_eq!(
+        serde_json::to_string(&Entry::from(compaction)).unwrap(),
+        r#"{"type":"compaction","id":"i","ts":1,"summary":"s","firstKeptId":"k","tokensBefore":2,"oldCount":3,"newCount":4}"#
+    );
+    let header = SessionHeader { version: 1, session_key: "k".into(), created_at: 2 };
+    assert_eq!(
+        serde_json::to_string(&header).unwrap(),
+        r#"{"type":"session","version":1,"sessionKey":"k","createdAt":2}"#
+    );
+}

@@ -1,0 +1,104 @@
+//! The bare loop: the least program that does an agent's work, as the yardstick for the real one.
+//!
+//! One connection, server-sent events and JSON parsed, `bash -c` spawned and awaited, one line written a message, the
+//! final text on stdout. No TLS, settings, prompt, time limits or safety: do not use it for anything but measuring.
+//!
+//! `bare BASE_URL MODEL MESSAGE TRANSCRIPT`: a model whose name begins with `claude` is spoken to in Anthropic's
+//! Messages format, any other in OpenAI's Chat Completions format.
+#![forbid(unsafe_code)]
+
+mod conversation;
+mod http;
+mod stream;
+mod transcript;
+
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use conversation::Conversation;
+use http::Connection;
+use stream::{Answer, Call};
+use transcript::Transcript;
+
+/// What fails ends the program: there is nobody to recover.
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+/// The wire formats it speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Anthropic,
+    OpenAi,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [base_url, model, message, transcript] = arguments.as_slice() else {
+        eprintln!("usage: bare BASE_URL MODEL MESSAGE TRANSCRIPT");
+        return ExitCode::from(2);
+    };
+    match run(base_url, model, message, Path::new(transcript)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bare: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(base_url: &str, model: &str, message: &str, transcript: &Path) -> Fallible<()> {
+    let format = if model.starts_with("claude") { Format::Anthropic } else { Format::OpenAi };
+    let mut conversation = Conversation::new(format, model);
+    let mut transcript = Transcript::open(transcript, |row| conversation.add_row(row))?;
+    let mut connection = Connection::open(base_url)?;
+    transcript.user(message)?;
+    conversation.add_user(message);
+    loop {
+        let answer = ask(&mut connection, &conversation)?;
+        transcript.assistant(&answer)?;
+        conversation.add_answer(&answer);
+        if answer.calls.is_empty() {
+            let mut out = std::io::stdout().lock();
+            out.write_all(answer.text.as_bytes())?;
+            return Ok(out.write_all(b"\n")?);
+        }
+        for call in &answer.calls {
+            let result = bash(call)?;
+            transcript.result(call, &result)?;
+            conversation.add_result(&call.id, &result);
+        }
+    }
+}
+
+fn ask(connection: &mut Connection, conversation: &Conversation) -> Fallible<Answer> {
+    let format = conversation.format();
+    let path = match format {
+        Format::Anthropic => "/v1/messages",
+        Format::OpenAi => "/chat/completions",
+    };
+    connection.post(path, &conversation.body())?;
+    let mut answer = Answer::default();
+    while let Some(line) = connection.line()? {
+        if let Some(data) = line.strip_prefix(b"data:") {
+            answer.take(format, data)?;
+        }
+    }
+    answer.finished()
+}
+
+/// Runs a call's command and gives what it printed.
+fn bash(call: &Call) -> Fallible<String> {
+    #[derive(serde::Deserialize)]
+    struct Arguments {
+        command: String,
+    }
+    let Arguments { command } = serde_json::from_str(&call.arguments)?;
+    let output = Command::new("bash").arg("-c").arg(command).stdin(Stdio::null()).output()?;
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    if text.trim().is_empty() {
+        text = format!("(no output, {})", output.status);
+    }
+    Ok(text)
+}

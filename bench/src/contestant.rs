@@ -1,0 +1,77 @@
+//! The two programs that are measured, and how each is asked for one turn.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use myclaw_testkit::{TempHome, WireFormat};
+
+/// The conversation every run continues.
+const SESSION: &str = "bench";
+
+/// Its key, as the header of a transcript holds it.
+pub(crate) const SESSION_KEY: &str = "agent:main:channel:cli:account:default:peer:direct:bench";
+
+/// The model both ask for; its wire format is Anthropic's.
+const MODEL: &str = "claude-sonnet-4-20250514";
+
+/// What the user says.
+const MESSAGE: &str = "How are you?";
+
+/// Which program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    Myclaw,
+    Bare,
+}
+
+/// A program with a home of its own.
+#[derive(Debug)]
+pub(crate) struct Contestant {
+    program: Program,
+    path: PathBuf,
+    home: TempHome,
+}
+
+impl Contestant {
+    pub(crate) fn new(program: Program, path: &Path) -> Self {
+        let home = TempHome::new();
+        // A blank file keeps the starter text, which is the user's to change, out of the prompt.
+        home.write_in_workspace("AGENTS.md", "\n");
+        Self { program, path: path.to_owned(), home }
+    }
+
+    /// Begins anew: no transcript, no index.
+    pub(crate) fn forget(&self) -> io::Result<()> {
+        let sessions = self.home.sessions_directory();
+        if sessions.exists() {
+            std::fs::remove_dir_all(&sessions)?;
+        }
+        std::fs::create_dir_all(sessions)
+    }
+
+    /// Where its transcript is.
+    pub(crate) fn transcript(&self) -> PathBuf {
+        self.home.transcript_path(SESSION)
+    }
+
+    /// Where its standard error goes.
+    pub(crate) fn error_file(&self) -> PathBuf {
+        self.home.path().join("stderr.txt")
+    }
+
+    /// The command for one turn against the server at `url`.
+    pub(crate) fn turn(&self, url: &str) -> Command {
+        let mut command = self.home.command(&self.path);
+        match self.program {
+            Program::Myclaw => {
+                self.home.write_config(&TempHome::config_for(url, WireFormat::AnthropicMessages));
+                command.args(["run", "--session", SESSION, MESSAGE]);
+            }
+            Program::Bare => {
+                command.args([url, MODEL, MESSAGE]).arg(self.transcript());
+            }
+        }
+        command
+    }
+}

@@ -1,0 +1,94 @@
+//! What happens in a measured turn.
+
+use myclaw_testkit::{Reply, Script};
+use serde_json::json;
+
+/// Tool calls of a turn with tools: enough for a median of the gaps.
+const TOOL_CALLS: usize = 9;
+
+/// A turn and the conversation it continues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scenario {
+    /// A short answer to the first message.
+    Plain,
+    /// Calls of `bash` with `true`, one after the other, then a short answer.
+    Tools,
+    /// An answer of so many deltas.
+    Stream { deltas: usize, arrival: Arrival },
+    /// A short answer in a conversation of so many messages.
+    Session { messages: usize, history: History },
+}
+
+/// How the deltas of a stream arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Each in a write of its own, as a model produces them.
+    OneByOne,
+    /// Many in one write, as a proxy or a fast model sends them.
+    InBursts,
+}
+
+/// What has happened to a long conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum History {
+    /// Every message is there as it was said.
+    Whole,
+    /// A summary stands for all but the last messages.
+    Compacted,
+}
+
+impl Scenario {
+    /// What the server answers. Bodies are not checked: with megabytes of messages that would take the machine's time.
+    pub(crate) fn script(self) -> Script {
+        let last = Reply::anthropic().text("All is well.");
+        let script = match self {
+            Self::Plain | Self::Session { .. } => Script::from(last),
+            Self::Stream { deltas, arrival } => {
+                let answer = Reply::anthropic().repeated_text(" word", deltas).step();
+                Script::from(match arrival {
+                    Arrival::OneByOne => answer.event_by_event(),
+                    Arrival::InBursts => answer,
+                })
+            }
+            Self::Tools => (0..TOOL_CALLS)
+                .map(|number| {
+                    Reply::anthropic().tool_call(
+                        format!("call_{number}"),
+                        "bash",
+                        json!({"command": "true"}),
+                    )
+                })
+                .chain([last])
+                .collect(),
+        };
+        script.accept_invalid_requests()
+    }
+
+    /// How many model calls the turn makes.
+    pub(crate) fn calls(self) -> usize {
+        match self {
+            Self::Plain | Self::Stream { .. } | Self::Session { .. } => 1,
+            Self::Tools => TOOL_CALLS + 1,
+        }
+    }
+
+    /// For messages about a failed run.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Plain => "a plain turn".to_owned(),
+            Self::Tools => "a turn with tools".to_owned(),
+            Self::Stream { deltas, arrival: Arrival::OneByOne } => {
+                format!("a stream of {deltas} deltas, one by one")
+            }
+            Self::Stream { deltas, arrival: Arrival::InBursts } => {
+                format!("a stream of {deltas} deltas, in bursts")
+            }
+            Self::Session { messages, history: History::Whole } => {
+                format!("a session of {messages} messages")
+            }
+            Self::Session { messages, history: History::Compacted } => {
+                format!("a session of {messages} messages, compacted")
+            }
+        }
+    }
+}

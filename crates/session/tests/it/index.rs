@@ -1,0 +1,263 @@
+//! `sessions.json` through its public functions.
+
+use std::fs;
+use std::time::Duration;
+
+use myclaw_session::{
+    MetaPatch, PeerKind, PruneScope, SessionError, SessionKey, SessionKeyParts, UpdatedAt,
+};
+use serde_json::{Value, json};
+
+use crate::children::{Child, Report};
+use crate::{Home, user, work};
+
+fn cli(name: &str) -> SessionKey {
+    SessionKey::for_cli("main", name)
+}
+
+fn at(time: u64) -> MetaPatch {
+    MetaPatch { updated_at: UpdatedAt::At(time), ..MetaPatch::default() }
+}
+
+fn listed(home: &Home) -> Vec<String> {
+    home.store()
+        .index()
+        .list()
+        .unwrap()
+        .into_iter()
+        .map(|session| session.key.parts().peer_id)
+        .collect()
+}
+
+fn stored(home: &Home) -> Value {
+    serde_json::from_slice(&fs::read(home.store().index().path()).unwrap()).unwrap()
+}
+
+#[test]
+fn an_entry_is_made_changed_and_written_as_documented() {
+    let home = Home::new();
+    let index = home.store().index();
+    let made = index.upsert(&work(), at(5)).unwrap();
+    let id = uuid::Uuid::parse_str(&made.session_id).unwrap();
+    assert_eq!(id.get_version_num(), 4);
+    let patch = MetaPatch {
+        updated_at: UpdatedAt::At(6),
+        last_channel: Some("cli".into()),
+        last_to: Some("me".into()),
+        chat_type: Some(PeerKind::Direct),
+        model: Some("anthropic/claude".into()),
+        add_tokens: 42,
+        extra: json!({"a": 1}).as_object().cloned(),
+    };
+    let changed = index.upsert(&work(), patch).unwrap();
+    assert_eq!(changed.session_id, made.session_id);
+    let text = fs::read_to_string(index.path()).unwrap();
+    assert_eq!(
+        text,
+        format!(
+            r#"{{
+  "agent:main:channel:cli:account:default:peer:direct:work": {{
+    "sessionId": "{}",
+    "updatedAt": 6,
+    "sessionFile": "{}.jsonl",
+    "lastChannel": "cli",
+    "lastTo": "me",
+    "chatType": "direct",
+    "model": "anthropic/claude",
+    "totalTokens": 42,
+    "extra": {{
+      "a": 1
+    }}
+  }}
+}}
+"#,
+            made.session_id,
+            work().slug()
+        )
+    );
+    // What a patch does not name stays; names in `extra` are added.
+    let extra = json!({"b": 2}).as_object().cloned();
+    let kept = MetaPatch { updated_at: UpdatedAt::Keep, extra, ..MetaPatch::default() };
+    let after = index.upsert(&work(), kept).unwrap();
+    assert_eq!(after.extra, json!({"a": 1, "b": 2}).as_object().cloned());
+    assert_eq!((after.updated_at, after.total_tokens), (6, Some(42)));
+    assert_eq!(index.get(&work()).unwrap(), Some(after));
+    assert!(index.upsert(&work(), MetaPatch::default()).unwrap().updated_at > 1_600_000_000_000);
+    assert_eq!(home.names(), ["sessions.json"], "no temporary file stays");
+}
+
+#[test]
+fn without_sessions_there_is_nothing_to_list_and_nothing_is_made() {
+    let home = Home::new();
+    let index = home.store().index();
+    assert_eq!(index.list().unwrap(), []);
+    assert_eq!(index.get(&work()).unwrap(), None);
+    assert!(!index.remove(&work()).unwrap());
+    assert_eq!(index.rebuild().unwrap(), 0);
+    assert!(index.prune(Duration::ZERO, PruneScope::WithTranscripts).unwrap().removed.is_empty());
+    assert!(!home.sessions().exists());
+    fs::create_dir_all(home.sessions()).unwrap();
+    assert_eq!(index.list().unwrap(), []);
+    assert_eq!(home.names(), Vec::<String>::new());
+}
+
+#[test]
+fn the_session_that_changed_last_is_listed_first() {
+    let home = Home::new();
+    let index = home.store().index();
+    for (name, time) in [("b", 2), ("c", 1), ("a", 2)] {
+        index.upsert(&cli(name), at(time)).unwrap();
+    }
+    assert_eq!(listed(&home), ["a", "b", "c"]);
+    assert!(index.remove(&cli("a")).unwrap());
+    assert!(!index.remove(&cli("a")).unwrap());
+    assert_eq!(listed(&home), ["b", "c"]);
+}
+
+#[test]
+fn a_change_by_another_writer_is_seen() {
+    let home = Home::new();
+    let (one, other) = (home.store().index(), home.store().index());
+    one.upsert(&work(), at(5)).unwrap();
+    assert_eq!(one.get(&work()).unwrap().unwrap().updated_at, 5);
+    other.upsert(&work(), at(6)).unwrap();
+    assert_eq!(one.get(&work()).unwrap().unwrap().updated_at, 6);
+    // Changing what was returned changes nothing else.
+    one.get(&work()).unwrap().unwrap().updated_at = 7;
+    assert_eq!(one.get(&work()).unwrap().unwrap().updated_at, 6);
+}
+
+#[test]
+fn a_corrupt_index_is_kept_aside_and_rebuilt_from_the_logs() {
+    let home = Home::new();
+    let group = SessionKey::build(&SessionKeyParts {
+        channel: "telegram".into(),
+        peer_kind: PeerKind::Group,
+        ..cli("talk__a:b").parts()
+    });
+    for key in [work(), group.clone()] {
+        home.open(&key).append(&[user("hi").into()]).unwrap();
+    }
+    let index = home.store().index();
+    fs::write(index.path(), "{\"agent:main").unwrap();
+    let sessions = index.list().unwrap();
+    let mut keys: Vec<_> = sessions.iter().map(|session| session.key.clone()).collect();
+    keys.sort();
+    assert_eq!(keys, [work(), group.clone()]);
+    let entry = index.get(&group).unwrap().unwrap();
+    assert_eq!(entry.chat_type, Some(PeerKind::Group));
+    assert_eq!(entry.last_channel.as_deref(), Some("telegram"));
+    assert_eq!(entry.session_file, format!("{}.jsonl", group.slug()));
+    assert!(entry.updated_at > 1_600_000_000_000, "the time of the log's last change");
+    let backups: Vec<_> =
+        home.names().into_iter().filter(|name| name.starts_with("sessions.json.bak.")).collect();
+    assert_eq!(backups.len(), 1);
+    assert_eq!(fs::read_to_string(home.sessions().join(&backups[0])).unwrap(), "{\"agent:main");
+    assert_eq!(stored(&home).as_object().unwrap().len(), 2, "written once for all");
+    assert_eq!(index.get(&group).unwrap(), Some(entry), "the id does not change again");
+}
+
+#[test]
+fn one_bad_entry_does_not_cost_the_others() {
+    let home = Home::new();
+    let index = home.store().index();
+    home.open(&work()).append(&[user("hi").into()]).unwrap();
+    let good = index.upsert(&cli("good"), at(5)).unwrap();
+    let mut value = stored(&home);
+    value[work().as_str()] = json!({"sessionId": 3});
+    fs::write(index.path(), value.to_string()).unwrap();
+    assert_eq!(index.get(&cli("good")).unwrap(), Some(good));
+    assert!(index.get(&work()).unwrap().is_some());
+    assert_eq!(home.names().iter().filter(|name| name.contains(".bak.")).count(), 1);
+}
+
+#[test]
+fn fields_of_a_later_version_survive_a_change() {
+    let home = Home::new();
+    let index = home.store().index();
+    index.upsert(&work(), at(5)).unwrap();
+    let mut value = stored(&home);
+    value[work().as_str()]["label"] = json!({"color": "blue"});
+    fs::write(index.path(), value.to_string()).unwrap();
+    index.upsert(&work(), at(6)).unwrap();
+    assert_eq!(stored(&home)[work().as_str()]["label"], json!({"color": "blue"}));
+}
+
+#[test]
+fn rebuilding_adds_what_is_missing_and_keeps_what_is_known() {
+    let home = Home::new();
+    let index = home.store().index();
+    let known = index.upsert(&work(), at(5)).unwrap();
+    for name in ["work", "new"] {
+        home.open(&cli(name)).append(&[user("hi").into()]).unwrap();
+    }
+    // Not logs, or not where one would look for them.
+    fs::write(
+        home.sessions().join("copy of work.jsonl"),
+        "{\"role\":\"user\",\"content\":\"x\"}\n",
+    )
+    .unwrap();
+    fs::write(home.sessions().join("notes.txt"), "x").unwrap();
+    fs::write(home.store().transcript_path(&cli("empty")), "").unwrap();
+    // A log that lost its header still has its name.
+    fs::write(
+        home.store().transcript_path(&cli("head_less")),
+        "{\"role\":\"user\",\"content\":\"x\"}\n",
+    )
+    .unwrap();
+    assert_eq!(index.rebuild().unwrap(), 2);
+    assert_eq!(index.rebuild().unwrap(), 0);
+    assert_eq!(index.get(&work()).unwrap(), Some(known));
+    let mut names = listed(&home);
+    names.sort();
+    assert_eq!(names, ["head_less", "new", "work"]);
+}
+
+#[test]
+fn pruning_forgets_old_sessions_or_deletes_them() {
+    let home = Home::new();
+    let index = home.store().index();
+    for name in ["old", "busy", "new"] {
+        home.open(&cli(name)).append(&[user("hi").into()]).unwrap();
+        index
+            .upsert(&cli(name), if name == "new" { MetaPatch::default() } else { at(1_000) })
+            .unwrap();
+    }
+    let hour = Duration::from_secs(3600);
+    let forgotten = index.prune(hour, PruneScope::IndexOnly).unwrap();
+    assert_eq!(forgotten.removed, [cli("busy"), cli("old")]);
+    assert_eq!(listed(&home), ["new"]);
+    assert!(home.store().exists(&cli("old")), "the log stays");
+
+    for name in ["old", "busy"] {
+        index.upsert(&cli(name), at(1_000)).unwrap();
+    }
+    let _busy = home.open(&cli("busy"));
+    let deleted = index.prune(hour, PruneScope::WithTranscripts).unwrap();
+    assert_eq!(deleted.removed, [cli("old")]);
+    let kept: Vec<_> = deleted
+        .kept
+        .iter()
+        .map(|(key, error)| (key, matches!(error, SessionError::Locked { .. })))
+        .collect();
+    assert_eq!(kept, [(&cli("busy"), true)]);
+    assert!(!home.store().exists(&cli("old")) && home.store().exists(&cli("busy")));
+    assert_eq!(listed(&home), ["new", "busy"]);
+    let all = index.prune(Duration::MAX, PruneScope::IndexOnly).unwrap();
+    assert!(all.removed.is_empty());
+}
+
+#[test]
+fn processes_that_change_it_together_lose_nothing() {
+    let home = Home::new();
+    let start = || Child::new("upsert_often").directory(home.sessions()).command().spawn().unwrap();
+    let children: Vec<_> = (0..3).map(|_| start()).collect();
+    for child in children {
+        let report = Report::of(child);
+        assert!(report.succeeded, "{}", report.printed);
+    }
+    let index = home.store().index();
+    assert_eq!(index.list().unwrap().len(), 151);
+    assert_eq!(index.get(&work()).unwrap().unwrap().extra.unwrap().len(), 150);
+    assert_eq!(home.names(), ["sessions.json"]);
+}

@@ -1,0 +1,313 @@
+//! A terminal for programs that want one: a pseudo-terminal whose other end a test reads and types into.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::process::{Signal, send_signal};
+
+/// How long an expected text may take: far above what a loaded machine needs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a child is looked at while its end is waited for.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
+/// What a program sends to ask where the cursor is, and what it is told: line editors ask before they draw.
+const CURSOR_QUESTION: &str = "\x1b[6n";
+const CURSOR_ANSWER: &[u8] = b"\x1b[1;1R";
+
+/// A program in a terminal of its own. It is killed when dropped.
+///
+/// The terminal keeps no screen: [`Terminal::expect`] looks through the text as it was written, without escape
+/// sequences and carriage returns, from where the last expectation ended. Questions for the cursor's position are
+/// answered.
+#[derive(Debug)]
+pub struct Terminal {
+    child: Child,
+    keyboard: File,
+    screen: Arc<Screen>,
+    /// How much of the plain text earlier expectations have passed.
+    passed: usize,
+}
+
+#[derive(Debug, Default)]
+struct Screen {
+    output: Mutex<Output>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Output {
+    raw: Vec<u8>,
+    plain: String,
+    is_over: bool,
+}
+
+impl Terminal {
+    /// Starts `command` as the session leader of a new terminal of 100 columns and 30 rows. Its environment is
+    /// exactly the variables that were set on `command`, as [`crate::TempHome::command`] sets them.
+    ///
+    /// # Panics
+    /// When there is no pseudo-terminal, or the program `setsid` (of util-linux), which makes the terminal the
+    /// child's own, so that Ctrl-C arrives as a signal.
+    pub fn spawn(command: &Command) -> Self {
+        Self::spawn_sized(command, 100, 30)
+    }
+
+    /// As [`Terminal::spawn`], of another size.
+    ///
+    /// # Panics
+    /// As [`Terminal::spawn`].
+    pub fn spawn_sized(command: &Command, columns: u16, rows: u16) -> Self {
+        let (keyboard, terminal) =
+            open(columns, rows).unwrap_or_else(|error| panic!("opening a terminal: {error}"));
+        let clone = || terminal.try_clone().expect("another handle of the terminal");
+        let mut leader = Command::new("setsid");
+        leader
+            .arg("--ctty")
+            .arg("--wait")
+            .arg(command.get_program())
+            .args(command.get_args())
+            .env_clear();
+        leader.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(directory) = command.get_current_dir() {
+            leader.current_dir(directory);
+        }
+        leader.stdin(clone()).stdout(clone()).stderr(clone());
+        let child = leader
+            .spawn()
+            .unwrap_or_else(|error| panic!("starting {command:?} by setsid: {error}"));
+        drop((leader, terminal));
+        let screen = Arc::new(Screen::default());
+        let reader = keyboard.try_clone().expect("another handle of the keyboard");
+        let shown = Arc::clone(&screen);
+        thread::spawn(move || shown.show(reader));
+        Self { child, keyboard, screen, passed: 0 }
+    }
+
+    /// The process id of the program.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Types `text`.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn send(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).expect("typing into the terminal");
+    }
+
+    /// Types `text` and presses Enter.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn send_line(&mut self, text: &str) {
+        self.send(&format!("{text}\r"));
+    }
+
+    /// Presses Ctrl-C.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn press_ctrl_c(&mut self) {
+        self.send("\x03");
+    }
+
+    /// Presses Ctrl-D.
+    ///
+    /// # Panics
+    /// When the terminal is gone.
+    pub fn press_ctrl_d(&mut self) {
+        self.send("\x04");
+    }
+
+    /// Waits until `text` is written behind the last expectation, and returns what was written up to its end.
+    ///
+    /// # Panics
+    /// When the program ends without it, or after 30 s; what it wrote is shown.
+    pub fn expect(&mut self, text: &str) -> String {
+        let passed = self.passed;
+        let output = self.screen.wait(|output| output.plain[passed..].contains(text));
+        match output.plain[passed..].find(text) {
+            Some(at) => {
+                self.passed = passed + at + text.len();
+                output.plain[passed..self.passed].to_owned()
+            }
+            None => panic!("the terminal never showed {text:?}; it showed:\n{}", output.plain),
+        }
+    }
+
+    /// Everything so far, without escape sequences and carriage returns.
+    pub fn text(&self) -> String {
+        self.screen.lock().plain.clone()
+    }
+
+    /// Everything so far, byte for byte.
+    pub fn raw(&self) -> Vec<u8> {
+        self.screen.lock().raw.clone()
+    }
+
+    /// Waits for the program's end.
+    ///
+    /// # Panics
+    /// After 30 s; what it wrote is shown.
+    pub fn wait(&mut self) -> ExitStatus {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("waiting for a child") {
+                // What it wrote last may still be on the way.
+                drop(self.screen.wait(|_| false));
+                return status;
+            }
+            assert!(
+                Instant::now() < until,
+                "the program did not end; the terminal shows:\n{}",
+                self.text()
+            );
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            send_signal(self.id(), Signal::Kill);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Screen {
+    fn lock(&self) -> MutexGuard<'_, Output> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `seen` holds, nothing more can come, or patience ends.
+    fn wait(&self, seen: impl Fn(&Output) -> bool) -> MutexGuard<'_, Output> {
+        let (output, _) = self
+            .changed
+            .wait_timeout_while(self.lock(), PATIENCE, |output| !output.is_over && !seen(output))
+            .unwrap_or_else(PoisonError::into_inner);
+        output
+    }
+
+    /// Takes in what the program writes, until it is gone.
+    fn show(&self, mut terminal: File) {
+        let mut buffer = vec![0; 16 * 1024];
+        let mut plain = PlainText::default();
+        loop {
+            // The kernel says EIO, not end of file, when the last program has closed a terminal.
+            let count = terminal.read(&mut buffer).unwrap_or(0);
+            let mut output = self.lock();
+            output.raw.extend_from_slice(&buffer[..count]);
+            let questions = plain.take(&buffer[..count], &mut output.plain);
+            output.is_over = count == 0;
+            drop(output);
+            self.changed.notify_all();
+            if count == 0 {
+                return;
+            }
+            for _ in 0..questions {
+                let _ = terminal.write_all(CURSOR_ANSWER);
+            }
+        }
+    }
+}
+
+fn open(columns: u16, rows: u16) -> io::Result<(File, File)> {
+    let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&keyboard)?;
+    unlockpt(&keyboard)?;
+    let name = ptsname(&keyboard, Vec::new())?;
+    let path = Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()));
+    let mut options = OpenOptions::new();
+    let terminal = std::os::unix::fs::OpenOptionsExt::custom_flags(
+        options.read(true).write(true),
+        OpenptFlags::NOCTTY.bits() as i32,
+    )
+    .open(path)?;
+    tcsetwinsize(&terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
+    Ok((File::from(keyboard), terminal))
+}
+
+/// Takes escape sequences and carriage returns out of what a program writes, wherever its bytes are cut.
+#[derive(Debug, Default)]
+struct PlainText {
+    state: EscapeState,
+    sequence: Vec<u8>,
+    /// Bytes of a character that is not whole yet.
+    partial: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum EscapeState {
+    #[default]
+    Text,
+    /// Behind ESC.
+    Escape,
+    /// In a control sequence: `ESC [ … final`.
+    Control,
+    /// In a string such as a window title, which BEL or `ESC \` ends.
+    Title,
+}
+
+impl PlainText {
+    /// Adds the text within `bytes` to `plain`, and counts the questions for the cursor's position.
+    fn take(&mut self, bytes: &[u8], plain: &mut String) -> usize {
+        let mut questions = 0;
+        for &byte in bytes {
+            self.sequence.push(byte);
+            self.state = match (self.state, byte) {
+                (EscapeState::Text, 0x1b) => EscapeState::Escape,
+                (EscapeState::Text, _) => {
+                    self.partial.push(byte);
+                    EscapeState::Text
+                }
+                (EscapeState::Escape, b'[') => EscapeState::Control,
+                (EscapeState::Escape, b']' | b'P' | b'_' | b'^') => EscapeState::Title,
+                // Intermediate bytes, as in `ESC ( B`.
+                (EscapeState::Escape, 0x20..=0x2f) => EscapeState::Escape,
+                (EscapeState::Escape, _) => EscapeState::Text,
+                (EscapeState::Control, 0x40..=0x7e) => {
+                    if self.sequence.ends_with(CURSOR_QUESTION.as_bytes()) {
+                        questions += 1;
+                    }
+                    EscapeState::Text
+                }
+                (EscapeState::Control, _) => EscapeState::Control,
+                (EscapeState::Title, 0x07) => EscapeState::Text,
+                (EscapeState::Title, b'\\') if self.sequence.ends_with(b"\x1b\\") => {
+                    EscapeState::Text
+                }
+                (EscapeState::Title, _) => EscapeState::Title,
+            };
+            if self.state == EscapeState::Text {
+                self.sequence.clear();
+            }
+        }
+        self.partial.retain(|byte| *byte != b'\r');
+        let whole = match std::str::from_utf8(&self.partial) {
+            Ok(_) => self.partial.len(),
+            // A character cut at the end waits for its rest; bytes that can be none are replaced.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(_) => self.partial.len(),
+        };
+        let rest = self.partial.split_off(whole);
+        plain.push_str(&String::from_utf8_lossy(&self.partial));
+        self.partial = rest;
+        questions
+    }
+}
+
+#[cfg(test)]
+mod tests;

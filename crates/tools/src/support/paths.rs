@@ -1,0 +1,241 @@
+//! Paths as models write them, and where they really lead.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use myclaw_engine::{ToolContext, ToolError};
+
+/// Links that one path may lead through, the kernel's own limit (`MAXSYMLINKS`).
+const MAX_LINKS: usize = 40;
+/// Near names that an error suggests.
+const MAX_SUGGESTIONS: usize = 3;
+/// Directory entries looked at for near names; a larger directory is not worth the wait.
+const MAX_ENTRIES_COMPARED: usize = 10_000;
+
+/// What a tool is going to do at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Look at it. The folder of the run's side files may be read even where only the workspace may be.
+    Read,
+    /// Create, change or delete it.
+    Write,
+}
+
+/// A path of a call after all links were followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ResolvedPath {
+    /// Absolute, without `.`, `..` and links (also of a path that does not exist yet). Work with this one: it is
+    /// what was checked.
+    pub real: PathBuf,
+    /// For results and errors: relative to the working directory where it lies in there, else absolute.
+    pub shown: String,
+}
+
+/// Resolves a path that a model gave: relative to the working directory, `~` is the home folder, links are followed
+/// before anything is checked, and the last parts need not exist.
+///
+/// # Errors
+/// [`ToolError::Failed`] for an empty path, a circle of links, and, with `workspace_only`, a path that leads out of
+/// the working directory; the text says what is allowed.
+pub(crate) fn resolve_path(
+    context: &ToolContext,
+    given: &str,
+    access: Access,
+) -> Result<ResolvedPath, ToolError> {
+    let absolute = absolute_path(context, given)?;
+    let real = real_path(&absolute).map_err(|error| {
+        ToolError::Failed(format!("cannot resolve {given:?}: {error}. Use another path"))
+    })?;
+    let root =
+        real_path(&context.working_directory).unwrap_or_else(|_| context.working_directory.clone());
+    if context.workspace_only
+        && !real.starts_with(&root)
+        && !may_read_artifact(context, &real, access)
+    {
+        return Err(ToolError::Failed(format!(
+            "{given:?} is outside the workspace (it leads to {}). Only paths in {} are allowed: use a path relative \
+             to it",
+            real.display(),
+            root.display()
+        )));
+    }
+    let shown = shown_below(&real, &root);
+    Ok(ResolvedPath { real, shown })
+}
+
+/// How results and errors write the real path `path`: relative to the working directory where it lies in there.
+pub(crate) fn shown_path(context: &ToolContext, path: &Path) -> String {
+    let root =
+        real_path(&context.working_directory).unwrap_or_else(|_| context.working_directory.clone());
+    shown_below(path, &root)
+}
+
+/// The error for a path that is not there: names alike in the nearest folder that exists, or what that folder is.
+pub(crate) fn missing_path(path: &ResolvedPath) -> ToolError {
+    let mut text = format!("{} does not exist", path.shown);
+    let existing = path.real.ancestors().skip(1).find(|ancestor| ancestor.is_dir());
+    let wanted =
+        existing.and_then(|folder| path.real.strip_prefix(folder).ok()?.components().next());
+    if let (Some(folder), Some(wanted)) = (existing, wanted) {
+        let near = near_names(folder, &wanted.as_os_str().to_string_lossy());
+        if near.is_empty() {
+            text.push_str("; look for it with find or ls");
+        } else {
+            text.push_str(&format!("; in {} there is {}", folder.display(), near.join(", ")));
+        }
+    }
+    ToolError::Failed(text)
+}
+
+/// The error for anything else that went wrong at a path. `action` is a verb, as in "read".
+pub(crate) fn io_failure(action: &str, path: &ResolvedPath, error: &io::Error) -> ToolError {
+    match error.kind() {
+        io::ErrorKind::NotFound => missing_path(path),
+        io::ErrorKind::PermissionDenied => ToolError::Failed(format!(
+            "cannot {action} {}: permission denied. Use another path, or ask the user to change its permissions",
+            path.shown
+        )),
+        io::ErrorKind::StorageFull => ToolError::Failed(format!(
+            "cannot {action} {}: the disk is full. Tell the user",
+            path.shown
+        )),
+        _ => ToolError::Failed(format!("cannot {action} {}: {error}", path.shown)),
+    }
+}
+
+fn may_read_artifact(context: &ToolContext, real: &Path, access: Access) -> bool {
+    access == Access::Read
+        && real_path(&context.artifact_directory).is_ok_and(|folder| real.starts_with(folder))
+}
+
+fn shown_below(path: &Path, root: &Path) -> String {
+    match path.strip_prefix(root) {
+        Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+        Ok(rest) => rest.to_string_lossy().into_owned(),
+        Err(_) => path.to_string_lossy().into_owned(),
+    }
+}
+
+/// `given` as an absolute path, links not yet followed. Forms that models use by habit are understood: a `file://`
+/// prefix, and an `@` in front of a name that does not exist with it.
+fn absolute_path(context: &ToolContext, given: &str) -> Result<PathBuf, ToolError> {
+    let path = given.trim();
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    if path.is_empty() {
+        return Err(ToolError::Failed(
+            "the path is empty; use \".\" for the working directory".to_owned(),
+        ));
+    }
+    if path.contains('\0') {
+        return Err(ToolError::Failed(format!("{given:?} is no path: it holds a NUL character")));
+    }
+    let joined = context.working_directory.join(expand_home(path));
+    if let Some(bare) = path.strip_prefix('@').filter(|bare| !bare.is_empty())
+        && joined.symlink_metadata().is_err()
+    {
+        return Ok(context.working_directory.join(expand_home(bare)));
+    }
+    Ok(joined)
+}
+
+fn expand_home(path: &str) -> PathBuf {
+    let rest = match path.strip_prefix('~') {
+        Some("") => Some(""),
+        Some(rest) => rest.strip_prefix('/').map(|rest| rest.trim_start_matches('/')),
+        None => None,
+    };
+    match (rest, std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    }
+}
+
+/// Follows every link of `path` and removes `.` and `..`. Unlike [`std::fs::canonicalize`] it also works where the
+/// end of the path, or the target of a link, does not exist yet: what is missing is taken as it is written.
+fn real_path(path: &Path) -> io::Result<PathBuf> {
+    let mut real = PathBuf::from("/");
+    let mut left: VecDeque<OsString> =
+        std::path::absolute(path)?.components().filter_map(path_part).collect();
+    let mut links = 0;
+    while let Some(part) = left.pop_front() {
+        if part == ".." {
+            real.pop();
+            continue;
+        }
+        real.push(&part);
+        // An error (missing, not a directory, not permitted) is left to whoever opens the path: no link can be
+        // behind what cannot be looked at.
+        let Ok(target) = std::fs::read_link(&real) else { continue };
+        links += 1;
+        if links > MAX_LINKS {
+            return Err(io::Error::other("its links lead in a circle"));
+        }
+        real.pop();
+        if target.is_absolute() {
+            real = PathBuf::from("/");
+        }
+        for part in target.components().rev().filter_map(path_part) {
+            left.push_front(part);
+        }
+    }
+    Ok(real)
+}
+
+fn path_part(component: Component<'_>) -> Option<OsString> {
+    match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    }
+}
+
+/// Entries of `folder` whose names are close to `wanted`, closest first.
+fn near_names(folder: &Path, wanted: &str) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let wanted = wanted.to_lowercase();
+    // Two letters swapped count as two edits, so even a short name is allowed that many.
+    let length = wanted.chars().count();
+    let allowed = if length < 3 { 1 } else { (length / 3).max(2) };
+    let mut near: Vec<(usize, String)> = entries
+        .take(MAX_ENTRIES_COMPARED)
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let lower = name.to_lowercase();
+            // "config" for "config.toml": the ending forgotten, or the wrong one.
+            let stem_matches = stem(&lower) == stem(&wanted) && !stem(&wanted).is_empty();
+            let distance = if stem_matches { 1 } else { edit_distance(&lower, &wanted) };
+            (distance <= allowed).then_some((distance, name))
+        })
+        .collect();
+    near.sort();
+    near.into_iter().take(MAX_SUGGESTIONS).map(|(_, name)| name).collect()
+}
+
+fn stem(name: &str) -> &str {
+    match name.split_once('.') {
+        Some((stem, _)) => stem,
+        None => name,
+    }
+}
+
+/// Levenshtein distance in characters.
+fn edit_distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (line, left_char) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, right_char) in right.iter().enumerate() {
+            let substituted = diagonal + usize::from(left_char != *right_char);
+            diagonal = row[column + 1];
+            row[column + 1] = substituted.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests;
