@@ -5,13 +5,31 @@
 //! [`ToolContext`](myclaw_engine::ToolContext), and returns what the model shall read.
 #![forbid(unsafe_code)]
 
+mod bash;
+mod find;
+mod grep;
+mod ls;
 mod support;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use myclaw_engine::Tool;
 
+pub use bash::BashTool;
+pub use find::FindTool;
+pub use grep::GrepTool;
+pub use ls::LsTool;
+
+/// Time-out of a command that names none: long enough for most builds and tests, half of a run's own limit.
+pub const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch.
 pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
-    vec![]
+    vec![
+        Arc::new(BashTool::new(DEFAULT_COMMAND_TIMEOUT)),
+        Arc::new(GrepTool::new()),
+        Arc::new(FindTool::new()),
+        Arc::new(LsTool::new()),
+    ]
 }

@@ -15,7 +15,7 @@ pub(super) fn tokens_of(bytes: usize) -> u64 {
 
 /// Tokens of everything in the request that a model would read. Images are not read, so they count nothing.
 pub(super) fn input_tokens(request: &ModelRequest<'_>) -> u64 {
-    let prompt = request.system_prompt.len() + request.volatile_context.len();
+    let prompt = request.system_prompt.len();
     let messages: usize = request.messages.as_slice().iter().map(message_bytes).sum();
     let tools: usize = request
         .tools

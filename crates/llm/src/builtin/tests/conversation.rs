@@ -79,7 +79,6 @@ impl Conversation {
         let request = ModelRequest {
             model: &model,
             system_prompt: "You are MyClaw.",
-            volatile_context: "",
             messages: &messages,
             tools: &self.tools,
             max_output: self.max_output,

@@ -172,7 +172,6 @@ async fn another_id_is_refused() {
     let request = ModelRequest {
         model: &model,
         system_prompt: "",
-        volatile_context: "",
         messages: &messages,
         tools: &[],
         max_output: None,
