@@ -91,12 +91,21 @@ impl Chat {
         requested: Option<String>,
     ) -> Result<Self, CliError> {
         let configured = settings.agent.model.as_deref();
-        let model = choose(&settings.config, &settings.home.environment, requested.as_deref(), configured).await?;
+        let model =
+            choose(&settings.config, &settings.home.environment, requested.as_deref(), configured)
+                .await?;
         announce(&model, Verbosity::Normal);
         let closed = CancellationToken::new();
-        let view = if is_interactive() { View::Terminal } else { View::Plain(Arc::new(Output::stdout(closed.clone()))) };
+        let view = if is_interactive() {
+            View::Terminal
+        } else {
+            View::Plain(Arc::new(Output::stdout(closed.clone())))
+        };
         Ok(Self {
-            sessions: Sessions { store: settings.home.session_store(), agent_id: settings.agent.id.to_string() },
+            sessions: Sessions {
+                store: settings.home.session_store(),
+                agent_id: settings.agent.id.to_string(),
+            },
             session_key: settings.session_key.clone(),
             conversation: Conversation::new(),
             usage: Usage::default(),
@@ -129,7 +138,9 @@ impl Chat {
                 Parsed::Unknown(message) => self.say(&message)?,
                 Parsed::Message(message) => {
                     if let Err(error) = self.turn(message).await {
-                        if error.is_silent() || (error.exit == Exit::Aborted && !io::stdin().is_terminal()) {
+                        if error.is_silent()
+                            || (error.exit == Exit::Aborted && !io::stdin().is_terminal())
+                        {
                             return Err(error);
                         }
                         note(format_args!("myclaw: {error}"));
@@ -163,7 +174,8 @@ impl Chat {
         let outcome = match &self.view {
             View::Terminal => {
                 let display = Display::new(self.closed.clone());
-                let outcome = display.drawing(self.conversation.run(turn(display.callback()))).await;
+                let outcome =
+                    display.drawing(self.conversation.run(turn(display.callback()))).await;
                 display.finish();
                 outcome
             }
@@ -202,7 +214,9 @@ impl Chat {
         let before = self.sessions.name_of(&self.session_key);
         let name = name.unwrap_or_else(|| new_conversation_name(|name| self.exists(name)));
         if self.exists(&name) {
-            return self.say(&format!("there is a conversation `{name}` already; /sessions {name} continues it"));
+            return self.say(&format!(
+                "there is a conversation `{name}` already; /sessions {name} continues it"
+            ));
         }
         match SessionKey::parse_for_agent(&self.sessions.agent_id, &name) {
             Ok(key) => self.session_key = key,
@@ -215,7 +229,8 @@ impl Chat {
     }
 
     fn exists(&self, name: &str) -> bool {
-        SessionKey::parse_for_agent(&self.sessions.agent_id, name).is_ok_and(|key| self.sessions.store.exists(&key))
+        SessionKey::parse_for_agent(&self.sessions.agent_id, name)
+            .is_ok_and(|key| self.sessions.store.exists(&key))
     }
 
     fn continue_conversation(&mut self, name: &str) -> Result<(), CliError> {
@@ -250,13 +265,17 @@ impl Chat {
             .collect();
         let mut text = columns(&rows).join("\n");
         if sessions.len() > LISTED_SESSIONS {
-            text.push_str(&format!("\n  and {} more: myclaw sessions list", sessions.len() - LISTED_SESSIONS));
+            text.push_str(&format!(
+                "\n  and {} more: myclaw sessions list",
+                sessions.len() - LISTED_SESSIONS
+            ));
         }
         self.say(&text)
     }
 
     async fn change_model(&mut self, name: &str) -> Result<(), CliError> {
-        match choose(&self.settings.config, &self.settings.home.environment, Some(name), None).await {
+        match choose(&self.settings.config, &self.settings.home.environment, Some(name), None).await
+        {
             Ok(model) => {
                 self.model = model;
                 self.say(&format!("{} answers from now on", self.model.reference))
@@ -274,10 +293,14 @@ impl Chat {
 
     fn describe_usage(&self) -> String {
         let turns = if self.turns == 1 { "turn" } else { "turns" };
-        let mut text = format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.usage));
+        let mut text =
+            format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.usage));
         let entry = self.sessions.store.index().get(&self.session_key).ok().flatten();
         if let Some(total) = entry.and_then(|entry| entry.total_tokens) {
-            text.push_str(&format!("\nconversation `{}`: {total} tokens", self.sessions.name_of(&self.session_key)));
+            text.push_str(&format!(
+                "\nconversation `{}`: {total} tokens",
+                self.sessions.name_of(&self.session_key)
+            ));
         }
         text
     }
@@ -287,7 +310,11 @@ impl Chat {
         let name = self.sessions.name_of(&self.session_key);
         let head = paint.paint(Style::Heading, &format!("myclaw {}", env!("CARGO_PKG_VERSION")));
         let model = self.model.reference.to_string();
-        note(format_args!("{head}  {}, conversation `{}`, /help for help", escaped(&model), escaped(&name)));
+        note(format_args!(
+            "{head}  {}, conversation `{}`, /help for help",
+            escaped(&model),
+            escaped(&name)
+        ));
     }
 
     /// Says something that is no answer of a model.
@@ -322,7 +349,8 @@ async fn next_input(mut source: Source) -> Result<(Input, Source), CliError> {
         };
         (input, source)
     });
-    let (input, source) =
-        waiting.await.map_err(|error| CliError::failure(format!("the line editor failed: {error}")))?;
+    let (input, source) = waiting
+        .await
+        .map_err(|error| CliError::failure(format!("the line editor failed: {error}")))?;
     Ok((input?, source))
 }

@@ -7,10 +7,12 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use myclaw_config::{AuthProfile, Config, Environment, ModelApi, ProviderConfig, ProviderModels, SecretString};
+use myclaw_config::{
+    AuthProfile, Config, Environment, ModelApi, ProviderConfig, ProviderModels, SecretString,
+};
 use myclaw_llm::{
-    KeyNeed, LocalCandidate, LocalProbe, ModelRef, ProviderInfo, discover_local, first_provider_with_key,
-    parse_model_ref, provider_info,
+    KeyNeed, LocalCandidate, LocalProbe, ModelRef, ProviderInfo, discover_local,
+    first_provider_with_key, parse_model_ref, provider_info,
 };
 
 use crate::exit::CliError;
@@ -67,9 +69,9 @@ impl ChosenModel {
     pub(crate) fn announcement(&self) -> Option<String> {
         let model = &self.reference;
         match &self.source {
-            ChoiceSource::Request | ChoiceSource::ConfigFile if self.is_builtin() => Some(format!(
-                "{model} answers: a small built-in planner, not a language model"
-            )),
+            ChoiceSource::Request | ChoiceSource::ConfigFile if self.is_builtin() => {
+                Some(format!("{model} answers: a small built-in planner, not a language model"))
+            }
             ChoiceSource::Request | ChoiceSource::ConfigFile => None,
             ChoiceSource::KeyVariable(variable) => Some(format!(
                 "{model} answers, because {variable} is set; choose another with --model, or `myclaw init` for good"
@@ -96,7 +98,8 @@ pub(crate) async fn choose(
     configured: Option<&str>,
 ) -> Result<ChosenModel, CliError> {
     if let Some(text) = requested {
-        let reference = parse_model_ref(text).map_err(|error| CliError::usage(error.to_string()))?;
+        let reference =
+            parse_model_ref(text).map_err(|error| CliError::usage(error.to_string()))?;
         let config = with_access(config, environment, &reference).map_err(CliError::usage)?;
         return Ok(ChosenModel { reference, source: ChoiceSource::Request, config });
     }
@@ -114,7 +117,10 @@ pub(crate) async fn choose(
 }
 
 /// Chooses where no setting names a model.
-async fn choose_unconfigured(config: &Arc<Config>, environment: &Environment) -> Result<ChosenModel, CliError> {
+async fn choose_unconfigured(
+    config: &Arc<Config>,
+    environment: &Environment,
+) -> Result<ChosenModel, CliError> {
     let found = first_provider_with_key(|variable| key_in(environment, variable).is_some());
     if let Some((info, variable)) = found
         && let Some(model) = info.default_model
@@ -147,16 +153,24 @@ fn first_own_model(config: &Config) -> Option<ModelRef> {
 ///
 /// # Errors
 /// In words for the user: the provider is not known, or its key is missing.
-fn with_access(config: &Arc<Config>, environment: &Environment, model: &ModelRef) -> Result<Arc<Config>, String> {
+fn with_access(
+    config: &Arc<Config>,
+    environment: &Environment,
+    model: &ModelRef,
+) -> Result<Arc<Config>, String> {
     let provider = model.provider.as_str();
-    if config.provider.as_ref().is_some_and(|configured| configured.name == provider) || provider == BUILTIN_PROVIDER {
+    if config.provider.as_ref().is_some_and(|configured| configured.name == provider)
+        || provider == BUILTIN_PROVIDER
+    {
         return Ok(Arc::clone(config));
     }
     let info = provider_info(provider);
     let key = info.and_then(|info| environment_key(info, environment));
     if let Some(own) = config.models.providers.get(provider) {
         return Ok(match (own.api_key.is_some(), key) {
-            (false, Some((_, key))) => with_server(config, provider, own.base_url.clone(), Some(key)),
+            (false, Some((_, key))) => {
+                with_server(config, provider, own.base_url.clone(), Some(key))
+            }
             _ => Arc::clone(config),
         });
     }
@@ -165,27 +179,42 @@ fn with_access(config: &Arc<Config>, environment: &Environment, model: &ModelRef
     };
     match (info.key, key) {
         (KeyNeed::Required, None) => Err(missing_key(info)),
-        (KeyNeed::Required, Some((variable, key))) => Ok(with_profile(config, model, variable, key)),
-        (KeyNeed::None, _) => Ok(with_server(config, provider, local_base_url(info, environment), None)),
+        (KeyNeed::Required, Some((variable, key))) => {
+            Ok(with_profile(config, model, variable, key))
+        }
+        (KeyNeed::None, _) => {
+            Ok(with_server(config, provider, local_base_url(info, environment), None))
+        }
     }
 }
 
 /// The settings with `provider` at `base_url`. What the config file says about its models stays.
-fn with_server(config: &Arc<Config>, provider: &str, base_url: String, api_key: Option<SecretString>) -> Arc<Config> {
+fn with_server(
+    config: &Arc<Config>,
+    provider: &str,
+    base_url: String,
+    api_key: Option<SecretString>,
+) -> Arc<Config> {
     let mut config = Config::clone(config);
-    let own = config.models.providers.entry(provider.to_owned()).or_insert_with(|| ProviderModels {
-        base_url: base_url.clone(),
-        api_key: None,
-        api: Some(ModelApi::OpenaiCompletions),
-        models: Vec::new(),
-    });
+    let own =
+        config.models.providers.entry(provider.to_owned()).or_insert_with(|| ProviderModels {
+            base_url: base_url.clone(),
+            api_key: None,
+            api: Some(ModelApi::OpenaiCompletions),
+            models: Vec::new(),
+        });
     own.base_url = base_url;
     own.api_key = own.api_key.take().or(api_key);
     Arc::new(config)
 }
 
 /// The settings with the model's provider as the one provider, its key from the environment.
-fn with_profile(config: &Arc<Config>, model: &ModelRef, variable: &str, api_key: SecretString) -> Arc<Config> {
+fn with_profile(
+    config: &Arc<Config>,
+    model: &ModelRef,
+    variable: &str,
+    api_key: SecretString,
+) -> Arc<Config> {
     let mut config = Config::clone(config);
     config.provider = Some(ProviderConfig {
         name: model.provider.clone(),
@@ -197,10 +226,13 @@ fn with_profile(config: &Arc<Config>, model: &ModelRef, variable: &str, api_key:
 }
 
 /// The provider's key, with the variable that holds it.
-pub(crate) fn environment_key(info: &ProviderInfo, environment: &Environment) -> Option<(&'static str, SecretString)> {
-    info.key_variables
-        .iter()
-        .find_map(|variable| Some((*variable, SecretString::from(key_in(environment, variable)?.to_owned()))))
+pub(crate) fn environment_key(
+    info: &ProviderInfo,
+    environment: &Environment,
+) -> Option<(&'static str, SecretString)> {
+    info.key_variables.iter().find_map(|variable| {
+        Some((*variable, SecretString::from(key_in(environment, variable)?.to_owned())))
+    })
 }
 
 fn key_in<'a>(environment: &'a Environment, variable: &str) -> Option<&'a str> {
@@ -225,8 +257,9 @@ fn unknown_provider(config: &Config, provider: &str) -> String {
         .chain(config.provider.as_ref().map(|configured| configured.name.as_str()))
         .chain(myclaw_llm::Catalog::builtin().providers().map(|info| info.name))
         .collect();
-    let suggestion =
-        nearest(provider, known.iter().copied()).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+    let suggestion = nearest(provider, known.iter().copied())
+        .map(|name| format!("; did you mean `{name}`?"))
+        .unwrap_or_default();
     format!(
         "the provider `{provider}` is not known{suggestion} Give its address in the config file under \
          `models.providers.{provider}.baseUrl`, or use one of: {}",
@@ -242,7 +275,9 @@ pub(crate) fn local_probe(environment: &Environment) -> Result<LocalProbe, CliEr
     let mut probe = LocalProbe::default();
     if let Some(text) = environment.get(LOCAL_SERVERS_VARIABLE) {
         probe.candidates = parse_candidates(text).map_err(CliError::usage)?;
-    } else if let Some(text) = environment.get(OLLAMA_HOST_VARIABLE).filter(|text| !text.trim().is_empty()) {
+    } else if let Some(text) =
+        environment.get(OLLAMA_HOST_VARIABLE).filter(|text| !text.trim().is_empty())
+    {
         let address = ollama_address(text);
         probe.candidates.retain_mut(|candidate| {
             if candidate.provider != "ollama" {
@@ -298,7 +333,10 @@ fn ollama_address(text: &str) -> Option<SocketAddr> {
 fn local_base_url(info: &ProviderInfo, environment: &Environment) -> String {
     let probe = local_probe(environment).unwrap_or_default();
     let candidate = probe.candidates.iter().find(|candidate| candidate.provider == info.name);
-    candidate.map_or_else(|| info.base_url.to_owned(), |candidate| format!("http://{}/v1", candidate.address))
+    candidate.map_or_else(
+        || info.base_url.to_owned(),
+        |candidate| format!("http://{}/v1", candidate.address),
+    )
 }
 
 #[cfg(test)]

@@ -95,11 +95,16 @@ impl TextReporter {
                 self.say(Style::Dim, &format!("tool start {tool_name} {about}"));
                 state.calls.insert(tool_call_id, about);
             }
-            AgentRunEvent::ToolEnd { tool_name, tool_call_id, duration_ms, is_error, text, .. } => {
+            AgentRunEvent::ToolEnd {
+                tool_name, tool_call_id, duration_ms, is_error, text, ..
+            } => {
                 state.calls.remove(&tool_call_id);
                 if is_error {
                     let reason = first_line(&text);
-                    self.say(Style::Bad, &format!("tool error {tool_name} {duration_ms} ms: {reason}"));
+                    self.say(
+                        Style::Bad,
+                        &format!("tool error {tool_name} {duration_ms} ms: {reason}"),
+                    );
                 } else {
                     self.say(Style::Dim, &format!("tool ok {tool_name} {duration_ms} ms"));
                 }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use myclaw_config::{AgentSettings, Config, ConfigError, Environment, Paths, RenderStyle, load_or_default};
+use myclaw_config::{
+    AgentSettings, Config, ConfigError, Environment, Paths, RenderStyle, load_or_default,
+};
 use myclaw_session::{SessionKey, SessionStore};
 
 use crate::args::ConversationArgs;
@@ -74,7 +76,8 @@ impl Settings {
     /// The config file has a mistake, or an argument names nothing that exists.
     pub(crate) fn load(args: &ConversationArgs) -> Result<Self, CliError> {
         let home = Home::find()?;
-        let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+        let config =
+            load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
         let agent = config.agent_settings(args.agent.as_deref()).map_err(|error| match error {
             // The name came from the command line, so the file is not at fault.
             ConfigError::UnknownAgent { .. } => CliError::usage(error.to_string()),
@@ -91,7 +94,10 @@ impl Settings {
 /// The directory that the user named, absolute. It is never made: a misspelt one should be noticed.
 fn existing_directory(path: &Path) -> Result<PathBuf, CliError> {
     let unusable = |error: std::io::Error| {
-        CliError::usage(format!("cannot work in {}: {error}; -C wants a directory that exists", path.display()))
+        CliError::usage(format!(
+            "cannot work in {}: {error}; -C wants a directory that exists",
+            path.display()
+        ))
     };
     let directory = std::fs::canonicalize(path).map_err(unusable)?;
     if !directory.is_dir() {

@@ -2,7 +2,10 @@
 
 /// The candidate that `wanted` is most likely a slip of: at most a third of its letters differ, or it is the beginning
 /// of the candidate.
-pub(crate) fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    wanted: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     if wanted.is_empty() {
         return None;
@@ -30,8 +33,10 @@ fn edit_distance(left: &str, right: &str) -> usize {
         for (column, right_char) in right.iter().enumerate() {
             let replaced = last[column] + usize::from(left_char != right_char);
             let mut best = replaced.min(last[column + 1] + 1).min(current[column] + 1);
-            let is_swap =
-                row > 0 && column > 0 && *left_char == right[column - 1] && left[row - 1] == *right_char;
+            let is_swap = row > 0
+                && column > 0
+                && *left_char == right[column - 1]
+                && left[row - 1] == *right_char;
             if is_swap {
                 best = best.min(before_last[column - 1] + 1);
             }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use myclaw_engine::{Engine, EventCallback, ModelChoice, RunAgentParams, RunDirectories, RunError, RunResult};
+use myclaw_engine::{Engine, EventCallback, ModelChoice, RunAgentParams, RunError, RunResult};
 use myclaw_llm::ModelError;
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ pub(crate) struct Conversation {
 
 /// What one turn needs.
 pub(crate) struct Turn<'a> {
-    /// Folders, agent, directory.
+    /// Agent and directory.
     pub(crate) settings: &'a Settings,
     /// Which conversation.
     pub(crate) session_key: &'a SessionKey,
@@ -47,16 +47,10 @@ impl Conversation {
     /// There is no reply. The conversation is in order, and holds whatever was said and done.
     pub(crate) async fn run(&self, turn: Turn<'_>) -> Result<RunResult, CliError> {
         let Turn { settings, session_key, model, message, cancel, on_event } = turn;
-        let choice = ModelChoice::from_config(&model.config, &model.reference).map_err(|error| match model.source {
-            ChoiceSource::Request => CliError::usage(error.to_string()),
-            _ => CliError::config(error.to_string()),
-        })?;
-        let directories = RunDirectories {
-            sessions: settings.home.paths.sessions_dir(),
-            workspace: settings.agent.workspace.clone(),
-        };
+        let choice = ModelChoice::from_config(&model.config, &model.reference);
         let mut params =
-            RunAgentParams::new(session_key.clone(), message, Arc::clone(&model.config), directories, choice);
+            RunAgentParams::new(session_key.clone(), message, Arc::clone(&model.config));
+        params.model = Some(choice);
         params.agent = Some(settings.agent.id.to_string());
         params.tools = myclaw_tools::builtin_tools();
         params.working_directory.clone_from(&settings.directory);
@@ -81,7 +75,10 @@ fn has_reply(result: RunResult) -> Result<RunResult, CliError> {
     if result.reply.trim().is_empty() {
         return Err(CliError::model(
             "empty_reply",
-            format!("{}/{} ended its turn without a word; ask again, or try another model", result.provider, result.model),
+            format!(
+                "{}/{} ended its turn without a word; ask again, or try another model",
+                result.provider, result.model
+            ),
         ));
     }
     Ok(result)
@@ -94,7 +91,11 @@ fn run_error(error: RunError, model: &ChosenModel) -> CliError {
         RunError::Model(error) => CliError::model(class, model_failure(&error, model)),
         RunError::ContextOverflow { .. } => CliError::model(class, error.to_string()),
         RunError::Config(error) => config_error(&error),
-        RunError::Session(_) | RunError::Workspace { .. } | RunError::Hook { .. } | RunError::Internal(_) => {
+        RunError::NoModel | RunError::ModelName(_) => CliError::config(error.to_string()),
+        RunError::Session(_)
+        | RunError::Workspace { .. }
+        | RunError::Hook { .. }
+        | RunError::Internal(_) => {
             let mut failure = CliError::failure(error.to_string());
             failure.class = class;
             failure
@@ -108,7 +109,9 @@ fn model_failure(error: &ModelError, model: &ChosenModel) -> String {
     let message = error.message.trim_end_matches('.');
     match &model.source {
         ChoiceSource::KeyVariable(variable) if error.class == myclaw_llm::ErrorClass::Auth => {
-            format!("{name}: {message}. The key came from {variable}; check it, or choose another model with --model")
+            format!(
+                "{name}: {message}. The key came from {variable}; check it, or choose another model with --model"
+            )
         }
         _ => format!("{name}: {message}"),
     }

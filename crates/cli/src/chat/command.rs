@@ -65,8 +65,11 @@ pub(super) fn parse(text: &str) -> Parsed {
 }
 
 fn unknown(name: &str) -> String {
-    let suggestion = nearest(name, NAMES).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-    format!("there is no command {name}{suggestion} /help lists them; a space before the slash makes it a message")
+    let suggestion =
+        nearest(name, NAMES).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+    format!(
+        "there is no command {name}{suggestion} /help lists them; a space before the slash makes it a message"
+    )
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ impl ChatCompleter {
     }
 
     fn models(&self) -> Vec<String> {
-        let known = Catalog::builtin().iter().map(|model| format!("{}/{}", model.provider, model.id));
+        let catalog = Catalog::builtin();
+        let known = catalog.iter().map(|model| format!("{}/{}", model.provider, model.id));
         self.own_models.iter().cloned().chain(known).collect()
     }
 
@@ -48,13 +49,19 @@ impl ChatCompleter {
 impl Completer for ChatCompleter {
     fn complete(&mut self, line: &str, position: usize) -> CompletionResult {
         let Some(typed) = line.get(..position) else { return CompletionResult::fresh(Vec::new()) };
-        let Some((start, names)) = self.candidates(typed) else { return CompletionResult::fresh(Vec::new()) };
+        let Some((start, names)) = self.candidates(typed) else {
+            return CompletionResult::fresh(Vec::new());
+        };
         let prefix = &typed[start..];
         let suggestions: Vec<Suggestion> = names
             .into_iter()
             .filter(|name| name.starts_with(prefix))
             .take(MOST_SUGGESTIONS)
-            .map(|value| Suggestion { value, span: Span::new(start, position), ..Suggestion::default() })
+            .map(|value| Suggestion {
+                value,
+                span: Span::new(start, position),
+                ..Suggestion::default()
+            })
             .collect();
         CompletionResult::fresh(suggestions)
     }

@@ -1,9 +1,9 @@
 //! A turn as it is drawn on a terminal: streamed Markdown, one line for each tool, and a live line at the bottom while
 //! the user waits.
 
-use std::io::Write;
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::io::Write;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -74,7 +74,13 @@ impl Display {
             above: Above::Nothing,
             pending: String::new(),
         };
-        Self { shared: Arc::new(Shared { scene: Mutex::new(scene), changed: Notify::new(), on_closed }) }
+        Self {
+            shared: Arc::new(Shared {
+                scene: Mutex::new(scene),
+                changed: Notify::new(),
+                on_closed,
+            }),
+        }
     }
 
     /// Takes the events of the turn.
@@ -150,7 +156,9 @@ impl Scene {
     fn take(&mut self, event: AgentRunEvent) {
         match event {
             AgentRunEvent::LlmStream { event } => self.take_stream(&event),
-            AgentRunEvent::LlmStart { provider, model, .. } => self.wait_for(&format!("{provider}/{model}")),
+            AgentRunEvent::LlmStart { provider, model, .. } => {
+                self.wait_for(&format!("{provider}/{model}"))
+            }
             AgentRunEvent::LlmEnd { .. } => self.end_text(),
             AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments } => {
                 self.end_text();
@@ -163,13 +171,17 @@ impl Scene {
                 self.show_calls();
             }
             AgentRunEvent::ToolExecutionUpdate { .. } => {}
-            AgentRunEvent::ToolEnd { tool_name, tool_call_id, duration_ms, is_error, text, .. } => {
+            AgentRunEvent::ToolEnd {
+                tool_name, tool_call_id, duration_ms, is_error, text, ..
+            } => {
                 let about = match self.calls.iter().position(|call| call.id == tool_call_id) {
                     Some(at) => self.calls.remove(at).about,
                     None => String::new(),
                 };
-                let outcome = if is_error { format!(": {}", first_line(&text)) } else { String::new() };
-                let (mark, style) = if is_error { ('✗', Style::Bad) } else { ('✓', Style::Dim) };
+                let outcome =
+                    if is_error { format!(": {}", first_line(&text)) } else { String::new() };
+                let (mark, style) =
+                    if is_error { ('✗', Style::Bad) } else { ('✓', Style::Dim) };
                 let time = format_elapsed(Duration::from_millis(duration_ms));
                 self.put_line(style, &format!("{mark} {tool_name} {about}  {time}{outcome}"));
                 self.show_calls();

@@ -6,9 +6,10 @@ use std::io;
 use std::path::Path;
 
 use reedline::{
-    ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers, MenuBuilder, Prompt,
-    PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu, Signal,
-    StyledText, ValidationResult, Validator, default_emacs_keybindings,
+    ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
+    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
+    ReedlineEvent, ReedlineMenu, Signal, StyledText, ValidationResult, Validator,
+    default_emacs_keybindings,
 };
 
 use crate::commands::sessions::Sessions;
@@ -40,7 +41,10 @@ impl Editor {
     /// A line editor with the history of earlier chats. Where that cannot be read or kept, one without.
     pub(super) fn new(settings: &Settings, sessions: &Sessions) -> Self {
         let completer = ChatCompleter {
-            sessions: Sessions { store: sessions.store.clone(), agent_id: sessions.agent_id.clone() },
+            sessions: Sessions {
+                store: sessions.store.clone(),
+                agent_id: sessions.agent_id.clone(),
+            },
             own_models: own_models(settings),
         };
         let menu = ColumnarMenu::default().with_name(MENU);
@@ -48,7 +52,10 @@ impl Editor {
         keybindings.add_binding(
             KeyModifiers::NONE,
             KeyCode::Tab,
-            ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]),
+            ReedlineEvent::UntilFound(vec![
+                ReedlineEvent::Menu(MENU.to_owned()),
+                ReedlineEvent::MenuNext,
+            ]),
         );
         // The line is still there then, so that an empty one can be told from one that is given up.
         keybindings.add_binding(
@@ -70,7 +77,9 @@ impl Editor {
         let reedline = match history {
             Ok(history) => reedline.with_history(Box::new(history)),
             Err(message) => {
-                note(format_args!("myclaw: what you type is not kept for the next chat: {message}"));
+                note(format_args!(
+                    "myclaw: what you type is not kept for the next chat: {message}"
+                ));
                 reedline
             }
         };
@@ -80,10 +89,9 @@ impl Editor {
     /// Waits for something that is not blank.
     pub(super) fn read(&mut self) -> Result<Input, CliError> {
         loop {
-            let signal = self
-                .reedline
-                .read_line(&ChatPrompt)
-                .map_err(|error| CliError::failure(format!("cannot read from the terminal: {error}")))?;
+            let signal = self.reedline.read_line(&ChatPrompt).map_err(|error| {
+                CliError::failure(format!("cannot read from the terminal: {error}"))
+            })?;
             match signal {
                 Signal::Success(text) => {
                     // Kept at once: the process may be ended by a signal.
@@ -119,7 +127,9 @@ fn own_models(settings: &Settings) -> Vec<String> {
     let providers = &settings.config.models.providers;
     providers
         .iter()
-        .flat_map(|(provider, own)| own.models.iter().map(move |model| format!("{provider}/{}", model.id)))
+        .flat_map(|(provider, own)| {
+            own.models.iter().map(move |model| format!("{provider}/{}", model.id))
+        })
         .collect()
 }
 
@@ -130,7 +140,8 @@ fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        std::fs::create_dir_all(directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
     options.open(path).map_err(|error| format!("{}: {error}", path.display()))?;
     FileBackedHistory::with_file(HISTORY_ENTRIES, path.to_path_buf())

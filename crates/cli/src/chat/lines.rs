@@ -28,20 +28,25 @@ impl Lines {
             self.prompt(if message.is_empty() { "You: " } else { "  .. " });
             let mut bytes = Vec::new();
             let limit = MAX_MESSAGE_BYTES - message.len();
-            io::stdin()
-                .lock()
-                .take(limit as u64 + 1)
-                .read_until(b'\n', &mut bytes)
-                .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
+            io::stdin().lock().take(limit as u64 + 1).read_until(b'\n', &mut bytes).map_err(
+                |error| CliError::failure(format!("cannot read standard input: {error}")),
+            )?;
             if bytes.is_empty() {
                 // The end; a last line that asked for another one is a message all the same.
-                return Ok(if message.trim().is_empty() { Input::Leave } else { Input::Text(message) });
+                return Ok(if message.trim().is_empty() {
+                    Input::Leave
+                } else {
+                    Input::Text(message)
+                });
             }
             if bytes.len() > limit {
-                return Err(CliError::usage("a message is longer than 10 MiB; save it to a file and ask about that"));
+                return Err(CliError::usage(
+                    "a message is longer than 10 MiB; save it to a file and ask about that",
+                ));
             }
-            let line = String::from_utf8(bytes)
-                .map_err(|_| CliError::usage("a line on standard input is not UTF-8; convert it first"))?;
+            let line = String::from_utf8(bytes).map_err(|_| {
+                CliError::usage("a line on standard input is not UTF-8; convert it first")
+            })?;
             let line = line.trim_end_matches(['\n', '\r']);
             match line.strip_suffix('\\') {
                 Some(line) => {

@@ -70,7 +70,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     match checks.iter().find(|check| check.status == Status::Fail) {
         None => Ok(()),
         Some(failed) => {
-            let mut error = CliError::failure("no turn can run yet; the lines marked `fail` say what to do first");
+            let mut error = CliError::failure(
+                "no turn can run yet; the lines marked `fail` say what to do first",
+            );
             if failed.check == "config" {
                 error.exit = Exit::Config;
             }
@@ -124,7 +126,9 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
 
 fn check_config(home: &Home) -> (Check, Arc<Config>) {
     match load_or_default(&home.environment) {
-        Ok(loaded) if loaded.found => (Check::ok("config", loaded.path.display().to_string()), loaded.config),
+        Ok(loaded) if loaded.found => {
+            (Check::ok("config", loaded.path.display().to_string()), loaded.config)
+        }
         Ok(loaded) => {
             let message = format!("none at {}; built-in defaults hold", loaded.path.display());
             (Check::ok("config", message), loaded.config)
@@ -155,13 +159,17 @@ fn check_model(model: &ChosenModel, home: &Home) -> Vec<Check> {
     let choice = match &model.source {
         ChoiceSource::Builtin => Check::warn(
             "model",
-            format!("{name}, a small built-in planner: no other model is configured or listens here"),
+            format!(
+                "{name}, a small built-in planner: no other model is configured or listens here"
+            ),
             "set ANTHROPIC_API_KEY (or another provider's), start Ollama, or run `myclaw init`",
         ),
         ChoiceSource::Request | ChoiceSource::ConfigFile => {
             Check::ok("model", format!("{name}, as the config file says"))
         }
-        ChoiceSource::KeyVariable(variable) => Check::ok("model", format!("{name}, because {variable} is set")),
+        ChoiceSource::KeyVariable(variable) => {
+            Check::ok("model", format!("{name}, because {variable} is set"))
+        }
         ChoiceSource::LocalServer { base_url } => {
             Check::ok("model", format!("{name}, from the server at {base_url}"))
         }
@@ -172,9 +180,15 @@ fn check_model(model: &ChosenModel, home: &Home) -> Vec<Check> {
 /// Whether there is a key; what it is is never said.
 fn check_key(model: &ChosenModel, home: &Home) -> Option<Check> {
     let provider = model.reference.provider.as_str();
-    if let Some(configured) = model.config.provider.as_ref().filter(|configured| configured.name == provider) {
-        let names: Vec<&str> = configured.auth_profiles.iter().map(|profile| profile.id.as_str()).collect();
-        return Some(Check::ok("key", format!("{} for {provider}: {}", counted_keys(names.len()), names.join(", "))));
+    if let Some(configured) =
+        model.config.provider.as_ref().filter(|configured| configured.name == provider)
+    {
+        let names: Vec<&str> =
+            configured.auth_profiles.iter().map(|profile| profile.id.as_str()).collect();
+        return Some(Check::ok(
+            "key",
+            format!("{} for {provider}: {}", counted_keys(names.len()), names.join(", ")),
+        ));
     }
     if model.config.models.providers.get(provider).is_some_and(|own| own.api_key.is_some()) {
         return Some(Check::ok("key", format!("1 key for {provider}")));
@@ -191,7 +205,9 @@ async fn check_local_servers(home: &Home) -> Vec<Check> {
     const NAME: &str = "servers";
     let probe = match local_probe(&home.environment) {
         Ok(probe) => probe,
-        Err(error) => return vec![Check::warn(NAME, error.message, "correct or unset the variable")],
+        Err(error) => {
+            return vec![Check::warn(NAME, error.message, "correct or unset the variable")];
+        }
     };
     let findings = survey_local(&probe).await;
     let mut checks = Vec::new();
@@ -200,7 +216,10 @@ async fn check_local_servers(home: &Home) -> Vec<Check> {
         match finding {
             LocalFinding::NothingListens => {}
             LocalFinding::NotAModelServer => {
-                checks.push(Check::ok(NAME, format!("something listens at {}, but no model server", candidate.address)));
+                checks.push(Check::ok(
+                    NAME,
+                    format!("something listens at {}, but no model server", candidate.address),
+                ));
             }
             LocalFinding::NoModels => checks.push(Check::warn(
                 NAME,
@@ -208,27 +227,36 @@ async fn check_local_servers(home: &Home) -> Vec<Check> {
                 "load or pull one, for example `ollama pull qwen3`",
             )),
             LocalFinding::Server(found) => {
-                checks.push(Check::ok(NAME, format!("{server} offers {}", found.models.join(", "))));
+                checks
+                    .push(Check::ok(NAME, format!("{server} offers {}", found.models.join(", "))));
             }
         }
     }
     if checks.is_empty() {
-        let names: Vec<&str> = findings.iter().map(|(candidate, _)| candidate.provider.as_str()).collect();
-        let names = if names.is_empty() { "nowhere was looked".to_owned() } else { names.join(", ") };
+        let names: Vec<&str> =
+            findings.iter().map(|(candidate, _)| candidate.provider.as_str()).collect();
+        let names =
+            if names.is_empty() { "nowhere was looked".to_owned() } else { names.join(", ") };
         checks.push(Check::ok(NAME, format!("no model server listens on this machine ({names})")));
     }
     checks
 }
 
 fn check_workspace(agent: Option<&AgentSettings>, home: &Home) -> Check {
-    let workspace = agent.map_or_else(|| home.paths.workspace_dir(None), |agent| agent.workspace.clone());
+    let workspace =
+        agent.map_or_else(|| home.paths.workspace_dir(None), |agent| agent.workspace.clone());
     check_directory("workspace", &workspace, "agent.workspaceDir in the config file")
 }
 
 /// Whether files can be made in a directory, or the directory itself where it does not exist yet.
 fn check_directory(name: &'static str, directory: &Path, setting: &str) -> Check {
-    let Some(existing) = directory.ancestors().find(|ancestor| ancestor.symlink_metadata().is_ok()) else {
-        return Check::fail(name, format!("{} is nowhere", directory.display()), format!("choose another with {setting}"));
+    let Some(existing) = directory.ancestors().find(|ancestor| ancestor.symlink_metadata().is_ok())
+    else {
+        return Check::fail(
+            name,
+            format!("{} is nowhere", directory.display()),
+            format!("choose another with {setting}"),
+        );
     };
     match try_to_write(existing) {
         Ok(()) if existing == directory => Check::ok(name, directory.display().to_string()),
@@ -251,19 +279,26 @@ fn try_to_write(directory: &Path) -> io::Result<()> {
 fn check_program(name: &'static str, why: &str) -> Check {
     match find_program(name) {
         Some(path) => Check::ok(name, path.display().to_string()),
-        None => Check::warn(name, format!("not found; {why}"), format!("install {name} with the system's package manager")),
+        None => Check::warn(
+            name,
+            format!("not found; {why}"),
+            format!("install {name} with the system's package manager"),
+        ),
     }
 }
 
 fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|program| is_executable(program))
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(name))
+        .find(|program| is_executable(program))
 }
 
 #[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    fs::metadata(path)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]

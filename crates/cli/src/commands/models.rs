@@ -36,7 +36,8 @@ pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
             return Err(no_models_of(provider, &config));
         }
     }
-    let listed: Vec<ListedModel> = models.into_values().map(|model| ListedModel::new(model, &config, &home)).collect();
+    let listed: Vec<ListedModel> =
+        models.into_values().map(|model| ListedModel::new(model, &config, &home)).collect();
     let mut printer = Printer::stdout();
     if *json {
         listed.iter().try_for_each(|model| printer.json(model))?;
@@ -51,7 +52,8 @@ pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
 
 /// The catalog's models and those of the config file, by `provider/id`.
 fn known_models(config: &Config) -> BTreeMap<String, Model> {
-    let catalog = Catalog::builtin().iter().map(|model| ModelRef { provider: model.provider, id: model.id });
+    let builtin = Catalog::builtin();
+    let catalog = builtin.iter().map(|model| ModelRef { provider: model.provider, id: model.id });
     let own = config.models.providers.iter().flat_map(|(provider, own)| {
         own.models.iter().map(|model| ModelRef { provider: provider.clone(), id: model.id.clone() })
     });
@@ -59,23 +61,16 @@ fn known_models(config: &Config) -> BTreeMap<String, Model> {
         .provider
         .iter()
         .map(|provider| ModelRef { provider: provider.name.clone(), id: provider.model.clone() });
-    catalog.chain(own).chain(default).map(|reference| (reference.to_string(), resolve(config, &reference))).collect()
+    catalog
+        .chain(own)
+        .chain(default)
+        .map(|reference| (reference.to_string(), resolve(config, &reference)))
+        .collect()
 }
 
 /// What is known about a model, the config file's word first.
 fn resolve(config: &Config, reference: &ModelRef) -> Model {
-    ModelChoice::from_config(config, reference).map_or_else(
-        // The config file lists others only; it is shown as the catalog knows it.
-        |_| {
-            myclaw_llm::resolve_model(myclaw_llm::ResolveModel {
-                provider: &reference.provider,
-                id: &reference.id,
-                base_url: None,
-                api: None,
-            })
-        },
-        |choice| choice.model,
-    )
+    ModelChoice::from_config(config, reference).model
 }
 
 fn no_models_of(provider: &str, config: &Config) -> CliError {
@@ -93,7 +88,10 @@ fn no_models_of(provider: &str, config: &Config) -> CliError {
     let suggestion = nearest(provider, known.iter().copied())
         .map(|name| format!("; did you mean `{name}`?"))
         .unwrap_or_default();
-    CliError::usage(format!("there is no provider `{provider}`{suggestion} Known: {}", known.join(", ")))
+    CliError::usage(format!(
+        "there is no provider `{provider}`{suggestion} Known: {}",
+        known.join(", ")
+    ))
 }
 
 /// A model with what stands between the user and it.
@@ -116,12 +114,17 @@ enum KeyState {
 impl ListedModel {
     fn new(model: Model, config: &Config, home: &Home) -> Self {
         let provider = model.provider.as_str();
-        let is_configured = config.provider.as_ref().is_some_and(|configured| configured.name == provider);
+        let is_configured =
+            config.provider.as_ref().is_some_and(|configured| configured.name == provider);
         let own = config.models.providers.get(provider);
         let key = match provider_info(provider) {
             _ if is_configured || own.is_some_and(|own| own.api_key.is_some()) => KeyState::Set,
             Some(info) if info.key == KeyNeed::Required => {
-                if environment_key(info, &home.environment).is_some() { KeyState::Set } else { KeyState::Missing }
+                if environment_key(info, &home.environment).is_some() {
+                    KeyState::Set
+                } else {
+                    KeyState::Missing
+                }
             }
             _ => KeyState::NotNeeded,
         };
@@ -130,9 +133,11 @@ impl ListedModel {
 }
 
 fn table(models: &[ListedModel]) -> Vec<String> {
-    let head = ["MODEL", "CONTEXT", "OUTPUT", "$/M IN", "$/M OUT", "KEY"].map(str::to_owned).to_vec();
+    let head =
+        ["MODEL", "CONTEXT", "OUTPUT", "$/M IN", "$/M OUT", "KEY"].map(str::to_owned).to_vec();
     let rows = models.iter().map(|ListedModel { model, key }| {
-        let price = |dollars: f64| if dollars > 0.0 { format!("{dollars}") } else { "-".to_owned() };
+        let price =
+            |dollars: f64| if dollars > 0.0 { format!("{dollars}") } else { "-".to_owned() };
         let key = match key {
             KeyState::Set => "set",
             KeyState::Missing => "missing",

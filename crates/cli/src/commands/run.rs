@@ -55,17 +55,21 @@ fn run_turn(
     runtime::block_on(async {
         let requested = args.conversation.model.as_deref();
         let configured = settings.agent.model.as_deref();
-        let model = choose(&settings.config, &settings.home.environment, requested, configured).await?;
+        let model =
+            choose(&settings.config, &settings.home.environment, requested, configured).await?;
         announce(&model, verbosity);
         let session_key = &settings.session_key;
-        let turn = Turn { settings: &settings, session_key, model: &model, message, cancel, on_event };
+        let turn =
+            Turn { settings: &settings, session_key, model: &model, message, cancel, on_event };
         output.flushing(Conversation::new().run(turn)).await.map(drop)
     })?
 }
 
 /// Says which model answers, where the user did not choose it. The built-in planner is never passed over in silence.
 pub(crate) fn announce(model: &ChosenModel, verbosity: Verbosity) {
-    if let Some(line) = model.announcement().filter(|_| verbosity == Verbosity::Normal || model.is_builtin()) {
+    if let Some(line) =
+        model.announcement().filter(|_| verbosity == Verbosity::Normal || model.is_builtin())
+    {
         note(format_args!("myclaw: {line}"));
     }
 }
@@ -77,7 +81,9 @@ fn message(words: &[String]) -> Result<String, CliError> {
         words => words.join(" "),
     };
     if text.trim().is_empty() {
-        return Err(CliError::usage("the message is empty; say what you want, as in `myclaw run \"list my files\"`"));
+        return Err(CliError::usage(
+            "the message is empty; say what you want, as in `myclaw run \"list my files\"`",
+        ));
     }
     Ok(text)
 }

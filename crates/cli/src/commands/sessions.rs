@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use myclaw_session::{
-    Entry, IndexedSession, PruneScope, Role, SessionError, SessionKey, SessionReader, SessionStore, TranscriptMessage,
+    Entry, IndexedSession, PruneScope, Role, SessionError, SessionKey, SessionReader, SessionStore,
+    TranscriptMessage,
 };
 use serde::Serialize;
 
@@ -24,12 +25,19 @@ pub(crate) fn run(args: SessionsArgs, home: &Home) -> Result<(), CliError> {
         SessionsCommand::List { json: true } => sessions.list_json(),
         SessionsCommand::List { json: false } => sessions.list(),
         SessionsCommand::Show { name, json, last } => sessions.show(&name, last, json),
-        SessionsCommand::Export { name, format, output } => sessions.export(&name, format, output.as_deref()),
+        SessionsCommand::Export { name, format, output } => {
+            sessions.export(&name, format, output.as_deref())
+        }
         SessionsCommand::Delete { name, yes: true } => sessions.delete(&name),
         SessionsCommand::Delete { name, yes: false } => sessions.ask_before_delete(&name),
         SessionsCommand::Prune { older_than, with_transcripts, dry_run } => {
-            let scope = if with_transcripts { PruneScope::WithTranscripts } else { PruneScope::IndexOnly };
-            if dry_run { sessions.preview_prune(older_than, scope) } else { sessions.prune(older_than, scope) }
+            let scope =
+                if with_transcripts { PruneScope::WithTranscripts } else { PruneScope::IndexOnly };
+            if dry_run {
+                sessions.preview_prune(older_than, scope)
+            } else {
+                sessions.prune(older_than, scope)
+            }
         }
     }
 }
@@ -56,7 +64,11 @@ impl Sessions {
     /// The name by which the user calls `key`: one word for a terminal conversation of the default agent.
     pub(crate) fn name_of(&self, key: &SessionKey) -> String {
         let parts = key.parts();
-        if SessionKey::for_cli(&self.agent_id, &parts.peer_id) == *key { parts.peer_id } else { key.to_string() }
+        if SessionKey::for_cli(&self.agent_id, &parts.peer_id) == *key {
+            parts.peer_id
+        } else {
+            key.to_string()
+        }
     }
 
     /// All that are in the index, the latest first.
@@ -66,11 +78,13 @@ impl Sessions {
 
     /// The key of an existing conversation.
     pub(crate) fn find(&self, name: &str) -> Result<SessionKey, CliError> {
-        let key = SessionKey::parse_for_agent(&self.agent_id, name).map_err(|error| CliError::usage(error.to_string()))?;
+        let key = SessionKey::parse_for_agent(&self.agent_id, name)
+            .map_err(|error| CliError::usage(error.to_string()))?;
         if self.store.exists(&key) || self.store.index().get(&key).map_err(failed)?.is_some() {
             return Ok(key);
         }
-        let names: Vec<String> = self.all()?.iter().map(|session| self.name_of(&session.key)).collect();
+        let names: Vec<String> =
+            self.all()?.iter().map(|session| self.name_of(&session.key)).collect();
         let suggestion = nearest(name, names.iter().map(String::as_str))
             .map(|name| format!("; did you mean `{name}`?"))
             .unwrap_or_default();
@@ -103,7 +117,10 @@ impl Sessions {
                 self.name_of(&session.key),
                 local_minute(session.entry.updated_at),
                 session.entry.model.clone().unwrap_or_else(|| "-".to_owned()),
-                session.entry.total_tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string()),
+                session
+                    .entry
+                    .total_tokens
+                    .map_or_else(|| "-".to_owned(), |tokens| tokens.to_string()),
             ]
         }));
         let mut printer = Printer::stdout();
@@ -141,8 +158,11 @@ impl Sessions {
 
     fn preview_prune(&self, Age(age): Age, scope: PruneScope) -> Result<(), CliError> {
         let oldest_kept = crate::time::now_ms().saturating_sub(millis(age));
-        let old: Vec<IndexedSession> =
-            self.all()?.into_iter().filter(|session| session.entry.updated_at < oldest_kept).collect();
+        let old: Vec<IndexedSession> = self
+            .all()?
+            .into_iter()
+            .filter(|session| session.entry.updated_at < oldest_kept)
+            .collect();
         let mut printer = Printer::stdout();
         for session in &old {
             printer.line(self.name_of(&session.key))?;
@@ -209,7 +229,11 @@ fn speaker(message: &TranscriptMessage) -> String {
 
 /// The calls that an assistant's message makes: name and arguments as JSON.
 fn tool_calls(message: &TranscriptMessage) -> Vec<(String, String)> {
-    let blocks = message.meta.as_ref().and_then(|meta| meta.get("contentBlocks")).and_then(|blocks| blocks.as_array());
+    let blocks = message
+        .meta
+        .as_ref()
+        .and_then(|meta| meta.get("contentBlocks"))
+        .and_then(|blocks| blocks.as_array());
     let call = |block: &serde_json::Value| {
         (block.get("type")?.as_str()? == "toolCall").then_some(())?;
         Some((block.get("name")?.as_str()?.to_owned(), block.get("arguments")?.to_string()))

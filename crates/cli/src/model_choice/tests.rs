@@ -3,7 +3,9 @@ use std::sync::Arc;
 
 use myclaw_config::{Config, Environment, ExposeSecret};
 
-use super::{ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, choose, ollama_address, parse_candidates};
+use super::{
+    ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, choose, ollama_address, parse_candidates,
+};
 use crate::exit::{CliError, Exit};
 
 fn choose_with(
@@ -42,8 +44,13 @@ fn with_nothing_at_all_the_planner_answers_and_says_so() {
 
 #[test]
 fn a_key_in_the_environment_goes_before_a_server_and_fills_in_the_provider() {
-    let chosen = choose_with(empty(), &[("GEMINI_API_KEY", " k1 "), ("OPENROUTER_API_KEY", "k2")], None, None)
-        .expect("a model");
+    let chosen = choose_with(
+        empty(),
+        &[("GEMINI_API_KEY", " k1 "), ("OPENROUTER_API_KEY", "k2")],
+        None,
+        None,
+    )
+    .expect("a model");
     assert_eq!(chosen.reference.provider, "google");
     assert_eq!(chosen.source, ChoiceSource::KeyVariable("GEMINI_API_KEY"));
     let provider = chosen.config.provider.as_ref().expect("a provider");
@@ -59,17 +66,27 @@ fn a_blank_key_is_none() {
 
 #[test]
 fn the_config_file_goes_before_the_environment_and_needs_no_announcement() {
-    let chosen = choose_with(anthropic(), &[("OPENAI_API_KEY", "k")], None, Some("anthropic/claude-x")).expect("ok");
+    let chosen =
+        choose_with(anthropic(), &[("OPENAI_API_KEY", "k")], None, Some("anthropic/claude-x"))
+            .expect("ok");
     assert_eq!(chosen.source, ChoiceSource::ConfigFile);
     assert_eq!(chosen.announcement(), None);
 }
 
 #[test]
 fn a_requested_model_of_another_provider_takes_its_key_from_the_environment() {
-    let chosen = choose_with(anthropic(), &[("OPENAI_API_KEY", "k")], Some("openai/gpt-x"), Some("anthropic/claude-x"))
-        .expect("a model");
+    let chosen = choose_with(
+        anthropic(),
+        &[("OPENAI_API_KEY", "k")],
+        Some("openai/gpt-x"),
+        Some("anthropic/claude-x"),
+    )
+    .expect("a model");
     let provider = chosen.config.provider.as_ref().expect("a provider");
-    assert_eq!((provider.name.as_str(), provider.auth_profiles[0].id.as_str()), ("openai", "OPENAI_API_KEY"));
+    assert_eq!(
+        (provider.name.as_str(), provider.auth_profiles[0].id.as_str()),
+        ("openai", "OPENAI_API_KEY")
+    );
 }
 
 #[test]

@@ -26,8 +26,16 @@ fn result(usage: Usage) -> RunResult {
 fn the_usage_line_says_what_there_is_and_no_more() {
     let elapsed = Duration::from_millis(1_234);
     let plain = Usage { input: 512, output: 45, ..Usage::default() };
-    assert_eq!(usage_line(&result(plain), elapsed), "1.2 s, 2 iterations, 512 tokens in, 45 out, anthropic/claude");
-    let full = Usage { cache_read: 400, cache_write: 30, cost: Cost { total: 0.00123, ..Cost::default() }, ..plain };
+    assert_eq!(
+        usage_line(&result(plain), elapsed),
+        "1.2 s, 2 iterations, 512 tokens in, 45 out, anthropic/claude"
+    );
+    let full = Usage {
+        cache_read: 400,
+        cache_write: 30,
+        cost: Cost { total: 0.00123, ..Cost::default() },
+        ..plain
+    };
     assert_eq!(
         usage_line(&result(full), elapsed),
         "1.2 s, 2 iterations, 512 tokens in, 45 out, 400 from cache, 30 to cache, $0.0012, anthropic/claude"
@@ -57,7 +65,8 @@ fn long_lines_are_cut() {
 #[test]
 fn a_truncation_is_told_apart_from_a_compaction() {
     let line = |old_count, new_count| {
-        narrate(&AgentRunEvent::Compaction { old_count, new_count }, Duration::ZERO).map(|(_, line)| line)
+        narrate(&AgentRunEvent::Compaction { old_count, new_count }, Duration::ZERO)
+            .map(|(_, line)| line)
     };
     assert_eq!(line(50, 11), Some("context made smaller: 50 messages became 11".to_owned()));
     assert_eq!(line(50, 50), Some("context made smaller: long tool results were cut".to_owned()));

@@ -4,9 +4,13 @@ const COMMANDS: [&str; 6] = ["/help", "/new", "/model", "/sessions", "/usage", "
 
 #[test]
 fn slips_are_recognised() {
-    for (typed, meant) in
-        [("/hepl", "/help"), ("/modle", "/model"), ("/sess", "/sessions"), ("/exit", "/quit"), ("/QUIT", "/quit")]
-    {
+    for (typed, meant) in [
+        ("/hepl", "/help"),
+        ("/modle", "/model"),
+        ("/sess", "/sessions"),
+        ("/exit", "/quit"),
+        ("/QUIT", "/quit"),
+    ] {
         assert_eq!(nearest(typed, COMMANDS), Some(meant), "{typed}");
     }
 }

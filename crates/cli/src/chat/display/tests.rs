@@ -60,7 +60,8 @@ fn left_behind(written: &str) -> String {
 
 #[test]
 fn text_and_tools_stand_apart_and_the_live_line_leaves_no_trace() {
-    let start = AgentRunEvent::LlmStart { iteration: 0, provider: "p".to_owned(), model: "m".to_owned() };
+    let start =
+        AgentRunEvent::LlmStart { iteration: 0, provider: "p".to_owned(), model: "m".to_owned() };
     let written = drawn([
         start.clone(),
         delta("Let me *look*."),

@@ -15,7 +15,12 @@ use super::{Sessions, failed, speaker, summary_of, tool_calls};
 
 impl Sessions {
     /// Writes a conversation to `output`, or to standard output.
-    pub(super) fn export(&self, name: &str, format: ExportFormat, output: Option<&Path>) -> Result<(), CliError> {
+    pub(super) fn export(
+        &self,
+        name: &str,
+        format: ExportFormat,
+        output: Option<&Path>,
+    ) -> Result<(), CliError> {
         let key = self.find(name)?;
         let reader = self.reader(&key)?;
         let name = self.name_of(&key);
@@ -29,19 +34,31 @@ impl Sessions {
             Some(path) => export_to_file(&reader, &name, format, path)?,
         };
         if skipped > 0 {
-            note(format_args!("{skipped} lines of {} are damaged and were left out", reader.path().display()));
+            note(format_args!(
+                "{skipped} lines of {} are damaged and were left out",
+                reader.path().display()
+            ));
         }
         Ok(())
     }
 }
 
 /// Writes to a new file. One that is there is left alone; one that could not be finished is removed.
-fn export_to_file(reader: &SessionReader, name: &str, format: ExportFormat, path: &Path) -> Result<usize, CliError> {
-    let cannot_write =
-        |error: &io::Error| CliError::failure(format!("cannot write {}: {error}; nothing was exported", path.display()));
+fn export_to_file(
+    reader: &SessionReader,
+    name: &str,
+    format: ExportFormat,
+    path: &Path,
+) -> Result<usize, CliError> {
+    let cannot_write = |error: &io::Error| {
+        CliError::failure(format!("cannot write {}: {error}; nothing was exported", path.display()))
+    };
     let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
         if error.kind() == io::ErrorKind::AlreadyExists {
-            let message = format!("{} exists already; choose another name or remove it first", path.display());
+            let message = format!(
+                "{} exists already; choose another name or remove it first",
+                path.display()
+            );
             return CliError::failure(message);
         }
         cannot_write(&error)

@@ -28,20 +28,29 @@ impl Sessions {
             let entry = entry.map_err(failed)?;
             match (&entry, summary_of(&entry)) {
                 (Entry::Message(message), _) => print(message)?,
-                (_, Some(_)) if !json => note("(here the conversation was summarised for the model)"),
+                (_, Some(_)) if !json => {
+                    note("(here the conversation was summarised for the model)")
+                }
                 _ => {}
             }
         }
         let skipped = entries.skipped_lines();
         printer.finish()?;
         if skipped > 0 {
-            note(format_args!("{skipped} lines of {} are damaged and were left out", reader.path().display()));
+            note(format_args!(
+                "{skipped} lines of {} are damaged and were left out",
+                reader.path().display()
+            ));
         }
         Ok(())
     }
 }
 
-fn print_message(message: &TranscriptMessage, paint: Paint, printer: &mut Printer) -> Result<(), CliError> {
+fn print_message(
+    message: &TranscriptMessage,
+    paint: Paint,
+    printer: &mut Printer,
+) -> Result<(), CliError> {
     let head = format!("{}, {}", speaker(message), local_minute(message.ts));
     let head = printer.safe(&head).into_owned();
     printer.line(paint.paint(Style::Heading, &head))?;
