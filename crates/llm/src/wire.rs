@@ -12,7 +12,7 @@ mod endpoint;
 mod history;
 mod json;
 pub mod openai_completions;
-mod tool_ids;
+pub(crate) mod tool_ids;
 
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue};
