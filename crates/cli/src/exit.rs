@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use myclaw_session::SessionError;
+
 /// What the exit code says. The numbers are part of the interface and are documented in `docs/cli.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -98,3 +100,10 @@ impl fmt::Display for CliError {
 }
 
 impl std::error::Error for CliError {}
+
+impl From<SessionError> for CliError {
+    /// The messages of the session room say what to do.
+    fn from(error: SessionError) -> Self {
+        Self::session(error.to_string())
+    }
+}

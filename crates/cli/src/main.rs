@@ -51,7 +51,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
     match cli.command {
         None => chat::run(&cli.chat),
         Some(Command::Chat(args)) => chat::run(&args),
-        Some(Command::Run(args)) => commands::run::run(args),
+        Some(Command::Run(args)) => commands::run::run(&args),
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Sessions(args)) => commands::sessions::run(args, &Home::find()?),

@@ -126,11 +126,9 @@ impl TextReporter {
 
     fn report_stream(&self, event: &StreamEvent) {
         match event {
-            StreamEvent::TextDelta { delta, .. } => {
-                if !delta.is_empty() {
-                    self.state.lock().unwrap_or_else(PoisonError::into_inner).has_text = true;
-                    self.output.push_text(delta);
-                }
+            StreamEvent::TextDelta { delta, .. } if !delta.is_empty() => {
+                self.state.lock().unwrap_or_else(PoisonError::into_inner).has_text = true;
+                self.output.push_text(delta);
             }
             // Blocks of text stand apart.
             StreamEvent::TextStart { .. } => self.output.end_line(),

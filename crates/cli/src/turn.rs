@@ -4,6 +4,7 @@
 //! connection to the model's server is kept.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use myclaw_engine::{Engine, EventCallback, ModelChoice, RunAgentParams, RunError, RunResult};
 use myclaw_llm::ModelError;
@@ -52,7 +53,8 @@ impl Conversation {
             RunAgentParams::new(session_key.clone(), message, Arc::clone(&model.config));
         params.model = Some(choice);
         params.agent = Some(settings.agent.id.to_string());
-        params.tools = myclaw_tools::builtin_tools();
+        let command_timeout = Duration::from_secs(model.config.tools.bash.timeout_seconds);
+        params.tools = myclaw_tools::builtin_tools(command_timeout);
         params.working_directory.clone_from(&settings.directory);
         params.cancel = cancel;
         params.on_event = Some(on_event);

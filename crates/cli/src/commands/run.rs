@@ -20,7 +20,7 @@ use crate::turn::{Conversation, Turn};
 const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
 
 /// Runs one turn and prints it.
-pub(crate) fn run(args: RunArgs) -> Result<(), CliError> {
+pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
     let cancel = CancellationToken::new();
     let output = Arc::new(Output::stdout(cancel.clone()));
     let json_mode = args.json.then(|| JsonMode::for_destination(Destination::of_stdout()));
@@ -38,7 +38,7 @@ pub(crate) fn run(args: RunArgs) -> Result<(), CliError> {
 }
 
 fn run_turn(
-    args: RunArgs,
+    args: &RunArgs,
     output: &Arc<Output>,
     json_mode: Option<JsonMode>,
     cancel: CancellationToken,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use myclaw_session::{
-    Entry, IndexedSession, PruneScope, Role, SessionError, SessionKey, SessionReader, SessionStore,
+    Entry, IndexedSession, PruneScope, Role, SessionKey, SessionReader, SessionStore,
     TranscriptMessage,
 };
 use serde::Serialize;
@@ -73,14 +73,14 @@ impl Sessions {
 
     /// All that are in the index, the latest first.
     pub(crate) fn all(&self) -> Result<Vec<IndexedSession>, CliError> {
-        self.store.index().list().map_err(failed)
+        self.store.index().list().map_err(CliError::from)
     }
 
     /// The key of an existing conversation.
     pub(crate) fn find(&self, name: &str) -> Result<SessionKey, CliError> {
         let key = SessionKey::parse_for_agent(&self.agent_id, name)
             .map_err(|error| CliError::usage(error.to_string()))?;
-        if self.store.exists(&key) || self.store.index().get(&key).map_err(failed)?.is_some() {
+        if self.store.exists(&key) || self.store.index().get(&key)?.is_some() {
             return Ok(key);
         }
         let names: Vec<String> =
@@ -95,7 +95,7 @@ impl Sessions {
 
     /// A reader of an existing conversation's log; none if the log is gone.
     fn reader(&self, key: &SessionKey) -> Result<SessionReader, CliError> {
-        self.store.reader(key).map_err(failed)?.ok_or_else(|| {
+        self.store.reader(key)?.ok_or_else(|| {
             CliError::session(format!(
                 "the transcript of `{name}` is gone: there is no file {path}; `myclaw sessions delete {name} --yes` \
                  takes it off the list",
@@ -150,8 +150,8 @@ impl Sessions {
 
     fn delete(&self, name: &str) -> Result<(), CliError> {
         let key = self.find(name)?;
-        self.store.delete(&key).map_err(failed)?;
-        self.store.index().remove(&key).map_err(failed)?;
+        self.store.delete(&key)?;
+        self.store.index().remove(&key)?;
         note(format_args!("deleted `{}`", self.name_of(&key)));
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Sessions {
     }
 
     fn prune(&self, Age(age): Age, scope: PruneScope) -> Result<(), CliError> {
-        let report = self.store.index().prune(age, scope).map_err(failed)?;
+        let report = self.store.index().prune(age, scope)?;
         let mut printer = Printer::stdout();
         for key in &report.removed {
             printer.line(self.name_of(key))?;
@@ -205,11 +205,6 @@ fn counted(count: usize) -> String {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// A failure of the session store; its messages say what to do.
-pub(crate) fn failed(error: SessionError) -> CliError {
-    CliError::session(error.to_string())
 }
 
 /// What a message is, in words for a person.

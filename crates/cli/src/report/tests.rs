@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{first_line, narrate, summarise_arguments, usage_line};
 
-fn object(value: Value) -> Map<String, Value> {
+fn object(value: &Value) -> Map<String, Value> {
     value.as_object().expect("an object").clone()
 }
 
@@ -51,7 +51,7 @@ fn calls_are_told_by_their_most_telling_argument() {
         (json!({"n": 1}), "{\"n\":1}"),
         (json!({}), ""),
     ] {
-        assert_eq!(summarise_arguments(&object(arguments)), summary);
+        assert_eq!(summarise_arguments(&object(&arguments)), summary);
     }
 }
 

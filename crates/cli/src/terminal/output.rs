@@ -102,11 +102,6 @@ impl Output {
         });
     }
 
-    /// Appends what this program itself composed for the terminal, as it is.
-    pub(crate) fn push_raw(&self, bytes: &[u8]) {
-        self.append(|state| state.buffer.extend_from_slice(bytes));
-    }
-
     /// Appends `value` as one line of JSON.
     pub(crate) fn push_json(&self, value: &impl Serialize, mode: JsonMode) {
         self.append(|state| {

@@ -11,7 +11,7 @@ use crate::exit::CliError;
 use crate::print::note;
 use crate::time::local_minute;
 
-use super::{Sessions, failed, speaker, summary_of, tool_calls};
+use super::{Sessions, speaker, summary_of, tool_calls};
 
 impl Sessions {
     /// Writes a conversation to `output`, or to standard output.
@@ -81,7 +81,7 @@ fn write_all(
     out: &mut impl Write,
     cannot_write: impl Fn(&io::Error) -> CliError,
 ) -> Result<usize, CliError> {
-    let header = reader.header().map_err(failed)?;
+    let header = reader.header()?;
     let begun = match format {
         ExportFormat::Jsonl => header.map_or(Ok(()), |header| write_json(&header, out)),
         ExportFormat::Markdown => writeln!(out, "# Conversation {name}"),
@@ -89,7 +89,7 @@ fn write_all(
     begun.map_err(|error| cannot_write(&error))?;
     let mut entries = reader.entries();
     for entry in entries.by_ref() {
-        let entry = entry.map_err(failed)?;
+        let entry = entry?;
         let written = match format {
             ExportFormat::Jsonl => write_row(&entry, out),
             ExportFormat::Markdown => write_section(&entry, out),

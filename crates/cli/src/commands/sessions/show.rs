@@ -7,7 +7,7 @@ use crate::print::{Printer, note};
 use crate::terminal::{Paint, Style};
 use crate::time::local_minute;
 
-use super::{Sessions, failed, speaker, summary_of, tool_calls};
+use super::{Sessions, speaker, summary_of, tool_calls};
 
 impl Sessions {
     /// Prints a conversation, or its last `last` messages.
@@ -20,12 +20,12 @@ impl Sessions {
             if json { printer.json(message) } else { print_message(message, paint, &mut printer) }
         };
         if let Some(count) = last {
-            reader.last_messages(count).map_err(failed)?.iter().try_for_each(print)?;
+            reader.last_messages(count)?.iter().try_for_each(print)?;
             return printer.finish();
         }
         let mut entries = reader.entries();
         for entry in entries.by_ref() {
-            let entry = entry.map_err(failed)?;
+            let entry = entry?;
             match (&entry, summary_of(&entry)) {
                 (Entry::Message(message), _) => print(message)?,
                 (_, Some(_)) if !json => {
