@@ -12,6 +12,9 @@ use results::{Body, Matches};
 /// Most characters of a tool's error that are repeated.
 const MAX_ERROR_CHARS: usize = 1_000;
 
+/// What the shell tool returns for a command that printed nothing.
+const NO_OUTPUT: &str = "(no output)";
+
 /// Why the planner answers now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -145,33 +148,35 @@ fn entry_count(folder: Option<&str>, body: &Body<'_>) -> String {
 }
 
 fn entry_sentence(folder: Option<&str>, body: &Body<'_>) -> String {
-    let folders = body.lines.iter().filter(|line| line.ends_with('/')).count();
-    let files = body.lines.len() - folders;
     let holder = folder.map_or_else(|| "The workspace".to_owned(), code);
-    let at_least = body.at_least();
-    let files = counted(files, "file", "files");
-    format!("{holder} holds {at_least}{files} and {}", counted(folders, "folder", "folders"))
+    format!("{holder} holds {}{}", body.at_least(), body.kinds())
 }
 
 fn found(glob: &str, folder: Option<&str>, body: &Body<'_>) -> String {
     if body.lines.is_empty() {
-        return format!("There is no file named {} in {}.", code(glob), place(folder));
+        return none_found(glob, folder, body);
     }
     format!("{}:\n\n{}", found_sentence(glob, folder, body), list(&body.lines)) + &body.noted()
 }
 
+fn none_found(glob: &str, folder: Option<&str>, body: &Body<'_>) -> String {
+    format!("I found no file named {} in {}.", code(glob), place(folder)) + &body.excused()
+}
+
 fn found_count(glob: &str, folder: Option<&str>, body: &Body<'_>) -> String {
+    if body.lines.is_empty() {
+        return none_found(glob, folder, body);
+    }
     format!("{}, folders inside included.", found_sentence(glob, folder, body)) + &body.noted()
 }
 
 fn found_sentence(glob: &str, folder: Option<&str>, body: &Body<'_>) -> String {
-    let number = counted(body.lines.len(), "file", "files");
-    format!("I found {}{number} named {} in {}", body.at_least(), code(glob), place(folder))
+    format!("I found {}{} named {} in {}", body.at_least(), body.kinds(), code(glob), place(folder))
 }
 
 fn matches(wanted: &str, at: Option<&str>, body: &Body<'_>) -> String {
     if body.lines.is_empty() {
-        return no_match(wanted, at);
+        return no_match(wanted, at, body);
     }
     format!(
         "{}:\n\n{}",
@@ -182,13 +187,13 @@ fn matches(wanted: &str, at: Option<&str>, body: &Body<'_>) -> String {
 
 fn match_count(wanted: &str, at: Option<&str>, body: &Body<'_>) -> String {
     if body.lines.is_empty() {
-        return no_match(wanted, at);
+        return no_match(wanted, at, body);
     }
     match_sentence(wanted, at, body) + "." + &body.noted()
 }
 
-fn no_match(wanted: &str, at: Option<&str>) -> String {
-    format!("No line in {} holds {}.", place(at), code(wanted))
+fn no_match(wanted: &str, at: Option<&str>, body: &Body<'_>) -> String {
+    format!("I found no line in {} that holds {}.", place(at), code(wanted)) + &body.excused()
 }
 
 fn match_sentence(wanted: &str, at: Option<&str>, body: &Body<'_>) -> String {
@@ -222,7 +227,7 @@ fn number(file: &str, one: &str, many: &str, text: &str) -> String {
 }
 
 fn output(command: &str, text: &str) -> String {
-    if text.trim().is_empty() {
+    if text.trim().is_empty() || text.trim() == NO_OUTPUT {
         return format!("The command {} succeeded and printed nothing.", code(command));
     }
     format!("The command {} succeeded and printed:\n\n{}", code(command), block(text, Keep::End))

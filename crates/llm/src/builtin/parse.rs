@@ -123,12 +123,13 @@ fn match_patterns(message: &str, tokens: &[Token<'_>]) -> Option<Parsed> {
 fn meant(meaning: Meaning, captures: Captures) -> Option<Understood> {
     let Captures { path, glob, text, numbers, .. } = captures;
     let first_number = numbers.first().copied();
+    let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let request = match meaning {
         Meaning::List => Request::List { folder: path },
         Meaning::Find => {
             Request::Find { glob: glob.unwrap_or_else(|| "*".to_owned()), folder: path }
         }
-        Meaning::Search => Request::Search { text: text?, place: path },
+        Meaning::Search => Request::Search { text: said(text)?, place: path },
         Meaning::Read => Request::Read { file: path?, lines: line_range(&numbers)? },
         Meaning::ReadFirst => Request::Read {
             file: path?,
@@ -142,11 +143,14 @@ fn meant(meaning: Meaning, captures: Captures) -> Option<Understood> {
         Meaning::CountNamed => Request::CountNamed { glob: glob?, folder: path },
         Meaning::CountLines => Request::CountLines { file: path? },
         Meaning::CountWords => Request::CountWords { file: path? },
-        Meaning::CountMatches => Request::CountMatches { text: text?, place: path },
-        Meaning::Run => Request::Run { command: text?, timeout_seconds: first_number },
+        Meaning::CountMatches => Request::CountMatches { text: said(text)?, place: path },
+        Meaning::Run => Request::Run {
+            command: said(text)?,
+            timeout_seconds: first_number.filter(|seconds| *seconds > 0),
+        },
         Meaning::RunUnquoted => return Some(Understood::UnquotedCommand(text?)),
         Meaning::Write => Request::Write { file: path?, content: text? },
-        Meaning::WriteNote => Request::WriteNote { content: text? },
+        Meaning::WriteNote => Request::WriteNote { content: said(text)? },
         Meaning::AskWho => return Some(Understood::Who),
         Meaning::AskHelp => return Some(Understood::Help),
     };

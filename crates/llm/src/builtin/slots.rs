@@ -157,7 +157,7 @@ impl Slot {
             Self::Folder | Self::PlainFolder | Self::SaidFolder => self.folders(tokens),
             Self::File | Self::FileWithExtension => self.files(tokens),
             Self::Glob => one(is_name_like(first).then(|| Value::Glob(text.to_owned()))),
-            Self::Name => one(Some(Value::Glob(any_name_with(text)))),
+            Self::Name => one((!text.trim().is_empty()).then(|| Value::Glob(any_name_with(text)))),
             Self::Kind => one(kind_of_file(text).map(|glob| Value::Glob(glob.to_owned()))),
             Self::Extension => {
                 one(Some(Value::Glob(format!("*.{}", text.trim_start_matches(['*', '.'])))))

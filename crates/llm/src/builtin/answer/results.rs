@@ -2,11 +2,15 @@
 
 use std::collections::HashSet;
 
+use super::layout::counted;
+
 /// A result of a tool that lists something.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Body<'t> {
     /// What it lists; empty if it found nothing.
     pub(super) lines: Vec<&'t str>,
+    /// How the tool says that it found nothing, with what it did not look at.
+    excuse: Option<&'t str>,
     /// What the tool adds about its own limits.
     notes: Vec<&'t str>,
 }
@@ -17,12 +21,29 @@ impl<'t> Body<'t> {
         let entries = lines.iter().rposition(|line| !is_note(line)).map_or(0, |last| last + 1);
         let notes = lines.split_off(entries);
         // A lone sentence says that there is nothing; names of files have no such words in front.
-        if let [only] = lines.as_slice()
-            && says_nothing(only)
-        {
-            lines.clear();
+        let excuse = match lines.as_slice() {
+            [only] if says_nothing(only) => lines.pop(),
+            _ => None,
+        };
+        Self { lines, excuse, notes }
+    }
+
+    /// How many of the lines are files and how many are folders, in words; folders only if there are any.
+    pub(super) fn kinds(&self) -> String {
+        let folders = self.lines.iter().filter(|line| is_folder(line)).count();
+        let files = counted(self.lines.len() - folders, "file", "files");
+        if folders == 0 {
+            files
+        } else {
+            format!("{files} and {}", counted(folders, "folder", "folders"))
         }
-        Self { lines, notes }
+    }
+
+    /// The tool's own words for finding nothing, and its notes, as a paragraph.
+    pub(super) fn excused(&self) -> String {
+        let excuse =
+            self.excuse.map_or_else(String::new, |excuse| format!(" The tool says: {excuse}"));
+        excuse + &self.noted()
     }
 
     /// `at least ` if the tool did not return everything.
@@ -34,6 +55,11 @@ impl<'t> Body<'t> {
     pub(super) fn noted(&self) -> String {
         if self.notes.is_empty() { String::new() } else { format!("\n\n{}", self.notes.join("\n")) }
     }
+}
+
+/// `docs/`, and `docs/ -> elsewhere` for a link to a folder.
+fn is_folder(line: &str) -> bool {
+    line.split(" -> ").next().is_some_and(|name| name.ends_with('/'))
 }
 
 /// `[Some words]`, as opposed to a file named `[id]`.

@@ -43,7 +43,7 @@ fn a_folder_is_listed_with_its_numbers() {
         answer(list_of(None), "README.md\nsrc/\n[id].tsx\n"),
         "The workspace holds 2 files and 1 folder:\n\n- README.md\n- src/\n- [id].tsx"
     );
-    for nothing in ["", "(empty directory)", "docs is empty", "[nothing here]"] {
+    for nothing in ["", "(empty folder)", "docs is empty", "[nothing here]"] {
         let text = answer(list_of(Some("docs")), nothing);
         assert_eq!(text, "There is nothing in `docs`.", "{nothing}");
     }
@@ -68,9 +68,20 @@ fn a_long_list_is_cut_and_says_so() {
     assert!(text.ends_with("- 40.md\n- … and 10 more"), "{text}");
     let none = answer(
         Request::Find { glob: "*.x".to_owned(), folder: None },
-        "No files found matching pattern",
+        "nothing matches *.x in . (ignored skipped)",
     );
-    assert_eq!(none, "There is no file named `*.x` in the workspace.");
+    assert_eq!(
+        none,
+        "I found no file named `*.x` in the workspace. The tool says: nothing matches *.x in . (ignored skipped)"
+    );
+    let mixed = answer(
+        Request::CountNamed { glob: "a*".to_owned(), folder: None },
+        "a/\nab.md\nac/ -> /tmp\nad -> x",
+    );
+    assert_eq!(
+        mixed,
+        "I found 2 files and 2 folders named `a*` in the workspace, folders inside included."
+    );
     let counted =
         answer(Request::CountNamed { glob: "*.md".to_owned(), folder: None }, "a.md\nb/c.md");
     assert_eq!(counted, "I found 2 files named `*.md` in the workspace, folders inside included.");
@@ -90,10 +101,18 @@ fn matches_are_counted_by_line_and_file() {
             .contains("on at least 1 line of 1 file.")
     );
     assert_eq!(answer(count_of("o"), "some line with o"), "In `src`, `o` is on 1 line of 1 file.");
-    assert_eq!(answer(count_of("o"), "No matches found"), "No line in `src` holds `o`.");
+    assert_eq!(answer(count_of("o"), ""), "I found no line in `src` that holds `o`.");
     assert_eq!(
-        answer(search_for("a`b"), "No matches found"),
-        "No line in the workspace holds `` a`b ``."
+        answer(
+            count_of("o"),
+            "no match for \"o\" in src (hidden files are not searched)\n[2 binary file(s) skipped]"
+        ),
+        "I found no line in `src` that holds `o`. The tool says: no match for \"o\" in src (hidden files are not \
+         searched)\n\n[2 binary file(s) skipped]"
+    );
+    assert_eq!(
+        answer(search_for("a`b"), ""),
+        "I found no line in the workspace that holds `` a`b ``."
     );
     assert_eq!(
         answer(search_for("C:"), r"C:\a.txt:12: x").lines().next(),
@@ -125,6 +144,7 @@ fn a_command_is_shown_by_its_last_lines() {
         "{shown}"
     );
     assert!(shown.contains("```\nline 6\n") && shown.ends_with("line 45\n```"), "{shown}");
+    assert_eq!(answer(run_of("true"), "(no output)"), answer(run_of("true"), ""));
     assert_eq!(answer(run_of("true"), ""), "The command `true` succeeded and printed nothing.");
     let long = answer(run_of("x"), &"y".repeat(5_000));
     assert!(long.len() < 500, "a long line is cut");

@@ -147,6 +147,17 @@ fn line_numbers_must_make_sense() {
 }
 
 #[test]
+fn empty_quotes_say_nothing() {
+    for empty in ["run \"\"", "search for ' '", "find \"\"", "write a note: \"\""] {
+        assert!(!matches!(understand(empty), Understood::Steps(_)), "{empty}");
+    }
+    let empty_file = Request::Write { file: "a.md".to_owned(), content: String::new() };
+    assert_eq!(only("write \"\" to a.md"), empty_file);
+    let no_limit = Request::Run { command: "ls".to_owned(), timeout_seconds: None };
+    assert_eq!(only("run 'ls' with a timeout of 0 seconds"), no_limit);
+}
+
+#[test]
 fn a_long_message_is_not_read() {
     let note = format!("write a note: {}", "x".repeat(MAX_MESSAGE));
     assert_eq!(understand(&note), Understood::Nothing);
