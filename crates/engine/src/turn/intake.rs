@@ -15,6 +15,6 @@ pub(super) async fn take_user_message(turn: &mut Turn<'_>) -> Result<(), RunErro
     }
     let content = std::mem::take(&mut turn.start.user_message);
     let timestamp = turn.now_ms();
-    turn.conversation.append_user(UserMessage { content, timestamp })?;
+    turn.conversation.append_user(UserMessage { content, annotation: None, timestamp })?;
     Ok(())
 }
