@@ -97,8 +97,13 @@ fn report_line(line: &str) -> Option<String> {
 
 /// Waits until a started copy has reported something.
 pub(crate) fn wait_for_report(child: &mut std::process::Child) -> String {
+    reports(child).next().unwrap()
+}
+
+/// What a started copy reports, as it does.
+pub(crate) fn reports(child: &mut std::process::Child) -> impl Iterator<Item = String> {
     let output = BufReader::new(child.stdout.as_mut().unwrap());
-    output.lines().map(Result::unwrap).find_map(|line| report_line(&line)).unwrap()
+    output.lines().map(Result::unwrap).filter_map(|line| report_line(&line))
 }
 
 fn report(name: &str, value: impl std::fmt::Display) {
@@ -116,6 +121,7 @@ fn job() {
         "append_often" => append_often(&directory),
         "upsert_often" => upsert_often(&directory),
         "one_turn" => one_turn(&directory),
+        "append_forever" => append_forever(&directory),
         "fill" => fill(&directory),
         "try_to_write" => try_to_write(&directory),
         other => panic!("no such job: {other}"),
@@ -140,6 +146,16 @@ fn append_often(directory: &Path) {
         std::fs::File::create_new(&mine).unwrap();
         log.append(&[Entry::from(user(&text))]).unwrap();
         std::fs::remove_file(&mine).unwrap();
+    }
+}
+
+/// Appends until it is killed, and reports each message that it has appended.
+fn append_forever(directory: &Path) {
+    let mut log = SessionStore::new(directory).open(&work(), PATIENCE).unwrap();
+    for number in 0_u64.. {
+        let text = format!("{number} {}", "x".repeat(number as usize % 7 * 10_000));
+        log.append(&[user(&text).into(), user("second of the batch").into()]).unwrap();
+        report("appended", number);
     }
 }
 
