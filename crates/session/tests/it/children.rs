@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use myclaw_session::{Entry, LockWait, MetaPatch, SessionStore, TailLimit};
+use myclaw_session::{Entry, LockWait, MetaPatch, SessionKey, SessionStore, TailLimit};
 
 use crate::{user, work};
 
@@ -164,7 +164,7 @@ fn upsert_often(directory: &Path) {
     let index = SessionStore::new(directory).index();
     for number in 0..50 {
         let name = format!("{}-{number}", std::process::id());
-        let key = myclaw_session::SessionKey::for_cli("main", &name);
+        let key = SessionKey::for_cli("main", &name);
         index.upsert(&key, MetaPatch::default()).unwrap();
         let extra = serde_json::json!({ name: 1 }).as_object().cloned();
         index.upsert(&work(), MetaPatch { extra, ..MetaPatch::default() }).unwrap();
@@ -214,6 +214,11 @@ fn fill(directory: &Path) {
     let count = || store.reader(&work()).unwrap().unwrap().message_count().unwrap();
     let bytes = std::fs::read(log.path()).unwrap();
     report("intact", bytes.ends_with(b"\n") && count() == stored);
+    let other = SessionKey::for_cli("main", "other");
+    let first =
+        store.open(&other, LockWait::Fail).unwrap().append(&[user(&"x".repeat(5000)).into()]);
+    report("first_append_failed", first.is_err());
+    report("left_an_empty_file", store.transcript_path(&other).exists());
     let ballast = directory.join("ballast");
     if ballast.exists() {
         std::fs::remove_file(ballast).unwrap();
