@@ -1,2 +1,40 @@
-//! placeholder
-#![forbid(unsafe_code)]
+//! Child processes: whole process trees, bounded output, a clean environment.
+//!
+//! [`run`] starts one program, reads what it prints, and ends it with everything it started when its time is up, when
+//! the caller cancels, or when the future is dropped. This room knows nothing of agents, tools and sessions.
+//!
+//! | module | is |
+//! |---|---|
+//! | `spec` | what to run and within which limits |
+//! | `environment` | which variables a child sees |
+//! | `system` | starting it: the only unsafe code of the workspace |
+//! | `child` | noticing its end and collecting its exit status |
+//! | `tree` | finding and ending its descendants |
+//! | `capture` | its output: the tail in memory, all of it in a side file |
+//! | `run` | the course of one run |
+//!
+//! Invariants: no signal ever goes to a process outside the tree, nor to one that took over a process id; memory does
+//! not grow with what a child prints; a child never inherits a variable whose name looks like a secret.
+//!
+//! Not covered: if this process is itself killed with `SIGKILL`, its children live on. The kernel's remedy
+//! (`PR_SET_PDEATHSIG`) has to run between fork and exec, which rules out `posix_spawn`; a plain fork copies page
+//! tables, and measured 0.7 ms slower a child in a process of 15 MB, more than half of what `bash -c true` takes.
+
+mod capture;
+mod child;
+mod environment;
+mod error;
+mod run;
+mod spec;
+#[expect(
+    unsafe_code,
+    reason = "the standard library has no stable way to start a session without a slow fork"
+)]
+mod system;
+mod tree;
+
+pub use capture::{CapturedOutput, SideFile, SideFileProblem};
+pub use environment::EnvironmentPolicy;
+pub use error::ExecError;
+pub use run::{Exit, Finished, LeftRunning, run};
+pub use spec::{ChildSpec, OutputLimits};

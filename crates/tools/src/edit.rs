@@ -61,7 +61,8 @@ impl EditTool {
                 "newText": {"type": "string"},
                 "all": {"type": "boolean", "description": "replace every occurrence"}
             },
-            "required": ["path", "oldText", "newText"]
+            "required": ["path", "oldText", "newText"],
+            "additionalProperties": false
         });
         let description =
             "Replace text in a file. Give enough lines in oldText to make it unique.".to_owned();
@@ -220,6 +221,3 @@ fn report(
     let details = json!({"path": path.shown, "replacements": count, "diff": diff});
     ToolOutput { details: Some(details), ..ToolOutput::text(text) }
 }
-
-#[cfg(test)]
-mod tests;

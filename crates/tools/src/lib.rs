@@ -6,27 +6,43 @@
 #![forbid(unsafe_code)]
 
 mod apply_patch;
+mod bash;
 mod edit;
 mod files;
+mod find;
+mod grep;
+mod ls;
 mod read;
 mod support;
 mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use myclaw_engine::Tool;
 
 pub use apply_patch::ApplyPatchTool;
+pub use bash::BashTool;
 pub use edit::EditTool;
+pub use find::FindTool;
+pub use grep::GrepTool;
+pub use ls::LsTool;
 pub use read::ReadTool;
 pub use write::WriteTool;
+
+/// Time-out of a command that names none: long enough for most builds and tests, half of a run's own limit.
+pub const DEFAULT_COMMAND_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch.
 pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(ReadTool::new()),
+        Arc::new(BashTool::new(DEFAULT_COMMAND_TIMEOUT)),
         Arc::new(EditTool::new()),
         Arc::new(WriteTool::new()),
+        Arc::new(GrepTool::new()),
+        Arc::new(FindTool::new()),
+        Arc::new(LsTool::new()),
         Arc::new(ApplyPatchTool::new()),
     ]
 }

@@ -51,7 +51,8 @@ impl WriteTool {
         let parameters = json!({
             "type": "object",
             "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
-            "required": ["path", "content"]
+            "required": ["path", "content"],
+            "additionalProperties": false
         });
         let description = "Create a file or replace all of it. Makes missing folders.".to_owned();
         Self { schema: ToolSchema { name: "write".to_owned(), description, parameters } }
@@ -171,6 +172,3 @@ fn diff(path: &ResolvedPath, present: &Present, new: &str) -> Option<String> {
         Present::File { .. } => None,
     }
 }
-
-#[cfg(test)]
-mod tests;

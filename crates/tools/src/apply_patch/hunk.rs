@@ -206,6 +206,3 @@ fn split_number(text: &str) -> Option<(usize, &str)> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     Some((text[..digits].parse().ok()?, &text[digits..]))
 }
-
-#[cfg(test)]
-mod tests;

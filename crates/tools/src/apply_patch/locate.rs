@@ -238,6 +238,3 @@ fn ambiguous(blocks: &[Block]) -> Misfit {
         numbers.join(", ")
     )
 }
-
-#[cfg(test)]
-mod tests;

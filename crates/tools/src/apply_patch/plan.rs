@@ -357,6 +357,3 @@ fn name_of(section: &Section) -> &str {
 fn reason(error: &ToolError) -> Reasons {
     vec![error.to_string()]
 }
-
-#[cfg(test)]
-mod tests;

@@ -268,6 +268,3 @@ fn executable(mode: &str, index: usize) -> Result<Option<Executable>, ParseError
         _ => Ok(None),
     }
 }
-
-#[cfg(test)]
-mod tests;

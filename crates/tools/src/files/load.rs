@@ -95,6 +95,3 @@ pub(crate) fn require_regular_file(
     }
     Ok(metadata)
 }
-
-#[cfg(test)]
-mod tests;

@@ -186,6 +186,3 @@ fn too_large(path: &ResolvedPath, why: &str) -> ToolError {
         path.shown, path.shown
     ))
 }
-
-#[cfg(test)]
-mod tests;

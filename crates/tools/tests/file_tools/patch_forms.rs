@@ -206,7 +206,7 @@ fn of_several_places_takes_the_clearly_nearer_one() {
         format!("--- a/f\n+++ b/f\n@@ -{line},3 +{line},3 @@\n start\n-x\n+y\n end\n")
     };
     let expected = |index: usize| {
-        let mut blocks = vec!["start\nx\nend\n"; 10];
+        let mut blocks = ["start\nx\nend\n"; 10];
         blocks[index] = "start\ny\nend\n";
         blocks.concat()
     };

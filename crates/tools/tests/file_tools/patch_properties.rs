@@ -69,7 +69,7 @@ proptest! {
         };
         let create = diff("", &content, ("/dev/null", "b/f"));
         workspace.ok("apply_patch", json!({"patch": create}));
-        prop_assert_eq!(workspace.text("f"), content.clone());
+        prop_assert_eq!(&workspace.text("f"), &content);
         workspace.ok("apply_patch", json!({"patch": diff(&content, "", ("a/f", "/dev/null"))}));
         prop_assert_eq!(workspace.everything(), vec![]);
     }

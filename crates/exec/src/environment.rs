@@ -1,0 +1,250 @@
+//! Which variables a child sees: names from a list, never one that looks like a secret.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+/// Names that everyday programs need and that carry no secret.
+const PASSED_NAMES: &[&str] = &[
+    // who and where
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "HOSTNAME",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "LD_LIBRARY_PATH",
+    // language, time, terminal
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TZDIR",
+    "LOCPATH",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "COLUMNS",
+    "EDITOR",
+    "VISUAL",
+    // desktop and agents (sockets, not the secrets behind them)
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "SSH_AUTH_SOCK",
+    "GNUPGHOME",
+    // network: names of hosts; values with a password in them are dropped
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+    // build tools and language managers
+    "CC",
+    "CXX",
+    "CFLAGS",
+    "CXXFLAGS",
+    "CPPFLAGS",
+    "LDFLAGS",
+    "AR",
+    "MAKEFLAGS",
+    "PKG_CONFIG_PATH",
+    "CMAKE_PREFIX_PATH",
+    "RUSTFLAGS",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "GOPATH",
+    "GOROOT",
+    "GOBIN",
+    "GOPROXY",
+    "GOFLAGS",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOTOOLCHAIN",
+    "JAVA_HOME",
+    "JDK_HOME",
+    "MAVEN_HOME",
+    "M2_HOME",
+    "GRADLE_HOME",
+    "GRADLE_USER_HOME",
+    "ANDROID_HOME",
+    "ANDROID_SDK_ROOT",
+    "KOTLIN_HOME",
+    "SDKMAN_DIR",
+    "VIRTUAL_ENV",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PIPX_HOME",
+    "POETRY_HOME",
+    "UV_CACHE_DIR",
+    "PIP_CACHE_DIR",
+    "NODE_PATH",
+    "NODE_ENV",
+    "NVM_DIR",
+    "NVM_BIN",
+    "FNM_DIR",
+    "VOLTA_HOME",
+    "PNPM_HOME",
+    "BUN_INSTALL",
+    "DENO_DIR",
+    "NPM_CONFIG_PREFIX",
+    "npm_config_cache",
+    "GEM_HOME",
+    "GEM_PATH",
+    "RBENV_ROOT",
+    "BUNDLE_PATH",
+    "HOMEBREW_PREFIX",
+    "HOMEBREW_CELLAR",
+    "HOMEBREW_REPOSITORY",
+    "NIX_PATH",
+    "NIX_PROFILES",
+    "NIX_SSL_CERT_FILE",
+    "DOCKER_HOST",
+    "DOCKER_CONTEXT",
+    "KUBECONFIG",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "MYCLAW_HOME",
+    "MYCLAW_STATE_DIR",
+    "MYCLAW_CONFIG_PATH",
+];
+
+/// Families of such names.
+const PASSED_PREFIXES: &[&str] =
+    &["LC_", "XDG_", "PYENV_", "CONDA_", "ASDF_", "MISE_", "GIT_AUTHOR_", "GIT_COMMITTER_"];
+
+/// Parts of names that look like a secret; matched anywhere, in any case.
+const SECRET_PARTS: &[&str] = &[
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "COOKIE",
+    "PRIVATE",
+    "BEARER",
+    "AUTH",
+    "SIGNATURE",
+    "WEBHOOK",
+];
+
+/// Names that match [`SECRET_PARTS`] and are none: an address of an agent, and names of people.
+const NO_SECRETS: &[&str] =
+    &["SSH_AUTH_SOCK", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"];
+
+/// Nobody answers a prompt or pages through output in a child, so programs are told not to try.
+const FIXED: &[(&str, &str)] = &[
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("MANPAGER", "cat"),
+    ("SYSTEMD_PAGER", "cat"),
+    ("AWS_PAGER", ""),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GCM_INTERACTIVE", "never"),
+    // Without a terminal ssh would open a window to ask for a password, if there is a desktop.
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    // `true` accepts the message that git proposes; an interactive editor would wait for ever.
+    ("GIT_EDITOR", "true"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("PIP_NO_INPUT", "1"),
+];
+
+/// The variables of a child. Made once and shared: a clone costs a pointer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvironmentPolicy {
+    variables: Arc<BTreeMap<OsString, OsString>>,
+}
+
+impl EnvironmentPolicy {
+    /// This process's own variables as far as they are on the built-in list, plus a few fixed ones for programs that
+    /// nobody watches (`PAGER=cat`, `GIT_TERMINAL_PROMPT=0`, …).
+    pub fn inherited() -> Self {
+        Self::filtered(std::env::vars_os(), &[])
+    }
+
+    /// Like [`EnvironmentPolicy::inherited`], from the given variables, with more names to pass. A name that looks
+    /// like a secret is not passed even when it is in `also_pass`, nor is a URL with a password in it.
+    pub fn filtered(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        also_pass: &[&str],
+    ) -> Self {
+        let passed = |name: &str| {
+            PASSED_NAMES.contains(&name)
+                || also_pass.contains(&name)
+                || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        };
+        let mut kept: BTreeMap<OsString, OsString> = variables
+            .into_iter()
+            .filter(|(name, value)| {
+                name.to_str().is_some_and(|name| passed(name) && !looks_secret(name))
+                    && !has_password(value)
+            })
+            .collect();
+        kept.extend(
+            FIXED.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))),
+        );
+        Self { variables: Arc::new(kept) }
+    }
+
+    /// No variable at all.
+    pub fn empty() -> Self {
+        Self { variables: Arc::default() }
+    }
+
+    /// With one more variable, whatever its name: its value is the caller's own choice, not an inherited one.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        Arc::make_mut(&mut self.variables).insert(name.into(), value.into());
+        self
+    }
+
+    /// The value that a child sees.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// All names and values that a child sees.
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+}
+
+impl Default for EnvironmentPolicy {
+    fn default() -> Self {
+        Self::inherited()
+    }
+}
+
+fn looks_secret(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    !NO_SECRETS.contains(&upper.as_str()) && SECRET_PARTS.iter().any(|part| upper.contains(part))
+}
+
+/// Whether a value is a URL (or a list of them) with `user:password@` in it.
+fn has_password(value: &OsStr) -> bool {
+    value.to_string_lossy().split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', '?', '#', ',', ' ']).next().unwrap_or_default();
+        authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+use super::*;
+
+fn filtered(variables: &[(&str, &str)], also_pass: &[&str]) -> Vec<(String, String)> {
+    let variables =
+        variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let policy = EnvironmentPolicy::filtered(variables, also_pass);
+    let fixed: Vec<&str> = FIXED.iter().map(|(name, _)| *name).collect();
+    policy
+        .iter()
+        .map(|(name, value)| {
+            (name.to_str().unwrap().to_owned(), value.to_str().unwrap().to_owned())
+        })
+        .filter(|(name, _)| !fixed.contains(&name.as_str()))
+        .collect()
+}
+
+#[test]
+fn only_listed_names_pass() {
+    let kept = filtered(
+        &[
+            ("PATH", "/bin"),
+            ("LC_ALL", "C"),
+            ("XDG_RUNTIME_DIR", "/run"),
+            ("HOME", "/home/a"),
+            ("SOMETHING", "x"),
+        ],
+        &[],
+    );
+    let expected =
+        [("HOME", "/home/a"), ("LC_ALL", "C"), ("PATH", "/bin"), ("XDG_RUNTIME_DIR", "/run")];
+    assert_eq!(kept, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn nothing_that_looks_like_a_secret_passes() {
+    for name in [
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "GITHUB_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "DB_PASSWORD",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "npm_config__authToken",
+        "XDG_SECRET",
+        "LC_KEY",
+        "PYENV_TOKEN",
+        "my_private_thing",
+    ] {
+        assert_eq!(filtered(&[(name, "value")], &[name]), [], "{name}");
+    }
+}
+
+#[test]
+fn more_names_can_be_passed() {
+    assert_eq!(filtered(&[("MINE", "1")], &["MINE"]), [("MINE".to_owned(), "1".to_owned())]);
+}
+
+#[test]
+fn addresses_with_a_password_do_not_pass() {
+    for (value, passes) in [
+        ("http://proxy:3128", true),
+        ("http://user@proxy:3128", true),
+        ("http://user:pass@proxy:3128", false),
+        ("socks5://u:p%40ss@proxy", false),
+        ("https://a.example,https://u:p@b.example", false),
+        ("https://proxy/path:with@sign", true),
+    ] {
+        assert_eq!(filtered(&[("HTTPS_PROXY", value)], &[]).len(), usize::from(passes), "{value}");
+    }
+}
+
+#[test]
+fn what_everyday_work_needs_is_no_secret() {
+    for name in PASSED_NAMES {
+        assert!(!looks_secret(name), "{name} is on the list but would be removed");
+    }
+    for name in ["SSH_AUTH_SOCK", "GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL"] {
+        assert_eq!(filtered(&[(name, "x")], &[]).len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn the_callers_own_variables_win() {
+    let policy =
+        EnvironmentPolicy::empty().with("PAGER", "less").with("SERVICE_TOKEN", "given on purpose");
+    assert_eq!(policy.get("PAGER"), Some(OsStr::new("less")));
+    assert_eq!(policy.get("SERVICE_TOKEN"), Some(OsStr::new("given on purpose")));
+    assert_eq!(policy.iter().count(), 2);
+}
+
+#[test]
+fn nobody_is_asked_and_nothing_is_paged() {
+    let policy = EnvironmentPolicy::filtered([("PAGER".into(), "less".into())], &["PAGER"]);
+    assert_eq!(policy.get("PAGER"), Some(OsStr::new("cat")));
+    assert_eq!(policy.get("GIT_TERMINAL_PROMPT"), Some(OsStr::new("0")));
+}

@@ -1,0 +1,59 @@
+//! Why a child could not be run.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a child could not be run. Whatever it does after its start is no error but part of
+/// [`Finished`](crate::Finished).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecError {
+    /// No file of that name, neither as a path nor in `PATH`.
+    #[error("program {} was not found; check its name and that it is installed and in PATH", .program.display())]
+    ProgramNotFound {
+        /// As it was asked for.
+        program: OsString,
+    },
+    /// There is such a file, but it may not be executed.
+    #[error("{} is not executable; give it the permission (chmod +x) or run it with its interpreter", .program.display())]
+    NotExecutable {
+        /// The file that was found.
+        program: PathBuf,
+    },
+    /// The directory to start in cannot be entered.
+    #[error("cannot start in directory {}: {source}", .directory.display())]
+    Directory {
+        /// As it was asked for.
+        directory: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// An argument, a variable or a path holds a NUL byte, which no program can be given.
+    #[error("{what} holds a NUL byte, which cannot be passed to a program; remove it")]
+    NulByte {
+        /// Which one.
+        what: String,
+    },
+    /// The system refused to start it.
+    #[error("cannot start {}: {source}", .program.display())]
+    Spawn {
+        /// The file that was found.
+        program: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It ran, but something else in this process has taken its exit status.
+    #[error(
+        "how {} ended is not known: its exit status was lost, as happens when the signal SIGCHLD is ignored; start \
+         MyClaw without that",
+        .program.display()
+    )]
+    StatusLost {
+        /// As it was asked for.
+        program: OsString,
+    },
+    /// The pipe for its output could not be set up.
+    #[error("cannot set up the pipe for a program's output: {0}")]
+    Pipe(#[source] io::Error),
+}

@@ -1,0 +1,107 @@
+//! What to run and within which limits.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::{EnvironmentPolicy, ExecError};
+
+/// Where programs are looked for when the child's environment has no `PATH`; what shells fall back to.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// A program to run once. Its standard input is empty, it has no controlling terminal, and it leads its own session.
+#[derive(Debug, Clone)]
+pub struct ChildSpec {
+    /// A name, looked for in the `PATH` of `environment`, or a path (relative to `directory`).
+    pub program: OsString,
+    /// Its arguments, without the program's own name.
+    pub args: Vec<OsString>,
+    /// Where it starts.
+    pub directory: PathBuf,
+    /// Which variables it sees.
+    pub environment: EnvironmentPolicy,
+    /// After this time it is ended with everything it started. `None` means no limit.
+    pub timeout: Option<Duration>,
+    /// What is kept of its output.
+    pub output: OutputLimits,
+}
+
+/// What is kept of a child's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputLimits {
+    /// Most bytes kept in memory, from the end of the output.
+    pub keep_tail_bytes: usize,
+    /// Most lines kept in memory, from the end of the output.
+    pub keep_tail_lines: usize,
+    /// Gets the whole output once it exceeds one of the two limits above; its folder is made when needed, and an
+    /// older file of that name is replaced. `None` means that what is not kept is lost.
+    pub side_file: Option<PathBuf>,
+}
+
+impl ChildSpec {
+    /// A child in `directory` with the default environment, no time limit, and up to 50 KB or 2,000 lines of output
+    /// kept.
+    pub fn new(program: impl Into<OsString>, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            directory: directory.into(),
+            environment: EnvironmentPolicy::inherited(),
+            timeout: None,
+            output: OutputLimits {
+                keep_tail_bytes: 50 * 1024,
+                keep_tail_lines: 2000,
+                side_file: None,
+            },
+        }
+    }
+
+    /// The program's absolute path: the child looks for it only after it has changed its directory.
+    ///
+    /// # Errors
+    /// [`ExecError::ProgramNotFound`] and [`ExecError::NotExecutable`].
+    pub(crate) fn resolve_program(&self) -> Result<PathBuf, ExecError> {
+        let directory =
+            std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone());
+        if self.program.as_encoded_bytes().contains(&b'/') {
+            let path = directory.join(&self.program);
+            return match executable(&path) {
+                Executable::Yes => Ok(path),
+                Executable::No => Err(ExecError::NotExecutable { program: path }),
+                Executable::Missing => {
+                    Err(ExecError::ProgramNotFound { program: self.program.clone() })
+                }
+            };
+        }
+        let search = self.environment.get("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
+        let mut not_executable = None;
+        for folder in std::env::split_paths(search) {
+            let path = directory.join(folder).join(&self.program);
+            match executable(&path) {
+                Executable::Yes => return Ok(path),
+                Executable::No => not_executable = not_executable.or(Some(path)),
+                Executable::Missing => {}
+            }
+        }
+        Err(match not_executable {
+            Some(program) => ExecError::NotExecutable { program },
+            None => ExecError::ProgramNotFound { program: self.program.clone() },
+        })
+    }
+}
+
+enum Executable {
+    Yes,
+    No,
+    Missing,
+}
+
+fn executable(path: &Path) -> Executable {
+    if !path.is_file() {
+        return if path.is_dir() { Executable::No } else { Executable::Missing };
+    }
+    match rustix::fs::access(path, rustix::fs::Access::EXEC_OK) {
+        Ok(()) => Executable::Yes,
+        Err(_) => Executable::No,
+    }
+}

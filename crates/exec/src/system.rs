@@ -1,0 +1,165 @@
+//! Starting a program: `posix_spawn` with a new session.
+//!
+//! The standard library's `Command` can put a child into its own process group, but not into its own session, other
+//! than by a closure between fork and exec, which makes it fork slowly. A session of its own matters: without one, a
+//! program that asks for a password on the terminal (sudo, ssh) is stopped by the kernel and hangs.
+//!
+//! This is the only module of the workspace with unsafe code. It knows nothing but the calls.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_short};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+
+use rustix::process::Pid;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+#[cfg(not(target_vendor = "apple"))]
+const NEW_SESSION: c_short = libc::POSIX_SPAWN_SETSID;
+/// From Apple's `spawn.h`; the `libc` crate lacks it.
+#[cfg(target_vendor = "apple")]
+const NEW_SESSION: c_short = 0x0400;
+
+/// What to start, in the form that the system takes.
+pub(crate) struct Image<'a> {
+    /// Path of the program.
+    pub program: &'a CStr,
+    /// Arguments, beginning with the program's own name.
+    pub arguments: &'a [CString],
+    /// Variables, as `NAME=value`.
+    pub environment: &'a [CString],
+    /// Where it starts.
+    pub directory: &'a CStr,
+    /// Becomes its standard output and its standard error.
+    pub output: BorrowedFd<'a>,
+}
+
+/// Starts a program as the leader of a new session and process group, with an empty standard input. All other file
+/// descriptors of this process are expected to be close-on-exec, as those of the standard library are. The caller
+/// has to collect the exit status.
+///
+/// # Errors
+/// What the system says; also when the program cannot be executed or the directory cannot be entered.
+pub(crate) fn spawn(image: &Image<'_>) -> io::Result<Pid> {
+    let actions = FileActions::new(image)?;
+    let attributes = Attributes::new()?;
+    let arguments = pointers(image.arguments);
+    let environment = pointers(image.environment);
+    let mut pid: libc::pid_t = 0;
+    // SAFETY: all pointers lead to values that outlive the call: C strings that end in NUL, arrays of such pointers
+    // that end in a null pointer, and two objects that their constructors initialised. The callee writes only `pid`.
+    check(unsafe {
+        libc::posix_spawn(
+            &mut pid,
+            image.program.as_ptr(),
+            &actions.0,
+            &attributes.0,
+            arguments.as_ptr(),
+            environment.as_ptr(),
+        )
+    })?;
+    Pid::from_raw(pid).ok_or_else(|| io::Error::other("the system gave a child the process id 0"))
+}
+
+/// A descriptor whose readability can be awaited.
+///
+/// # Errors
+/// What the system says, for a kind of descriptor that cannot be watched.
+pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` is open, always returns the same number, and is closed only when the `AsyncFd` drops it.
+    Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
+}
+
+/// Pointers to the strings, and a null pointer at the end.
+fn pointers(strings: &[CString]) -> Vec<*mut c_char> {
+    strings.iter().map(|string| string.as_ptr().cast_mut()).chain([ptr::null_mut()]).collect()
+}
+
+/// The `posix_spawn` family returns an error number instead of setting `errno`.
+fn check(code: c_int) -> io::Result<()> {
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+}
+
+struct FileActions(libc::posix_spawn_file_actions_t);
+
+impl FileActions {
+    fn new(image: &Image<'_>) -> io::Result<Self> {
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: `raw` has the size and alignment of the object; it counts as initialised only after success.
+        check(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
+        // SAFETY: the call above succeeded. From here on `drop` frees it.
+        let mut actions = Self(unsafe { raw.assume_init() });
+        let output = image.output.as_raw_fd();
+        // SAFETY: `actions.0` is initialised; the strings end in NUL and are copied by the callee, which only notes
+        // the numbers of the descriptors.
+        unsafe {
+            check(libc::posix_spawn_file_actions_addopen(
+                &mut actions.0,
+                libc::STDIN_FILENO,
+                c"/dev/null".as_ptr(),
+                libc::O_RDONLY,
+                0,
+            ))?;
+            check(libc::posix_spawn_file_actions_adddup2(
+                &mut actions.0,
+                output,
+                libc::STDOUT_FILENO,
+            ))?;
+            check(libc::posix_spawn_file_actions_adddup2(
+                &mut actions.0,
+                output,
+                libc::STDERR_FILENO,
+            ))?;
+            check(libc::posix_spawn_file_actions_addchdir_np(
+                &mut actions.0,
+                image.directory.as_ptr(),
+            ))?;
+        }
+        Ok(actions)
+    }
+}
+
+impl Drop for FileActions {
+    fn drop(&mut self) {
+        // SAFETY: initialised by `new`, used by nothing else any more.
+        unsafe { libc::posix_spawn_file_actions_destroy(&mut self.0) };
+    }
+}
+
+struct Attributes(libc::posix_spawnattr_t);
+
+impl Attributes {
+    /// A new session, no blocked signal, and the default action for those that Rust programs or terminals change.
+    fn new() -> io::Result<Self> {
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: `raw` has the size and alignment of the object; it counts as initialised only after success.
+        check(unsafe { libc::posix_spawnattr_init(raw.as_mut_ptr()) })?;
+        // SAFETY: the call above succeeded. From here on `drop` frees it.
+        let mut attributes = Self(unsafe { raw.assume_init() });
+        let flags = c_int::from(NEW_SESSION)
+            | libc::POSIX_SPAWN_SETSIGMASK as c_int
+            | libc::POSIX_SPAWN_SETSIGDEF as c_int;
+        let mut signals = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: `sigemptyset` initialises the set before anything reads it; the set is copied by the callees.
+        unsafe {
+            libc::sigemptyset(signals.as_mut_ptr());
+            check(libc::posix_spawnattr_setsigmask(&mut attributes.0, signals.as_ptr()))?;
+            for signal in [libc::SIGPIPE, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP]
+            {
+                libc::sigaddset(signals.as_mut_ptr(), signal);
+            }
+            check(libc::posix_spawnattr_setsigdefault(&mut attributes.0, signals.as_ptr()))?;
+            check(libc::posix_spawnattr_setflags(&mut attributes.0, flags as c_short))?;
+        }
+        Ok(attributes)
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        // SAFETY: initialised by `new`, used by nothing else any more.
+        unsafe { libc::posix_spawnattr_destroy(&mut self.0) };
+    }
+}

@@ -1,0 +1,336 @@
+//! Finding and ending a child's descendants, and nobody else.
+//!
+//! A process belongs to the tree if it is a descendant by parentage, if it is in a process group or session that a
+//! member leads, or if it carries the tree's mark in its environment. The last one finds daemons: they forked twice
+//! and started a session, so that neither parent nor session leads back.
+//!
+//! Signals go to the child's own group as long as its exit status is not collected (the kernel keeps the group's id
+//! until then), and to every other member through a process descriptor that was opened before its start time was
+//! compared: a process that took over an id in between is never hit.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::time::{Instant, sleep};
+
+/// Variable that holds the mark of the tree a process belongs to.
+pub(crate) const MARK_VARIABLE: &str = "MYCLAW_PROCESS_TREE";
+
+/// Time between asking (`SIGTERM`) and forcing (`SIGKILL`).
+const GRACE: Duration = Duration::from_millis(500);
+/// First pause before looking whether all are gone; doubled up to [`MAX_PAUSE`]. Most programs end within it.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+/// A look costs a few milliseconds on a machine with hundreds of processes.
+const MAX_PAUSE: Duration = Duration::from_millis(50);
+/// Rounds of `SIGKILL`: a new round finds what was started during the last one.
+const KILL_ROUNDS: u32 = 20;
+/// Rounds when there is no time to wait in between.
+const KILL_ROUNDS_AT_ONCE: u32 = 4;
+
+/// A running child with everything it started.
+#[derive(Debug, Clone)]
+pub(crate) struct Tree {
+    root: Pid,
+    mark: Mark,
+    /// Members seen so far by process id, with the time of their start. A member that lost its parent is still one.
+    seen: Arc<Mutex<HashMap<i32, u64>>>,
+}
+
+/// What every member of one tree has in its environment.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark(String);
+
+/// A live member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub pid: i32,
+    pub name: String,
+    group: i32,
+    start: u64,
+}
+
+/// One line of the process table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry {
+    pid: i32,
+    name: String,
+    is_zombie: bool,
+    parent: i32,
+    group: i32,
+    session: i32,
+    /// Clock ticks since the machine started.
+    start: u64,
+}
+
+impl Mark {
+    /// A mark that no other tree has.
+    pub(crate) fn new() -> Self {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+        Self(format!("{}-{now}-{count}", std::process::id()))
+    }
+
+    /// The variable as the child gets it.
+    pub(crate) fn variable(&self) -> OsString {
+        format!("{MARK_VARIABLE}={}", self.0).into()
+    }
+}
+
+impl Tree {
+    pub(crate) fn new(root: Pid, mark: Mark) -> Self {
+        Self { root, mark, seen: Arc::default() }
+    }
+
+    /// Whether anything is left in the child's own process group. Cheap: one system call.
+    pub(crate) fn group_is_alive(&self) -> bool {
+        rustix::process::test_kill_process_group(self.root).is_ok()
+    }
+
+    /// Live members other than the child itself, by process id. Blocking.
+    pub(crate) fn descendants(&self) -> Vec<Member> {
+        let mut members = self.survey().unwrap_or_default();
+        members.retain(|member| member.pid != self.root.as_raw_pid());
+        members
+    }
+
+    /// Ends all members: asks, waits up to [`GRACE`] for them to go, then forces. The child's exit status must not
+    /// be collected before it returns.
+    pub(crate) async fn terminate(&self) {
+        let forced_at = Instant::now() + GRACE;
+        self.signal_group(Signal::TERM);
+        let mut asked = Vec::new();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.blocking(move |tree| tree.ask_escaped(&asked)).await {
+                Some(alive) if alive.is_empty() => return,
+                alive => asked = alive.unwrap_or_default(),
+            }
+            if Instant::now() >= forced_at {
+                break;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+        for _ in 0..KILL_ROUNDS {
+            if self.blocking(Tree::force).await == Forced::NothingLeft {
+                return;
+            }
+            sleep(FIRST_PAUSE * 5).await;
+        }
+    }
+
+    /// Ends all members by force, now. Blocking, for a few milliseconds. The child's exit status must not be
+    /// collected before it returns.
+    pub(crate) fn kill_now(&self) {
+        for _ in 0..KILL_ROUNDS_AT_ONCE {
+            if self.force() == Forced::NothingLeft {
+                return;
+            }
+        }
+    }
+
+    async fn blocking<T: Default + Send + 'static>(
+        &self,
+        work: impl FnOnce(&Tree) -> T + Send + 'static,
+    ) -> T {
+        let tree = self.clone();
+        // It fails only while the runtime shuts down; the guard of the run then ends the tree by force.
+        tokio::task::spawn_blocking(move || work(&tree)).await.unwrap_or_default()
+    }
+
+    /// Asks every live member to end that the group's signal did not reach and that is not in `asked`. Returns the
+    /// live members; `None` where the process table cannot be read.
+    fn ask_escaped(&self, asked: &[Member]) -> Option<Vec<Member>> {
+        let members = self.survey();
+        for member in members.iter().flatten() {
+            let was_asked =
+                asked.iter().any(|other| (other.pid, other.start) == (member.pid, member.start));
+            if member.group != self.root.as_raw_pid() && !was_asked {
+                member.signal(Signal::TERM);
+            }
+        }
+        members
+    }
+
+    fn force(&self) -> Forced {
+        let members = self.survey();
+        self.signal_group(Signal::KILL);
+        match members {
+            // Without a process table one signal to the group is all that can be done.
+            None => Forced::NothingLeft,
+            Some(members) if members.is_empty() => Forced::NothingLeft,
+            Some(members) => {
+                members.iter().for_each(|member| member.signal(Signal::KILL));
+                Forced::Signalled
+            }
+        }
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        // The only error is that the group is empty.
+        let _ = kill_process_group(self.root, signal);
+    }
+
+    /// The live members; `None` where the process table cannot be read.
+    fn survey(&self) -> Option<Vec<Member>> {
+        let table = process_table()?;
+        let mut seen = lock(&self.seen);
+        let is_member =
+            select_members(&table, self.root.as_raw_pid(), &seen, |pid| self.is_marked(pid));
+        let members: Vec<&Entry> = table
+            .iter()
+            .zip(is_member)
+            .filter_map(|(entry, member)| member.then_some(entry))
+            .collect();
+        seen.clear();
+        seen.extend(members.iter().map(|entry| (entry.pid, entry.start)));
+        let alive = members.into_iter().filter(|entry| !entry.is_zombie);
+        Some(
+            alive
+                .map(|entry| Member {
+                    pid: entry.pid,
+                    name: entry.name.clone(),
+                    group: entry.group,
+                    start: entry.start,
+                })
+                .collect(),
+        )
+    }
+
+    fn is_marked(&self, pid: i32) -> bool {
+        let wanted = self.mark.variable();
+        fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
+            environment.split(|byte| *byte == 0).any(|pair| pair == wanted.as_encoded_bytes())
+        })
+    }
+}
+
+/// What a round of force found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Forced {
+    #[default]
+    NothingLeft,
+    Signalled,
+}
+
+impl Member {
+    #[cfg(target_os = "linux")]
+    fn signal(&self, signal: Signal) {
+        use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+        let Some(pid) = Pid::from_raw(self.pid) else { return };
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            // The descriptor is bound to one process. If that one has our start time, it is the one we mean.
+            Ok(descriptor) if self.is_still_there() => {
+                let _ = pidfd_send_signal(&descriptor, signal);
+            }
+            Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) if self.is_still_there() => {
+                let _ = rustix::process::kill_process(pid, signal);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.pid).filter(|_| self.is_still_there()) {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+
+    fn is_still_there(&self) -> bool {
+        process_entry(self.pid).is_some_and(|entry| entry.start == self.start)
+    }
+}
+
+/// For every entry of `table`, whether it belongs to the tree of `root`. `is_marked` is asked about as few as
+/// possible, and never about processes older than the root.
+fn select_members(
+    table: &[Entry],
+    root: i32,
+    seen: &HashMap<i32, u64>,
+    is_marked: impl Fn(i32) -> bool,
+) -> Vec<bool> {
+    // The root's own entry is there until its exit status is collected.
+    let oldest = table.iter().find(|entry| entry.pid == root).map_or(0, |entry| entry.start);
+    let own = std::process::id().cast_signed();
+    let possible = |entry: &Entry| entry.start >= oldest && entry.pid != own && entry.pid > 1;
+    let mut is_member: Vec<bool> = table
+        .iter()
+        .map(|entry| {
+            possible(entry)
+                && (entry.pid == root
+                    || entry.group == root
+                    || entry.session == root
+                    || seen.get(&entry.pid) == Some(&entry.start)
+                    || is_marked(entry.pid))
+        })
+        .collect();
+    // Children of members, and whom members lead, until nobody new is found.
+    loop {
+        let ids: Vec<i32> = table
+            .iter()
+            .zip(&is_member)
+            .filter(|(_, member)| **member)
+            .map(|(entry, _)| entry.pid)
+            .collect();
+        let mut found = false;
+        for (entry, member) in table.iter().zip(&mut is_member) {
+            let related =
+                [entry.parent, entry.group, entry.session].iter().any(|id| ids.contains(id));
+            if !*member && related && possible(entry) {
+                *member = true;
+                found = true;
+            }
+        }
+        if !found {
+            return is_member;
+        }
+    }
+}
+
+/// Every process that can be seen; `None` where the system has no `/proc`.
+fn process_table() -> Option<Vec<Entry>> {
+    let entries = fs::read_dir("/proc").ok()?;
+    let table: Vec<Entry> = entries
+        .flatten()
+        .filter_map(|entry| process_entry(entry.file_name().to_str()?.parse().ok()?))
+        .collect();
+    (!table.is_empty()).then_some(table)
+}
+
+fn process_entry(pid: i32) -> Option<Entry> {
+    // A process name may be any bytes.
+    let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse_entry(&String::from_utf8_lossy(&line))
+}
+
+/// One `stat` line, as in proc(5): `pid (name) state parent group session …`, start time being field 22.
+fn parse_entry(line: &str) -> Option<Entry> {
+    // The name may itself hold parentheses and spaces.
+    let (before, after) = line.rsplit_once(')')?;
+    let (pid, name) = before.split_once('(')?;
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    Some(Entry {
+        pid: pid.trim().parse().ok()?,
+        name: name.to_owned(),
+        is_zombie: matches!(*fields.first()?, "Z" | "X" | "x"),
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        start: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// A panic while the map was locked cannot leave it half-changed in a way that matters.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;
