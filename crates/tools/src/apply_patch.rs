@@ -188,7 +188,7 @@ fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
             Verdict::Blocked(_) => None,
         })
         .collect();
-    json!({"filesPatched": diffs.len(), "results": results, "diffs": diffs})
+    json!({"filesPatched": results.len(), "results": results, "diffs": diffs})
 }
 
 fn text_of(bytes: Option<&[u8]>) -> Option<String> {

@@ -8,6 +8,8 @@ mod edit_properties;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
+mod killed;
+#[cfg(test)]
 mod patch_forms;
 #[cfg(test)]
 mod patch_properties;

@@ -444,3 +444,22 @@ fn details_hold_a_diff_for_each_file() {
         }))
     );
 }
+
+#[test]
+fn a_file_that_is_not_there_can_be_made_by_added_lines() {
+    let workspace = Workspace::new();
+    apply(&workspace, "--- a/new\n+++ b/new\n@@ -0,0 +1,2 @@\n+one\n+two\n");
+    assert_eq!(workspace.text("new"), "one\ntwo\n");
+    apply(&workspace, "--- a/new\n+++ b/new\n@@ -2,0 +3 @@\n+three\n");
+    assert_eq!(workspace.text("new"), "one\ntwo\nthree\n");
+}
+
+#[test]
+fn utf16_files_stay_utf16() {
+    let bytes =
+        |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let workspace = Workspace::new();
+    workspace.put("f", bytes("\u{FEFF}a🎉\r\nb\r\n"));
+    apply(&workspace, "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n a🎉\n+ü\n b\n");
+    assert_eq!(workspace.bytes("f"), bytes("\u{FEFF}a🎉\r\nü\r\nb\r\n"));
+}

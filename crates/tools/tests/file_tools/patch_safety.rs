@@ -187,3 +187,54 @@ fn mode_and_owner_stay() {
     assert_eq!(std::fs::metadata(workspace.path("g")).unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(workspace.everything(), vec![("g".to_owned(), Some(b"y\n".to_vec()))]);
 }
+
+#[test]
+fn says_when_a_patch_was_applied_before_or_changes_nothing() {
+    let workspace = Workspace::with(&[("f", "one\nzwei\nthree\n")]);
+    let again = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n";
+    let error = refused(&workspace, again);
+    assert!(
+        error.contains("is there already, at line 1: was the patch applied before?"),
+        "{error}"
+    );
+    let nothing = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n one\n zwei\n three\n";
+    assert!(refused(&workspace, nothing).contains("the patch changes nothing in it"));
+}
+
+#[test]
+fn a_read_only_file_stays() {
+    use std::os::unix::fs::PermissionsExt;
+    let workspace = Workspace::with(&[("f", "x\n")]);
+    std::fs::set_permissions(workspace.path("f"), PermissionsExt::from_mode(0o444)).unwrap();
+    for patch in [
+        format!("--- a/f\n+++ b/f\n{CHANGE}"),
+        "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n".to_owned(),
+        "diff --git a/f b/g\nrename from f\nrename to g\n".to_owned(),
+    ] {
+        assert!(refused(&workspace, &patch).contains("f is read-only"));
+    }
+    assert!(
+        workspace
+            .refused("edit", json!({"path": "f", "oldText": "x", "newText": "y"}))
+            .contains("f is read-only")
+    );
+    assert!(
+        workspace.refused("write", json!({"path": "f", "content": "y"})).contains("f is read-only")
+    );
+    workspace.ok("apply_patch", json!({"patch": "diff --git a/f b/g\ncopy from f\ncopy to g\n"}));
+    assert_eq!(workspace.text("g"), "x\n");
+}
+
+#[test]
+fn a_report_of_many_misfits_stays_within_its_limit() {
+    let mut workspace = Workspace::new();
+    workspace.context.max_result_chars = 5_000;
+    let file: String = (0..5_000).map(|line| format!("let value_{line} = {line};\n")).collect();
+    workspace.put("f", file);
+    let hunks: String = (0..300)
+        .map(|hunk| format!("@@ -{hunk},1 +{hunk},1 @@\n-let velue_{hunk} = 0;\n+x\n"))
+        .collect();
+    let error = refused(&workspace, &format!("--- a/f\n+++ b/f\n{hunks}"));
+    assert!(error.chars().count() <= 5_000, "{}", error.len());
+    assert!(error.contains("characters cut"));
+}

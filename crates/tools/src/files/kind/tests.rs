@@ -24,6 +24,7 @@ fn text_is_what_has_no_nul() {
     assert_eq!(name(b"MZ is no magic without a NUL"), "text");
     assert_eq!(name(b"caf\xE9"), "text");
     assert_eq!(name(b"\xFF\xFEa\0"), "text");
+    assert_eq!(name(b"\xFF\xFE\0\0a\0\0\0"), "text in UTF-32");
     assert_eq!(name(b"a\0b"), "a binary file");
     assert_eq!(name(b"h\0e\0l\0l\0o\0"), "text in UTF-16 without a byte order mark");
 }
