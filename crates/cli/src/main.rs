@@ -1,1 +1,62 @@
-fn main() {}
+//! The `myclaw` binary: arguments, terminal, exit codes. It knows nothing of wire formats: a turn is one call into the
+//! engine, and what it prints are the engine's events.
+#![forbid(unsafe_code)]
+
+mod args;
+mod chat;
+mod commands;
+mod exit;
+mod interrupt;
+mod model_choice;
+mod panic;
+mod print;
+mod report;
+mod runtime;
+mod settings;
+mod similar;
+mod terminal;
+mod time;
+mod turn;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::exit::{CliError, Exit};
+use crate::print::note;
+use crate::settings::Home;
+
+fn main() -> ExitCode {
+    panic::install_hook();
+    // Prints help or a usage error and exits with 0 or 2 by itself.
+    let cli = Cli::parse();
+    let outcome = match std::panic::catch_unwind(|| run(cli)) {
+        Ok(outcome) => outcome,
+        // The hook has told the user.
+        Err(_) => return Exit::Failure.into(),
+    };
+    match outcome {
+        Ok(()) => Exit::Success.into(),
+        Err(error) => {
+            if !error.is_silent() {
+                note(format_args!("myclaw: {error}"));
+            }
+            error.exit.into()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), CliError> {
+    match cli.command {
+        None => chat::run(&cli.chat),
+        Some(Command::Chat(args)) => chat::run(&args),
+        Some(Command::Run(args)) => commands::run::run(&args),
+        Some(Command::Init) => commands::init::run(),
+        Some(Command::Config(args)) => commands::config::run(&args),
+        Some(Command::Sessions(args)) => commands::sessions::run(args, &Home::find()?),
+        Some(Command::Models(args)) => commands::models::run(&args),
+        Some(Command::Doctor(args)) => commands::doctor::run(&args),
+        Some(Command::Completions(args)) => commands::completions::run(&args),
+    }
+}

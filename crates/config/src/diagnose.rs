@@ -14,18 +14,21 @@ use crate::tree::{Fault, MAX_DEPTH, ParseFailure};
 use crate::validate::{Finding, validate};
 use crate::{ConfigError, Paths, Report, json_schema};
 
+/// Why a key such as `my-key` is not read.
+const KEY_CHARACTERS: &str =
+    "a key with other characters than letters, digits, `_` and `$` needs quotes";
+
 /// The text is no tree.
 pub(crate) fn syntax(file: &Path, text: &str, failure: ParseFailure) -> ConfigError {
     let mut report = Report::new(file, text);
-    let offset =
-        failure.position.map_or(text.trim_end().len(), |position| offset_of(text, position));
+    let offset = offset_of_failure(text, failure);
     let span = Some(offset..offset + text[offset..].chars().next().map_or(0, char::len_utf8));
     match failure.fault {
         Fault::Syntax(_) if text.trim().is_empty() => {
             report.push(
                 ConfigPath::default(),
                 "the file is empty".to_owned(),
-                Some("expected `{ … }`".to_owned()),
+                Some("settings are one object, `{ … }`".to_owned()),
                 span,
             );
         }
@@ -74,32 +77,32 @@ fn explain(code: Option<ErrorCode>) -> (&'static str, Option<&'static str>) {
         return ("malformed number or escape", None);
     };
     match code {
-        ErrorCode::EofParsingArray => ("the file ends within a list", Some("a `]` is missing")),
-        ErrorCode::EofParsingObject | ErrorCode::EofParsingIdentifier => {
-            ("the file ends within an object", Some("a `}` is missing"))
-        }
-        ErrorCode::EofParsingComment => {
-            ("the file ends within a comment", Some("a `*/` is missing"))
-        }
+        ErrorCode::EofParsingArray => ("this list is not closed", Some("a `]` is missing")),
+        ErrorCode::EofParsingObject => ("this object is not closed", Some("a `}` is missing")),
+        ErrorCode::EofParsingIdentifier => ("the file ends within a key", None),
+        ErrorCode::EofParsingComment => ("this comment is not closed", Some("a `*/` is missing")),
         ErrorCode::EofParsingString | ErrorCode::EofParsingEscapeSequence => {
             ("the file ends within a string", Some("the closing quote is missing"))
         }
         ErrorCode::EofParsingBool
         | ErrorCode::EofParsingNull
         | ErrorCode::EofParsingNumber
-        | ErrorCode::EofParsingValue => ("the file ends where a value is expected", None),
+        | ErrorCode::EofParsingValue => {
+            ("the file ends where a value is expected", Some("settings are one object, `{ … }`"))
+        }
         ErrorCode::LineTerminatorInString => (
             "the line ends within a string",
             Some("the closing quote is missing; a line end is written `\\n`"),
         ),
         ErrorCode::ExpectedComma => ("expected a comma", Some("is one missing before this?")),
-        ErrorCode::ExpectedColon => ("expected a colon between key and value", None),
+        ErrorCode::ExpectedColon => {
+            ("expected a colon between key and value", Some(KEY_CHARACTERS))
+        }
         ErrorCode::ExpectedClosingBrace => ("expected `,` or `}`", None),
         ErrorCode::ExpectedClosingBracket => ("expected `,` or `]`", None),
-        ErrorCode::ExpectedIdentifier | ErrorCode::InvalidKey => (
-            "expected a key",
-            Some("a key with other characters than letters, digits, `_` and `$` needs quotes"),
-        ),
+        ErrorCode::ExpectedIdentifier | ErrorCode::InvalidKey => {
+            ("expected a key", Some(KEY_CHARACTERS))
+        }
         ErrorCode::ExpectedComment => {
             ("expected a comment", Some("comments are `// …` or `/* … */`"))
         }
@@ -120,6 +123,33 @@ fn explain(code: Option<ErrorCode>) -> (&'static str, Option<&'static str>) {
         | ErrorCode::ExpectedStringOrObject
         | ErrorCode::ExpectedValue => ("expected a value", Some("strings need quotes")),
     }
+}
+
+/// Where to point. A bracket that is never closed is what must be seen, other early ends are at the end.
+fn offset_of_failure(text: &str, failure: ParseFailure) -> usize {
+    let end = text.trim_end().len();
+    match (failure.fault, failure.position) {
+        (Fault::Syntax(Some(ErrorCode::EofParsingComment)), _) => text.rfind("/*").unwrap_or(end),
+        (Fault::Syntax(Some(code)), Some(position)) if !ends_early_in_value(code) => {
+            offset_of(text, position)
+        }
+        (Fault::Syntax(Some(_)), _) | (_, None) => end,
+        (_, Some(position)) => offset_of(text, position),
+    }
+}
+
+/// Whether the file ends within a value that is neither object nor list.
+fn ends_early_in_value(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::EofParsingBool
+            | ErrorCode::EofParsingEscapeSequence
+            | ErrorCode::EofParsingIdentifier
+            | ErrorCode::EofParsingNull
+            | ErrorCode::EofParsingNumber
+            | ErrorCode::EofParsingString
+            | ErrorCode::EofParsingValue
+    )
 }
 
 /// The byte offset of a reader's position. Its lines end at CR, LF, CRLF and the two Unicode line ends.

@@ -22,6 +22,7 @@ mod report;
 mod scaffold;
 mod schema;
 mod semantics;
+mod strict;
 mod substitute;
 mod suggest;
 mod tree;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::diagnose;
 use crate::lookup::{SubstitutionLookup, Workspaces};
+use crate::strict::StrictTree;
 use crate::substitute::{substitute, substitute_tree};
 use crate::{Config, ConfigError, Environment, Paths, semantics, tree};
 
@@ -75,7 +76,7 @@ fn parse(text: &str, environment: &Environment, paths: &Paths) -> Result<Config,
             return Err(diagnose::missing_variables(first, &missing, file, text, paths, &lookup));
         }
     }
-    match read_config(&tree) {
+    match serde_path_to_error::deserialize::<_, Config>(StrictTree(&tree)) {
         Ok(config) => {
             let findings = semantics::check(&config);
             if findings.is_empty() {
@@ -85,31 +86,6 @@ fn parse(text: &str, environment: &Environment, paths: &Paths) -> Result<Config,
             }
         }
         Err(failure) => Err(diagnose::invalid(file, text, &tree, &failure)),
-    }
-}
-
-/// The typed settings in a tree. A `null` is refused everywhere: the key is left out instead.
-pub(crate) fn read_config(
-    tree: &Value,
-) -> Result<Config, serde_path_to_error::Error<serde_json::Error>> {
-    let config: Config = serde_path_to_error::deserialize(tree)?;
-    if has_null(tree) {
-        let refusal =
-            <serde_json::Error as serde::de::Error>::custom("expected a value, found null");
-        return Err(serde_path_to_error::Error::new(
-            serde_path_to_error::Track::new().path(),
-            refusal,
-        ));
-    }
-    Ok(config)
-}
-
-fn has_null(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.iter().any(has_null),
-        Value::Object(entries) => entries.values().any(has_null),
-        _ => false,
     }
 }
 

@@ -141,7 +141,7 @@ fn values_after(text: &str, at: usize, depth: Depth) -> Vec<Range<usize>> {
         Some('[' | '{') if has_separator => strings_within(text, at, depth),
         Some(_) if has_separator => {
             let length =
-                text[at..].find(|c: char| c.is_whitespace() || matches!(c, ',' | '}' | ']' | '/'));
+                text[at..].find(|c: char| c.is_whitespace() || matches!(c, ',' | '}' | ']'));
             unless_reference(text, at..length.map_or(text.len(), |length| at + length))
                 .into_iter()
                 .collect()

@@ -49,10 +49,7 @@ impl<'s> Validator<'s> {
             return self.word(schema, &words, value);
         }
         if let Some(branches) = schema["anyOf"].as_array() {
-            return match branches.iter().find(|branch| has_type(self.resolve(branch), value)) {
-                Some(branch) => self.value(branch, value),
-                None => self.wrong(schema, value),
-            };
+            return self.any_of(schema, branches, value);
         }
         if !has_type(schema, value) {
             return self.wrong(schema, value);
@@ -67,6 +64,20 @@ impl<'s> Validator<'s> {
                 self.wrong(schema, value);
             }
             _ => {}
+        }
+    }
+
+    /// The branch of the value's type says what is wrong inside an object; elsewhere all branches are named.
+    fn any_of(&mut self, schema: &'s Value, branches: &'s [Value], value: &Value) {
+        let Some(branch) = branches.iter().find(|branch| has_type(self.resolve(branch), value))
+        else {
+            return self.wrong(schema, value);
+        };
+        let before = self.findings.len();
+        self.value(branch, value);
+        if self.findings.len() > before && !value.is_object() {
+            self.findings.truncate(before);
+            self.wrong(schema, value);
         }
     }
 
@@ -98,9 +109,8 @@ impl<'s> Validator<'s> {
             {
                 self.value(others, entry);
             } else {
-                let free =
-                    known.keys().map(String::as_str).filter(|name| !entries.contains_key(*name));
-                let near = suggest::nearest(key, free);
+                let is_free = |name: &&str| !entries.contains_key(*name);
+                let near = suggest::nearest(key, known.keys().map(String::as_str).filter(is_free));
                 meant.extend(near);
                 let help = near.map(did_you_mean).or_else(|| self.help_for_unknown(key, known));
                 self.report(Target::Key, "unknown key".to_owned(), help);
@@ -126,6 +136,9 @@ impl<'s> Validator<'s> {
     fn help_for_unknown(&self, key: &str, known: &Map<String, Value>) -> Option<String> {
         if let Some(place) = self.place_of_key(key) {
             return Some(format!("did you mean `{place}`?"));
+        }
+        if let Some(taken) = suggest::nearest(key, known.keys().map(String::as_str)) {
+            return Some(format!("like `{taken}`, which is here already"));
         }
         let keys: Vec<_> = known
             .keys()
@@ -179,8 +192,14 @@ impl<'s> Validator<'s> {
     }
 
     fn wrong(&mut self, schema: &Value, value: &Value) {
-        let message = format!("expected {}, found {}", describe(schema), found(value));
-        let wants_string = describe(schema).contains("string");
+        let expected = describe(schema);
+        let wants_string = wants_string(schema);
+        let found = match value {
+            Value::String(text) if wants_string && text.trim().is_empty() => "an empty one".into(),
+            Value::String(_) if wants_string => "another string".into(),
+            _ => found(value),
+        };
+        let message = format!("expected {expected}, found {found}");
         let help = match value {
             Value::Null => Some("leave the key out instead".to_owned()),
             Value::String(_)
@@ -201,6 +220,14 @@ impl<'s> Validator<'s> {
             self.findings.push(Finding { path: self.path.clone(), target, message, help });
         }
     }
+}
+
+/// Whether a string could be right, if it were another one.
+fn wants_string(schema: &Value) -> bool {
+    let branches = schema["anyOf"].as_array();
+    schema["type"] == "string"
+        || allowed_words(schema).is_some()
+        || branches.is_some_and(|branches| branches.iter().any(wants_string))
 }
 
 fn did_you_mean(word: &str) -> String {
@@ -286,8 +313,7 @@ fn found(value: &Value) -> Cow<'static, str> {
         Value::Null => "null".into(),
         Value::Bool(value) => value.to_string().into(),
         Value::Number(number) => number.to_string().into(),
-        Value::String(text) if text.trim().is_empty() => "an empty one".into(),
-        Value::String(_) => "another string".into(),
+        Value::String(_) => "a string".into(),
         Value::Array(_) => "a list".into(),
         Value::Object(_) => "an object".into(),
     }

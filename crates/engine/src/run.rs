@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use myclaw_config::Config;
-use myclaw_llm::{ContentBlock, ModelError, Usage};
-use myclaw_session::{SessionError, SessionKey};
+use myclaw_llm::{ContentBlock, Usage};
+use myclaw_session::SessionKey;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Clock, EventCallback, SystemClock, Tool};
+use crate::{Clock, EventCallback, Hook, ModelChoice, SystemClock, Tool};
 
-/// What a run needs.
+/// What a run needs. Start from [`RunAgentParams::new`] and set what differs.
 #[derive(Clone)]
 pub struct RunAgentParams {
     /// Which conversation it continues or begins.
@@ -20,15 +20,19 @@ pub struct RunAgentParams {
     pub user_message: Vec<ContentBlock>,
     /// The settings, as loaded by `myclaw_config`.
     pub config: Arc<Config>,
+    /// The model and the keys to try for it; `None` means what the settings name for the agent.
+    pub model: Option<ModelChoice>,
+    /// Which agent's settings apply; `None` means the default agent.
+    pub agent: Option<String>,
     /// The tools on offer, in the order in which the model sees them.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Called around the run and its tool calls, in this order.
+    pub hooks: Vec<Arc<dyn Hook>>,
     /// Aborts the run when it fires.
     pub cancel: CancellationToken,
     /// Receives events as they happen; without it only the result is returned.
     pub on_event: Option<EventCallback>,
-    /// `provider/model` to use instead of the configured one.
-    pub model: Option<String>,
-    /// Directory in which tools work, if not the agent's workspace.
+    /// Directory in which tools work, if not the agent's workspace. It must exist.
     pub working_directory: Option<PathBuf>,
     /// Time.
     pub clock: Arc<dyn Clock>,
@@ -52,4 +56,27 @@ pub struct RunResult {
     pub provider: String,
     /// Model of the last call.
     pub model: String,
+}
+
+impl RunAgentParams {
+    /// Parameters for a text message to the configured model, with no tools, no hooks, no events and the machine's clock.
+    pub fn new(
+        session_key: SessionKey,
+        user_message: impl Into<String>,
+        config: Arc<Config>,
+    ) -> Self {
+        Self {
+            session_key,
+            user_message: vec![ContentBlock::text(user_message)],
+            config,
+            model: None,
+            agent: None,
+            tools: Vec::new(),
+            hooks: Vec::new(),
+            cancel: CancellationToken::new(),
+            on_event: None,
+            working_directory: None,
+            clock: Arc::new(SystemClock),
+        }
+    }
 }

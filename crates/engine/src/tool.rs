@@ -22,7 +22,10 @@ pub trait Tool: Send + Sync {
     ///
     /// # Errors
     /// A [`ToolError`] becomes an error result whose text the model reads, so it says what to do next.
-    fn execute<'a>(&'a self, invocation: ToolInvocation<'a>) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
 /// One call of a tool.

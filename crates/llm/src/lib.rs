@@ -5,22 +5,34 @@
 //! and the abort. This room knows nothing of sessions, tools or agents.
 #![forbid(unsafe_code)]
 
+mod builtin;
 mod catalog;
+mod classify;
+mod driver;
 mod error;
 mod event;
+mod http;
 mod local;
 mod message;
 mod model;
 mod pairing;
 mod provider;
+mod redact;
+mod retry_after;
+pub mod sse;
 mod usage;
+pub mod wire;
 
+pub use builtin::{BUILTIN_PROVIDER, DEMO_MODEL_ID, DemoProvider, demo_model};
 pub use catalog::{
     Catalog, KeyNeed, ModelRef, ModelRefError, ProviderInfo, ResolveModel, first_provider_with_key,
     parse_model_ref, provider_info, resolve_model, suggest_model,
 };
+pub use classify::classify;
+pub use driver::{HttpProvider, list_models};
 pub use error::{CallFailure, ErrorClass, ModelError};
 pub use event::StreamEvent;
+pub use http::{HttpOptions, install_crypto_provider};
 pub use local::{
     LocalCandidate, LocalFinding, LocalProbe, LocalServer, discover_local, survey_local,
 };

@@ -15,6 +15,8 @@ use futures_util::stream::FuturesOrdered;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::{Model, ResolveModel, resolve_model};
+
 /// Default port of Ollama.
 const OLLAMA_PORT: u16 = 11434;
 /// Default port of llama.cpp's server.
@@ -77,6 +79,16 @@ pub struct LocalServer {
     pub base_url: String,
     /// Ids of the models that can chat, never empty; the first is the one to take when nobody chose.
     pub models: Vec<String>,
+}
+
+impl LocalServer {
+    /// The model to take when nobody chose, ready to be called.
+    pub fn preferred_model(&self) -> Option<Model> {
+        let (provider, base_url) = (&self.provider, Some(self.base_url.as_str()));
+        self.models
+            .first()
+            .map(|id| resolve_model(ResolveModel { provider, id, base_url, api: None }))
+    }
 }
 
 /// What one candidate turned out to be.

@@ -3,12 +3,16 @@
 //! [`PairedMessages`] is the only list a [`crate::ModelRequest`] takes, and its constructor repairs whatever it is
 //! given, so a request that breaks pairing cannot be built.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::{ContentBlock, Message, StopReason, ToolCall, ToolResultMessage};
+use crate::wire::tool_ids;
+use crate::{AssistantMessage, ContentBlock, Message, StopReason, ToolCall, ToolResultMessage};
 
 /// Text of the result that stands in for a call whose run was interrupted.
 pub const INTERRUPTED_RESULT: &str = "[Tool result missing — session was interrupted]";
+
+/// What a call without any id is called.
+const NAMELESS_CALL: &str = "call";
 
 /// Messages that a provider accepts: they start with a user message, each call is answered once, directly behind
 /// its message and in call order, call ids are unique, and no result stands alone.
@@ -16,42 +20,21 @@ pub const INTERRUPTED_RESULT: &str = "[Tool result missing — session was inter
 pub struct PairedMessages(Vec<Message>);
 
 impl PairedMessages {
-    /// Repairs `messages`: moves results behind their calls, adds [`INTERRUPTED_RESULT`] where one is missing, drops
-    /// stray and duplicate results and calls, calls of cut-off messages, empty messages, and whatever stands before
-    /// the first user message.
+    /// Repairs `messages`. A list that is valid already stays as it is. Otherwise:
+    ///
+    /// - a result belongs to the nearest call before it that has its id, and moves directly behind that call's
+    ///   message; a second result for a call, and one for no call, are dropped;
+    /// - a call without a result gets [`INTERRUPTED_RESULT`];
+    /// - an id that an earlier call has is made unique, in the call and in its result. What an id becomes depends
+    ///   only on what stands before it, so a conversation that grows keeps its beginning;
+    /// - calls of a message that failed or was aborted are dropped, with their results, and so are messages without content
+    ///   and whatever stands before the first user message.
     pub fn repair(messages: Vec<Message>) -> Self {
-        let mut results = ResultPool::collect(&messages);
-        let mut seen_calls = HashSet::new();
-        let mut paired = Vec::with_capacity(messages.len());
+        let mut repair = Repair::default();
         for message in messages {
-            match message {
-                Message::ToolResult(_) => {}
-                Message::User(user) => {
-                    if !user.content.is_empty() {
-                        paired.push(Message::User(user));
-                    }
-                }
-                Message::Assistant(_) if paired.is_empty() => {}
-                Message::Assistant(mut assistant) => {
-                    let keeps_calls = assistant.stop_reason.keeps_tool_calls();
-                    assistant.content.retain(|block| match block {
-                        ContentBlock::ToolCall(call) => {
-                            keeps_calls && seen_calls.insert(call.id.clone())
-                        }
-                        _ => true,
-                    });
-                    if assistant.content.is_empty() {
-                        continue;
-                    }
-                    let timestamp = assistant.timestamp;
-                    let answers: Vec<_> =
-                        assistant.tool_calls().map(|call| results.take(call, timestamp)).collect();
-                    paired.push(Message::Assistant(assistant));
-                    paired.extend(answers.into_iter().map(Message::ToolResult));
-                }
-            }
+            repair.add(message);
         }
-        Self(paired)
+        Self(repair.into_messages())
     }
 
     /// The messages.
@@ -66,8 +49,8 @@ impl PairedMessages {
 }
 
 impl StopReason {
-    /// Whether the tool calls of a message that stopped so are part of the conversation. Those that a cut-off message
-    /// holds are: they get a result that says why they did not run.
+    /// Whether the tool calls of a message that stopped so are part of the conversation. Those of a message that the
+    /// output limit cut off are: they get a result that says why they did not run.
     pub fn keeps_tool_calls(self) -> bool {
         match self {
             Self::Stop | Self::ToolUse | Self::Length => true,
@@ -84,28 +67,118 @@ impl StopReason {
     }
 }
 
-/// The first result for each call id.
-struct ResultPool(HashMap<String, ToolResultMessage>);
+/// A repair under way. Messages come in order; a result finds its call by the id that was last used for one.
+#[derive(Default)]
+struct Repair {
+    turns: Vec<Turn>,
+    /// The unanswered calls of the last message that used this id; empty when they are all answered or dropped.
+    open_calls: HashMap<String, VecDeque<Place>>,
+    /// Ids given so far.
+    ids: HashSet<String>,
+}
 
-impl ResultPool {
-    fn collect(messages: &[Message]) -> Self {
-        let mut pool = HashMap::new();
-        for message in messages {
-            if let Message::ToolResult(result) = message {
-                pool.entry(result.tool_call_id.clone()).or_insert_with(|| result.clone());
-            }
+/// Which call: of which turn, and the how manieth.
+#[derive(Clone, Copy)]
+struct Place {
+    turn: usize,
+    call: usize,
+}
+
+/// A message that stays, with a place for the result of each of its calls.
+struct Turn {
+    message: Message,
+    results: Vec<Option<ToolResultMessage>>,
+}
+
+impl Repair {
+    fn add(&mut self, message: Message) {
+        match message {
+            Message::User(user) if user.content.is_empty() => {}
+            Message::User(_) => self.turns.push(Turn { message, results: Vec::new() }),
+            Message::Assistant(assistant) => self.add_assistant(assistant),
+            Message::ToolResult(result) => self.add_result(result),
         }
-        Self(pool)
     }
 
-    fn take(&mut self, call: &ToolCall, timestamp: u64) -> ToolResultMessage {
-        self.0.remove(&call.id).unwrap_or_else(|| ToolResultMessage {
+    fn add_assistant(&mut self, mut assistant: AssistantMessage) {
+        // From here on a result with such an id can only mean these calls, even those that are dropped.
+        for call in assistant.tool_calls() {
+            self.open_calls.insert(call.id.clone(), VecDeque::new());
+        }
+        if self.turns.is_empty() {
+            return;
+        }
+        if !assistant.stop_reason.keeps_tool_calls() {
+            assistant.content.retain(|block| !matches!(block, ContentBlock::ToolCall(_)));
+        }
+        if assistant.content.is_empty() {
+            return;
+        }
+        let turn = self.turns.len();
+        let calls = assistant.content.iter_mut().filter_map(|block| match block {
+            ContentBlock::ToolCall(call) => Some(call),
+            _ => None,
+        });
+        let mut results = Vec::new();
+        for (position, call) in calls.enumerate() {
+            results.push(None);
+            self.open_calls
+                .entry(call.id.clone())
+                .or_default()
+                .push_back(Place { turn, call: position });
+            if call.id.is_empty() {
+                call.id = NAMELESS_CALL.to_owned();
+            }
+            if self.ids.contains(&call.id) {
+                call.id = tool_ids::numbered(&call.id, |id| self.ids.contains(id));
+            }
+            self.ids.insert(call.id.clone());
+        }
+        self.turns.push(Turn { message: Message::Assistant(assistant), results });
+    }
+
+    fn add_result(&mut self, result: ToolResultMessage) {
+        let open = self.open_calls.get_mut(&result.tool_call_id).and_then(VecDeque::pop_front);
+        if let Some(Place { turn, call }) = open {
+            self.turns[turn].results[call] = Some(result);
+        }
+    }
+
+    fn into_messages(self) -> Vec<Message> {
+        let mut messages =
+            Vec::with_capacity(self.turns.iter().map(|turn| 1 + turn.results.len()).sum());
+        for Turn { message, results } in self.turns {
+            let answers: Vec<Message> = match &message {
+                Message::Assistant(assistant) => assistant
+                    .tool_calls()
+                    .zip(results)
+                    .map(|(call, result)| {
+                        Message::ToolResult(answer(call, result, assistant.timestamp))
+                    })
+                    .collect(),
+                Message::User(_) | Message::ToolResult(_) => Vec::new(),
+            };
+            messages.push(message);
+            messages.extend(answers);
+        }
+        messages
+    }
+}
+
+/// The result of `call`, under the id that the call has now.
+fn answer(call: &ToolCall, result: Option<ToolResultMessage>, timestamp: u64) -> ToolResultMessage {
+    match result {
+        Some(result) => ToolResultMessage { tool_call_id: call.id.clone(), ..result },
+        None => ToolResultMessage {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
             content: vec![ContentBlock::text(INTERRUPTED_RESULT)],
             is_error: true,
             details: None,
             timestamp,
-        })
+        },
     }
 }
+
+#[cfg(test)]
+mod tests;

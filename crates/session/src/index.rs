@@ -246,15 +246,16 @@ impl SessionIndex {
         let _lock = self.lock()?;
         let path = self.path();
         let loaded = file::load(&path)?;
-        if let Loaded::Corrupt(_) = loaded {
+        let was_missing = matches!(loaded, Loaded::Missing);
+        let was_corrupt = matches!(loaded, Loaded::Corrupt(_));
+        if was_corrupt {
             file::back_up(&path)?;
         }
-        let was_lost = !loaded.is_sound();
         let before = self.restored(loaded)?;
         let mut entries = before.clone();
         let outcome = change(&mut entries);
         // Where there are no sessions, a missing index says all there is to say.
-        if entries != before || (was_lost && !entries.is_empty()) {
+        if entries != before || was_corrupt || (was_missing && !entries.is_empty()) {
             let cached = file::store(&path, entries)?;
             self.remember(Some(cached));
         }
@@ -287,11 +288,12 @@ impl SessionIndex {
         if !self.directory.is_dir() {
             return Ok(Arc::default());
         }
-        // Write what is rebuilt, so that it is done once. Where that is impossible, the list is still right.
-        match self.change(|entries| entries.clone()) {
-            Ok(entries) => Ok(Arc::new(entries)),
-            Err(_) => Ok(Arc::new(self.restored(loaded)?)),
+        let restored = self.restored(loaded)?;
+        if restored.is_empty() {
+            return Ok(Arc::default());
         }
+        // Write what is restored, so that it is done once. Where that is impossible, the list is still right.
+        Ok(Arc::new(self.change(|entries| entries.clone()).unwrap_or(restored)))
     }
 
     /// What was loaded, completed from the logs if it is not sound.

@@ -120,7 +120,8 @@ impl SessionKey {
         Self::parse_for_agent(DEFAULT_AGENT, text)
     }
 
-    /// Reads any form of key; a bare word is a terminal session of the agent `agent_id`.
+    /// Reads any form of key; a bare word is a terminal session of the agent `agent_id`, who also stands in where the
+    /// positional form names none.
     ///
     /// # Errors
     /// The text is empty, or has colons and fits no form.
@@ -134,7 +135,7 @@ impl SessionKey {
         }
         split_canonical(text)
             .or_else(|| split_short(text))
-            .or_else(|| PositionalKey::parse(text).to_parts())
+            .or_else(|| PositionalKey::parse(text).to_parts(agent_id))
             .map(|parts| Self::build(&parts))
             .ok_or_else(|| SessionKeyError::UnknownForm(text.to_owned()))
     }
@@ -190,9 +191,9 @@ impl PositionalKey {
         Self { agent_id: next(), channel_id: next(), peer_id: next(), thread_id: next(), raw }
     }
 
-    /// As parts of a canonical key: the account is the default one, the peer a person, a thread its tail. `None` if
+    /// As parts of a canonical key: a missing agent is `agent_id`, the account is the default one, the peer a person, a thread its tail. `None` if
     /// something would be lost.
-    fn to_parts(&self) -> Option<SessionKeyParts> {
+    fn to_parts(&self, agent_id: &str) -> Option<SessionKeyParts> {
         if self.raw.split(':').count() > 4 {
             return None;
         }
@@ -202,7 +203,7 @@ impl PositionalKey {
             peer_id.push_str(thread);
         }
         Some(SessionKeyParts {
-            agent_id: self.agent_id.clone().unwrap_or_default(),
+            agent_id: self.agent_id.clone().unwrap_or_else(|| agent_id.to_owned()),
             channel: self.channel_id.clone().unwrap_or_default(),
             account_id: DEFAULT_ACCOUNT.to_owned(),
             peer_kind: PeerKind::Direct,

@@ -111,7 +111,7 @@ fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
 fn write_process_id(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;
-    writeln!(file, "{}", std::process::id())
+    file.write_all(format!("{}\n", std::process::id()).as_bytes())
 }
 
 fn read_process_id(file: &mut File) -> Option<u32> {

@@ -22,6 +22,8 @@ pub struct SessionLog {
     storage: Arc<Storage>,
     /// Length up to which the file is known to end with a whole line.
     sound_length: Option<u64>,
+    /// Length before an append that failed, until its traces are gone.
+    cut_back_to: Option<u64>,
     repaired_torn_tail: bool,
     /// Held for its effect. Declared last, so that everything else is closed before the next writer comes in.
     _lock: LockFile,
@@ -56,7 +58,15 @@ impl SessionLog {
             file: Mutex::new(file.map(Arc::new)),
             changed_directories: Mutex::new(changed_directories),
         });
-        Ok(Self { key, path, storage, sound_length: None, repaired_torn_tail: false, _lock: lock })
+        Ok(Self {
+            key,
+            path,
+            storage,
+            sound_length: None,
+            cut_back_to: None,
+            repaired_torn_tail: false,
+            _lock: lock,
+        })
     }
 
     /// Whose log it is.
@@ -82,11 +92,10 @@ impl SessionLog {
         let file = self.file_for_append()?;
         let length = self.ensure_sound_tail(&file)?;
         let lines = self.encode(entries, length)?;
-        // Unknown until the write has succeeded, or its traces are gone.
-        self.sound_length = None;
         if let Err(source) = write_whole(&file, &lines) {
-            file.set_len(length).context("remove a half-written line from", &self.path)?;
-            self.sound_length = Some(length);
+            self.cut_back_to = Some(length);
+            // What is wrong with the disk may stand in the way of this too; then it is done before anything else.
+            let _ = self.cut_back(&file);
             return Err(SessionError::from_io("write to the session log", &self.path, source));
         }
         self.sound_length = Some(length + lines.len() as u64);
@@ -130,8 +139,18 @@ impl SessionLog {
         Ok(file)
     }
 
+    /// Removes what a failed append has left.
+    fn cut_back(&mut self, file: &File) -> io::Result<()> {
+        if let Some(length) = self.cut_back_to {
+            file.set_len(length)?;
+            self.cut_back_to = None;
+        }
+        Ok(())
+    }
+
     /// Repairs the end of the file unless it is known to be sound. Gives the file's length.
     fn ensure_sound_tail(&mut self, file: &File) -> Result<u64, SessionError> {
+        self.cut_back(file).context("remove a half-written line from", &self.path)?;
         let metadata = file.metadata().context("check the session log", &self.path)?;
         if metadata.nlink() == 0 {
             return Err(SessionError::Removed { path: self.path.clone() });

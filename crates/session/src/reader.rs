@@ -54,6 +54,7 @@ impl SessionReader {
             lines: BufReader::with_capacity(BLOCK, Positioned::new(&self.file)),
             line: Vec::new(),
             offset: 0,
+            is_finished: false,
             skipped_lines: 0,
             has_torn_tail: false,
         }
@@ -96,6 +97,7 @@ pub struct Entries<'a> {
     lines: BufReader<Positioned<'a>>,
     line: Vec<u8>,
     offset: u64,
+    is_finished: bool,
     skipped_lines: usize,
     has_torn_tail: bool,
 }
@@ -116,15 +118,15 @@ impl Iterator for Entries<'_> {
     type Item = Result<Entry, SessionError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
+        while !self.is_finished {
             let offset = self.offset;
             self.line.clear();
             // One huge line must not keep its memory for the rest of the file.
             self.line.shrink_to(BLOCK);
             match self.lines.read_until(b'\n', &mut self.line) {
-                Ok(0) => return None,
                 Ok(length) => self.offset += length as u64,
                 Err(error) => {
+                    self.is_finished = true;
                     return Some(Err(SessionError::from_io(
                         "read the session log",
                         self.path,
@@ -132,13 +134,16 @@ impl Iterator for Entries<'_> {
                     )));
                 }
             }
+            // What a writer adds to a last line meanwhile is not the beginning of another one.
+            self.is_finished = !self.line.ends_with(b"\n");
             match line::decode(&self.line, offset) {
                 Line::Entry(entry) => return Some(Ok(entry)),
                 Line::Header(_) | Line::Blank => {}
-                Line::Corrupt if self.line.ends_with(b"\n") => self.skipped_lines += 1,
+                Line::Corrupt if !self.is_finished => self.skipped_lines += 1,
                 Line::Corrupt => self.has_torn_tail = true,
             }
         }
+        None
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::de::IgnoredAny;
 
 use crate::backward::BackwardLines;
-use crate::durable::private_options;
+use crate::durable::{parent_of, private_options, sync_directory};
 use crate::error::{IoContext, SessionError};
 use crate::now_ms;
 use crate::reader::Positioned;
@@ -66,7 +66,8 @@ fn move_aside(file: &File, start: u64, path: &Path) -> Result<(), SessionError> 
     let copied = torn
         .seek(SeekFrom::Start(start))
         .and_then(|_| io::copy(&mut torn.by_ref(), &mut side_file))
-        .and_then(|_| side_file.sync_all());
+        .and_then(|_| side_file.sync_all())
+        .and_then(|()| sync_directory(&parent_of(path)));
     if copied.is_err() {
         // What is in the log stays there, so half a copy of it is worth nothing.
         let _ = std::fs::remove_file(&side_path);

@@ -5,13 +5,43 @@
 //! [`ToolContext`](myclaw_engine::ToolContext), and returns what the model shall read.
 #![forbid(unsafe_code)]
 
+mod apply_patch;
+mod bash;
+mod edit;
+mod files;
+mod find;
+mod grep;
+mod ls;
+mod read;
 mod support;
+mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use myclaw_engine::Tool;
 
+pub use apply_patch::ApplyPatchTool;
+pub use bash::BashTool;
+pub use edit::EditTool;
+pub use find::FindTool;
+pub use grep::GrepTool;
+pub use ls::LsTool;
+pub use read::ReadTool;
+pub use write::WriteTool;
+
 /// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch.
-pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
-    vec![]
+///
+/// `command_timeout` is for commands that name none of their own (`tools.bash.timeoutSeconds` of the settings).
+pub fn builtin_tools(command_timeout: Duration) -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(ReadTool::new()),
+        Arc::new(BashTool::new(command_timeout)),
+        Arc::new(EditTool::new()),
+        Arc::new(WriteTool::new()),
+        Arc::new(GrepTool::new()),
+        Arc::new(FindTool::new()),
+        Arc::new(LsTool::new()),
+        Arc::new(ApplyPatchTool::new()),
+    ]
 }

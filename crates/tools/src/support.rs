@@ -7,16 +7,29 @@
 //! - [`missing_path`] is the error for a path that is not there, with near names to try; [`io_failure`] is the one
 //!   for any other I/O error.
 //! - [`cut_end`], [`cut_start`] and [`cut_line`] shorten text at character boundaries and say so.
+//! - [`Listing`] collects the lines of a result up to its limit; [`plain_text`] removes what only terminals understand.
+//! - [`Walker`] walks a folder in order, by the rules of ignore files; [`PathPatterns`] are the globs of a call.
 //! - [`run_blocking`] runs file work off the async threads.
 //!
 //! Everything that touches the disk here is blocking: call it inside [`run_blocking`].
 
 mod arguments;
 mod blocking;
+mod listing;
 mod paths;
+mod patterns;
+#[cfg(test)]
+pub(crate) mod testing;
 mod text;
+mod walk;
 
 pub(crate) use arguments::{lenient_bool, lenient_u64, parse_arguments};
 pub(crate) use blocking::run_blocking;
-pub(crate) use paths::{Access, ResolvedPath, io_failure, missing_path, resolve_path, shown_path};
-pub(crate) use text::{cut_end, cut_line, cut_start};
+pub(crate) use listing::Listing;
+pub(crate) use paths::{
+    Access, ResolvedPath, io_failure, missing_path, printable, real_root, resolve_path,
+    shown_below, shown_path,
+};
+pub(crate) use patterns::PathPatterns;
+pub(crate) use text::{cut_end, cut_line, cut_start, plain_text};
+pub(crate) use walk::{Hidden, Walker};

@@ -1,1 +1,18 @@
+use super::*;
 
+#[test]
+fn is_written_as_one_would_write_it_in_code() {
+    let path = ConfigPath::default().key("provider").key("authProfiles").index(0).key("apiKey");
+    assert_eq!(path.to_string(), "provider.authProfiles[0].apiKey");
+    assert_eq!(ConfigPath::default().to_string(), "");
+    assert_eq!(ConfigPath::default().index(3).key("a").to_string(), "[3].a");
+}
+
+#[test]
+fn quotes_keys_that_are_no_names() {
+    let path = |key: &str| ConfigPath::default().key("models").key(key).to_string();
+    assert_eq!(path("my.host"), "models[\"my.host\"]");
+    assert_eq!(path(""), "models[\"\"]");
+    assert_eq!(path("\u{1b}[31m"), "models[\"\\u{1b}[31m\"]");
+    assert_eq!(path(&"x".repeat(100)), format!("models[\"{}\"…]", "x".repeat(64)));
+}

@@ -25,6 +25,7 @@ pub struct AgentConfig {
     /// How often the model may be called for one message; 0 or `"unlimited"` takes the cap away.
     pub max_iterations: IterationCap,
     /// Further attempts when a model call fails, over all keys; 0 for none.
+    #[schemars(range(min = 0, max = u32::MAX))]
     pub max_retries: u32,
     /// Characters of a tool result that the model is shown; the rest is kept in a file.
     #[serde(deserialize_with = "values::within::<_, _, 1, { u64::MAX }>")]

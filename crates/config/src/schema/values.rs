@@ -8,7 +8,8 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Error as _, Unexpected, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, IntoDeserializer as _, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Model calls for one message unless the file says otherwise.
@@ -116,16 +117,12 @@ impl JsonSchema for IterationCap {
 }
 
 /// A model, written as a string or as an object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum ModelChoice {
     /// `provider/model`, parted at the first slash.
-    Name(
-        #[serde(deserialize_with = "non_blank")]
-        #[schemars(with = "NonBlankText")]
-        String,
-    ),
+    Name(#[schemars(with = "NonBlankText")] String),
     /// The same as an object.
     Primary(PrimaryModel),
 }
@@ -148,6 +145,30 @@ impl ModelChoice {
             Self::Name(name) => name,
             Self::Primary(choice) => &choice.primary,
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ModelChoiceVisitor)
+    }
+}
+
+struct ModelChoiceVisitor;
+
+impl<'de> Visitor<'de> for ModelChoiceVisitor {
+    type Value = ModelChoice;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a model as a string or an object")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<ModelChoice, E> {
+        non_blank(value.into_deserializer()).map(ModelChoice::Name)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<ModelChoice, A::Error> {
+        PrimaryModel::deserialize(MapAccessDeserializer::new(entries)).map(ModelChoice::Primary)
     }
 }
 

@@ -1,1 +1,214 @@
+use std::sync::LazyLock;
 
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::json;
+
+use super::*;
+use crate::Config;
+use crate::strict::StrictTree;
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(crate::json_schema);
+
+/// Every key that there is, each with a value that is allowed.
+fn full() -> Value {
+    json!({
+        "$schema": "./schema.json",
+        "provider": {
+            "name": "anthropic", "model": "m", "baseUrl": "https://example.com/v1",
+            "authProfiles": [{ "id": "a", "apiKey": "one" }, { "id": "b", "apiKey": "two" }],
+        },
+        "agent": { "workspaceDir": "~/w", "maxIterations": 3, "maxRetries": 0, "maxToolResultChars": 10 },
+        "agents": {
+            "defaults": { "workspace": "/w", "model": { "primary": "p/m" }, "maxIterations": "unlimited" },
+            "list": [{
+                "id": "main", "default": true, "name": "Claw", "workspace": "/x", "model": { "primary": "p/m" },
+                "maxIterations": 0,
+            }],
+        },
+        "channels": { "telegram": { "botToken": "t", "allowedChatIds": [-5, "@me"] } },
+        "gateway": { "port": 1, "token": "t" },
+        "logging": { "level": "warn", "redactSensitive": false },
+        "tools": { "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },
+        "models": {
+            "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
+            "providers": { "mine": {
+                "baseUrl": "http://127.0.0.1:8080", "apiKey": "k", "api": "openai-completions",
+                "models": [{
+                    "id": "m", "contextWindow": 1, "maxOutput": 1, "reasoning": true, "input": ["text", "image"],
+                    "price": { "input": 0, "output": 1.5, "cacheRead": 0, "cacheWrite": 0 },
+                }],
+            } },
+        },
+    })
+}
+
+/// The paths of all values in a tree, as JSON pointers.
+fn pointers(tree: &Value) -> Vec<String> {
+    fn collect(value: &Value, at: &str, found: &mut Vec<String>) {
+        found.push(at.to_owned());
+        match value {
+            Value::Object(entries) => {
+                entries
+                    .iter()
+                    .for_each(|(key, entry)| collect(entry, &format!("{at}/{key}"), found));
+            }
+            Value::Array(items) => {
+                items
+                    .iter()
+                    .enumerate()
+                    .for_each(|(index, item)| collect(item, &format!("{at}/{index}"), found));
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    collect(tree, "", &mut found);
+    found
+}
+
+/// Every key that the schema knows, the levels of maps and lists left out.
+fn keys_of_schema(schema: &Value, root: &Value, at: &str, found: &mut Vec<String>) {
+    let target =
+        schema["$ref"].as_str().and_then(|name| root["$defs"].get(name.strip_prefix("#/$defs/")?));
+    let schema = target.unwrap_or(schema);
+    for (key, property) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{at}/{key}");
+        keys_of_schema(property, root, &path, found);
+        found.push(path);
+    }
+    let branches = schema["anyOf"].as_array().into_iter().flatten();
+    let inner = [&schema["items"], &schema["additionalProperties"]];
+    for part in branches.chain(inner).filter(|part| part.is_object()) {
+        keys_of_schema(part, root, at, found);
+    }
+}
+
+#[test]
+fn the_sample_holds_every_key_of_the_schema() {
+    let mut known = Vec::new();
+    keys_of_schema(&SCHEMA, &SCHEMA, "", &mut known);
+    let is_level = |part: &&str| part.parse::<usize>().is_err() && *part != "mine";
+    let mut used: Vec<String> = pointers(&full())
+        .iter()
+        .map(|pointer| pointer.split('/').filter(is_level).collect::<Vec<_>>().join("/"))
+        .filter(|pointer| !pointer.is_empty())
+        .collect();
+    known.sort();
+    used.sort();
+    used.dedup();
+    assert_eq!(known, used);
+}
+
+#[test]
+fn the_sample_is_valid() {
+    assert_eq!(validate(&SCHEMA, &full(), 10), []);
+    serde_path_to_error::deserialize::<_, Config>(StrictTree(&full())).unwrap();
+}
+
+#[test]
+fn stops_at_the_limit() {
+    let many: Map<String, Value> =
+        (0..100).map(|number| (format!("key{number}"), Value::Null)).collect();
+    assert_eq!(validate(&SCHEMA, &Value::Object(many), 7).len(), 7);
+}
+
+fn leaf() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        prop_oneof![
+            Just(0_i64),
+            Just(1),
+            Just(-1),
+            Just(65_535),
+            Just(65_536),
+            Just(86_400),
+            Just(86_401),
+            Just(i64::from(u32::MAX)),
+            Just(i64::from(u32::MAX) + 1),
+            any::<i64>(),
+        ]
+        .prop_map(Value::from),
+        (-1.0e6_f64..1.0e6).prop_map(Value::from),
+        prop_oneof![
+            Just(""),
+            Just(" "),
+            Just("unlimited"),
+            Just("text"),
+            Just("info"),
+            Just("a/b"),
+            Just("http://h"),
+            Just("https://"),
+            Just("http:// h"),
+            Just("http://h/p?q"),
+            Just("anthropic-messages"),
+            Just("\u{a0}"),
+        ]
+        .prop_map(Value::from),
+        ".{0,5}".prop_map(Value::from),
+        Just(json!([])),
+        Just(json!({})),
+        Just(json!(["text"])),
+        Just(json!({ "primary": "a/b" })),
+        Just(json!(["a/b"])),
+    ]
+}
+
+#[derive(Debug, Clone)]
+enum Change {
+    Replace(Index, Value),
+    Remove(Index),
+    Add(Index, String, Value),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        (any::<Index>(), leaf()).prop_map(|(at, value)| Change::Replace(at, value)),
+        any::<Index>().prop_map(Change::Remove),
+        (any::<Index>(), "[a-zA-Z_]{1,8}", leaf())
+            .prop_map(|(at, key, value)| Change::Add(at, key, value)),
+    ]
+}
+
+fn apply(tree: &mut Value, change: Change) {
+    let pointers = pointers(tree);
+    match change {
+        Change::Replace(at, value) => {
+            *tree.pointer_mut(at.get(pointers.as_slice()) as &String).unwrap() = value
+        }
+        Change::Remove(at) => {
+            let pointer: &String = at.get(pointers.as_slice());
+            let Some((parent, key)) = pointer.rsplit_once('/') else { return };
+            match tree.pointer_mut(parent).unwrap() {
+                Value::Object(entries) => drop(entries.shift_remove(key)),
+                Value::Array(items) => drop(items.remove(key.parse().unwrap())),
+                _ => unreachable!(),
+            }
+        }
+        Change::Add(at, key, value) => {
+            match tree.pointer_mut(at.get(pointers.as_slice()) as &String).unwrap() {
+                Value::Object(entries) => drop(entries.insert(key, value)),
+                Value::Array(items) => items.push(value),
+                _ => {}
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// The types and the schema are two tellings of one thing.
+    #[test]
+    fn the_schema_refuses_what_the_types_refuse(changes in prop::collection::vec(change(), 1..4)) {
+        let mut tree = full();
+        changes.into_iter().for_each(|change| apply(&mut tree, change));
+        let typed = serde_path_to_error::deserialize::<_, Config>(StrictTree(&tree));
+        let findings = validate(&SCHEMA, &tree, 10);
+        match typed {
+            Ok(_) => prop_assert_eq!(findings, []),
+            Err(error) => prop_assert!(!findings.is_empty(), "the types say: {} at {}", error, error.path()),
+        }
+    }
+}

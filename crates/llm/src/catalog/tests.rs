@@ -225,3 +225,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_documentation_has_this_table() {
+    let page = include_str!("../../../../docs/models.md");
+    let documented: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+    let code = |text: &str| format!("`{text}`");
+    let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };
+    let expected: Vec<String> = Catalog::builtin()
+        .providers()
+        .map(|provider| {
+            let base_url = if provider.base_url.is_empty() {
+                String::new()
+            } else {
+                format!("<{}>", provider.base_url)
+            };
+            let variables: Vec<String> =
+                provider.key_variables.iter().map(|variable| code(variable)).collect();
+            format!(
+                "| {} | {} | {} | {} |",
+                code(provider.name),
+                or_none(base_url),
+                or_none(variables.join(", ")),
+                or_none(provider.default_model.map(code).unwrap_or_default())
+            )
+        })
+        .collect();
+    assert_eq!(documented, expected);
+}

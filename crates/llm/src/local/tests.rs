@@ -180,6 +180,9 @@ async fn ollama_prefers_models_that_call_tools() {
     let found = discover_local(&probe(&[("ollama", ollama)])).await;
     let expected = ["qwen2.5:7b", "someone/llama3.2:3b", "acme/tiny-chat:1b", "phi:latest"];
     assert_eq!(found, Some(server("ollama", ollama, &expected)));
+    let model = found.and_then(|server| server.preferred_model()).expect("a model");
+    assert_eq!((model.provider.as_str(), model.id.as_str()), ("ollama", "qwen2.5:7b"));
+    assert_eq!(model.base_url, format!("http://{ollama}/v1"));
 
     let (other, _) = serve(vec![with_length(list).into_bytes()]).await;
     let found = discover_local(&probe(&[("lmstudio", other)])).await;

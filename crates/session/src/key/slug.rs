@@ -1,7 +1,8 @@
 //! Keys as file names, and back.
 //!
-//! A colon becomes two underscores. So that the way back is clear, an underscore that stands beside a colon or
-//! another underscore becomes a tilde; a single one between other characters, by far the usual case, stays.
+//! A colon becomes two underscores. So that the way back is clear, an underscore before a colon or another underscore
+//! becomes a tilde. Then a run of underscores stands for colons, two for each, and an odd last one for itself. A
+//! single underscore between other characters, by far the usual case, stays as it is.
 
 use crate::id::{base36, fnv1a_128};
 
@@ -19,18 +20,13 @@ const HASH_DIGITS: usize = 25;
 /// The slug of a canonical key.
 pub(super) fn encode(key: &str) -> String {
     let mut slug = String::with_capacity(key.len() + 16);
-    let mut previous = None;
     let mut characters = key.chars().peekable();
     while let Some(character) = characters.next() {
-        let is_joint = |neighbour: Option<char>| matches!(neighbour, Some(':' | '_'));
-        match character {
-            ':' => slug.push_str(SEPARATOR),
-            '_' if is_joint(previous) || is_joint(characters.peek().copied()) => {
-                slug.push(ESCAPED_UNDERSCORE)
-            }
-            other => slug.push(other),
+        match (character, characters.peek()) {
+            (':', _) => slug.push_str(SEPARATOR),
+            ('_', Some(':' | '_')) => slug.push(ESCAPED_UNDERSCORE),
+            (other, _) => slug.push(other),
         }
-        previous = Some(character);
     }
     if slug.len() > MAX_SLUG_BYTES { shorten(&slug, key) } else { slug }
 }

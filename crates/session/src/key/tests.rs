@@ -113,10 +113,10 @@ fn what_fits_no_form_is_refused() {
 
 #[test]
 fn a_bare_word_belongs_to_the_agent_in_question() {
-    assert_eq!(
-        SessionKey::parse_for_agent("Ops", "work").unwrap().as_str(),
-        "agent:ops:channel:cli:account:default:peer:direct:work"
-    );
+    let parse = |text: &str| SessionKey::parse_for_agent("Ops", text).unwrap().to_string();
+    assert_eq!(parse("work"), "agent:ops:channel:cli:account:default:peer:direct:work");
+    assert_eq!(parse(":slack:1"), "agent:ops:channel:slack:account:default:peer:direct:1");
+    assert_eq!(parse("dev:slack:1"), "agent:dev:channel:slack:account:default:peer:direct:1");
 }
 
 #[test]

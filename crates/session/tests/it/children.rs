@@ -130,13 +130,16 @@ fn hold(directory: &Path) {
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
-/// Opens, appends to and closes the same session many times.
+/// Opens, appends to and closes the same session many times, and checks that nobody else has it meanwhile.
 fn append_often(directory: &Path) {
     let store = SessionStore::new(directory);
+    let mine = directory.join("mine");
     for number in 0..50 {
         let mut log = store.open(&work(), PATIENCE).unwrap();
         let text = format!("{} {number} {}", std::process::id(), "x".repeat(number * 50));
+        std::fs::File::create_new(&mine).unwrap();
         log.append(&[Entry::from(user(&text))]).unwrap();
+        std::fs::remove_file(&mine).unwrap();
     }
 }
 
@@ -152,23 +155,29 @@ fn upsert_often(directory: &Path) {
     }
 }
 
-/// Opens the session, reads its tail, appends, and reports how many bytes that read.
+/// Opens the session, reads its tail, appends, and reports how many bytes that read and how many writes it took.
 fn one_turn(directory: &Path) {
-    let before = bytes_read();
+    let before = io_counter("rchar");
     let mut log = SessionStore::new(directory).open(&work(), LockWait::Fail).unwrap();
     let tail = log.tail(limit_in_bytes(1 << 20)).unwrap();
-    log.append(&[user("one more").into(), user("and another").into()]).unwrap();
-    let after = bytes_read();
+    let writes_before = io_counter("syscw");
+    log.append(&[user("one more").into(), user(&"x".repeat(1_000_000)).into()]).unwrap();
+    let writes_after = io_counter("syscw");
+    let after = io_counter("rchar");
     report("messages", tail.messages.len());
     if let (Some(before), Some(after)) = (before, after) {
         report("read", after - before);
     }
+    if let (Some(before), Some(after)) = (writes_before, writes_after) {
+        report("writes", after - before);
+    }
 }
 
-/// Bytes that this process has read, where the system tells.
-fn bytes_read() -> Option<u64> {
+/// One of the numbers that the system keeps about this process, where it does: `rchar` counts the bytes read, `syscw`
+/// the calls that write.
+fn io_counter(name: &str) -> Option<u64> {
     let counters = std::fs::read_to_string("/proc/self/io").ok()?;
-    counters.lines().find_map(|line| line.strip_prefix("rchar: "))?.parse().ok()
+    counters.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))?.parse().ok()
 }
 
 /// Appends until there is no space, makes space by deleting `ballast`, and appends again.

@@ -158,6 +158,20 @@ fn a_corrupt_index_is_kept_aside_and_rebuilt_from_the_logs() {
 }
 
 #[test]
+fn a_corrupt_index_without_logs_is_replaced_once() {
+    let home = Home::new();
+    fs::create_dir_all(home.sessions()).unwrap();
+    let index = home.store().index();
+    fs::write(index.path(), "\0\0\0").unwrap();
+    for _ in 0..3 {
+        assert_eq!(index.list().unwrap(), []);
+        assert!(!index.remove(&work()).unwrap());
+    }
+    assert_eq!(stored(&home), json!({}));
+    assert_eq!(home.names().len(), 2, "one copy of the corrupt file: {:?}", home.names());
+}
+
+#[test]
 fn one_bad_entry_does_not_cost_the_others() {
     let home = Home::new();
     let index = home.store().index();

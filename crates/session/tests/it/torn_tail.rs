@@ -62,6 +62,22 @@ fn a_log_cut_anywhere_in_its_last_line_is_repaired_by_the_next_append() {
 }
 
 #[test]
+fn a_line_that_is_finished_while_it_is_read_is_left_out() {
+    use std::io::Write;
+    let (bytes, last_line, written) = whole_log();
+    let home = Home::new();
+    let path = home.write_log(&work(), &bytes[..last_line + 10]);
+    let reader = home.store().reader(&work()).unwrap().unwrap();
+    let mut forward = reader.entries();
+    assert_eq!(forward.by_ref().map(Result::unwrap).collect::<Vec<_>>(), written[..1]);
+    let mut writer = fs::OpenOptions::new().append(true).open(path).unwrap();
+    writer.write_all(&bytes[last_line + 10..]).unwrap();
+    assert!(forward.next().is_none());
+    assert_eq!((forward.has_torn_tail(), forward.skipped_lines()), (true, 0));
+    assert_eq!(reader.entries().count(), 2);
+}
+
+#[test]
 fn a_torn_header_is_written_anew() {
     let (bytes, _, _) = whole_log();
     let home = Home::new();

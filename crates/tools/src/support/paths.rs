@@ -65,11 +65,37 @@ pub(crate) fn resolve_path(
     Ok(ResolvedPath { real, shown })
 }
 
+/// The working directory after all links were followed.
+pub(crate) fn real_root(context: &ToolContext) -> PathBuf {
+    real_path(&context.working_directory).unwrap_or_else(|_| context.working_directory.clone())
+}
+
 /// How results and errors write the real path `path`: relative to the working directory where it lies in there.
 pub(crate) fn shown_path(context: &ToolContext, path: &Path) -> String {
-    let root =
-        real_path(&context.working_directory).unwrap_or_else(|_| context.working_directory.clone());
-    shown_below(path, &root)
+    shown_below(path, &real_root(context))
+}
+
+/// [`shown_path`] for many paths: `root` is the [`real_root`].
+pub(crate) fn shown_below(path: &Path, root: &Path) -> String {
+    match path.strip_prefix(root) {
+        Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+        Ok(rest) => printable(&rest.to_string_lossy()),
+        Err(_) => printable(&path.to_string_lossy()),
+    }
+}
+
+/// A name on one line: control characters, which a name may hold, are written as escapes.
+pub(crate) fn printable(name: &str) -> String {
+    if !name.contains(char::is_control) {
+        return name.to_owned();
+    }
+    name.chars()
+        .map(
+            |char| {
+                if char.is_control() { char.escape_default().to_string() } else { char.to_string() }
+            },
+        )
+        .collect()
 }
 
 /// The error for a path that is not there: names alike in the nearest folder that exists, or what that folder is.
@@ -108,14 +134,6 @@ pub(crate) fn io_failure(action: &str, path: &ResolvedPath, error: &io::Error) -
 fn may_read_artifact(context: &ToolContext, real: &Path, access: Access) -> bool {
     access == Access::Read
         && real_path(&context.artifact_directory).is_ok_and(|folder| real.starts_with(folder))
-}
-
-fn shown_below(path: &Path, root: &Path) -> String {
-    match path.strip_prefix(root) {
-        Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
-        Ok(rest) => rest.to_string_lossy().into_owned(),
-        Err(_) => path.to_string_lossy().into_owned(),
-    }
 }
 
 /// `given` as an absolute path, links not yet followed. Forms that models use by habit are understood: a `file://`

@@ -31,6 +31,63 @@ pub(crate) fn cut_line(line: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}… [line of {} characters cut]", &line[..end], line.chars().count()))
 }
 
+/// `text` without what only terminals understand: colours and other escape sequences are removed, a carriage return
+/// becomes the end of a line, and other control characters become U+FFFD.
+pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
+    let is_special = |char: char| char.is_control() && char != '\n' && char != '\t';
+    if !text.contains(is_special) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_special) {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(after) = rest.strip_prefix('\u{1b}') {
+            rest = skip_escape_sequence(after);
+        } else if let Some(after) = rest.strip_prefix('\r') {
+            plain.push('\n');
+            rest = after.strip_prefix('\n').unwrap_or(after);
+        } else {
+            plain.push(char::REPLACEMENT_CHARACTER);
+            rest = skip_char(rest);
+        }
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
+}
+
+/// What follows an escape sequence (ECMA-48); `text` begins behind its escape character. A sequence that is not
+/// closed loses only its beginning, so that no text can vanish.
+fn skip_escape_sequence(text: &str) -> &str {
+    match text.as_bytes().first() {
+        Some(b'[') => {
+            let parameters =
+                text[1..].bytes().take_while(|byte| (0x20..=0x3f).contains(byte)).count();
+            match text.as_bytes().get(1 + parameters) {
+                Some(0x40..=0x7e) => &text[2 + parameters..],
+                _ => &text[1..],
+            }
+        }
+        // A command for the terminal (its title, a link), up to BEL or ESC \.
+        Some(b']') => match text.find(['\u{7}', '\u{1b}', '\n']) {
+            Some(end) if text[end..].starts_with('\u{7}') => &text[end + 1..],
+            Some(end) if text[end..].starts_with("\u{1b}\\") => &text[end + 2..],
+            _ => &text[1..],
+        },
+        // The choice of a character set has one more byte.
+        Some(b'(' | b')') if text.as_bytes().get(1).is_some_and(u8::is_ascii_graphic) => &text[2..],
+        Some(b'0'..=b'~') => &text[1..],
+        _ => text,
+    }
+}
+
+fn skip_char(text: &str) -> &str {
+    let mut chars = text.chars();
+    chars.next();
+    chars.as_str()
+}
+
 /// Characters that the marker of a cut may take: its words and a count of up to 20 digits.
 const MARKER_CHARS: usize = 48;
 

@@ -1,0 +1,233 @@
+//! The command line: what can be asked for, and the help that explains it.
+//!
+//! Nothing is read or decided here; a parsed command is plain data.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+mod duration;
+mod help;
+
+pub(crate) use duration::Age;
+
+/// A personal AI agent in one binary.
+#[derive(Debug, Parser)]
+#[command(
+    name = "myclaw",
+    version,
+    about = "A personal AI agent in one binary",
+    long_about = help::ABOUT,
+    after_long_help = help::ROOT_EXAMPLES,
+    propagate_version = true,
+    args_conflicts_with_subcommands = true
+)]
+pub(crate) struct Cli {
+    /// What to do; without it an interactive chat begins.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    /// Options of the chat that begins when no command is given.
+    #[command(flatten)]
+    pub(crate) chat: ChatArgs,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Send one message and print the answer
+    #[command(visible_alias = "agent", long_about = help::RUN, after_long_help = help::RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Talk with the agent in the terminal (the default)
+    #[command(long_about = help::CHAT, after_long_help = help::CHAT_EXAMPLES)]
+    Chat(ChatArgs),
+    /// Write a starter config and the workspace
+    #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
+    Init,
+    /// Check the config file, print its path or its JSON Schema
+    #[command(long_about = help::CONFIG, after_long_help = help::CONFIG_EXAMPLES)]
+    Config(ConfigArgs),
+    /// List, show, export, delete or prune conversations
+    #[command(long_about = help::SESSIONS, after_long_help = help::SESSIONS_EXAMPLES)]
+    Sessions(SessionsArgs),
+    /// List the models that can be used
+    #[command(long_about = help::MODELS, after_long_help = help::MODELS_EXAMPLES)]
+    Models(ModelsArgs),
+    /// Say what is configured, what is missing and what to do next
+    #[command(long_about = help::DOCTOR, after_long_help = help::DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
+    /// Print a completion script for a shell
+    #[command(long_about = help::COMPLETIONS, after_long_help = help::COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArgs),
+}
+
+/// What a conversation is about: who answers, where, and under which name it is kept.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ConversationArgs {
+    /// Name of the conversation to continue or begin; without it the agent's main one
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
+    /// Model to use instead of the configured one, as PROVIDER/MODEL
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<String>,
+    /// Agent to talk to, by its id in the config file
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// Directory in which the tools work, instead of the agent's workspace
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The message; several words are joined by spaces, `-` alone reads standard input
+    #[arg(value_name = "MESSAGE|-", required = true)]
+    pub(crate) message: Vec<String>,
+    /// Print one event per line as JSON instead of the text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but the answer and errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Which conversation.
+    #[command(flatten)]
+    pub(crate) conversation: ConversationArgs,
+}
+
+/// Arguments of `chat`.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ChatArgs {
+    /// Which conversation.
+    #[command(flatten)]
+    pub(crate) conversation: ConversationArgs,
+}
+
+/// Arguments of `config`.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+/// What can be done with the config file.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Read the config file and say what is wrong with it, with line and column
+    Check,
+    /// Print the path of the config file, whether or not it exists
+    Path,
+    /// Print the JSON Schema of the config file, for editors
+    Schema,
+}
+
+/// Arguments of `sessions`.
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+/// What can be done with conversations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the conversations, the latest first
+    List {
+        /// Print JSON, one conversation per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what was said in a conversation
+    Show {
+        /// Name or key, as `sessions list` prints it
+        name: String,
+        /// Print JSON, one message per line
+        #[arg(long)]
+        json: bool,
+        /// Only the last N messages
+        #[arg(long, value_name = "N")]
+        last: Option<usize>,
+    },
+    /// Write a conversation to a file or to standard output
+    Export {
+        /// Name or key, as `sessions list` prints it
+        name: String,
+        /// What to write
+        #[arg(short, long, value_enum, default_value_t = ExportFormat::Jsonl)]
+        format: ExportFormat,
+        /// File to write; it must not exist yet. Without it, or with `-`, standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Delete a conversation with its transcript
+    Delete {
+        /// Name or key, as `sessions list` prints it
+        name: String,
+        /// Really do it; without it nothing is deleted
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Forget conversations that were not used for some time
+    Prune {
+        /// Age from which on a conversation is forgotten, such as 12h, 30d or 8w
+        #[arg(long, value_name = "AGE")]
+        older_than: Age,
+        /// Delete their transcripts too, not only their entries in the index
+        #[arg(long)]
+        with_transcripts: bool,
+        /// Only say which ones it would be
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+/// What `sessions export` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The transcript, one JSON row per message.
+    Jsonl,
+    /// A document for people.
+    Markdown,
+}
+
+/// Arguments of `models`.
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: ModelsCommand,
+}
+
+/// What can be done with models.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// List the known models and those of a server on this machine
+    List {
+        /// Only those of this provider
+        provider: Option<String>,
+        /// Print JSON, one model per line
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON, one check per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[cfg(test)]
+mod tests;

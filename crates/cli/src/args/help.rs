@@ -1,0 +1,113 @@
+//! The long help texts. They are files of their own kind: prose with examples, apart from the grammar.
+
+pub(super) const ABOUT: &str = "\
+A personal AI agent in one binary: it takes a message, calls a model, runs tools in a workspace and answers.
+
+Without any configuration it still works: it uses a key from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, \
+GEMINI_API_KEY, OPENROUTER_API_KEY, ...), else a model server that listens on this machine (Ollama, llama.cpp, \
+LM Studio), else a small built-in planner, builtin/demo. One line on standard error says which.";
+
+pub(super) const ROOT_EXAMPLES: &str = "\
+Examples:
+  myclaw run \"List the files in my workspace\"   one message, one answer
+  myclaw                                         an interactive chat
+  myclaw init                                    write a starter config
+  myclaw doctor                                  what is configured, what is missing
+
+Exit codes:
+  0    success; for a message: there is an answer
+  1    failure (a file, a session, a limit of the run)
+  2    usage: the command line or the message cannot be used
+  3    config: the config file has to be changed
+  4    model: the provider refused, failed or could not be reached
+  130  aborted with Ctrl-C (or SIGTERM, SIGHUP)
+  141  standard output was closed before the end";
+
+pub(super) const RUN: &str = "\
+Send one message and print the answer.
+
+The answer goes to standard output as it arrives; tool activity, notices and usage go to standard error. The \
+conversation is kept: the next run continues it. Ctrl-C aborts the turn and everything its tools started, and leaves \
+the conversation in order; a second Ctrl-C quits at once.";
+
+pub(super) const RUN_EXAMPLES: &str = "\
+Examples:
+  myclaw run \"List the files in my workspace\"
+  myclaw run -C ~/src/project \"Why does the build fail?\"
+  git diff | myclaw run -                          the message from standard input
+  myclaw run --session trip \"Where were we?\"       another conversation
+  myclaw run --model ollama/qwen3:8b \"Hello\"       another model
+  myclaw run --json \"Count the lines\" | jq .type    one event per line";
+
+pub(super) const CHAT: &str = "\
+Talk with the agent in the terminal. This is what happens when no command is given.
+
+Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line; pasted text may have several lines. \
+Tab completes commands, conversations and models. Ctrl-C aborts the turn that runs, and leaves when pressed twice at \
+an empty prompt; Ctrl-D leaves. When input or output is a pipe it works line by line.
+
+Commands: /help, /new, /model [PROVIDER/MODEL], /sessions, /usage, /quit.";
+
+pub(super) const CHAT_EXAMPLES: &str = "\
+Examples:
+  myclaw
+  myclaw chat --session trip
+  printf 'list files\\nexit\\n' | myclaw chat";
+
+pub(super) const INIT: &str = "\
+Write a starter config, with every setting explained in comments, and the workspace in which the tools work. What \
+exists already is never overwritten.";
+
+pub(super) const INIT_EXAMPLES: &str = "\
+Examples:
+  myclaw init
+  MYCLAW_HOME=/tmp/try myclaw init    somewhere else than the home directory";
+
+pub(super) const CONFIG: &str = "\
+Check the config file, print its path, or print its JSON Schema. The file is JSON5 (comments and trailing commas \
+are fine); ${NAME} is replaced by the environment variable NAME.";
+
+pub(super) const CONFIG_EXAMPLES: &str = "\
+Examples:
+  myclaw config check
+  $EDITOR \"$(myclaw config path)\"
+  myclaw config schema > myclaw.schema.json";
+
+pub(super) const SESSIONS: &str = "\
+List, show, export, delete or prune conversations. Each is a plain text file, one JSON row per message.";
+
+pub(super) const SESSIONS_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions list
+  myclaw sessions show trip --last 10
+  myclaw sessions export trip --format markdown -o trip.md
+  myclaw sessions delete trip --yes
+  myclaw sessions prune --older-than 30d --dry-run";
+
+pub(super) const MODELS: &str = "\
+List the models that can be used: those known by name, and those that a model server on this machine offers. Models \
+that are not listed work too; they are given as PROVIDER/MODEL.";
+
+pub(super) const MODELS_EXAMPLES: &str = "\
+Examples:
+  myclaw models list
+  myclaw models list anthropic
+  myclaw models list --json | jq -r .id";
+
+pub(super) const DOCTOR: &str = "\
+Say what is configured, what is missing and what to do next. The exit code is 0 if a turn can run. Keys are never \
+shown, only whether they are there.";
+
+pub(super) const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  myclaw doctor
+  myclaw doctor --json | jq 'select(.status != \"ok\")'";
+
+pub(super) const COMPLETIONS: &str = "\
+Print a completion script for a shell.";
+
+pub(super) const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  myclaw completions bash > ~/.local/share/bash-completion/completions/myclaw
+  myclaw completions zsh > ~/.zfunc/_myclaw
+  myclaw completions fish > ~/.config/fish/completions/myclaw.fish";

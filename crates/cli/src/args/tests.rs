@@ -1,0 +1,33 @@
+use clap::{CommandFactory, Parser};
+
+use super::{Cli, Command};
+
+#[test]
+fn the_grammar_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn agent_is_an_alias_of_run_and_words_are_kept() {
+    let cli = Cli::try_parse_from(["myclaw", "agent", "say", "hello"]).expect("parses");
+    let Some(Command::Run(run)) = cli.command else { panic!("not a run: {cli:?}") };
+    assert_eq!(run.message, ["say", "hello"]);
+}
+
+#[test]
+fn no_command_is_a_chat_with_its_options() {
+    let cli = Cli::try_parse_from(["myclaw", "--session", "trip"]).expect("parses");
+    assert!(cli.command.is_none());
+    assert_eq!(cli.chat.conversation.session.as_deref(), Some("trip"));
+}
+
+#[test]
+fn every_command_has_a_long_help_with_an_example() {
+    for command in
+        Cli::command().get_subcommands_mut().filter(|command| command.get_name() != "help")
+    {
+        let name = command.get_name().to_owned();
+        let help = command.render_long_help().to_string();
+        assert!(help.contains("Examples:"), "{name}: {help}");
+    }
+}

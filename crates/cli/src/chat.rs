@@ -1,0 +1,356 @@
+//! `myclaw chat`: a conversation in the terminal, or line by line where there is none.
+
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use myclaw_llm::Usage;
+use myclaw_session::SessionKey;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::ChatArgs;
+use crate::commands::run::announce;
+use crate::commands::sessions::Sessions;
+use crate::exit::{CliError, Exit};
+use crate::interrupt::Interrupts;
+use crate::model_choice::{ChosenModel, choose};
+use crate::print::{columns, note};
+use crate::report::{Verbosity, text_reporter, tokens_and_cost};
+use crate::runtime;
+use crate::settings::Settings;
+use crate::terminal::{Output, Paint, Style, escaped};
+use crate::time::{local_minute, new_conversation_name};
+use crate::turn::{Conversation, Turn};
+
+use command::{Command, HELP, Parsed};
+use display::Display;
+use editor::Editor;
+use lines::Lines;
+
+mod command;
+mod completion;
+mod display;
+mod editor;
+mod lines;
+
+/// Conversations that `/sessions` lists.
+const LISTED_SESSIONS: usize = 20;
+
+/// What the user did at the prompt.
+#[derive(Debug, PartialEq, Eq)]
+enum Input {
+    /// Sent this; it is not blank.
+    Text(String),
+    /// Wants to leave.
+    Leave,
+}
+
+/// Where lines come from.
+enum Source {
+    /// A line editor.
+    Editor(Box<Editor>),
+    /// Standard input, line by line.
+    Lines(Lines),
+}
+
+/// Where answers go.
+enum View {
+    /// A terminal that is drawn on.
+    Terminal,
+    /// Plain text, as `myclaw run` prints it.
+    Plain(Arc<Output>),
+}
+
+/// Runs the chat until the user leaves.
+pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
+    let settings = Settings::load(&args.conversation)?;
+    let interrupts = Interrupts::install().map_err(|error| CliError::failure(error.to_string()))?;
+    runtime::block_on(async {
+        let mut chat = Chat::begin(settings, interrupts, args.conversation.model.clone()).await?;
+        chat.converse().await
+    })?
+}
+
+struct Chat {
+    settings: Settings,
+    interrupts: Interrupts,
+    conversation: Conversation,
+    sessions: Sessions,
+    session_key: SessionKey,
+    model: ChosenModel,
+    view: View,
+    /// Fires when standard output is closed; each turn's token is a child.
+    closed: CancellationToken,
+    usage: Usage,
+    turns: u32,
+}
+
+impl Chat {
+    async fn begin(
+        settings: Settings,
+        interrupts: Interrupts,
+        requested: Option<String>,
+    ) -> Result<Self, CliError> {
+        let configured = settings.agent.model.as_deref();
+        let model =
+            choose(&settings.config, &settings.home.environment, requested.as_deref(), configured)
+                .await?;
+        announce(&model, Verbosity::Normal);
+        let closed = CancellationToken::new();
+        let view = if is_interactive() {
+            View::Terminal
+        } else {
+            View::Plain(Arc::new(Output::stdout(closed.clone())))
+        };
+        Ok(Self {
+            sessions: Sessions {
+                store: settings.home.session_store(),
+                agent_id: settings.agent.id.to_string(),
+            },
+            session_key: settings.session_key.clone(),
+            conversation: Conversation::new(),
+            usage: Usage::default(),
+            turns: 0,
+            settings,
+            interrupts,
+            model,
+            view,
+            closed,
+        })
+    }
+
+    async fn converse(&mut self) -> Result<(), CliError> {
+        let mut source = match self.view {
+            View::Terminal => {
+                self.greet();
+                Source::Editor(Box::new(Editor::new(&self.settings, &self.sessions)))
+            }
+            View::Plain(_) => Source::Lines(Lines::new()),
+        };
+        // A script must learn that an answer is missing; a person has seen it.
+        let mut first_failure = None;
+        loop {
+            let (input, returned) = next_input(source).await?;
+            source = returned;
+            let Input::Text(text) = input else { break };
+            match command::parse(&text) {
+                Parsed::Command(Command::Quit) => break,
+                Parsed::Command(command) => self.obey(command).await?,
+                Parsed::Unknown(message) => self.say(&message)?,
+                Parsed::Message(message) => {
+                    if let Err(error) = self.turn(message).await {
+                        if error.is_silent()
+                            || (error.exit == Exit::Aborted && !io::stdin().is_terminal())
+                        {
+                            return Err(error);
+                        }
+                        note(format_args!("myclaw: {error}"));
+                        first_failure.get_or_insert(error.exit);
+                    }
+                }
+            }
+        }
+        match first_failure {
+            Some(exit) if !io::stdin().is_terminal() => {
+                let mut error = CliError::failure("not every message was answered");
+                error.exit = exit;
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs one turn and shows it.
+    async fn turn(&mut self, message: String) -> Result<(), CliError> {
+        let cancel = self.closed.child_token();
+        let _armed = self.interrupts.arm(cancel.clone());
+        let turn = |on_event| Turn {
+            settings: &self.settings,
+            session_key: &self.session_key,
+            model: &self.model,
+            message,
+            cancel: cancel.clone(),
+            on_event,
+        };
+        let outcome = match &self.view {
+            View::Terminal => {
+                let display = Display::new(self.closed.clone());
+                let outcome =
+                    display.drawing(self.conversation.run(turn(display.callback()))).await;
+                display.finish();
+                outcome
+            }
+            View::Plain(output) => {
+                let reporter = text_reporter(Arc::clone(output), Verbosity::Normal);
+                let outcome = output.flushing(self.conversation.run(turn(reporter))).await;
+                output.end_line();
+                output.flush();
+                if let Some(error) = output.take_failure() {
+                    return Err(CliError::output(&error));
+                }
+                outcome
+            }
+        };
+        let result = outcome?;
+        self.usage.add_call(&result.usage);
+        self.turns += 1;
+        Ok(())
+    }
+
+    async fn obey(&mut self, command: Command) -> Result<(), CliError> {
+        match command {
+            // Handled where the loop can end.
+            Command::Quit => Ok(()),
+            Command::Help => self.say(HELP),
+            Command::New(name) => self.begin_conversation(name),
+            Command::Model(None) => self.say(&self.describe_model()),
+            Command::Model(Some(name)) => self.change_model(&name).await,
+            Command::Sessions(None) => self.list_sessions(),
+            Command::Sessions(Some(name)) => self.continue_conversation(&name),
+            Command::Usage => self.say(&self.describe_usage()),
+        }
+    }
+
+    fn begin_conversation(&mut self, name: Option<String>) -> Result<(), CliError> {
+        let before = self.sessions.name_of(&self.session_key);
+        let name = name.unwrap_or_else(|| new_conversation_name(|name| self.exists(name)));
+        if self.exists(&name) {
+            return self.say(&format!(
+                "there is a conversation `{name}` already; /sessions {name} continues it"
+            ));
+        }
+        match SessionKey::parse_for_agent(&self.sessions.agent_id, &name) {
+            Ok(key) => self.session_key = key,
+            Err(error) => return self.say(&error.to_string()),
+        }
+        self.say(&format!(
+            "new conversation `{}`; the one before is kept as `{before}`",
+            self.sessions.name_of(&self.session_key)
+        ))
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        SessionKey::parse_for_agent(&self.sessions.agent_id, name)
+            .is_ok_and(|key| self.sessions.store.exists(&key))
+    }
+
+    fn continue_conversation(&mut self, name: &str) -> Result<(), CliError> {
+        match self.sessions.find(name) {
+            Ok(key) => {
+                self.session_key = key;
+                self.say(&format!("continuing `{}`", self.sessions.name_of(&self.session_key)))
+            }
+            Err(error) => self.say(&error.message),
+        }
+    }
+
+    fn list_sessions(&self) -> Result<(), CliError> {
+        let sessions = match self.sessions.all() {
+            Ok(sessions) => sessions,
+            Err(error) => return self.say(&error.message),
+        };
+        if sessions.is_empty() {
+            return self.say("no conversations yet");
+        }
+        let rows: Vec<Vec<String>> = sessions
+            .iter()
+            .take(LISTED_SESSIONS)
+            .map(|session| {
+                let mark = if session.key == self.session_key { "*" } else { " " };
+                vec![
+                    format!("{mark} {}", self.sessions.name_of(&session.key)),
+                    local_minute(session.entry.updated_at),
+                    session.entry.model.clone().unwrap_or_default(),
+                ]
+            })
+            .collect();
+        let mut text = columns(&rows).join("\n");
+        if sessions.len() > LISTED_SESSIONS {
+            text.push_str(&format!(
+                "\n  and {} more: myclaw sessions list",
+                sessions.len() - LISTED_SESSIONS
+            ));
+        }
+        self.say(&text)
+    }
+
+    async fn change_model(&mut self, name: &str) -> Result<(), CliError> {
+        match choose(&self.settings.config, &self.settings.home.environment, Some(name), None).await
+        {
+            Ok(model) => {
+                self.model = model;
+                self.say(&format!("{} answers from now on", self.model.reference))
+            }
+            Err(error) => self.say(&error.message),
+        }
+    }
+
+    fn describe_model(&self) -> String {
+        format!(
+            "{} answers; /model PROVIDER/MODEL changes it, `myclaw models list` shows what there is",
+            self.model.reference
+        )
+    }
+
+    fn describe_usage(&self) -> String {
+        let turns = if self.turns == 1 { "turn" } else { "turns" };
+        let mut text =
+            format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.usage));
+        let entry = self.sessions.store.index().get(&self.session_key).ok().flatten();
+        if let Some(total) = entry.and_then(|entry| entry.total_tokens) {
+            text.push_str(&format!(
+                "\nconversation `{}`: {total} tokens",
+                self.sessions.name_of(&self.session_key)
+            ));
+        }
+        text
+    }
+
+    fn greet(&self) {
+        let paint = Paint::for_stream(&io::stdout());
+        let name = self.sessions.name_of(&self.session_key);
+        let head = paint.paint(Style::Heading, &format!("myclaw {}", env!("CARGO_PKG_VERSION")));
+        let model = self.model.reference.to_string();
+        note(format_args!(
+            "{head}  {}, conversation `{}`, /help for help",
+            escaped(&model),
+            escaped(&name)
+        ));
+    }
+
+    /// Says something that is no answer of a model.
+    fn say(&self, text: &str) -> Result<(), CliError> {
+        match &self.view {
+            View::Terminal => {
+                note(escaped(text));
+                Ok(())
+            }
+            View::Plain(output) => {
+                output.push_text(text);
+                output.end_line();
+                output.flush();
+                output.take_failure().map_or(Ok(()), |error| Err(CliError::output(&error)))
+            }
+        }
+    }
+}
+
+/// Whether there is somebody to edit lines and see them drawn.
+fn is_interactive() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
+}
+
+/// Waits for the user on a thread that may block, so that connections are looked after meanwhile.
+async fn next_input(mut source: Source) -> Result<(Input, Source), CliError> {
+    let waiting = tokio::task::spawn_blocking(move || {
+        let input = match &mut source {
+            Source::Editor(editor) => editor.read(),
+            Source::Lines(lines) => lines.read(),
+        };
+        (input, source)
+    });
+    let (input, source) = waiting
+        .await
+        .map_err(|error| CliError::failure(format!("the line editor failed: {error}")))?;
+    Ok((input?, source))
+}

@@ -1,0 +1,42 @@
+use super::{Command, HELP, NAMES, Parsed, parse};
+
+#[test]
+fn commands_and_their_arguments_are_read() {
+    for (line, command) in [
+        ("/help", Command::Help),
+        ("/new", Command::New(None)),
+        ("/new trip", Command::New(Some("trip".to_owned()))),
+        ("/model  ollama/qwen3:8b ", Command::Model(Some("ollama/qwen3:8b".to_owned()))),
+        ("/model", Command::Model(None)),
+        ("/sessions", Command::Sessions(None)),
+        ("/usage", Command::Usage),
+        ("/quit", Command::Quit),
+        (" exit\n", Command::Quit),
+        ("quit", Command::Quit),
+    ] {
+        assert_eq!(parse(line), Parsed::Command(command), "{line}");
+    }
+}
+
+#[test]
+fn everything_else_is_a_message_as_it_was_typed() {
+    for line in ["hello", " /etc/hosts: what is in it?", "exit the loop", "a\n/quit"] {
+        assert_eq!(parse(line), Parsed::Message(line.to_owned()));
+    }
+}
+
+#[test]
+fn an_unknown_command_gets_the_nearest() {
+    let Parsed::Unknown(message) = parse("/modle x/y") else { panic!("a command") };
+    assert!(message.contains("did you mean /model?"), "{message}");
+    let Parsed::Unknown(message) = parse("/xyzzy") else { panic!("a command") };
+    assert!(message.contains("/help lists them") && !message.contains("did you mean"), "{message}");
+    assert_eq!(parse("/quit now"), Parsed::Unknown("/quit takes nothing behind it".to_owned()));
+}
+
+#[test]
+fn the_help_names_every_command() {
+    for name in NAMES {
+        assert!(HELP.contains(name), "{name}");
+    }
+}

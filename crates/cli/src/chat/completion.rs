@@ -1,0 +1,68 @@
+//! What Tab offers: commands, and the models and conversations that they take.
+
+use myclaw_llm::Catalog;
+use reedline::{Completer, CompletionResult, Span, Suggestion};
+
+use crate::commands::sessions::Sessions;
+
+use super::command::NAMES;
+
+/// Most suggestions at once: more than that nobody looks through.
+const MOST_SUGGESTIONS: usize = 100;
+
+/// Completes the commands of the chat. Nothing is read before it is asked for.
+pub(super) struct ChatCompleter {
+    pub(super) sessions: Sessions,
+    /// Models of the config file, as `provider/model`.
+    pub(super) own_models: Vec<String>,
+}
+
+impl ChatCompleter {
+    /// The words that fit, and where in the line they begin.
+    fn candidates(&self, line: &str) -> Option<(usize, Vec<String>)> {
+        if !line.starts_with('/') || line.contains('\n') {
+            return None;
+        }
+        let Some((command, _)) = line.split_once(' ') else {
+            return Some((0, NAMES.map(str::to_owned).to_vec()));
+        };
+        let names = match command {
+            "/model" => self.models(),
+            "/sessions" => self.session_names(),
+            _ => return None,
+        };
+        Some((command.len() + 1, names))
+    }
+
+    fn models(&self) -> Vec<String> {
+        let catalog = Catalog::builtin();
+        let known = catalog.iter().map(|model| format!("{}/{}", model.provider, model.id));
+        self.own_models.iter().cloned().chain(known).collect()
+    }
+
+    fn session_names(&self) -> Vec<String> {
+        let sessions = self.sessions.all().unwrap_or_default();
+        sessions.iter().map(|session| self.sessions.name_of(&session.key)).collect()
+    }
+}
+
+impl Completer for ChatCompleter {
+    fn complete(&mut self, line: &str, position: usize) -> CompletionResult {
+        let Some(typed) = line.get(..position) else { return CompletionResult::fresh(Vec::new()) };
+        let Some((start, names)) = self.candidates(typed) else {
+            return CompletionResult::fresh(Vec::new());
+        };
+        let prefix = &typed[start..];
+        let suggestions: Vec<Suggestion> = names
+            .into_iter()
+            .filter(|name| name.starts_with(prefix))
+            .take(MOST_SUGGESTIONS)
+            .map(|value| Suggestion {
+                value,
+                span: Span::new(start, position),
+                ..Suggestion::default()
+            })
+            .collect();
+        CompletionResult::fresh(suggestions)
+    }
+}

@@ -1,0 +1,292 @@
+//! A turn as it is drawn on a terminal: streamed Markdown, one line for each tool, and a live line at the bottom while
+//! the user waits.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io::Write;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use myclaw_engine::{AgentRunEvent, EventCallback};
+use myclaw_llm::StreamEvent;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::report::{first_line, narrate, summarise_arguments};
+use crate::terminal::{LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed};
+
+/// Shortest time between two drawings: faster than a screen is refreshed nobody sees it.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// Draws one turn on standard output.
+pub(super) struct Display {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    scene: Mutex<Scene>,
+    changed: Notify,
+    /// Fired when the terminal is gone.
+    on_closed: CancellationToken,
+}
+
+/// What is drawn.
+struct Scene {
+    paint: Paint,
+    markdown: MarkdownStream,
+    live: LiveLine,
+    /// What the user waits for, and since when; `None` while text arrives.
+    waiting: Option<Instant>,
+    /// The running calls, the first to start first.
+    calls: Vec<RunningCall>,
+    /// What stands above, to know where an empty line belongs.
+    above: Above,
+    /// What is composed and not written yet.
+    pending: String,
+}
+
+struct RunningCall {
+    id: String,
+    tool: String,
+    about: String,
+    since: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Above {
+    Nothing,
+    Text,
+    Lines,
+}
+
+impl Display {
+    /// Draws nothing yet. `on_closed` fires when the terminal is gone.
+    pub(super) fn new(on_closed: CancellationToken) -> Self {
+        let paint = Paint::for_stream(&std::io::stdout());
+        let scene = Scene {
+            paint,
+            markdown: MarkdownStream::new(paint),
+            live: LiveLine::default(),
+            waiting: None,
+            calls: Vec::new(),
+            above: Above::Nothing,
+            pending: String::new(),
+        };
+        Self {
+            shared: Arc::new(Shared {
+                scene: Mutex::new(scene),
+                changed: Notify::new(),
+                on_closed,
+            }),
+        }
+    }
+
+    /// Takes the events of the turn.
+    pub(super) fn callback(&self) -> EventCallback {
+        let shared = Arc::clone(&self.shared);
+        Arc::new(move |event| {
+            shared.lock().take(event);
+            shared.changed.notify_one();
+        })
+    }
+
+    /// Runs `work`, and draws whenever it waits.
+    pub(super) async fn drawing<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        let mut drawer = pin!(self.keep_drawn());
+        poll_fn(|context| {
+            let polled = work.as_mut().poll(context);
+            if polled.is_pending() {
+                let Poll::Pending = drawer.as_mut().poll(context);
+            }
+            polled
+        })
+        .await
+    }
+
+    /// Draws what is left, and leaves the cursor on an empty line.
+    pub(super) fn finish(&self) {
+        let mut scene = self.shared.lock();
+        scene.end_text();
+        scene.waiting = None;
+        let pending = &mut scene.pending;
+        pending.push_str("\r\n");
+        self.shared.write(&mut scene);
+    }
+
+    async fn keep_drawn(&self) -> Infallible {
+        loop {
+            let is_live = self.shared.lock().waiting.is_some();
+            if is_live {
+                tokio::select! {
+                    () = self.shared.changed.notified() => {}
+                    () = tokio::time::sleep(LiveLine::TICK) => {}
+                }
+            } else {
+                self.shared.changed.notified().await;
+            }
+            self.shared.write(&mut self.shared.lock());
+            tokio::time::sleep(FRAME).await;
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Scene> {
+        self.scene.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings the screen up to date, in one write.
+    fn write(&self, scene: &mut Scene) {
+        scene.compose(Size::current());
+        if scene.pending.is_empty() {
+            return;
+        }
+        let mut stdout = std::io::stdout();
+        if stdout.write_all(scene.pending.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+            self.on_closed.cancel();
+        }
+        scene.pending.clear();
+    }
+}
+
+impl Scene {
+    fn take(&mut self, event: AgentRunEvent) {
+        match event {
+            AgentRunEvent::LlmStream { event } => self.take_stream(&event),
+            AgentRunEvent::LlmStart { provider, model, .. } => {
+                self.wait_for(&format!("{provider}/{model}"))
+            }
+            AgentRunEvent::LlmEnd { .. } => self.end_text(),
+            AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments } => {
+                self.end_text();
+                self.calls.push(RunningCall {
+                    id: tool_call_id,
+                    tool: tool_name,
+                    about: summarise_arguments(&arguments),
+                    since: Instant::now(),
+                });
+                self.show_calls();
+            }
+            AgentRunEvent::ToolExecutionUpdate { .. } => {}
+            AgentRunEvent::ToolEnd {
+                tool_name, tool_call_id, duration_ms, is_error, text, ..
+            } => {
+                let about = match self.calls.iter().position(|call| call.id == tool_call_id) {
+                    Some(at) => self.calls.remove(at).about,
+                    None => String::new(),
+                };
+                let outcome =
+                    if is_error { format!(": {}", first_line(&text)) } else { String::new() };
+                let (mark, style) =
+                    if is_error { ('✗', Style::Bad) } else { ('✓', Style::Dim) };
+                let time = format_elapsed(Duration::from_millis(duration_ms));
+                self.put_line(style, &format!("{mark} {tool_name} {about}  {time}{outcome}"));
+                self.show_calls();
+            }
+            AgentRunEvent::Done { result } => {
+                if self.above != Above::Text && !result.reply.is_empty() {
+                    self.push_text(&result.reply);
+                }
+                self.end_text();
+            }
+            event => {
+                if let Some((style, line)) = narrate(&event, Duration::ZERO) {
+                    self.put_line(style, &line);
+                }
+            }
+        }
+    }
+
+    fn take_stream(&mut self, event: &StreamEvent) {
+        match event {
+            StreamEvent::TextDelta { delta, .. } => self.push_text(delta),
+            StreamEvent::TextStart { .. } | StreamEvent::TextEnd { .. } => self.end_text(),
+            StreamEvent::ThinkingStart { .. } => self.wait_for("thinking"),
+            StreamEvent::ToolCallStart { name, .. } => {
+                self.end_text();
+                self.wait_for(&format!("preparing {name}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn push_text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.markdown.is_empty() {
+            self.stop_waiting();
+            self.separate(Above::Text);
+        }
+        self.markdown.push(text);
+    }
+
+    fn end_text(&mut self) {
+        if !self.markdown.is_empty() {
+            self.markdown.finish(Size::current(), &mut self.pending);
+        }
+    }
+
+    /// One line that stays.
+    fn put_line(&mut self, style: Style, line: &str) {
+        self.end_text();
+        self.live.clear(&mut self.pending);
+        self.separate(Above::Lines);
+        let line = escaped(line).replace(['\n', '\t'], " ");
+        self.pending.push_str(&self.paint.paint(style, line.trim_end()));
+        self.pending.push_str("\r\n");
+    }
+
+    /// An empty line between what is of different kinds, and between two texts.
+    fn separate(&mut self, kind: Above) {
+        let is_apart = self.above != Above::Nothing && (self.above != kind || kind == Above::Text);
+        if is_apart {
+            self.pending.push_str("\r\n");
+        }
+        self.above = kind;
+    }
+
+    fn show_calls(&mut self) {
+        let Some(first) = self.calls.first() else {
+            self.stop_waiting();
+            return;
+        };
+        let others = match self.calls.len() - 1 {
+            0 => String::new(),
+            count => format!(" (and {count} more)"),
+        };
+        let text = format!("{} {}{others}", first.tool, first.about);
+        let since = first.since;
+        self.live.set(&text);
+        self.waiting = Some(since);
+    }
+
+    fn wait_for(&mut self, what: &str) {
+        self.live.set(what);
+        self.waiting = Some(Instant::now());
+    }
+
+    fn stop_waiting(&mut self) {
+        self.waiting = None;
+        self.live.clear(&mut self.pending);
+    }
+
+    /// Adds to `pending` what the screen lacks.
+    fn compose(&mut self, size: Size) {
+        match self.waiting {
+            Some(since) if self.markdown.is_empty() => {
+                self.live.draw(since.elapsed(), size.columns, self.paint, &mut self.pending);
+            }
+            _ => {
+                self.live.clear(&mut self.pending);
+                self.markdown.draw(size, &mut self.pending);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! The prompt of the chat: line editing, history, several lines, completion.
+
+use std::borrow::Cow;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+
+use reedline::{
+    ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
+    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
+    ReedlineEvent, ReedlineMenu, Signal, StyledText, ValidationResult, Validator,
+    default_emacs_keybindings,
+};
+
+use crate::commands::sessions::Sessions;
+use crate::exit::CliError;
+use crate::print::note;
+use crate::settings::Settings;
+use crate::terminal::Paint;
+
+use super::Input;
+use super::completion::ChatCompleter;
+
+/// File in the state directory that keeps what was typed.
+const HISTORY_FILE: &str = "chat_history";
+/// Entries that are kept.
+const HISTORY_ENTRIES: usize = 1_000;
+/// Name of the menu that Tab opens.
+const MENU: &str = "completion";
+/// What Ctrl-C asks of this program.
+const INTERRUPT: &str = "interrupt";
+
+/// The line editor.
+pub(super) struct Editor {
+    reedline: Reedline,
+    /// Whether Ctrl-C was pressed at an empty prompt just now.
+    may_leave: bool,
+}
+
+impl Editor {
+    /// A line editor with the history of earlier chats. Where that cannot be read or kept, one without.
+    pub(super) fn new(settings: &Settings, sessions: &Sessions) -> Self {
+        let completer = ChatCompleter {
+            sessions: Sessions {
+                store: sessions.store.clone(),
+                agent_id: sessions.agent_id.clone(),
+            },
+            own_models: own_models(settings),
+        };
+        let menu = ColumnarMenu::default().with_name(MENU);
+        let mut keybindings = default_emacs_keybindings();
+        keybindings.add_binding(
+            KeyModifiers::NONE,
+            KeyCode::Tab,
+            ReedlineEvent::UntilFound(vec![
+                ReedlineEvent::Menu(MENU.to_owned()),
+                ReedlineEvent::MenuNext,
+            ]),
+        );
+        // The line is still there then, so that an empty one can be told from one that is given up.
+        keybindings.add_binding(
+            KeyModifiers::CONTROL,
+            KeyCode::Char('c'),
+            ReedlineEvent::ExecuteHostCommand(INTERRUPT.to_owned()),
+        );
+        let reedline = Reedline::create()
+            .with_completer(Box::new(completer))
+            .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
+            .with_quick_completions(true)
+            .with_partial_completions(true)
+            .with_edit_mode(Box::new(Emacs::new(keybindings)))
+            .with_validator(Box::new(BackslashContinues))
+            .with_highlighter(Box::new(PlainText))
+            .with_ansi_colors(Paint::for_stream(&io::stdout()) == Paint::Styled)
+            .use_bracketed_paste(true);
+        let history = open_history(&settings.home.paths.state_dir().join(HISTORY_FILE));
+        let reedline = match history {
+            Ok(history) => reedline.with_history(Box::new(history)),
+            Err(message) => {
+                note(format_args!(
+                    "myclaw: what you type is not kept for the next chat: {message}"
+                ));
+                reedline
+            }
+        };
+        Self { reedline, may_leave: false }
+    }
+
+    /// Waits for something that is not blank.
+    pub(super) fn read(&mut self) -> Result<Input, CliError> {
+        loop {
+            let signal = self.reedline.read_line(&ChatPrompt).map_err(|error| {
+                CliError::failure(format!("cannot read from the terminal: {error}"))
+            })?;
+            match signal {
+                Signal::Success(text) => {
+                    // Kept at once: the process may be ended by a signal.
+                    if let Err(error) = self.reedline.sync_history() {
+                        note(format_args!("myclaw: what you type could not be kept: {error}"));
+                    }
+                    self.may_leave = false;
+                    let text = text.replace("\\\n", "\n");
+                    if !text.trim().is_empty() {
+                        return Ok(Input::Text(text));
+                    }
+                }
+                Signal::CtrlD => return Ok(Input::Leave),
+                Signal::HostCommand(_) | Signal::CtrlC => {
+                    let was_empty = self.reedline.current_buffer_contents().is_empty();
+                    self.reedline.run_edit_commands(&[EditCommand::Clear]);
+                    if was_empty && std::mem::replace(&mut self.may_leave, true) {
+                        note("");
+                        return Ok(Input::Leave);
+                    }
+                    self.may_leave = was_empty;
+                    if was_empty {
+                        note("\nCtrl-C again leaves, as Ctrl-D does");
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn own_models(settings: &Settings) -> Vec<String> {
+    let providers = &settings.config.models.providers;
+    providers
+        .iter()
+        .flat_map(|(provider, own)| {
+            own.models.iter().map(move |model| format!("{provider}/{}", model.id))
+        })
+        .collect()
+}
+
+/// Opens the history; a new file is readable by its owner alone, for what is typed may be private.
+fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+    }
+    options.open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    FileBackedHistory::with_file(HISTORY_ENTRIES, path.to_path_buf())
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// A backslash at the end asks for another line.
+struct BackslashContinues;
+
+impl Validator for BackslashContinues {
+    fn validate(&self, line: &str) -> ValidationResult {
+        if line.ends_with('\\') { ValidationResult::Incomplete } else { ValidationResult::Complete }
+    }
+}
+
+/// What is typed is a message, not code: no colours.
+struct PlainText;
+
+impl Highlighter for PlainText {
+    fn highlight(&self, line: &str, _cursor: usize) -> StyledText {
+        let mut text = StyledText::new();
+        text.push((Default::default(), line.to_owned()));
+        text
+    }
+}
+
+struct ChatPrompt;
+
+impl Prompt for ChatPrompt {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        Cow::Borrowed("You: ")
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        Cow::Borrowed("  .. ")
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        let failing = match search.status {
+            PromptHistorySearchStatus::Passing => "",
+            PromptHistorySearchStatus::Failing => "nothing found, ",
+        };
+        Cow::Owned(format!("({failing}search: {}) ", search.term))
+    }
+}

@@ -1,0 +1,9 @@
+//! The commands, but for the chat: each does one thing, prints and ends.
+
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod init;
+pub(crate) mod models;
+pub(crate) mod run;
+pub(crate) mod sessions;

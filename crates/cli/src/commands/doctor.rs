@@ -1,0 +1,319 @@
+//! `myclaw doctor`: what is configured, what is missing, and what to do next.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use myclaw_config::{AgentSettings, Config, ConfigError, load_or_default};
+use myclaw_llm::{LocalFinding, provider_info, survey_local};
+use serde::Serialize;
+
+use crate::args::DoctorArgs;
+use crate::exit::{CliError, Exit};
+use crate::model_choice::{ChoiceSource, ChosenModel, choose, environment_key, local_probe};
+use crate::print::Printer;
+use crate::runtime;
+use crate::settings::Home;
+use crate::terminal::{Paint, Size, Style};
+
+/// How a check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    /// As it should be.
+    Ok,
+    /// A turn can run, but something is missing.
+    Warn,
+    /// No turn can run before this is mended.
+    Fail,
+}
+
+/// One line of the report.
+#[derive(Debug, Serialize)]
+struct Check {
+    check: &'static str,
+    status: Status,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl Check {
+    fn ok(check: &'static str, message: impl Into<String>) -> Self {
+        Self { check, status: Status::Ok, message: message.into(), next: None }
+    }
+
+    fn warn(check: &'static str, message: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { check, status: Status::Warn, message: message.into(), next: Some(next.into()) }
+    }
+
+    fn fail(check: &'static str, message: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { check, status: Status::Fail, message: message.into(), next: Some(next.into()) }
+    }
+}
+
+/// Prints the report.
+pub(crate) fn run(args: &DoctorArgs) -> Result<(), CliError> {
+    let home = Home::find()?;
+    let checks = examine(&home)?;
+    let mut printer = Printer::stdout();
+    let paint = Paint::for_stream(&io::stdout());
+    for check in &checks {
+        if args.json {
+            printer.json(check)?;
+        } else {
+            print_check(check, paint, &mut printer)?;
+        }
+    }
+    printer.finish()?;
+    match checks.iter().find(|check| check.status == Status::Fail) {
+        None => Ok(()),
+        Some(failed) => {
+            let mut error = CliError::failure(
+                "no turn can run yet; the lines marked `fail` say what to do first",
+            );
+            if failed.check == "config" {
+                error.exit = Exit::Config;
+            }
+            Err(error)
+        }
+    }
+}
+
+fn print_check(check: &Check, paint: Paint, printer: &mut Printer) -> Result<(), CliError> {
+    let (word, style) = match check.status {
+        Status::Ok => ("ok  ", Style::Good),
+        Status::Warn => ("warn", Style::Warning),
+        Status::Fail => ("fail", Style::Bad),
+    };
+    let message = printer.safe(&check.message).into_owned();
+    printer.line(format_args!("{}  {:<10} {message}", paint.paint(style, word), check.check))?;
+    if let Some(next) = &check.next {
+        printer.line(format_args!("{:17}-> {next}", ""))?;
+    }
+    Ok(())
+}
+
+fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
+    let (config_check, config) = check_config(home);
+    let agent = config.agent_settings(None).ok();
+    let mut checks = vec![config_check];
+    // Where the config file has a mistake, it alone decides; anything said about a model would be a guess.
+    let is_config_usable = checks.iter().all(|check| check.status != Status::Fail);
+    let servers = runtime::block_on(async {
+        if is_config_usable {
+            let configured = agent.as_ref().and_then(|agent| agent.model.as_deref());
+            match choose(&config, &home.environment, None, configured).await {
+                Ok(model) => checks.extend(check_model(&model, home)),
+                Err(error) => checks.push(Check::fail(
+                    "model",
+                    error.message,
+                    "set the variable or change the config file; `myclaw models list` shows what there is",
+                )),
+            }
+        }
+        check_local_servers(home).await
+    })?;
+    checks.extend(servers);
+    checks.push(check_workspace(agent.as_ref(), home));
+    checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
+    checks.push(check_program("bash", "the `bash` tool cannot run commands without it"));
+    checks.push(check_program("git", "many tasks in repositories need it"));
+    checks.push(check_terminal());
+    Ok(checks)
+}
+
+fn check_config(home: &Home) -> (Check, Arc<Config>) {
+    match load_or_default(&home.environment) {
+        Ok(loaded) if loaded.found => {
+            (Check::ok("config", loaded.path.display().to_string()), loaded.config)
+        }
+        Ok(loaded) => {
+            let message = format!("none at {}; built-in defaults hold", loaded.path.display());
+            (Check::ok("config", message), loaded.config)
+        }
+        Err(error) => {
+            let (message, next) = describe(&error, home);
+            let config = Config { paths: Some(home.paths.clone()), ..Config::default() };
+            (Check::fail("config", message, next), Arc::new(config))
+        }
+    }
+}
+
+/// The first mistake in one line, and what to do about it.
+fn describe(error: &ConfigError, home: &Home) -> (String, String) {
+    let message = error.to_string();
+    let first = message.lines().next().unwrap_or_default().to_owned();
+    match error {
+        ConfigError::MissingEnvVar { var, .. } => (
+            first,
+            format!("set {var}, for example in {}", home.paths.state_dir().join(".env").display()),
+        ),
+        _ => (first, "`myclaw config check` shows where and how".to_owned()),
+    }
+}
+
+fn check_model(model: &ChosenModel, home: &Home) -> Vec<Check> {
+    let name = model.reference.to_string();
+    let choice = match &model.source {
+        ChoiceSource::Builtin => Check::warn(
+            "model",
+            format!(
+                "{name}, a small built-in planner: no other model is configured or listens here"
+            ),
+            "set ANTHROPIC_API_KEY (or another provider's), start Ollama, or run `myclaw init`",
+        ),
+        ChoiceSource::Request | ChoiceSource::ConfigFile => {
+            Check::ok("model", format!("{name}, as the config file says"))
+        }
+        ChoiceSource::KeyVariable(variable) => {
+            Check::ok("model", format!("{name}, because {variable} is set"))
+        }
+        ChoiceSource::LocalServer { base_url } => {
+            Check::ok("model", format!("{name}, from the server at {base_url}"))
+        }
+    };
+    std::iter::once(choice).chain(check_key(model, home)).collect()
+}
+
+/// Whether there is a key; what it is is never said.
+fn check_key(model: &ChosenModel, home: &Home) -> Option<Check> {
+    let provider = model.reference.provider.as_str();
+    if let Some(configured) =
+        model.config.provider.as_ref().filter(|configured| configured.name == provider)
+    {
+        let names: Vec<&str> =
+            configured.auth_profiles.iter().map(|profile| profile.id.as_str()).collect();
+        return Some(Check::ok(
+            "key",
+            format!("{} for {provider}: {}", counted_keys(names.len()), names.join(", ")),
+        ));
+    }
+    if model.config.models.providers.get(provider).is_some_and(|own| own.api_key.is_some()) {
+        return Some(Check::ok("key", format!("1 key for {provider}")));
+    }
+    let (variable, _) = environment_key(provider_info(provider)?, &home.environment)?;
+    Some(Check::ok("key", format!("{variable} for {provider}")))
+}
+
+fn counted_keys(count: usize) -> String {
+    if count == 1 { "1 key".to_owned() } else { format!("{count} keys") }
+}
+
+async fn check_local_servers(home: &Home) -> Vec<Check> {
+    const NAME: &str = "servers";
+    let probe = match local_probe(&home.environment) {
+        Ok(probe) => probe,
+        Err(error) => {
+            return vec![Check::warn(NAME, error.message, "correct or unset the variable")];
+        }
+    };
+    let findings = survey_local(&probe).await;
+    let mut checks = Vec::new();
+    for (candidate, finding) in &findings {
+        let server = format!("{} at {}", candidate.provider, candidate.address);
+        match finding {
+            LocalFinding::NothingListens => {}
+            LocalFinding::NotAModelServer => {
+                checks.push(Check::ok(
+                    NAME,
+                    format!("something listens at {}, but no model server", candidate.address),
+                ));
+            }
+            LocalFinding::NoModels => checks.push(Check::warn(
+                NAME,
+                format!("{server} has no model that can chat"),
+                "load or pull one, for example `ollama pull qwen3`",
+            )),
+            LocalFinding::Server(found) => {
+                checks
+                    .push(Check::ok(NAME, format!("{server} offers {}", found.models.join(", "))));
+            }
+        }
+    }
+    if checks.is_empty() {
+        let names: Vec<&str> =
+            findings.iter().map(|(candidate, _)| candidate.provider.as_str()).collect();
+        let names =
+            if names.is_empty() { "nowhere was looked".to_owned() } else { names.join(", ") };
+        checks.push(Check::ok(NAME, format!("no model server listens on this machine ({names})")));
+    }
+    checks
+}
+
+fn check_workspace(agent: Option<&AgentSettings>, home: &Home) -> Check {
+    let workspace =
+        agent.map_or_else(|| home.paths.workspace_dir(None), |agent| agent.workspace.clone());
+    check_directory("workspace", &workspace, "agent.workspaceDir in the config file")
+}
+
+/// Whether files can be made in a directory, or the directory itself where it does not exist yet.
+fn check_directory(name: &'static str, directory: &Path, setting: &str) -> Check {
+    let Some(existing) = directory.ancestors().find(|ancestor| ancestor.symlink_metadata().is_ok())
+    else {
+        return Check::fail(
+            name,
+            format!("{} is nowhere", directory.display()),
+            format!("choose another with {setting}"),
+        );
+    };
+    match try_to_write(existing) {
+        Ok(()) if existing == directory => Check::ok(name, directory.display().to_string()),
+        Ok(()) => Check::ok(name, format!("{} (made when it is needed)", directory.display())),
+        Err(error) => Check::fail(
+            name,
+            format!("{} cannot be written: {error} ({})", directory.display(), existing.display()),
+            format!("make it writable, or choose another with {setting}"),
+        ),
+    }
+}
+
+/// Makes a file and removes it again.
+fn try_to_write(directory: &Path) -> io::Result<()> {
+    let probe = directory.join(format!(".myclaw-doctor-{}", std::process::id()));
+    OpenOptions::new().write(true).create_new(true).open(&probe)?;
+    fs::remove_file(&probe)
+}
+
+fn check_program(name: &'static str, why: &str) -> Check {
+    match find_program(name) {
+        Some(path) => Check::ok(name, path.display().to_string()),
+        None => Check::warn(
+            name,
+            format!("not found; {why}"),
+            format!("install {name} with the system's package manager"),
+        ),
+    }
+}
+
+fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(name))
+        .find(|program| is_executable(program))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
+}
+
+fn check_terminal() -> Check {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Check::ok("terminal", "none: `myclaw chat` works line by line here");
+    }
+    let Size { columns, rows } = Size::current();
+    let colours = match Paint::for_stream(&io::stdout()) {
+        Paint::Styled => "with colours",
+        Paint::Plain => "without colours",
+    };
+    Check::ok("terminal", format!("{columns} by {rows}, {colours}"))
+}

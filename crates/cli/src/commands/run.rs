@@ -1,0 +1,115 @@
+//! `myclaw run`: one message in, one answer out.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::args::RunArgs;
+use crate::exit::CliError;
+use crate::interrupt::Interrupts;
+use crate::model_choice::{ChosenModel, choose};
+use crate::print::note;
+use crate::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
+use crate::runtime;
+use crate::settings::Settings;
+use crate::terminal::{Destination, JsonMode, Output};
+use crate::turn::{Conversation, Turn};
+
+/// Largest message that is read from standard input: far more than fits a model.
+const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
+
+/// Runs one turn and prints it.
+pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
+    let cancel = CancellationToken::new();
+    let output = Arc::new(Output::stdout(cancel.clone()));
+    let json_mode = args.json.then(|| JsonMode::for_destination(Destination::of_stdout()));
+    let outcome = run_turn(args, &output, json_mode, cancel);
+    if let (Err(error), Some(mode)) = (&outcome, json_mode) {
+        output.push_json(&ErrorLine::from(error), mode);
+    }
+    output.end_line();
+    output.flush();
+    // When nobody reads any more, that is why the turn ended, whatever else it says.
+    match output.take_failure() {
+        Some(error) => Err(CliError::output(&error)),
+        None => outcome,
+    }
+}
+
+fn run_turn(
+    args: &RunArgs,
+    output: &Arc<Output>,
+    json_mode: Option<JsonMode>,
+    cancel: CancellationToken,
+) -> Result<(), CliError> {
+    let message = message(&args.message)?;
+    let settings = Settings::load(&args.conversation)?;
+    let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
+    let on_event = match json_mode {
+        Some(mode) => json_reporter(Arc::clone(output), mode),
+        None => text_reporter(Arc::clone(output), verbosity),
+    };
+    let interrupts = Interrupts::install().map_err(|error| CliError::failure(error.to_string()))?;
+    let _armed = interrupts.arm(cancel.clone());
+    runtime::block_on(async {
+        let requested = args.conversation.model.as_deref();
+        let configured = settings.agent.model.as_deref();
+        let model =
+            choose(&settings.config, &settings.home.environment, requested, configured).await?;
+        announce(&model, verbosity);
+        let session_key = &settings.session_key;
+        let turn =
+            Turn { settings: &settings, session_key, model: &model, message, cancel, on_event };
+        output.flushing(Conversation::new().run(turn)).await.map(drop)
+    })?
+}
+
+/// Says which model answers, where the user did not choose it. The built-in planner is never passed over in silence.
+pub(crate) fn announce(model: &ChosenModel, verbosity: Verbosity) {
+    if let Some(line) =
+        model.announcement().filter(|_| verbosity == Verbosity::Normal || model.is_builtin())
+    {
+        note(format_args!("myclaw: {line}"));
+    }
+}
+
+/// What the user says: the words of the command line, or standard input for a lone `-`.
+fn message(words: &[String]) -> Result<String, CliError> {
+    let text = match words {
+        [word] if word == "-" => read_message(std::io::stdin().lock())?,
+        words => words.join(" "),
+    };
+    if text.trim().is_empty() {
+        return Err(CliError::usage(
+            "the message is empty; say what you want, as in `myclaw run \"list my files\"`",
+        ));
+    }
+    Ok(text)
+}
+
+/// Reads a message of bounded length, without the line ends at its end.
+fn read_message(source: impl Read) -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    source
+        .take(MAX_STDIN_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
+    if bytes.len() as u64 > MAX_STDIN_BYTES {
+        return Err(CliError::usage(format!(
+            "the message on standard input is larger than {} MiB; save it to a file in the workspace and ask about that",
+            MAX_STDIN_BYTES / 1024 / 1024
+        )));
+    }
+    let mut text = String::from_utf8(bytes).map_err(|error| {
+        CliError::usage(format!(
+            "the message on standard input is not UTF-8 (byte {}); convert it first, for example with iconv",
+            error.utf8_error().valid_up_to() + 1
+        ))
+    })?;
+    text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! `myclaw sessions`: the conversations that are kept.
+
+use std::time::Duration;
+
+use myclaw_session::{
+    Entry, IndexedSession, PruneScope, Role, SessionKey, SessionReader, SessionStore,
+    TranscriptMessage,
+};
+use serde::Serialize;
+
+use crate::args::{Age, SessionsArgs, SessionsCommand};
+use crate::exit::CliError;
+use crate::print::{Printer, columns, note};
+use crate::settings::Home;
+use crate::similar::nearest;
+use crate::time::local_minute;
+
+mod export;
+mod show;
+
+/// Runs one of the commands.
+pub(crate) fn run(args: SessionsArgs, home: &Home) -> Result<(), CliError> {
+    let sessions = Sessions { store: home.session_store(), agent_id: home.default_agent_id() };
+    match args.command {
+        SessionsCommand::List { json: true } => sessions.list_json(),
+        SessionsCommand::List { json: false } => sessions.list(),
+        SessionsCommand::Show { name, json, last } => sessions.show(&name, last, json),
+        SessionsCommand::Export { name, format, output } => {
+            sessions.export(&name, format, output.as_deref())
+        }
+        SessionsCommand::Delete { name, yes: true } => sessions.delete(&name),
+        SessionsCommand::Delete { name, yes: false } => sessions.ask_before_delete(&name),
+        SessionsCommand::Prune { older_than, with_transcripts, dry_run } => {
+            let scope =
+                if with_transcripts { PruneScope::WithTranscripts } else { PruneScope::IndexOnly };
+            if dry_run {
+                sessions.preview_prune(older_than, scope)
+            } else {
+                sessions.prune(older_than, scope)
+            }
+        }
+    }
+}
+
+/// The conversations, as the user names them.
+pub(crate) struct Sessions {
+    /// Where they are.
+    pub(crate) store: SessionStore,
+    /// The agent whose terminal conversations are named by one word.
+    pub(crate) agent_id: String,
+}
+
+/// A conversation in the JSON of `sessions list`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedSession<'a> {
+    name: &'a str,
+    key: &'a SessionKey,
+    #[serde(flatten)]
+    entry: &'a myclaw_session::SessionEntry,
+}
+
+impl Sessions {
+    /// The name by which the user calls `key`: one word for a terminal conversation of the default agent.
+    pub(crate) fn name_of(&self, key: &SessionKey) -> String {
+        let parts = key.parts();
+        if SessionKey::for_cli(&self.agent_id, &parts.peer_id) == *key {
+            parts.peer_id
+        } else {
+            key.to_string()
+        }
+    }
+
+    /// All that are in the index, the latest first.
+    pub(crate) fn all(&self) -> Result<Vec<IndexedSession>, CliError> {
+        self.store.index().list().map_err(CliError::from)
+    }
+
+    /// The key of an existing conversation.
+    pub(crate) fn find(&self, name: &str) -> Result<SessionKey, CliError> {
+        let key = SessionKey::parse_for_agent(&self.agent_id, name)
+            .map_err(|error| CliError::usage(error.to_string()))?;
+        if self.store.exists(&key) || self.store.index().get(&key)?.is_some() {
+            return Ok(key);
+        }
+        let names: Vec<String> =
+            self.all()?.iter().map(|session| self.name_of(&session.key)).collect();
+        let suggestion = nearest(name, names.iter().map(String::as_str))
+            .map(|name| format!("; did you mean `{name}`?"))
+            .unwrap_or_default();
+        Err(CliError::session(format!(
+            "there is no conversation `{name}`{suggestion} `myclaw sessions list` lists them"
+        )))
+    }
+
+    /// A reader of an existing conversation's log; none if the log is gone.
+    fn reader(&self, key: &SessionKey) -> Result<SessionReader, CliError> {
+        self.store.reader(key)?.ok_or_else(|| {
+            CliError::session(format!(
+                "the transcript of `{name}` is gone: there is no file {path}; `myclaw sessions delete {name} --yes` \
+                 takes it off the list",
+                name = self.name_of(key),
+                path = self.store.transcript_path(key).display()
+            ))
+        })
+    }
+
+    fn list(&self) -> Result<(), CliError> {
+        let sessions = self.all()?;
+        if sessions.is_empty() {
+            note("no conversations yet; `myclaw run \"hello\"` begins one");
+            return Ok(());
+        }
+        let mut rows = vec![["NAME", "LAST USED", "MODEL", "TOKENS"].map(str::to_owned).to_vec()];
+        rows.extend(sessions.iter().map(|session| {
+            vec![
+                self.name_of(&session.key),
+                local_minute(session.entry.updated_at),
+                session.entry.model.clone().unwrap_or_else(|| "-".to_owned()),
+                session
+                    .entry
+                    .total_tokens
+                    .map_or_else(|| "-".to_owned(), |tokens| tokens.to_string()),
+            ]
+        }));
+        let mut printer = Printer::stdout();
+        for line in columns(&rows) {
+            let line = printer.safe(&line).into_owned();
+            printer.line(line)?;
+        }
+        printer.finish()
+    }
+
+    fn list_json(&self) -> Result<(), CliError> {
+        let mut printer = Printer::stdout();
+        for IndexedSession { key, entry } in &self.all()? {
+            printer.json(&ListedSession { name: &self.name_of(key), key, entry })?;
+        }
+        printer.finish()
+    }
+
+    fn ask_before_delete(&self, name: &str) -> Result<(), CliError> {
+        let key = self.find(name)?;
+        Err(CliError::usage(format!(
+            "nothing is deleted yet; `myclaw sessions delete {} --yes` deletes the conversation with its transcript {}",
+            self.name_of(&key),
+            self.store.transcript_path(&key).display()
+        )))
+    }
+
+    fn delete(&self, name: &str) -> Result<(), CliError> {
+        let key = self.find(name)?;
+        self.store.delete(&key)?;
+        self.store.index().remove(&key)?;
+        note(format_args!("deleted `{}`", self.name_of(&key)));
+        Ok(())
+    }
+
+    fn preview_prune(&self, Age(age): Age, scope: PruneScope) -> Result<(), CliError> {
+        let oldest_kept = crate::time::now_ms().saturating_sub(millis(age));
+        let old: Vec<IndexedSession> = self
+            .all()?
+            .into_iter()
+            .filter(|session| session.entry.updated_at < oldest_kept)
+            .collect();
+        let mut printer = Printer::stdout();
+        for session in &old {
+            printer.line(self.name_of(&session.key))?;
+        }
+        printer.finish()?;
+        let what = match scope {
+            PruneScope::IndexOnly => "would be taken off the list; their transcripts would stay",
+            PruneScope::WithTranscripts => "would be deleted with their transcripts",
+        };
+        note(format_args!("{} {what}", counted(old.len())));
+        Ok(())
+    }
+
+    fn prune(&self, Age(age): Age, scope: PruneScope) -> Result<(), CliError> {
+        let report = self.store.index().prune(age, scope)?;
+        let mut printer = Printer::stdout();
+        for key in &report.removed {
+            printer.line(self.name_of(key))?;
+        }
+        printer.finish()?;
+        let what = match scope {
+            PruneScope::IndexOnly => "taken off the list; their transcripts stay",
+            PruneScope::WithTranscripts => "deleted with their transcripts",
+        };
+        note(format_args!("{} {what}", counted(report.removed.len())));
+        if let Some((key, error)) = report.kept.first() {
+            return Err(CliError::session(format!(
+                "{} could not be deleted; the first, `{}`: {error}",
+                counted(report.kept.len()),
+                self.name_of(key)
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn counted(count: usize) -> String {
+    if count == 1 { "1 conversation".to_owned() } else { format!("{count} conversations") }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What a message is, in words for a person.
+fn speaker(message: &TranscriptMessage) -> String {
+    let meta = |name: &str| message.meta.as_ref().and_then(|meta| meta.get(name));
+    match message.role {
+        Role::User => "you".to_owned(),
+        Role::Assistant => "assistant".to_owned(),
+        Role::System => "system".to_owned(),
+        Role::Tool => {
+            let tool = meta("toolName").and_then(|name| name.as_str()).unwrap_or("tool");
+            let failed = meta("isError").and_then(serde_json::Value::as_bool).unwrap_or(false);
+            if failed { format!("{tool} (failed)") } else { tool.to_owned() }
+        }
+    }
+}
+
+/// The calls that an assistant's message makes: name and arguments as JSON.
+fn tool_calls(message: &TranscriptMessage) -> Vec<(String, String)> {
+    let blocks = message
+        .meta
+        .as_ref()
+        .and_then(|meta| meta.get("contentBlocks"))
+        .and_then(|blocks| blocks.as_array());
+    let call = |block: &serde_json::Value| {
+        (block.get("type")?.as_str()? == "toolCall").then_some(())?;
+        Some((block.get("name")?.as_str()?.to_owned(), block.get("arguments")?.to_string()))
+    };
+    blocks.into_iter().flatten().filter_map(call).collect()
+}
+
+/// A summary that stands for what was before it.
+fn summary_of(entry: &Entry) -> Option<&str> {
+    match entry {
+        Entry::Compaction(compaction) => Some(&compaction.summary),
+        Entry::Message(_) | Entry::Unknown(_) => None,
+    }
+}

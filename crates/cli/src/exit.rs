@@ -1,0 +1,109 @@
+//! How the program ends: exit codes, and the one kind of error that the binary prints.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use myclaw_session::SessionError;
+
+/// What the exit code says. The numbers are part of the interface and are documented in `docs/cli.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// The command did what it was asked; for a turn: there is a reply.
+    Success = 0,
+    /// Something failed that no other code names: a file, a session, a limit of the run.
+    Failure = 1,
+    /// The command line, or the message itself, is not usable. The number is clap's own.
+    Usage = 2,
+    /// The config file has to be changed first.
+    Config = 3,
+    /// The model or its provider could not answer.
+    Model = 4,
+    /// The user gave up: 128 + SIGINT, as shells count.
+    Aborted = 130,
+    /// Whoever read standard output went away before the end: 128 + SIGPIPE, as shells count.
+    OutputClosed = 141,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// A failure as the user gets it: one message that says what to do next, and the exit code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CliError {
+    /// Exit code.
+    pub(crate) exit: Exit,
+    /// Short name for scripts: the `class` of the last line of `--json`.
+    pub(crate) class: &'static str,
+    /// For a person. May have several lines (a config diagnostic points into the file); never holds a secret.
+    pub(crate) message: String,
+}
+
+impl CliError {
+    /// A failure that no other constructor names.
+    pub(crate) fn failure(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failure, class: "failure", message: message.into() }
+    }
+
+    /// The command line or the message is not usable.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, class: "usage", message: message.into() }
+    }
+
+    /// The config file has to be changed.
+    pub(crate) fn config(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Config, class: "config", message: message.into() }
+    }
+
+    /// The sessions could not be read or written.
+    pub(crate) fn session(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Failure, class: "session", message: message.into() }
+    }
+
+    /// The model or provider could not answer; `class` is the error class of the model layer.
+    pub(crate) fn model(class: &'static str, message: impl Into<String>) -> Self {
+        Self { exit: Exit::Model, class, message: message.into() }
+    }
+
+    /// The user gave up.
+    pub(crate) fn aborted() -> Self {
+        Self {
+            exit: Exit::Aborted,
+            class: "aborted",
+            message: "aborted; the session is saved, the next message continues it".to_owned(),
+        }
+    }
+
+    /// Writing to standard output failed. A closed pipe is the reader's good right, and ends quietly.
+    pub(crate) fn output(error: &std::io::Error) -> Self {
+        let exit = if error.kind() == std::io::ErrorKind::BrokenPipe {
+            Exit::OutputClosed
+        } else {
+            Exit::Failure
+        };
+        Self { exit, class: "output", message: format!("cannot write to standard output: {error}") }
+    }
+
+    /// Whether the user is told at all.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.exit == Exit::OutputClosed
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CliError {}
+
+impl From<SessionError> for CliError {
+    /// The messages of the session room say what to do.
+    fn from(error: SessionError) -> Self {
+        Self::session(error.to_string())
+    }
+}

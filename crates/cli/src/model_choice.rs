@@ -1,0 +1,343 @@
+//! Which model answers.
+//!
+//! In this order: what the command line names, what the config file names, the provider of a key in the environment, a
+//! model server that listens on this machine, the built-in planner. Whatever is chosen comes with settings in which
+//! the engine finds its address and key, so that nothing behind this module has to know how it was found.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use myclaw_config::{
+    AuthProfile, Config, Environment, ModelApi, ProviderConfig, ProviderModels, SecretString,
+};
+use myclaw_llm::{
+    KeyNeed, LocalCandidate, LocalProbe, ModelRef, ProviderInfo, discover_local,
+    first_provider_with_key, parse_model_ref, provider_info,
+};
+
+use crate::exit::CliError;
+use crate::similar::nearest;
+
+/// Where to look for model servers instead of the usual ports: `none`, or pairs such as `ollama=127.0.0.1:11434`,
+/// separated by commas.
+pub(crate) const LOCAL_SERVERS_VARIABLE: &str = "MYCLAW_LOCAL_SERVERS";
+/// Where Ollama's own programs look for its server.
+const OLLAMA_HOST_VARIABLE: &str = "OLLAMA_HOST";
+/// Ollama's default port.
+const OLLAMA_PORT: u16 = 11_434;
+/// Name of the built-in planner's provider.
+pub(crate) const BUILTIN_PROVIDER: &str = "builtin";
+/// Name of the built-in planner.
+const DEMO_MODEL: &str = "demo";
+
+/// The model that answers.
+#[derive(Debug, Clone)]
+pub(crate) struct ChosenModel {
+    /// Which one.
+    pub(crate) reference: ModelRef,
+    /// Why this one.
+    pub(crate) source: ChoiceSource,
+    /// The settings, completed by what was found: address and key of the provider.
+    pub(crate) config: Arc<Config>,
+}
+
+/// Why a model was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ChoiceSource {
+    /// The user named it on the command line or in the chat.
+    Request,
+    /// The config file names it.
+    ConfigFile,
+    /// This environment variable holds a key.
+    KeyVariable(&'static str),
+    /// A server at this address listens on this machine.
+    LocalServer {
+        /// Where requests go.
+        base_url: String,
+    },
+    /// There is nothing else.
+    Builtin,
+}
+
+impl ChosenModel {
+    /// Whether it is the built-in planner, which is announced on every run.
+    pub(crate) fn is_builtin(&self) -> bool {
+        self.reference.provider == BUILTIN_PROVIDER
+    }
+
+    /// The line that tells the user which model was chosen and how to change that; `None` where the user chose.
+    pub(crate) fn announcement(&self) -> Option<String> {
+        let model = &self.reference;
+        match &self.source {
+            ChoiceSource::Request | ChoiceSource::ConfigFile if self.is_builtin() => {
+                Some(format!("{model} answers: a small built-in planner, not a language model"))
+            }
+            ChoiceSource::Request | ChoiceSource::ConfigFile => None,
+            ChoiceSource::KeyVariable(variable) => Some(format!(
+                "{model} answers, because {variable} is set; choose another with --model, or `myclaw init` for good"
+            )),
+            ChoiceSource::LocalServer { base_url } => Some(format!(
+                "{model} answers, from the server at {base_url}; choose another with --model, or `myclaw init` for good"
+            )),
+            ChoiceSource::Builtin => Some(format!(
+                "{model} answers: a small built-in planner, not a language model; set ANTHROPIC_API_KEY (or another \
+                 provider's), start Ollama, or run `myclaw init` to connect one"
+            )),
+        }
+    }
+}
+
+/// Chooses the model of a turn. `requested` is what the user named now, `configured` what the agent's settings name.
+///
+/// # Errors
+/// The requested or configured name cannot be used: it is no name, its provider is unknown, or its key is missing.
+pub(crate) async fn choose(
+    config: &Arc<Config>,
+    environment: &Environment,
+    requested: Option<&str>,
+    configured: Option<&str>,
+) -> Result<ChosenModel, CliError> {
+    if let Some(text) = requested {
+        let reference =
+            parse_model_ref(text).map_err(|error| CliError::usage(error.to_string()))?;
+        let config = with_access(config, environment, &reference).map_err(CliError::usage)?;
+        return Ok(ChosenModel { reference, source: ChoiceSource::Request, config });
+    }
+    if let Some(text) = configured {
+        let reference = parse_model_ref(text)
+            .map_err(|error| CliError::config(format!("the model in the config file: {error}")))?;
+        let config = with_access(config, environment, &reference).map_err(CliError::config)?;
+        return Ok(ChosenModel { reference, source: ChoiceSource::ConfigFile, config });
+    }
+    if let Some(reference) = first_own_model(config) {
+        let config = with_access(config, environment, &reference).map_err(CliError::config)?;
+        return Ok(ChosenModel { reference, source: ChoiceSource::ConfigFile, config });
+    }
+    choose_unconfigured(config, environment).await
+}
+
+/// Chooses where no setting names a model.
+async fn choose_unconfigured(
+    config: &Arc<Config>,
+    environment: &Environment,
+) -> Result<ChosenModel, CliError> {
+    let found = first_provider_with_key(|variable| key_in(environment, variable).is_some());
+    if let Some((info, variable)) = found
+        && let Some(model) = info.default_model
+    {
+        let reference = ModelRef { provider: info.name.to_owned(), id: model.to_owned() };
+        let config = with_access(config, environment, &reference).map_err(CliError::config)?;
+        return Ok(ChosenModel { reference, source: ChoiceSource::KeyVariable(variable), config });
+    }
+    if let Some(server) = discover_local(&local_probe(environment)?).await
+        && let Some(model) = server.models.first()
+    {
+        let reference = ModelRef { provider: server.provider.clone(), id: model.clone() };
+        let config = with_server(config, &reference.provider, server.base_url.clone(), None);
+        let source = ChoiceSource::LocalServer { base_url: server.base_url };
+        return Ok(ChosenModel { reference, source, config });
+    }
+    let reference = ModelRef { provider: BUILTIN_PROVIDER.to_owned(), id: DEMO_MODEL.to_owned() };
+    Ok(ChosenModel { reference, source: ChoiceSource::Builtin, config: Arc::clone(config) })
+}
+
+/// The first model of the user's own in the config file, where no setting names a model.
+fn first_own_model(config: &Config) -> Option<ModelRef> {
+    config.models.providers.iter().find_map(|(provider, models)| {
+        let model = models.models.first()?;
+        Some(ModelRef { provider: provider.clone(), id: model.id.clone() })
+    })
+}
+
+/// The settings with an address and, where one is needed, a key for the model's provider.
+///
+/// # Errors
+/// In words for the user: the provider is not known, or its key is missing.
+fn with_access(
+    config: &Arc<Config>,
+    environment: &Environment,
+    model: &ModelRef,
+) -> Result<Arc<Config>, String> {
+    let provider = model.provider.as_str();
+    if config.provider.as_ref().is_some_and(|configured| configured.name == provider)
+        || provider == BUILTIN_PROVIDER
+    {
+        return Ok(Arc::clone(config));
+    }
+    let info = provider_info(provider);
+    let key = info.and_then(|info| environment_key(info, environment));
+    if let Some(own) = config.models.providers.get(provider) {
+        return Ok(match (own.api_key.is_some(), key) {
+            (false, Some((_, key))) => {
+                with_server(config, provider, own.base_url.clone(), Some(key))
+            }
+            _ => Arc::clone(config),
+        });
+    }
+    let Some(info) = info else {
+        return Err(unknown_provider(config, provider));
+    };
+    match (info.key, key) {
+        (KeyNeed::Required, None) => Err(missing_key(info)),
+        (KeyNeed::Required, Some((variable, key))) => {
+            Ok(with_profile(config, model, variable, key))
+        }
+        (KeyNeed::None, _) => {
+            Ok(with_server(config, provider, local_base_url(info, environment), None))
+        }
+    }
+}
+
+/// The settings with `provider` at `base_url`. What the config file says about its models stays.
+fn with_server(
+    config: &Arc<Config>,
+    provider: &str,
+    base_url: String,
+    api_key: Option<SecretString>,
+) -> Arc<Config> {
+    let mut config = Config::clone(config);
+    let own =
+        config.models.providers.entry(provider.to_owned()).or_insert_with(|| ProviderModels {
+            base_url: base_url.clone(),
+            api_key: None,
+            api: Some(ModelApi::OpenaiCompletions),
+            models: Vec::new(),
+        });
+    own.base_url = base_url;
+    own.api_key = own.api_key.take().or(api_key);
+    Arc::new(config)
+}
+
+/// The settings with the model's provider as the one provider, its key from the environment.
+fn with_profile(
+    config: &Arc<Config>,
+    model: &ModelRef,
+    variable: &str,
+    api_key: SecretString,
+) -> Arc<Config> {
+    let mut config = Config::clone(config);
+    config.provider = Some(ProviderConfig {
+        name: model.provider.clone(),
+        model: model.id.clone(),
+        auth_profiles: vec![AuthProfile { id: variable.to_owned(), api_key }],
+        base_url: None,
+    });
+    Arc::new(config)
+}
+
+/// The provider's key, with the variable that holds it.
+pub(crate) fn environment_key(
+    info: &ProviderInfo,
+    environment: &Environment,
+) -> Option<(&'static str, SecretString)> {
+    info.key_variables.iter().find_map(|variable| {
+        Some((*variable, SecretString::from(key_in(environment, variable)?.to_owned())))
+    })
+}
+
+fn key_in<'a>(environment: &'a Environment, variable: &str) -> Option<&'a str> {
+    environment.get(variable).map(str::trim).filter(|key| !key.is_empty())
+}
+
+fn missing_key(info: &ProviderInfo) -> String {
+    format!(
+        "there is no key for {name}: set {variables}, or put it into the config file under `provider.authProfiles` \
+         (`myclaw init` writes one)",
+        name = info.name,
+        variables = info.key_variables.join(" or ")
+    )
+}
+
+fn unknown_provider(config: &Config, provider: &str) -> String {
+    let known: Vec<&str> = config
+        .models
+        .providers
+        .keys()
+        .map(String::as_str)
+        .chain(config.provider.as_ref().map(|configured| configured.name.as_str()))
+        .chain(myclaw_llm::Catalog::builtin().providers().map(|info| info.name))
+        .collect();
+    let suggestion = nearest(provider, known.iter().copied())
+        .map(|name| format!("; did you mean `{name}`?"))
+        .unwrap_or_default();
+    format!(
+        "the provider `{provider}` is not known{suggestion} Give its address in the config file under \
+         `models.providers.{provider}.baseUrl`, or use one of: {}",
+        known.join(", ")
+    )
+}
+
+/// Where to look for model servers on this machine.
+///
+/// # Errors
+/// The variable that says so cannot be read.
+pub(crate) fn local_probe(environment: &Environment) -> Result<LocalProbe, CliError> {
+    let mut probe = LocalProbe::default();
+    if let Some(text) = environment.get(LOCAL_SERVERS_VARIABLE) {
+        probe.candidates = parse_candidates(text).map_err(CliError::usage)?;
+    } else if let Some(text) =
+        environment.get(OLLAMA_HOST_VARIABLE).filter(|text| !text.trim().is_empty())
+    {
+        let address = ollama_address(text);
+        probe.candidates.retain_mut(|candidate| {
+            if candidate.provider != "ollama" {
+                return true;
+            }
+            // A server on another machine is the user's to name; nothing is asked of it unasked.
+            let Some(address) = address else { return false };
+            candidate.address = address;
+            true
+        });
+    }
+    Ok(probe)
+}
+
+fn parse_candidates(text: &str) -> Result<Vec<LocalCandidate>, String> {
+    let text = text.trim();
+    if text.is_empty() || text == "none" {
+        return Ok(Vec::new());
+    }
+    text.split(',')
+        .map(|pair| {
+            let candidate = pair.trim().split_once('=').and_then(|(provider, address)| {
+                Some(LocalCandidate { provider: provider.to_owned(), address: address.parse().ok()? })
+            });
+            candidate.ok_or_else(|| {
+                format!(
+                    "{LOCAL_SERVERS_VARIABLE}: `{pair}` is no server; write `none` or NAME=ADDRESS:PORT, such as \
+                     ollama=127.0.0.1:11434"
+                )
+            })
+        })
+        .collect()
+}
+
+/// The loopback address that `OLLAMA_HOST` names, if it names one: with or without scheme and port.
+fn ollama_address(text: &str) -> Option<SocketAddr> {
+    let text = text.trim();
+    let text = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port.parse().ok()?),
+        _ => (text, OLLAMA_PORT),
+    };
+    let address = match host.trim_start_matches('[').trim_end_matches(']') {
+        "" | "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        host => host.parse().ok()?,
+    };
+    // The address to listen on, where the server was told to listen everywhere.
+    let address = if address.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address };
+    address.is_loopback().then_some(SocketAddr::from((address, port)))
+}
+
+/// Where a server of this machine is.
+fn local_base_url(info: &ProviderInfo, environment: &Environment) -> String {
+    let probe = local_probe(environment).unwrap_or_default();
+    let candidate = probe.candidates.iter().find(|candidate| candidate.provider == info.name);
+    candidate.map_or_else(
+        || info.base_url.to_owned(),
+        |candidate| format!("http://{}/v1", candidate.address),
+    )
+}
+
+#[cfg(test)]
+mod tests;

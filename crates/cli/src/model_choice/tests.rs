@@ -1,0 +1,152 @@
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use myclaw_config::{Config, Environment, ExposeSecret};
+
+use super::{
+    ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, choose, ollama_address, parse_candidates,
+};
+use crate::exit::{CliError, Exit};
+
+fn choose_with(
+    config: serde_json::Value,
+    variables: &[(&str, &str)],
+    requested: Option<&str>,
+    configured: Option<&str>,
+) -> Result<ChosenModel, CliError> {
+    let config: Arc<Config> = Arc::new(serde_json::from_value(config).expect("a config"));
+    let variables = [(LOCAL_SERVERS_VARIABLE, "none")].into_iter().chain(variables.iter().copied());
+    let environment = Environment::new(variables, None, None);
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("runtime")
+        .block_on(choose(&config, &environment, requested, configured))
+}
+
+fn empty() -> serde_json::Value {
+    serde_json::json!({})
+}
+
+fn anthropic() -> serde_json::Value {
+    serde_json::json!({"provider": {
+        "name": "anthropic", "model": "claude-x", "authProfiles": [{"id": "a", "apiKey": "from-file"}]
+    }})
+}
+
+#[test]
+fn with_nothing_at_all_the_planner_answers_and_says_so() {
+    let chosen = choose_with(empty(), &[], None, None).expect("a model");
+    assert_eq!(chosen.reference.to_string(), "builtin/demo");
+    assert_eq!(chosen.source, ChoiceSource::Builtin);
+    assert!(chosen.announcement().is_some_and(|line| line.contains("not a language model")));
+}
+
+#[test]
+fn a_key_in_the_environment_goes_before_a_server_and_fills_in_the_provider() {
+    let chosen = choose_with(
+        empty(),
+        &[("GEMINI_API_KEY", " k1 "), ("OPENROUTER_API_KEY", "k2")],
+        None,
+        None,
+    )
+    .expect("a model");
+    assert_eq!(chosen.reference.provider, "google");
+    assert_eq!(chosen.source, ChoiceSource::KeyVariable("GEMINI_API_KEY"));
+    let provider = chosen.config.provider.as_ref().expect("a provider");
+    assert_eq!(provider.auth_profiles[0].api_key.expose_secret(), "k1");
+    assert!(!chosen.announcement().expect("a line").contains("k1"));
+}
+
+#[test]
+fn a_blank_key_is_none() {
+    let chosen = choose_with(empty(), &[("ANTHROPIC_API_KEY", "  ")], None, None).expect("a model");
+    assert_eq!(chosen.source, ChoiceSource::Builtin);
+}
+
+#[test]
+fn the_config_file_goes_before_the_environment_and_needs_no_announcement() {
+    let chosen =
+        choose_with(anthropic(), &[("OPENAI_API_KEY", "k")], None, Some("anthropic/claude-x"))
+            .expect("ok");
+    assert_eq!(chosen.source, ChoiceSource::ConfigFile);
+    assert_eq!(chosen.announcement(), None);
+}
+
+#[test]
+fn a_requested_model_of_another_provider_takes_its_key_from_the_environment() {
+    let chosen = choose_with(
+        anthropic(),
+        &[("OPENAI_API_KEY", "k")],
+        Some("openai/gpt-x"),
+        Some("anthropic/claude-x"),
+    )
+    .expect("a model");
+    let provider = chosen.config.provider.as_ref().expect("a provider");
+    assert_eq!(
+        (provider.name.as_str(), provider.auth_profiles[0].id.as_str()),
+        ("openai", "OPENAI_API_KEY")
+    );
+}
+
+#[test]
+fn a_missing_key_is_named_with_its_variable() {
+    let error = choose_with(anthropic(), &[], Some("openai/gpt-x"), None).expect_err("no key");
+    assert_eq!(error.exit, Exit::Usage);
+    assert!(error.message.contains("OPENAI_API_KEY"), "{error}");
+    let error = choose_with(empty(), &[], None, Some("openai/gpt-x")).expect_err("no key");
+    assert_eq!(error.exit, Exit::Config);
+}
+
+#[test]
+fn an_unknown_provider_gets_the_nearest_known_one() {
+    let error = choose_with(empty(), &[], Some("antropic/claude"), None).expect_err("unknown");
+    assert!(error.message.contains("`anthropic`"), "{error}");
+    let error = choose_with(empty(), &[], Some("claude"), None).expect_err("no provider");
+    assert_eq!(error.exit, Exit::Usage);
+}
+
+#[test]
+fn a_provider_of_the_users_own_is_used_without_any_key() {
+    let own = serde_json::json!({"models": {"providers": {"lab": {
+        "baseUrl": "http://10.0.0.5:9000/v1", "models": [{"id": "big"}]
+    }}}});
+    let chosen = choose_with(own, &[], None, None).expect("a model");
+    assert_eq!(chosen.reference.to_string(), "lab/big");
+    assert_eq!(chosen.source, ChoiceSource::ConfigFile);
+}
+
+#[test]
+fn a_local_provider_is_reached_where_ollama_host_says() {
+    let config: Arc<Config> = Arc::default();
+    let environment = Environment::new([("OLLAMA_HOST", "0.0.0.0:9999")], None, None);
+    let reference = myclaw_llm::parse_model_ref("ollama/qwen3").expect("a model");
+    let config = super::with_access(&config, &environment, &reference).expect("access");
+    assert_eq!(config.models.providers["ollama"].base_url, "http://127.0.0.1:9999/v1");
+}
+
+#[test]
+fn ollama_host_is_read_as_ollama_reads_it() {
+    let at = |text: &str| text.parse::<SocketAddr>().ok();
+    for (text, address) in [
+        ("127.0.0.1:1", at("127.0.0.1:1")),
+        ("http://localhost:4000/", at("127.0.0.1:4000")),
+        ("localhost", at("127.0.0.1:11434")),
+        (":5000", at("127.0.0.1:5000")),
+        ("0.0.0.0", at("127.0.0.1:11434")),
+        ("[::1]:70", at("[::1]:70")),
+        ("192.168.1.5:11434", None),
+        ("gpu.example:11434", None),
+    ] {
+        assert_eq!(ollama_address(text), address, "{text}");
+    }
+}
+
+#[test]
+fn candidates_are_pairs() {
+    assert_eq!(parse_candidates("none"), Ok(Vec::new()));
+    let parsed = parse_candidates("ollama=127.0.0.1:1, lmstudio=127.0.0.1:2").expect("two");
+    assert_eq!(parsed.len(), 2);
+    assert_eq!(parsed[1].provider, "lmstudio");
+    assert!(parse_candidates("ollama").expect_err("no address").contains("ollama=127.0.0.1:11434"));
+}

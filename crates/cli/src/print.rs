@@ -1,0 +1,88 @@
+//! Printing of the commands that are no turn: standard output with one buffer, and failures as [`CliError`].
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use serde::Serialize;
+
+use crate::exit::CliError;
+use crate::terminal::{Destination, JsonMode, escaped};
+
+/// Standard output of a command.
+pub(crate) struct Printer {
+    out: BufWriter<StdoutLock<'static>>,
+    destination: Destination,
+}
+
+impl Printer {
+    /// Standard output.
+    pub(crate) fn stdout() -> Self {
+        Self { out: BufWriter::new(io::stdout().lock()), destination: Destination::of_stdout() }
+    }
+
+    /// Writes one line that this program composed.
+    pub(crate) fn line(&mut self, line: impl fmt::Display) -> Result<(), CliError> {
+        writeln!(self.out, "{line}").map_err(|error| CliError::output(&error))
+    }
+
+    /// Writes text as it is.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+        self.out.write_all(bytes).map_err(|error| CliError::output(&error))
+    }
+
+    /// Writes `value` as one line of JSON.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), CliError> {
+        let mode = JsonMode::for_destination(self.destination);
+        mode.write(value, &mut self.out).map_err(|error| CliError::output(&error.into()))?;
+        self.line("")
+    }
+
+    /// `text` of a model or a tool, safe for where it is printed.
+    pub(crate) fn safe<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.destination {
+            Destination::Terminal => escaped(text),
+            Destination::Pipe => Cow::Borrowed(text),
+        }
+    }
+
+    /// Writes what is buffered.
+    pub(crate) fn finish(mut self) -> Result<(), CliError> {
+        self.out.flush().map_err(|error| CliError::output(&error))
+    }
+}
+
+/// Writes a line to standard error. Where nobody can read it, there is nobody left to tell.
+pub(crate) fn note(line: impl fmt::Display) {
+    drop(writeln!(io::stderr(), "{line}"));
+}
+
+/// Rows of text as columns that stand below each other; the last column is not filled up.
+pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+    use unicode_width::UnicodeWidthStr;
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count)
+        .map(|column| {
+            rows.iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.width())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let line = |row: &Vec<String>| {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            if column > 0 {
+                line.push_str("  ");
+            }
+            line.push_str(cell);
+            if column + 1 < row.len() {
+                line.extend(std::iter::repeat_n(' ', width - cell.width()));
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    };
+    rows.iter().map(line).collect()
+}

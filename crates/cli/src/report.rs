@@ -1,0 +1,225 @@
+//! What `myclaw run` prints while a turn runs: the answer to standard output, everything else to standard error.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use myclaw_engine::{AgentRunEvent, EventCallback, RunResult};
+use myclaw_llm::{StreamEvent, Usage};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::exit::CliError;
+use crate::terminal::{JsonMode, Output, Paint, Style, escaped, truncated};
+
+/// Columns of a tool's arguments or first line of output in one line of activity.
+pub(crate) const SUMMARY_COLUMNS: usize = 100;
+/// Arguments that say best what a call is about, the best first.
+const TELLING_ARGUMENTS: [&str; 4] = ["command", "pattern", "path", "file"];
+
+/// How much is said on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verbosity {
+    /// Tool activity, notices and usage.
+    Normal,
+    /// Nothing but errors.
+    Quiet,
+}
+
+/// A callback that prints the answer as text.
+pub(crate) fn text_reporter(output: Arc<Output>, verbosity: Verbosity) -> EventCallback {
+    let reporter = TextReporter {
+        output,
+        verbosity,
+        paint: Paint::for_stream(&std::io::stderr()),
+        began: Instant::now(),
+        state: Mutex::default(),
+    };
+    Arc::new(move |event| reporter.report(event))
+}
+
+/// A callback that prints each event as one line of JSON.
+pub(crate) fn json_reporter(output: Arc<Output>, mode: JsonMode) -> EventCallback {
+    Arc::new(move |event| {
+        output.push_json(&event, mode);
+        if matches!(event, AgentRunEvent::ToolStart { .. } | AgentRunEvent::Done { .. }) {
+            output.flush();
+        }
+    })
+}
+
+/// The last line of `--json` when there is no reply.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "error")]
+pub(crate) struct ErrorLine<'a> {
+    class: &'a str,
+    message: &'a str,
+}
+
+impl<'a> From<&'a CliError> for ErrorLine<'a> {
+    fn from(error: &'a CliError) -> Self {
+        Self { class: error.class, message: &error.message }
+    }
+}
+
+struct TextReporter {
+    output: Arc<Output>,
+    verbosity: Verbosity,
+    paint: Paint,
+    began: Instant,
+    state: Mutex<TextState>,
+}
+
+#[derive(Default)]
+struct TextState {
+    /// Whether the message that arrives has shown any text.
+    has_text: bool,
+    /// What the running calls are about, by their ids.
+    calls: HashMap<String, String>,
+}
+
+impl TextReporter {
+    fn report(&self, event: AgentRunEvent) {
+        // Most events are these; they must not pay for the others.
+        if let AgentRunEvent::LlmStream { event } = &event {
+            return self.report_stream(event);
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            AgentRunEvent::LlmStart { .. } => state.has_text = false,
+            AgentRunEvent::LlmStream { .. } | AgentRunEvent::ToolExecutionUpdate { .. } => {}
+            AgentRunEvent::LlmEnd { .. } => self.output.end_line(),
+            AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments } => {
+                let about = summarise_arguments(&arguments);
+                self.say(Style::Dim, &format!("tool start {tool_name} {about}"));
+                state.calls.insert(tool_call_id, about);
+            }
+            AgentRunEvent::ToolEnd {
+                tool_name, tool_call_id, duration_ms, is_error, text, ..
+            } => {
+                state.calls.remove(&tool_call_id);
+                if is_error {
+                    let reason = first_line(&text);
+                    self.say(
+                        Style::Bad,
+                        &format!("tool error {tool_name} {duration_ms} ms: {reason}"),
+                    );
+                } else {
+                    self.say(Style::Dim, &format!("tool ok {tool_name} {duration_ms} ms"));
+                }
+            }
+            event => {
+                if let AgentRunEvent::Done { result } = &event {
+                    if !state.has_text {
+                        self.output.push_text(&result.reply);
+                    }
+                    self.output.end_line();
+                    self.output.flush();
+                }
+                if let Some((style, line)) = narrate(&event, self.began.elapsed()) {
+                    self.say(style, &line);
+                }
+            }
+        }
+    }
+
+    fn report_stream(&self, event: &StreamEvent) {
+        match event {
+            StreamEvent::TextDelta { delta, .. } if !delta.is_empty() => {
+                self.state.lock().unwrap_or_else(PoisonError::into_inner).has_text = true;
+                self.output.push_text(delta);
+            }
+            // Blocks of text stand apart.
+            StreamEvent::TextStart { .. } => self.output.end_line(),
+            _ => {}
+        }
+    }
+
+    /// Writes one line to standard error, behind what standard output has so far.
+    fn say(&self, style: Style, line: &str) {
+        if self.verbosity == Verbosity::Quiet {
+            return;
+        }
+        self.output.end_line();
+        self.output.flush();
+        let mut line = self.paint.paint(style, escaped(line).trim_end());
+        line.push('\n');
+        // One write, so that lines of several processes do not mix; if nobody can read it, nobody is told.
+        drop(std::io::stderr().write_all(line.as_bytes()));
+    }
+}
+
+/// The line that tells of an event which is neither text nor a tool's.
+pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style, String)> {
+    match event {
+        AgentRunEvent::Retry { attempt, reason, profile_id, delay_ms, message } => Some((
+            Style::Warning,
+            format!(
+                "retry {attempt} with {profile_id} in {:.1} s ({}): {}",
+                Duration::from_millis(*delay_ms).as_secs_f64(),
+                reason.as_str(),
+                first_line(message)
+            ),
+        )),
+        AgentRunEvent::Compaction { old_count, new_count } => {
+            let line = if old_count == new_count {
+                "context made smaller: long tool results were cut".to_owned()
+            } else {
+                format!("context made smaller: {old_count} messages became {new_count}")
+            };
+            Some((Style::Warning, line))
+        }
+        AgentRunEvent::Notice { message } => Some((Style::Warning, first_line(message))),
+        AgentRunEvent::Done { result } => Some((Style::Dim, usage_line(result, elapsed))),
+        _ => None,
+    }
+}
+
+/// `1.2 s, 2 iterations, 512 tokens in, 45 out, 400 from cache, $0.0012, anthropic/claude-sonnet-4-6`.
+pub(crate) fn usage_line(result: &RunResult, elapsed: Duration) -> String {
+    let iterations = if result.iterations == 1 { "iteration" } else { "iterations" };
+    format!(
+        "{:.1} s, {} {iterations}, {}, {}/{}",
+        elapsed.as_secs_f64(),
+        result.iterations,
+        tokens_and_cost(&result.usage),
+        result.provider,
+        result.model
+    )
+}
+
+/// `512 tokens in, 45 out, 400 from cache, 30 to cache, $0.0012`; the cache and the cost where there is any.
+pub(crate) fn tokens_and_cost(usage: &Usage) -> String {
+    let mut text = format!("{} tokens in, {} out", usage.input, usage.output);
+    for (tokens, what) in [(usage.cache_read, "from cache"), (usage.cache_write, "to cache")] {
+        if tokens > 0 {
+            text.push_str(&format!(", {tokens} {what}"));
+        }
+    }
+    if usage.cost.total > 0.0 {
+        text.push_str(&format!(", ${:.4}", usage.cost.total));
+    }
+    text
+}
+
+/// What a call is about, in one short line.
+pub(crate) fn summarise_arguments(arguments: &Map<String, Value>) -> String {
+    let telling = TELLING_ARGUMENTS.iter().find_map(|name| arguments.get(*name)?.as_str());
+    match telling {
+        Some(text) => first_line(text),
+        None if arguments.is_empty() => String::new(),
+        None => first_line(&Value::Object(arguments.clone()).to_string()),
+    }
+}
+
+/// The first line of `text` that is not blank, cut to a readable length.
+pub(crate) fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let cut = truncated(first, SUMMARY_COLUMNS);
+    if lines.next().is_some() && !cut.ends_with('…') { format!("{cut} …") } else { cut }
+}
+
+#[cfg(test)]
+mod tests;

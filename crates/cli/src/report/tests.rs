@@ -1,0 +1,73 @@
+use std::time::Duration;
+
+use myclaw_engine::{AgentRunEvent, RunResult};
+use myclaw_llm::{Cost, Usage};
+use serde_json::{Map, Value, json};
+
+use super::{first_line, narrate, summarise_arguments, usage_line};
+
+fn object(value: &Value) -> Map<String, Value> {
+    value.as_object().expect("an object").clone()
+}
+
+fn result(usage: Usage) -> RunResult {
+    RunResult {
+        reply: "Hi".to_owned(),
+        usage,
+        last_call_usage: Usage::default(),
+        iterations: 2,
+        max_iterations_reached: false,
+        provider: "anthropic".to_owned(),
+        model: "claude".to_owned(),
+    }
+}
+
+#[test]
+fn the_usage_line_says_what_there_is_and_no_more() {
+    let elapsed = Duration::from_millis(1_234);
+    let plain = Usage { input: 512, output: 45, ..Usage::default() };
+    assert_eq!(
+        usage_line(&result(plain), elapsed),
+        "1.2 s, 2 iterations, 512 tokens in, 45 out, anthropic/claude"
+    );
+    let full = Usage {
+        cache_read: 400,
+        cache_write: 30,
+        cost: Cost { total: 0.00123, ..Cost::default() },
+        ..plain
+    };
+    assert_eq!(
+        usage_line(&result(full), elapsed),
+        "1.2 s, 2 iterations, 512 tokens in, 45 out, 400 from cache, 30 to cache, $0.0012, anthropic/claude"
+    );
+}
+
+#[test]
+fn calls_are_told_by_their_most_telling_argument() {
+    for (arguments, summary) in [
+        (json!({"timeout": 5, "command": "ls -la\nrm x"}), "ls -la …"),
+        (json!({"path": "src", "pattern": "fn main"}), "fn main"),
+        (json!({"path": "a.txt", "content": "x"}), "a.txt"),
+        (json!({"n": 1}), "{\"n\":1}"),
+        (json!({}), ""),
+    ] {
+        assert_eq!(summarise_arguments(&object(&arguments)), summary);
+    }
+}
+
+#[test]
+fn long_lines_are_cut() {
+    let line = first_line(&"x".repeat(500));
+    assert_eq!(line.chars().count(), 100);
+    assert!(line.ends_with('…'));
+}
+
+#[test]
+fn a_truncation_is_told_apart_from_a_compaction() {
+    let line = |old_count, new_count| {
+        narrate(&AgentRunEvent::Compaction { old_count, new_count }, Duration::ZERO)
+            .map(|(_, line)| line)
+    };
+    assert_eq!(line(50, 11), Some("context made smaller: 50 messages became 11".to_owned()));
+    assert_eq!(line(50, 50), Some("context made smaller: long tool results were cut".to_owned()));
+}

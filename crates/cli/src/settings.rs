@@ -1,0 +1,126 @@
+//! What the program knows before a command begins: the environment, the folders, the config file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use myclaw_config::{
+    AgentSettings, Config, ConfigError, Environment, Paths, RenderStyle, load_or_default,
+};
+use myclaw_session::{SessionKey, SessionStore};
+
+use crate::args::ConversationArgs;
+use crate::exit::{CliError, Exit};
+use crate::print::note;
+use crate::terminal::Paint;
+
+/// Name of the conversation where none is given.
+pub(crate) const MAIN_SESSION: &str = "main";
+
+/// The environment and the folders; enough for commands that must work while the config file has a mistake.
+#[derive(Debug)]
+pub(crate) struct Home {
+    /// Variables of the process and of the `.env` beside the config file.
+    pub(crate) environment: Environment,
+    /// Where things are.
+    pub(crate) paths: Paths,
+}
+
+impl Home {
+    /// Reads the environment.
+    ///
+    /// # Errors
+    /// There is no home to keep anything in.
+    pub(crate) fn find() -> Result<Self, CliError> {
+        let environment = Environment::from_process();
+        for warning in environment.warnings() {
+            note(format_args!("myclaw: {warning}"));
+        }
+        let paths = environment.paths().map_err(|error| config_error(&error))?;
+        Ok(Self { environment, paths })
+    }
+
+    /// The conversations.
+    pub(crate) fn session_store(&self) -> SessionStore {
+        SessionStore::new(self.paths.sessions_dir())
+    }
+
+    /// The agent that answers when none is named. Where the config file cannot be read, the built-in one: looking at
+    /// conversations must work all the same.
+    pub(crate) fn default_agent_id(&self) -> String {
+        load_or_default(&self.environment)
+            .map(|loaded| loaded.config.default_agent_id())
+            .unwrap_or_default()
+            .to_string()
+    }
+}
+
+/// Everything that a conversation needs to begin.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// Environment and folders.
+    pub(crate) home: Home,
+    /// The config file's settings, or the defaults.
+    pub(crate) config: Arc<Config>,
+    /// What holds for the agent that answers.
+    pub(crate) agent: AgentSettings,
+    /// Directory for the tools, if not the workspace; absolute.
+    pub(crate) directory: Option<PathBuf>,
+    /// Which conversation.
+    pub(crate) session_key: SessionKey,
+}
+
+impl Settings {
+    /// Loads the config file and applies the command line.
+    ///
+    /// # Errors
+    /// The config file has a mistake, or an argument names nothing that exists.
+    pub(crate) fn load(args: &ConversationArgs) -> Result<Self, CliError> {
+        let home = Home::find()?;
+        let config =
+            load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+        let agent = config.agent_settings(args.agent.as_deref()).map_err(|error| match error {
+            // The name came from the command line, so the file is not at fault.
+            ConfigError::UnknownAgent { .. } => CliError::usage(error.to_string()),
+            error => config_error(&error),
+        })?;
+        let session_name = args.session.as_deref().unwrap_or(MAIN_SESSION);
+        let session_key = SessionKey::parse_for_agent(agent.id.as_str(), session_name)
+            .map_err(|error| CliError::usage(error.to_string()))?;
+        let directory = args.directory.as_deref().map(existing_directory).transpose()?;
+        Ok(Self { home, config, agent, directory, session_key })
+    }
+}
+
+/// The directory that the user named, absolute. It is never made: a misspelt one should be noticed.
+fn existing_directory(path: &Path) -> Result<PathBuf, CliError> {
+    let unusable = |error: std::io::Error| {
+        CliError::usage(format!(
+            "cannot work in {}: {error}; -C wants a directory that exists",
+            path.display()
+        ))
+    };
+    let directory = std::fs::canonicalize(path).map_err(unusable)?;
+    if !directory.is_dir() {
+        return Err(unusable(std::io::ErrorKind::NotADirectory.into()));
+    }
+    Ok(directory)
+}
+
+/// A failure of the config room: with the lines of the file that are wrong, where that is the matter.
+pub(crate) fn config_error(error: &ConfigError) -> CliError {
+    let message = match error.report() {
+        Some(_) => {
+            let style = match Paint::for_stream(&std::io::stderr()) {
+                Paint::Styled => RenderStyle::Coloured,
+                Paint::Plain => RenderStyle::Plain,
+            };
+            format!("the config file has to be changed\n{}", error.render(style))
+        }
+        None => error.to_string(),
+    };
+    let exit = match error {
+        ConfigError::Unwritable { .. } => Exit::Failure,
+        _ => Exit::Config,
+    };
+    CliError { exit, class: "config", message }
+}

@@ -1,0 +1,53 @@
+//! The terminal: what may be written to it, how, and what it can do.
+
+mod colour;
+mod escape;
+mod markdown;
+mod output;
+mod spinner;
+
+pub(crate) use colour::{Paint, Style};
+pub(crate) use escape::{Escaper, escaped};
+pub(crate) use markdown::MarkdownStream;
+pub(crate) use output::{Destination, JsonMode, Output};
+pub(crate) use spinner::{LiveLine, format_elapsed, truncated};
+
+/// Columns to assume where the terminal does not say.
+const DEFAULT_COLUMNS: u16 = 80;
+/// Rows to assume where the terminal does not say.
+const DEFAULT_ROWS: u16 = 24;
+
+/// Size of the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Columns, at least 1.
+    pub(crate) columns: usize,
+    /// Rows, at least 1.
+    pub(crate) rows: usize,
+}
+
+impl Size {
+    /// The size now; 80 by 24 where it cannot be asked.
+    pub(crate) fn current() -> Self {
+        let (columns, rows) =
+            crossterm::terminal::size().unwrap_or((DEFAULT_COLUMNS, DEFAULT_ROWS));
+        // A terminal that was never told its size says 0.
+        let or_default =
+            |value: u16, default: u16| usize::from(if value == 0 { default } else { value });
+        Self { columns: or_default(columns, DEFAULT_COLUMNS), rows: or_default(rows, DEFAULT_ROWS) }
+    }
+}
+
+/// Takes the terminal out of raw mode and shows the cursor. Called where the program leaves from the middle of
+/// something: a panic, a second Ctrl-C. Does nothing where raw mode was never on.
+pub(crate) fn restore() {
+    if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {
+        // Nothing can be done about a failure on the way out.
+        drop(crossterm::terminal::disable_raw_mode());
+        drop(crossterm::execute!(
+            std::io::stdout(),
+            crossterm::event::DisableBracketedPaste,
+            crossterm::cursor::Show
+        ));
+    }
+}

@@ -1,0 +1,53 @@
+use super::{Escaper, escaped};
+
+/// What comes out when `pieces` arrive one by one.
+fn pushed(pieces: &[&str]) -> String {
+    let mut escaper = Escaper::default();
+    let mut out = Vec::new();
+    for piece in pieces {
+        escaper.push(piece, &mut out);
+    }
+    escaper.finish(&mut out);
+    String::from_utf8(out).expect("UTF-8")
+}
+
+#[test]
+fn ordinary_text_is_untouched() {
+    let text = "a\tb\nGrüße, 世界 🦀\u{a0}";
+    assert_eq!(escaped(text), text);
+    assert_eq!(pushed(&[text]), text);
+}
+
+#[test]
+fn every_control_but_line_feed_and_tab_is_shown() {
+    for code in (0..=0x1f_u32).chain([0x7f]).chain(0x80..=0x9f) {
+        let control = char::from_u32(code).expect("a character");
+        let shown = escaped(&format!("a{control}b")).into_owned();
+        match control {
+            '\n' | '\t' => assert_eq!(shown, format!("a{control}b")),
+            '\r' => assert_eq!(shown, "a\\rb"),
+            _ => assert_eq!(shown, format!("a\\x{code:02x}b")),
+        }
+    }
+}
+
+#[test]
+fn a_windows_line_end_becomes_a_line_feed_wherever_it_is_cut() {
+    assert_eq!(pushed(&["a\r\nb"]), "a\nb");
+    assert_eq!(pushed(&["a\r", "\nb"]), "a\nb");
+    assert_eq!(pushed(&["a\r", "", "\nb"]), "a\nb");
+}
+
+#[test]
+fn a_lone_carriage_return_is_shown() {
+    assert_eq!(pushed(&["50%\r", "60%\r"]), "50%\\r60%\\r");
+}
+
+#[test]
+fn cutting_between_characters_changes_nothing() {
+    let text = "\u{1b}[31mred\u{9b}0m \r\n\rend\u{7f}";
+    let whole = pushed(&[text]);
+    for cut in text.char_indices().map(|(at, _)| at) {
+        assert_eq!(pushed(&[&text[..cut], &text[cut..]]), whole, "cut at {cut}");
+    }
+}

@@ -1,0 +1,255 @@
+//! Standard output of a turn: cheap to write to, never late.
+//!
+//! A model sends tens of thousands of small pieces. Each is copied into one buffer under a lock that nobody else wants;
+//! the buffer goes out when the engine waits for something (see [`Output::flushing`]), when it is full, and wherever
+//! order against standard error matters. No thread and no timer runs while there is nothing to write.
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::io::{self, IsTerminal, Write};
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Escaper;
+
+/// The buffer is written when it holds this much: a page, what a pipe takes in one piece.
+const FLUSH_AT: usize = 4 * 1024;
+/// At most one write in this time to a pipe or a file: often enough for a reader who watches.
+const PIPE_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What standard output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// Somebody watches: write whenever the engine waits, and escape controls.
+    Terminal,
+    /// A pipe or a file: coalesce writes, and leave the text as it is.
+    Pipe,
+}
+
+impl Destination {
+    /// What standard output is.
+    pub(crate) fn of_stdout() -> Self {
+        if io::stdout().is_terminal() { Self::Terminal } else { Self::Pipe }
+    }
+}
+
+/// Standard output with a buffer of its own.
+pub(crate) struct Output {
+    destination: Destination,
+    state: Mutex<State>,
+    /// Told when the buffer stops being empty.
+    written: Notify,
+    /// Fired when nobody reads any more, so that the turn ends too.
+    on_closed: CancellationToken,
+}
+
+struct State {
+    /// Where the bytes go.
+    sink: Box<dyn Write + Send>,
+    buffer: Vec<u8>,
+    escaper: Escaper,
+    last_flush: Option<Instant>,
+    /// Whether the last thing written was a line feed; true at the beginning.
+    at_line_start: bool,
+    /// The first failed write. Nothing is written after it.
+    failure: Option<io::Error>,
+}
+
+impl Output {
+    /// Standard output. `on_closed` fires when writing to it fails.
+    pub(crate) fn stdout(on_closed: CancellationToken) -> Self {
+        // `Stdout` has a line buffer, which would write each line on its own; a file made from it has none.
+        let sink: Box<dyn Write + Send> = match stdout_file() {
+            Ok(file) => Box::new(file),
+            Err(_) => Box::new(io::stdout()),
+        };
+        Self::new(Destination::of_stdout(), sink, on_closed)
+    }
+
+    fn new(
+        destination: Destination,
+        sink: Box<dyn Write + Send>,
+        on_closed: CancellationToken,
+    ) -> Self {
+        let state = State {
+            sink,
+            buffer: Vec::with_capacity(FLUSH_AT + 1024),
+            escaper: Escaper::default(),
+            last_flush: None,
+            at_line_start: true,
+            failure: None,
+        };
+        Self { destination, state: Mutex::new(state), written: Notify::new(), on_closed }
+    }
+
+    /// Appends text of the model: as it is for a pipe, with controls escaped for a terminal.
+    pub(crate) fn push_text(&self, text: &str) {
+        let Some(last) = text.as_bytes().last() else { return };
+        self.append(|state| {
+            match self.destination {
+                Destination::Terminal => state.escaper.push(text, &mut state.buffer),
+                Destination::Pipe => state.buffer.extend_from_slice(text.as_bytes()),
+            }
+            state.at_line_start = *last == b'\n';
+        });
+    }
+
+    /// Appends `value` as one line of JSON.
+    pub(crate) fn push_json(&self, value: &impl Serialize, mode: JsonMode) {
+        self.append(|state| {
+            // Writing to memory cannot fail, and the values that are printed have string keys only.
+            let _serialised = mode.write(value, &mut state.buffer);
+            state.buffer.push(b'\n');
+        });
+    }
+
+    /// Ends the line, unless it is ended already.
+    pub(crate) fn end_line(&self) {
+        let state = &mut *self.lock();
+        if !state.at_line_start {
+            state.escaper.finish(&mut state.buffer);
+            state.buffer.push(b'\n');
+            state.at_line_start = true;
+        }
+    }
+
+    /// Writes what is buffered. Called before anything goes to standard error, before tools run, and at the end.
+    pub(crate) fn flush(&self) {
+        self.flush_state(&mut self.lock());
+    }
+
+    /// The failure of a write, if there was one. Taken once.
+    pub(crate) fn take_failure(&self) -> Option<io::Error> {
+        self.lock().failure.take()
+    }
+
+    /// Runs `work`, and writes what is buffered whenever it waits: at once to a terminal, to a pipe not more often
+    /// than each 20 ms.
+    pub(crate) async fn flushing<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        let mut flusher = pin!(self.keep_flushed());
+        poll_fn(|context| {
+            let polled = work.as_mut().poll(context);
+            if polled.is_pending() {
+                let Poll::Pending = flusher.as_mut().poll(context);
+            }
+            polled
+        })
+        .await
+    }
+
+    async fn keep_flushed(&self) -> Infallible {
+        loop {
+            self.written.notified().await;
+            let last_flush = self.lock().last_flush;
+            if let (Destination::Pipe, Some(last)) = (self.destination, last_flush) {
+                tokio::time::sleep_until(last + PIPE_INTERVAL).await;
+            }
+            let state = &mut *self.lock();
+            if !state.buffer.is_empty() {
+                self.flush_state(state);
+                state.last_flush = Some(Instant::now());
+            }
+        }
+    }
+
+    fn append(&self, write: impl FnOnce(&mut State)) {
+        let state = &mut *self.lock();
+        if state.failure.is_some() {
+            return;
+        }
+        let was_empty = state.buffer.is_empty();
+        write(state);
+        if state.buffer.len() >= FLUSH_AT {
+            self.flush_state(state);
+        } else if was_empty {
+            self.written.notify_one();
+        }
+    }
+
+    fn flush_state(&self, state: &mut State) {
+        if state.buffer.is_empty() || state.failure.is_some() {
+            return;
+        }
+        if let Err(error) = state.sink.write_all(&state.buffer).and_then(|()| state.sink.flush()) {
+            state.failure = Some(error);
+            self.on_closed.cancel();
+        }
+        state.buffer.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is consistent after every statement, so a panic elsewhere does not spoil it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Standard output without a buffer.
+#[cfg(unix)]
+fn stdout_file() -> io::Result<std::fs::File> {
+    use std::os::fd::AsFd;
+    Ok(std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+#[cfg(not(unix))]
+fn stdout_file() -> io::Result<std::fs::File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// How JSON strings are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonMode {
+    /// For programs: only what JSON demands is escaped.
+    Compact,
+    /// For a terminal: DEL and the C1 controls are escaped too; still the same JSON value.
+    TerminalSafe,
+}
+
+impl JsonMode {
+    /// What suits `destination`.
+    pub(crate) fn for_destination(destination: Destination) -> Self {
+        match destination {
+            Destination::Terminal => Self::TerminalSafe,
+            Destination::Pipe => Self::Compact,
+        }
+    }
+
+    /// Writes `value` without a line feed.
+    pub(crate) fn write(self, value: &impl Serialize, out: impl Write) -> serde_json::Result<()> {
+        match self {
+            Self::Compact => serde_json::to_writer(out, value),
+            Self::TerminalSafe => value
+                .serialize(&mut serde_json::Serializer::with_formatter(out, TerminalSafeFormatter)),
+        }
+    }
+}
+
+/// Compact JSON whose strings hold no raw control character at all.
+struct TerminalSafeFormatter;
+
+impl Formatter for TerminalSafeFormatter {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some((at, control)) = rest.char_indices().find(|(_, char)| char.is_control()) {
+            CompactFormatter.write_string_fragment(writer, &rest[..at])?;
+            write!(writer, "\\u{:04x}", control as u32)?;
+            rest = &rest[at + control.len_utf8()..];
+        }
+        CompactFormatter.write_string_fragment(writer, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+use std::time::Duration;
+
+use super::{LiveLine, format_elapsed, truncated};
+use crate::terminal::Paint;
+
+#[test]
+fn a_long_text_is_cut_to_its_columns() {
+    assert_eq!(truncated("hello", 5), "hello");
+    assert_eq!(truncated("hello!", 5), "hell…");
+    assert_eq!(truncated("世界世界", 5), "世界…");
+    assert_eq!(truncated("世界世界", 4), "世…");
+    assert_eq!(truncated("", 0), "");
+}
+
+#[test]
+fn it_is_one_line_without_controls_and_leaves_no_trace() {
+    let mut line = LiveLine::default();
+    line.set("bash\x1b[2J\nrm -rf");
+    let mut out = String::new();
+    line.draw(Duration::from_millis(1_240), 40, Paint::Plain, &mut out);
+    assert_eq!(out, "\r⠙ bash\\x1b[2J rm -rf  1.2 s\x1b[K");
+    out.clear();
+    line.clear(&mut out);
+    assert_eq!(out, "\r\x1b[K");
+    out.clear();
+    line.clear(&mut out);
+    assert_eq!(out, "");
+}
+
+#[test]
+fn times_stay_short() {
+    assert_eq!(format_elapsed(Duration::from_millis(50)), "0.1 s");
+    assert_eq!(format_elapsed(Duration::from_secs(75)), "75 s");
+    assert_eq!(format_elapsed(Duration::from_secs(754)), "12 min");
+}

@@ -1,0 +1,31 @@
+//! Time for people.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A time as `2026-11-21 23:42` in the zone of this machine; `-` for none (0) and for what no calendar has.
+pub(crate) fn local_minute(milliseconds: u64) -> String {
+    let time = i64::try_from(milliseconds).ok().filter(|time| *time != 0);
+    time.and_then(|time| Timestamp::from_millisecond(time).ok()).map_or_else(
+        || "-".to_owned(),
+        |time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string(),
+    )
+}
+
+/// A name for a new conversation: the time, and a number where that is taken.
+pub(crate) fn new_conversation_name(is_taken: impl Fn(&str) -> bool) -> String {
+    let name = jiff::Zoned::now().strftime("%Y-%m-%d-%H%M%S").to_string();
+    std::iter::once(name.clone())
+        .chain((2..).map(|number| format!("{name}-{number}")))
+        .find(|name| !is_taken(name))
+        .unwrap_or(name)
+}

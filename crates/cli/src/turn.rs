@@ -1,0 +1,120 @@
+//! One turn: from what the user said to the engine's call, and from its outcome to exit codes.
+//!
+//! This is the only place that knows the engine's parameters. One [`Conversation`] serves a whole chat, so that its
+//! connection to the model's server is kept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use myclaw_engine::{Engine, EventCallback, ModelChoice, RunAgentParams, RunError, RunResult};
+use myclaw_llm::ModelError;
+use myclaw_session::SessionKey;
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::CliError;
+use crate::model_choice::{ChoiceSource, ChosenModel};
+use crate::settings::{Settings, config_error};
+
+/// Runs turns with one engine.
+pub(crate) struct Conversation {
+    engine: Engine,
+}
+
+/// What one turn needs.
+pub(crate) struct Turn<'a> {
+    /// Agent and directory.
+    pub(crate) settings: &'a Settings,
+    /// Which conversation.
+    pub(crate) session_key: &'a SessionKey,
+    /// Who answers.
+    pub(crate) model: &'a ChosenModel,
+    /// What the user says.
+    pub(crate) message: String,
+    /// Aborts it.
+    pub(crate) cancel: CancellationToken,
+    /// Receives its events.
+    pub(crate) on_event: EventCallback,
+}
+
+impl Conversation {
+    /// Opens no connection yet.
+    pub(crate) fn new() -> Self {
+        Self { engine: Engine::new() }
+    }
+
+    /// Runs one turn.
+    ///
+    /// # Errors
+    /// There is no reply. The conversation is in order, and holds whatever was said and done.
+    pub(crate) async fn run(&self, turn: Turn<'_>) -> Result<RunResult, CliError> {
+        let Turn { settings, session_key, model, message, cancel, on_event } = turn;
+        let choice = ModelChoice::from_config(&model.config, &model.reference);
+        let mut params =
+            RunAgentParams::new(session_key.clone(), message, Arc::clone(&model.config));
+        params.model = Some(choice);
+        params.agent = Some(settings.agent.id.to_string());
+        let command_timeout = Duration::from_secs(model.config.tools.bash.timeout_seconds);
+        params.tools = myclaw_tools::builtin_tools(command_timeout);
+        params.working_directory.clone_from(&settings.directory);
+        params.cancel = cancel;
+        params.on_event = Some(on_event);
+        let result = self.engine.run(params).await.map_err(|error| run_error(error, model))?;
+        has_reply(result)
+    }
+}
+
+/// A run that ended without an answer is no success, whatever else it did.
+fn has_reply(result: RunResult) -> Result<RunResult, CliError> {
+    if result.max_iterations_reached {
+        let mut error = CliError::failure(format!(
+            "stopped after {} model calls without a final answer; send another message to go on, or raise \
+             agent.maxIterations in the config file",
+            result.iterations
+        ));
+        error.class = "max_iterations";
+        return Err(error);
+    }
+    if result.reply.trim().is_empty() {
+        return Err(CliError::model(
+            "empty_reply",
+            format!(
+                "{}/{} ended its turn without a word; ask again, or try another model",
+                result.provider, result.model
+            ),
+        ));
+    }
+    Ok(result)
+}
+
+fn run_error(error: RunError, model: &ChosenModel) -> CliError {
+    let class = error.class();
+    match error {
+        RunError::Aborted => CliError::aborted(),
+        RunError::Model(error) => CliError::model(class, model_failure(&error, model)),
+        RunError::ContextOverflow { .. } => CliError::model(class, error.to_string()),
+        RunError::Config(error) => config_error(&error),
+        RunError::NoModel | RunError::ModelName(_) => CliError::config(error.to_string()),
+        RunError::Session(_)
+        | RunError::Workspace { .. }
+        | RunError::Hook { .. }
+        | RunError::Internal(_) => {
+            let mut failure = CliError::failure(error.to_string());
+            failure.class = class;
+            failure
+        }
+    }
+}
+
+/// What failed, and what to do about it where the model layer cannot know.
+fn model_failure(error: &ModelError, model: &ChosenModel) -> String {
+    let name = &model.reference;
+    let message = error.message.trim_end_matches('.');
+    match &model.source {
+        ChoiceSource::KeyVariable(variable) if error.class == myclaw_llm::ErrorClass::Auth => {
+            format!(
+                "{name}: {message}. The key came from {variable}; check it, or choose another model with --model"
+            )
+        }
+        _ => format!("{name}: {message}"),
+    }
+}

@@ -1,0 +1,292 @@
+//! What a person reads when the settings file is wrong.
+
+use myclaw_config::{ConfigError, Location, RenderStyle};
+
+use crate::support::Home;
+
+/// The message for a file with this text, without the path of the file.
+fn message(text: &str) -> String {
+    Home::with_config(text).error().replace("~/.myclaw/myclaw.json:", "")
+}
+
+#[test]
+fn one_mistake_is_one_line_with_place_path_and_help() {
+    for (text, expected) in [
+        (
+            "{\n  provider: { name: 'a', model: 'm', authProfile: [] },\n}",
+            "2:38: provider.authProfile: unknown key; did you mean `authProfiles`?",
+        ),
+        (
+            "{\n  provider: { name: 'a', model: 'm' },\n}",
+            "2:3: provider.authProfiles: this key is missing; add it, with a list",
+        ),
+        ("{ maxRetries: 4 }", "1:3: maxRetries: unknown key; did you mean `agent.maxRetries`?"),
+        (
+            "{ agent: {}, agents: {}, agnet: {} }",
+            "1:26: agnet: unknown key; like `agent`, which is here already",
+        ),
+        ("{ tools: { shell: {} } }", "1:12: tools.shell: unknown key; known here: `fs`, `bash`"),
+        (
+            "{ agent: { maxRetries: -1 } }",
+            "1:24: agent.maxRetries: expected 0 or a positive integer, found -1",
+        ),
+        (
+            "{ agent: { maxRetries: 1.5 } }",
+            "1:24: agent.maxRetries: expected 0 or a positive integer, found 1.5",
+        ),
+        (
+            "{ agent: { maxIterations: 'many' } }",
+            "1:27: agent.maxIterations: expected 0 or a positive integer or \"unlimited\", found another string",
+        ),
+        (
+            "{ agent: { maxToolResultChars: '5' } }",
+            "1:32: agent.maxToolResultChars: expected a positive integer, found a string; write it without quotes; a \
+             `${VAR}` reference always gives a string",
+        ),
+        (
+            "{ agent: { workspaceDir: '' } }",
+            "1:26: agent.workspaceDir: expected a string that is not empty, found an empty one",
+        ),
+        (
+            "{ agent: null }",
+            "1:10: agent: expected an object, found null; leave the key out instead",
+        ),
+        ("{ agent: [25] }", "1:3: agent: expected an object, found a list"),
+        ("[]", "1:1: expected an object, found a list"),
+        ("5", "1:1: expected an object, found 5"),
+        (
+            "{ gateway: { port: 70000 } }",
+            "1:20: gateway.port: expected an integer from 1 to 65535, found 70000",
+        ),
+        (
+            "{ gateway: { port: 0 } }",
+            "1:20: gateway.port: expected an integer from 1 to 65535, found 0",
+        ),
+        (
+            "{ tools: { bash: { timeoutSeconds: 86401 } } }",
+            "1:36: tools.bash.timeoutSeconds: expected an integer from 1 to 86400, found 86401",
+        ),
+        (
+            "{ logging: { level: 'inf' } }",
+            "1:21: logging.level: expected \"debug\", \"info\", \"warn\" or \"error\", found another string; did you mean \
+             `info`?",
+        ),
+        (
+            "{ channels: { telegram: { botToken: 't', allowedChatIds: [1, true] } } }",
+            "1:62: channels.telegram.allowedChatIds[1]: expected an integer or a string that is not empty, found true",
+        ),
+        (
+            "{ models: { providers: { 'my.host': { baseUrl: 'localhost:8080' } } } }",
+            "1:48: models.providers[\"my.host\"].baseUrl: expected an http:// or https:// URL, found another string",
+        ),
+        (
+            "{ models: { providers: { a: { baseUrl: 'http://h', api: 'openai' } } } }",
+            "1:57: models.providers.a.api: expected \"anthropic-messages\" or \"openai-completions\", found another \
+             string",
+        ),
+    ] {
+        assert_eq!(message(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn contradictions_are_found_too() {
+    for (text, expected) in [
+        (
+            "{ provider: { name: 'a', model: 'm', authProfiles: [{ id: 'x', apiKey: '1' }, { id: 'x', apiKey: '2' }] } }",
+            "1:85: provider.authProfiles[1].id: the same id as `provider.authProfiles[0].id`; give each its own id",
+        ),
+        (
+            "{ agents: { list: [{ id: 'My Agent' }, { id: 'my-agent' }] } }",
+            "1:46: agents.list[1].id: the same id as `agents.list[0].id`; give each its own id",
+        ),
+        (
+            "{ agents: { list: [{ id: '???' }] } }",
+            "1:26: agents.list[0].id: expected an id with a letter or digit in it; use letters a to z, digits, `_` and \
+             `-`",
+        ),
+        (
+            "{ agents: { defaults: { model: 'opus' } } }",
+            "1:32: agents.defaults.model: expected a model as \"provider/model\"; such as \
+             \"anthropic/claude-sonnet-4-20250514\"",
+        ),
+        (
+            "{ agents: { list: [{ id: 'a', model: { primary: '/m' } }] } }",
+            "1:49: agents.list[0].model.primary: expected a model as \"provider/model\"; such as \
+             \"anthropic/claude-sonnet-4-20250514\"",
+        ),
+        (
+            "{ provider: { name: 'a/b', model: 'm', authProfiles: [{ id: 'x', apiKey: '1' }] } }",
+            "1:21: provider.name: a provider's name may not hold `/`; the model's id belongs into `provider.model`",
+        ),
+        (
+            "{ models: { providers: { 'a/b': { baseUrl: 'http://h' } } } }",
+            "1:26: models.providers[\"a/b\"]: a provider's name may not be empty or hold `/`; choose another name",
+        ),
+        (
+            "{ models: { providers: { a: { baseUrl: 'http://h', models: [{ id: 'm' }, { id: 'm' }] } } } }",
+            "1:80: models.providers.a.models[1].id: the same id as `models.providers.a.models[0].id`; give each its own \
+             id",
+        ),
+    ] {
+        assert_eq!(message(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn text_that_is_no_json5_is_explained() {
+    for (text, expected) in [
+        ("{\n  agent: {}\n  gateway: {}\n}", "3:3: expected a comma; is one missing before this?"),
+        ("{\n  agent: {\n    maxRetries: 1\n", "2:10: this object is not closed; a `}` is missing"),
+        (
+            "{ channels: { telegram: { allowedChatIds: [1",
+            "1:43: this list is not closed; a `]` is missing",
+        ),
+        (
+            "{ agent: { workspaceDir: \"~/x } }\n",
+            "1:34: the line ends within a string; the closing quote is missing; a line end is written `\\n`",
+        ),
+        (
+            "{ agent: { workspaceDir: \"~/x",
+            "1:30: the file ends within a string; the closing quote is missing",
+        ),
+        ("{\n /* open", "2:2: this comment is not closed; a `*/` is missing"),
+        (
+            "{ agent = {} }",
+            "1:9: expected a colon between key and value; a key with other characters than letters, digits, `_` and `$` needs quotes",
+        ),
+        ("{ agent: yes }", "1:10: expected a value; strings need quotes"),
+        (
+            "{ my-key: 1 }",
+            "1:5: expected a colon between key and value; a key with other characters than letters, digits, `_` and `$` needs quotes",
+        ),
+        ("{ agent: {} } }", "1:15: expected the end of the file; settings are one object, `{ … }`"),
+        ("", "1:1: the file is empty; settings are one object, `{ … }`"),
+        (" \n\t\n", "1:1: the file is empty; settings are one object, `{ … }`"),
+        (
+            "// nothing but this\n",
+            "1:20: the file ends where a value is expected; settings are one object, `{ … }`",
+        ),
+        ("{ agent: { maxRetries: 012 } }", "1:24: a number may not begin with 0"),
+        ("{ agent: { maxRetries: 1.2.3 } }", "1:24: malformed number or escape"),
+        ("{ agent: { maxRetries: Infinity } }", "1:24: agent.maxRetries: expected a finite number"),
+        (
+            "{ agent: { workspaceDir: '\\u12' } }",
+            "1:27: unknown escape in a string; a backslash itself is written `\\\\`",
+        ),
+        (
+            "{\n  agent: {},\n  agent: {}\n}",
+            "3:3: agent: this key stands twice; it stands on line 2 already; keep one of the two",
+        ),
+    ] {
+        assert_eq!(message(text), expected, "{text}");
+    }
+    assert_eq!(message(&"[".repeat(100_000)), "1:129: nested deeper than 128 objects and lists");
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
+    let home =
+        Home::with_config("{\n  gateway: { port: 'x' },\n  agent: { maxRetries: -1, foo: 1 },\n}");
+    assert_eq!(
+        home.error(),
+        "~/.myclaw/myclaw.json:2:20: gateway.port: expected an integer from 1 to 65535, found a string; write it \
+         without quotes; a `${VAR}` reference always gives a string\n\
+         ~/.myclaw/myclaw.json:3:24: agent.maxRetries: expected 0 or a positive integer, found -1\n\
+         ~/.myclaw/myclaw.json:3:28: agent.foo: unknown key; known here: `workspaceDir`, `maxIterations`, \
+         `maxRetries`, `maxToolResultChars`"
+    );
+    let error = home.load().unwrap_err();
+    let locations: Vec<_> =
+        error.report().unwrap().issues().iter().map(|issue| issue.location.unwrap()).collect();
+    assert_eq!(
+        locations,
+        [
+            Location { line: 2, column: 20 },
+            Location { line: 3, column: 24 },
+            Location { line: 3, column: 28 }
+        ]
+    );
+}
+
+#[test]
+fn no_more_mistakes_are_told_than_a_person_reads() {
+    let many: String = (0..1000).map(|number| format!("wrong{number}: 1,\n")).collect();
+    let error = Home::with_config(format!("{{\n{many}}}")).load().unwrap_err();
+    assert_eq!(error.report().unwrap().issues().len(), 20);
+}
+
+#[test]
+fn the_line_is_shown_with_a_mark_below() {
+    let home = Home::with_config(
+        "{\n  provider: {\n    name: 'a', model: 'm', authProfile: [],\n  },\n}\n",
+    );
+    assert_eq!(
+        home.rendered_error(),
+        "error: provider.authProfile: unknown key\n \
+         --> ~/.myclaw/myclaw.json:3:28\n  \
+           |\n\
+         3 |     name: 'a', model: 'm', authProfile: [],\n  \
+           |                            ^^^^^^^^^^^ did you mean `authProfiles`?"
+    );
+    let coloured = home.load().unwrap_err().render(RenderStyle::Coloured);
+    assert!(coloured.contains("\u{1b}["), "{coloured}");
+}
+
+#[test]
+fn columns_count_characters_and_windows_line_ends_are_fine() {
+    let text =
+        "\u{feff}{\r\n  // größe\r\n  agent: { workspaceDir: 'ключ', maxRetrys: 1 },\r\n}\r\n";
+    assert_eq!(message(text), "3:34: agent.maxRetrys: unknown key; did you mean `maxRetries`?");
+    assert!(!Home::with_config(text).rendered_error().contains('\r'));
+}
+
+#[test]
+fn a_key_cannot_steer_the_terminal() {
+    let home = Home::with_config("{ '\\u001b[2J': 1, \"\u{1b}[31m\": 2 }");
+    assert!(!home.error().contains('\u{1b}'));
+    assert!(!home.rendered_error().contains('\u{1b}'));
+}
+
+#[test]
+fn a_secret_is_in_no_message() {
+    const SECRET: &str = "hunter2";
+    for text in [
+        "{ provider: { name: 'a', model: 'm', authProfiles: [{ id: 'x', apiKey: 'hunter2', extra: 1 }] } }",
+        "{ provider: { name: 'a', model: 'm', authProfiles: ['hunter2'] } }",
+        "{ provider: { name: 'a', model: 'm', authProfiles: 'hunter2' } }",
+        "{ provider: { name: 'a', model: 'm', apikey: 'hunter2' } }",
+        "{ provider: { name: 'a', model: 'm', authProfiles: [{ id: 'x', apiKey: ['hunter2'] }] } }",
+        "{ provider: { name: 'a', model: 'm', authProfiles: [{ id: 'x', apiKey: 'hunter2 }] } }\n",
+        "{ provider: { name: 'a', model: 'm', authProfiles: [{ id: 'x', apiKey: hunter2 }] } }",
+        "{ provider: { name: 'a', model: 'm', authProfiles: [{ id: 'x', apiKey: 'hunter2' }, { id: 'x', apiKey: 'hunter2' }] } }",
+        "{ gateway: { token: 'hunter2', port: -1 } }",
+        "{ gateway: { token: 'hunter2' }, gateway: { token: 'hunter2' } }",
+        "{ channels: { telegram: { botTokn: 'hunter2' } } }",
+        "{ provider: { name: 'a', model: 'm', baseUrl: 'ftp://me:hunter2@h', authProfiles: [] } }",
+        "{ gateway: { port: '${SECRET}' }, logging: { level: '${SECRET}' }, agents: { defaults: { model: '${SECRET}' } } }",
+        "{ gateway: { token: '${SECRET}', port: '${UNSET}' } }",
+    ] {
+        let error = Home::with_config(text).variable("SECRET", SECRET).load().unwrap_err();
+        for shown in [
+            error.to_string(),
+            format!("{error:?}"),
+            error.render(RenderStyle::Plain),
+            error.render(RenderStyle::Coloured),
+        ] {
+            assert!(!shown.contains(SECRET), "{text}\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn errors_without_a_place_are_rendered_too() {
+    let home = Home::new();
+    assert_eq!(
+        home.rendered_error(),
+        "error: no settings file at ~/.myclaw/myclaw.json: `myclaw init` writes one to start from"
+    );
+    assert!(
+        matches!(home.load(), Err(ConfigError::NotFound { path }) if path == home.config_file())
+    );
+}

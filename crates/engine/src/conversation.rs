@@ -1,0 +1,177 @@
+//! The session's log and the messages it holds for the next request.
+//!
+//! The log is the only state of a conversation. The list in memory mirrors its end: whatever is added here has been
+//! appended to the log first.
+
+use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
+use myclaw_session::{
+    CompactionEntry, Entry, SessionError, SessionLog, SyncHandle, Tail, TailLimit,
+};
+
+use crate::estimate::row_cost;
+use crate::transcript::{message_to_row, row_to_message};
+
+/// Opens the user message that a compaction leaves behind.
+pub(crate) const SUMMARY_TAG: &str = "[Conversation summary]";
+
+/// An open session.
+pub(crate) struct Conversation {
+    log: SessionLog,
+    messages: Vec<Message>,
+    /// What the newest messages may cost in a request, in tokens.
+    budget: u64,
+}
+
+/// What was noticed while a session was opened.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Opening {
+    /// Lines of the log that could not be read.
+    pub(crate) skipped_lines: usize,
+    /// Whether the log holds messages before the first loaded one that no compaction accounts for.
+    pub(crate) older_messages_exist: bool,
+}
+
+/// What the end of the log asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum NextStep {
+    /// A user message or the last missing result stands at the end: call the model.
+    CallModel,
+    /// These calls have no result yet.
+    RunTools(PendingCalls),
+    /// The model has answered.
+    Finish,
+}
+
+/// Calls of the last assistant message that have no result.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PendingCalls {
+    pub(crate) calls: Vec<ToolCall>,
+    /// Whether the message was cut off by the output limit: then no call of it runs.
+    pub(crate) message_was_cut: bool,
+}
+
+impl Conversation {
+    /// Reads as much of the log's end as the next request can hold.
+    pub(crate) fn load(log: SessionLog, budget: u64) -> Result<(Self, Opening), SessionError> {
+        let mut conversation = Self { log, messages: Vec::new(), budget };
+        let opening = conversation.reload()?;
+        Ok((conversation, opening))
+    }
+
+    /// Builds the list in memory anew from the log.
+    pub(crate) fn reload(&mut self) -> Result<Opening, SessionError> {
+        let tail = self.tail()?;
+        let opening = Opening {
+            skipped_lines: tail.skipped_lines,
+            older_messages_exist: tail.older_messages_exist,
+        };
+        self.messages.clear();
+        let compacted_at = tail.compaction.as_ref().map_or(0, |compaction| compaction.ts);
+        self.messages.extend(tail.compaction.as_ref().map(summary_message));
+        self.messages.extend(tail.messages.into_iter().filter_map(row_to_message));
+        forget_counts_until(&mut self.messages, compacted_at);
+        Ok(opening)
+    }
+
+    /// The rows behind the list in memory.
+    pub(crate) fn tail(&mut self) -> Result<Tail, SessionError> {
+        self.log.tail(TailLimit { max_cost: self.budget, cost: row_cost })
+    }
+
+    /// Appends to the log, then to the list.
+    pub(crate) fn append(&mut self, message: Message) -> Result<(), SessionError> {
+        self.log.append(&[Entry::Message(message_to_row(&message))])?;
+        self.messages.push(message);
+        Ok(())
+    }
+
+    /// Appends a user message: the row holds what the user said, the list what a model sees of it.
+    pub(crate) fn append_user(&mut self, message: UserMessage) -> Result<(), SessionError> {
+        let row = message_to_row(&Message::User(message));
+        self.log.append(&[Entry::Message(row.clone())])?;
+        self.messages.extend(row_to_message(row));
+        Ok(())
+    }
+
+    /// Appends a compaction and starts the list from it.
+    pub(crate) fn append_compaction(
+        &mut self,
+        compaction: CompactionEntry,
+    ) -> Result<(), SessionError> {
+        self.log.append(&[Entry::Compaction(compaction)])?;
+        self.reload().map(|_opening| ())
+    }
+
+    /// What the end of the list asks for.
+    pub(crate) fn next_step(&self) -> NextStep {
+        let Some(at) =
+            self.messages.iter().rposition(|message| !matches!(message, Message::ToolResult(_)))
+        else {
+            return NextStep::Finish;
+        };
+        let (Message::Assistant(assistant), results) =
+            (&self.messages[at], &self.messages[at + 1..])
+        else {
+            return NextStep::CallModel;
+        };
+        let answered = |call: &ToolCall| {
+            results.iter().any(|message| matches!(message, Message::ToolResult(result) if result.tool_call_id == call.id))
+        };
+        let stop_reason = assistant.stop_reason;
+        if !stop_reason.keeps_tool_calls() || assistant.tool_calls().next().is_none() {
+            return NextStep::Finish;
+        }
+        let calls: Vec<ToolCall> =
+            assistant.tool_calls().filter(|call| !answered(call)).cloned().collect();
+        if calls.is_empty() {
+            return NextStep::CallModel;
+        }
+        NextStep::RunTools(PendingCalls { calls, message_was_cut: !stop_reason.runs_tool_calls() })
+    }
+
+    /// Runs `call` with the messages in the only form a request takes.
+    pub(crate) fn take_paired(&mut self) -> PairedMessages {
+        PairedMessages::repair(std::mem::take(&mut self.messages))
+    }
+
+    /// Puts back what [`Conversation::take_paired`] took.
+    pub(crate) fn put_back(&mut self, paired: PairedMessages) {
+        self.messages = paired.into_vec();
+    }
+
+    /// The messages of the next request.
+    pub(crate) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Changes what is sent without changing the log.
+    pub(crate) fn edit_unsaved(&mut self, edit: impl FnOnce(&mut [Message])) {
+        edit(&mut self.messages);
+    }
+
+    /// For a sync off the async thread.
+    pub(crate) fn sync_handle(&self) -> SyncHandle {
+        self.log.sync_handle()
+    }
+}
+
+/// What a provider counted before a compaction was a larger request than the next one.
+fn forget_counts_until(messages: &mut [Message], compacted_at: u64) {
+    for message in messages {
+        if let Message::Assistant(assistant) = message
+            && assistant.timestamp <= compacted_at
+        {
+            assistant.usage = Usage::default();
+        }
+    }
+}
+
+fn summary_message(compaction: &CompactionEntry) -> Message {
+    Message::User(UserMessage::text(
+        format!("{SUMMARY_TAG}\n{}", compaction.summary),
+        compaction.ts,
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! Sets a run up, runs its turn, and tells how it ended.
+
+use std::path::PathBuf;
+
+use myclaw_config::{AgentSettings, ConfigError};
+use myclaw_llm::{
+    Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ToolSchema, parse_model_ref,
+};
+use myclaw_session::{LockWait, SessionStore};
+
+use crate::conversation::{Conversation, Opening};
+use crate::failover::ProfileRotation;
+use crate::prompt::{PromptParts, build_system_prompt};
+use crate::turn::{Recovery, Tally, Turn, TurnLimits, input_budget};
+use crate::workspace::{Bootstrap, prepare_workspace};
+use crate::{
+    AgentRunEvent, AgentStart, ModelChoice, RunAgentParams, RunError, RunResult, ToolContext,
+};
+
+/// Runs turns. Keep one for several turns: it keeps the connection to the model's server open between them.
+pub struct Engine {
+    http: HttpProvider,
+    builtin: DemoProvider,
+}
+
+/// Runs one turn: see [`Engine::run`].
+///
+/// # Errors
+/// See [`Engine::run`].
+pub async fn run_agent(params: RunAgentParams) -> Result<RunResult, RunError> {
+    Engine::new().run(params).await
+}
+
+impl Engine {
+    /// Opens no connection yet.
+    pub fn new() -> Self {
+        Self { http: HttpProvider::new(HttpOptions::default()), builtin: DemoProvider }
+    }
+
+    /// Runs one turn: takes the user message, calls the model, runs tools until the model answers, and returns when
+    /// everything is on disk.
+    ///
+    /// # Errors
+    /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
+    pub async fn run(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
+        let setup = Setup::new(&params)?;
+        let opened = open(&params, &setup).await?;
+        for notice in &opened.bootstrap.notices {
+            if let Some(on_event) = &params.on_event {
+                on_event(AgentRunEvent::Notice { message: notice.clone() });
+            }
+        }
+        let mut turn = self.turn(&params, &setup, opened);
+        let outcome = turn.run().await;
+        turn.close(outcome).await
+    }
+
+    fn turn<'a>(
+        &'a self,
+        params: &'a RunAgentParams,
+        setup: &'a Setup,
+        opened: Opened,
+    ) -> Turn<'a> {
+        let Setup { settings, model, store } = setup;
+        let tool_schemas: Vec<ToolSchema> =
+            params.tools.iter().map(|tool| tool.schema().clone()).collect();
+        let working_directory =
+            params.working_directory.clone().unwrap_or_else(|| settings.workspace.clone());
+        let system_prompt = build_system_prompt(&PromptParts {
+            bootstrap: &opened.bootstrap.files,
+            tools: &tool_schemas,
+            working_directory: &working_directory,
+            model: &model.reference(),
+        });
+        let timeouts = &params.config.models.timeouts;
+        Turn {
+            provider: self.provider(model.model.api),
+            model,
+            store: store.clone(),
+            conversation: opened.conversation,
+            opening: opened.opening,
+            start: AgentStart { system_prompt, user_message: params.user_message.clone() },
+            tool_schemas,
+            tool_context: ToolContext {
+                working_directory,
+                artifact_directory: store.artifact_directory(&params.session_key),
+                max_result_chars: settings.max_tool_result_chars,
+                workspace_only: params.config.tools.fs.workspace_only,
+            },
+            limits: TurnLimits {
+                max_iterations: settings.max_iterations.limit(),
+                max_retries: settings.max_retries,
+                call: CallLimits {
+                    connect: timeouts.connect(),
+                    first_event: timeouts.first_event(),
+                    between_events: timeouts.between_events(),
+                },
+            },
+            rotation: ProfileRotation::new(&model.profiles),
+            tally: Tally::default(),
+            recovery: Recovery::default(),
+            params,
+        }
+    }
+
+    fn provider(&self, api: Api) -> &dyn Provider {
+        match api {
+            Api::AnthropicMessages | Api::OpenaiCompletions => &self.http,
+            Api::Builtin => &self.builtin,
+        }
+    }
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What the settings say about a run.
+struct Setup {
+    settings: AgentSettings,
+    model: ModelChoice,
+    store: SessionStore,
+}
+
+impl Setup {
+    fn new(params: &RunAgentParams) -> Result<Self, RunError> {
+        let settings = params.config.agent_settings(params.agent.as_deref())?;
+        let model = match &params.model {
+            Some(model) => model.clone(),
+            None => {
+                let name = settings.model.as_deref().ok_or(RunError::NoModel)?;
+                ModelChoice::from_config(&params.config, &parse_model_ref(name)?)
+            }
+        };
+        let paths = params.config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
+        Ok(Self { settings, model, store: SessionStore::new(paths.sessions_dir()) })
+    }
+}
+
+/// What the file system gave.
+struct Opened {
+    bootstrap: Bootstrap,
+    conversation: Conversation,
+    opening: Opening,
+}
+
+/// Prepares the workspace and opens the session, off the async thread.
+async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError> {
+    let workspace = setup.settings.workspace.clone();
+    let working_directory = params.working_directory.clone();
+    let store = setup.store.clone();
+    let key = params.session_key.clone();
+    let budget = input_budget(&setup.model.model);
+    let opening = tokio::task::spawn_blocking(move || {
+        check_directory(working_directory)?;
+        let bootstrap = prepare_workspace(&workspace)?;
+        let log = store.open(&key, LockWait::Fail)?;
+        let (conversation, opening) = Conversation::load(log, budget)?;
+        Ok(Opened { bootstrap, conversation, opening })
+    });
+    opening.await.map_err(|error| RunError::Internal(error.to_string()))?
+}
+
+/// A directory that the user named is never made: a misspelt one should be noticed.
+fn check_directory(directory: Option<PathBuf>) -> Result<(), RunError> {
+    match directory {
+        Some(path) if !path.is_dir() => {
+            Err(RunError::Workspace { path, source: std::io::ErrorKind::NotADirectory.into() })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,77 @@
+//! How a run can fail.
+
+use std::path::PathBuf;
+
+use myclaw_llm::{ErrorClass, ModelError};
+use myclaw_session::SessionError;
+
+/// A run that gave no reply. Everything said and done until then is in the session.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The model could not be called, after all retries.
+    #[error("{0}")]
+    Model(ModelError),
+    /// The conversation does not fit the model's context window, even after compaction and truncation.
+    #[error(
+        "the conversation does not fit the context window of {model} even after it was compacted: {detail}. \
+         Start a new session, shorten the last message, or use a model with a larger window"
+    )]
+    ContextOverflow {
+        /// `provider/model`.
+        model: String,
+        /// What the provider said.
+        detail: String,
+    },
+    /// The caller's cancellation token fired.
+    #[error("the run was aborted")]
+    Aborted,
+    /// The settings name no model, and the caller gave none.
+    #[error(
+        "no model is configured; set provider.name and provider.model in the settings file, or pass one"
+    )]
+    NoModel,
+    /// The name of the configured model cannot be used.
+    #[error(transparent)]
+    ModelName(#[from] myclaw_llm::ModelRefError),
+    /// The session could not be read or written.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The workspace could not be made or read.
+    #[error("cannot use the workspace {}: {source}. Check that the path is a directory you may write to", path.display())]
+    Workspace {
+        /// Which path.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A setting of the agent does not work.
+    #[error(transparent)]
+    Config(#[from] myclaw_config::ConfigError),
+    /// A hook refused to let the run start.
+    #[error("the hook {hook} did not let the run start: {reason}")]
+    Hook {
+        /// Its name.
+        hook: String,
+        /// What it said.
+        reason: String,
+    },
+    /// A part of the program failed that should not.
+    #[error("internal error: {0}. Please report it")]
+    Internal(String),
+}
+
+impl RunError {
+    /// The class of the failure, as printed in machine-readable output.
+    pub fn class(&self) -> &'static str {
+        match self {
+            Self::Model(error) => error.class.as_str(),
+            Self::ContextOverflow { .. } => ErrorClass::ContextOverflow.as_str(),
+            Self::Aborted => "aborted",
+            Self::Session(_) => "session",
+            Self::Workspace { .. } => "workspace",
+            Self::Config(_) | Self::NoModel | Self::ModelName(_) => "config",
+            Self::Hook { .. } => "hook",
+            Self::Internal(_) => "internal",
+        }
+    }
+}

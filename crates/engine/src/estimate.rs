@@ -1,0 +1,103 @@
+//! How many tokens a message will cost, before a provider has counted them.
+//!
+//! Four bytes a token is the field's rule of thumb for English and code. Where a provider has reported the real count
+//! of an earlier request, only what came after it is estimated.
+
+use myclaw_llm::{ContentBlock, Message, StopReason};
+use myclaw_session::TranscriptMessage;
+
+/// Bytes of text in a token, on average.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Tokens of an image: about what the large providers charge for one of a megapixel.
+const IMAGE_TOKENS: u64 = 1_600;
+
+/// Tokens of a message's frame: role, ids, separators.
+const MESSAGE_OVERHEAD: u64 = 8;
+
+/// Tokens of a text.
+pub(crate) fn text_tokens(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(BYTES_PER_TOKEN)
+}
+
+/// Tokens of a list of messages, the system prompt and the tool schemas (`fixed_tokens`) included.
+pub(crate) fn request_tokens(messages: &[Message], fixed_tokens: u64) -> u64 {
+    let counted = messages.iter().enumerate().rev().find_map(|(at, message)| match message {
+        Message::Assistant(assistant)
+            if assistant.usage.total_tokens > 0
+                && !matches!(assistant.stop_reason, StopReason::Error | StopReason::Aborted) =>
+        {
+            Some((at + 1, assistant.usage.total_tokens))
+        }
+        _ => None,
+    });
+    let (from, known) = counted.unwrap_or((0, fixed_tokens));
+    known + messages[from..].iter().map(message_tokens).sum::<u64>()
+}
+
+/// Tokens of one message.
+pub(crate) fn message_tokens(message: &Message) -> u64 {
+    let content = match message {
+        Message::User(user) => &user.content,
+        Message::Assistant(assistant) => &assistant.content,
+        Message::ToolResult(result) => &result.content,
+    };
+    MESSAGE_OVERHEAD + content.iter().map(block_tokens).sum::<u64>()
+}
+
+/// Tokens of a stored row; what the log's tail is measured by.
+pub(crate) fn row_cost(row: &TranscriptMessage) -> u64 {
+    let images = row
+        .meta
+        .as_ref()
+        .and_then(|meta| meta.get("contentBlocks"))
+        .and_then(|blocks| blocks.as_array())
+        .map_or(0, |blocks| blocks.iter().filter(|block| block["type"] == "image").count());
+    let calls = row
+        .meta
+        .as_ref()
+        .and_then(|meta| meta.get("contentBlocks"))
+        .and_then(|blocks| blocks.as_array())
+        .map_or(0, |blocks| {
+            blocks
+                .iter()
+                .filter(|block| block["type"] == "toolCall")
+                .map(|call| call["arguments"].to_string().len())
+                .sum()
+        });
+    MESSAGE_OVERHEAD + text_tokens(row.content.len() + calls) + images as u64 * IMAGE_TOKENS
+}
+
+fn block_tokens(block: &ContentBlock) -> u64 {
+    match block {
+        ContentBlock::Text(text) => text_tokens(text.text.len()),
+        ContentBlock::Thinking(thinking) => text_tokens(
+            thinking.thinking.len() + thinking.thinking_signature.as_ref().map_or(0, String::len),
+        ),
+        ContentBlock::Image(_) => IMAGE_TOKENS,
+        ContentBlock::ToolCall(call) => text_tokens(
+            call.name.len()
+                + call
+                    .arguments
+                    .iter()
+                    .map(|(name, value)| name.len() + value_bytes(value))
+                    .sum::<usize>(),
+        ),
+    }
+}
+
+/// Roughly the length of the value's JSON text, without writing it.
+fn value_bytes(value: &serde_json::Value) -> usize {
+    use serde_json::Value;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 5,
+        Value::String(text) => text.len() + 3,
+        Value::Array(items) => items.iter().map(|item| value_bytes(item) + 1).sum(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| name.len() + value_bytes(value) + 4).sum()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+use super::*;
+
+fn rotation(names: &[&str]) -> ProfileRotation {
+    let profiles: Vec<_> =
+        names.iter().map(|id| AuthProfile { id: (*id).to_owned(), api_key: None }).collect();
+    ProfileRotation::new(&profiles)
+}
+
+fn error(class: ErrorClass) -> ModelError {
+    ModelError::new(class, "no")
+}
+
+#[test]
+fn the_rest_doubles_from_one_second_to_sixty() {
+    let rests: Vec<u64> = (1..=9).map(|failures| cooldown(failures).as_secs()).collect();
+    assert_eq!(rests, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    assert_eq!(cooldown(u32::MAX), LONGEST_COOLDOWN);
+}
+
+#[test]
+fn a_failure_moves_on_and_comes_back_when_the_rest_is_over() {
+    let mut rotation = rotation(&["a", "b"]);
+    assert_eq!(rotation.pick(0), Pick::Ready(0));
+    rotation.failed(0, &error(ErrorClass::RateLimit), 0);
+    assert_eq!(rotation.pick(0), Pick::Ready(1));
+    rotation.failed(1, &error(ErrorClass::Timeout), 0);
+    assert_eq!(rotation.pick(0), Pick::Wait(Duration::from_secs(1)));
+    assert_eq!(rotation.pick(1_000), Pick::Ready(0), "the boundary counts as available");
+}
+
+#[test]
+fn a_wait_is_never_a_busy_loop() {
+    let mut rotation = rotation(&["a"]);
+    rotation.failed(0, &error(ErrorClass::Timeout), 0);
+    assert_eq!(rotation.pick(999), Pick::Wait(SHORTEST_WAIT));
+}
+
+#[test]
+fn success_makes_the_next_failure_the_first() {
+    let mut rotation = rotation(&["a"]);
+    rotation.failed(0, &error(ErrorClass::RateLimit), 0);
+    rotation.failed(0, &error(ErrorClass::RateLimit), 1_000);
+    assert_eq!(rotation.pick(1_000), Pick::Wait(Duration::from_secs(2)));
+    rotation.succeeded(0);
+    rotation.failed(0, &error(ErrorClass::RateLimit), 3_000);
+    assert_eq!(rotation.pick(3_000), Pick::Wait(Duration::from_secs(1)));
+}
+
+#[test]
+fn the_delay_that_the_provider_names_wins() {
+    let mut rotation = rotation(&["a"]);
+    rotation.failed(
+        0,
+        &ModelError { retry_after: Some(Duration::from_secs(7)), ..error(ErrorClass::RateLimit) },
+        0,
+    );
+    assert_eq!(rotation.pick(0), Pick::Wait(Duration::from_secs(7)));
+}
+
+#[test]
+fn a_key_that_is_refused_for_good_is_not_tried_again() {
+    for class in [ErrorClass::Auth, ErrorClass::Billing, ErrorClass::Quota] {
+        let mut rotation = rotation(&["a", "b"]);
+        assert!(rotation.has_other_than(0));
+        rotation.failed(0, &error(class), 0);
+        assert_eq!(rotation.pick(1_000_000), Pick::Ready(1));
+        assert!(!rotation.has_other_than(1), "{class:?}");
+        rotation.failed(1, &error(class), 1_000_000);
+        assert_eq!(rotation.pick(9_000_000), Pick::Spent);
+    }
+}
+
+#[test]
+fn the_upcoming_profile_is_the_one_that_is_picked_next() {
+    let mut rotation = rotation(&["a", "b"]);
+    rotation.failed(0, &error(ErrorClass::RateLimit), 0);
+    assert_eq!(rotation.upcoming(0), ("b".to_owned(), Duration::ZERO));
+    rotation.failed(1, &error(ErrorClass::RateLimit), 500);
+    assert_eq!(rotation.upcoming(600), ("a".to_owned(), Duration::from_millis(400)));
+}

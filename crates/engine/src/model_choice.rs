@@ -1,0 +1,116 @@
+//! Which model a run uses, and with which keys.
+
+use myclaw_config::{Config, ModelApi, ModelDefinition, ModelInput};
+use myclaw_llm::{Api, InputKind, Model, ModelRef, Price, ResolveModel, resolve_model};
+use secrecy::SecretString;
+
+/// A model and the keys to try for it, in order.
+#[derive(Debug, Clone)]
+pub struct ModelChoice {
+    /// The model.
+    pub model: Model,
+    /// Auth profiles, tried in this order. Never empty after [`ModelChoice::new`].
+    pub profiles: Vec<AuthProfile>,
+}
+
+/// One key of a provider.
+#[derive(Debug, Clone)]
+pub struct AuthProfile {
+    /// Name shown in events and messages.
+    pub id: String,
+    /// The key; `None` for servers that need none.
+    pub api_key: Option<SecretString>,
+}
+
+impl ModelChoice {
+    /// A choice with `profiles`, or with one keyless profile named `default` if there are none.
+    pub fn new(model: Model, mut profiles: Vec<AuthProfile>) -> Self {
+        if profiles.is_empty() {
+            profiles.push(AuthProfile { id: "default".to_owned(), api_key: None });
+        }
+        Self { model, profiles }
+    }
+
+    /// The model that `reference` names, with the address and the keys that the settings give for its provider.
+    ///
+    /// A model of the catalog has its known properties, any other one is built by hand; what the settings say about
+    /// it wins over both.
+    pub fn from_config(config: &Config, reference: &ModelRef) -> Self {
+        let own = config.models.providers.get(&reference.provider);
+        let configured =
+            config.provider.as_ref().filter(|provider| provider.name == reference.provider);
+        let definition =
+            own.and_then(|own| own.models.iter().find(|definition| definition.id == reference.id));
+        let base_url = own
+            .map(|own| own.base_url.as_str())
+            .or_else(|| configured.and_then(|provider| provider.base_url.as_deref()));
+        let mut model = resolve_model(ResolveModel {
+            provider: &reference.provider,
+            id: &reference.id,
+            base_url,
+            api: own.and_then(|own| own.api).map(wire_format),
+        });
+        if let Some(definition) = definition {
+            overlay(&mut model, definition);
+        }
+        let own_key = own.and_then(|own| own.api_key.clone());
+        let profiles = configured
+            .into_iter()
+            .flat_map(|provider| &provider.auth_profiles)
+            .map(|profile| AuthProfile {
+                id: profile.id.clone(),
+                api_key: Some(profile.api_key.clone()),
+            })
+            .chain(
+                own_key
+                    .map(|key| AuthProfile { id: reference.provider.clone(), api_key: Some(key) }),
+            )
+            .collect();
+        Self::new(model, profiles)
+    }
+
+    /// `provider/model`, as users write it.
+    pub fn reference(&self) -> String {
+        format!("{}/{}", self.model.provider, self.model.id)
+    }
+}
+
+fn overlay(model: &mut Model, definition: &ModelDefinition) {
+    if let Some(context_window) = definition.context_window {
+        model.context_window = context_window;
+    }
+    if let Some(max_output) = definition.max_output {
+        model.max_output = max_output;
+    }
+    if let Some(reasoning) = definition.reasoning {
+        model.reasoning = reasoning;
+    }
+    if let Some(input) = &definition.input {
+        model.input = input.iter().copied().map(input_kind).collect();
+    }
+    if let Some(price) = &definition.price {
+        model.price = Price {
+            input: price.input,
+            output: price.output,
+            cache_read: price.cache_read,
+            cache_write: price.cache_write,
+        };
+    }
+}
+
+fn wire_format(api: ModelApi) -> Api {
+    match api {
+        ModelApi::AnthropicMessages => Api::AnthropicMessages,
+        ModelApi::OpenaiCompletions => Api::OpenaiCompletions,
+    }
+}
+
+fn input_kind(input: ModelInput) -> InputKind {
+    match input {
+        ModelInput::Text => InputKind::Text,
+        ModelInput::Image => InputKind::Image,
+    }
+}
+
+#[cfg(test)]
+mod tests;

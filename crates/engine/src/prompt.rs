@@ -1,0 +1,82 @@
+//! The system prompt: five sections in a fixed order, the same bytes from turn to turn.
+//!
+//! Nothing that changes from turn to turn stands here, so that a provider's cache of the prefix stays warm: the time
+//! travels with each user message instead (see `transcript`).
+
+use std::env::consts::{ARCH, OS};
+use std::fmt::Write;
+use std::path::Path;
+
+use myclaw_llm::ToolSchema;
+
+use crate::workspace::BootstrapFile;
+
+const IDENTITY: &str = include_str!("../prompts/identity.md");
+const SAFETY: &str = include_str!("../prompts/safety.md");
+
+/// What the prompt is made of.
+pub(crate) struct PromptParts<'a> {
+    pub(crate) bootstrap: &'a [BootstrapFile],
+    pub(crate) tools: &'a [ToolSchema],
+    pub(crate) working_directory: &'a Path,
+    /// `provider/model`.
+    pub(crate) model: &'a str,
+}
+
+/// Builds the prompt: identity, bootstrap files, tools, safety, runtime. Bootstrap files and tools are left out when
+/// there are none. File contents stand verbatim: a file that holds such tags itself is the user's own doing.
+pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
+    let mut prompt = format!("<identity>\n{}\n</identity>", IDENTITY.trim_end());
+    if !parts.bootstrap.is_empty() {
+        prompt.push_str("\n\n<bootstrap-files>");
+        for file in parts.bootstrap {
+            let _infallible = write!(
+                prompt,
+                "\n<file path=\"{}\">\n{}\n</file>",
+                file.name,
+                file.content.trim_end_matches('\n')
+            );
+        }
+        prompt.push_str("\n</bootstrap-files>");
+    }
+    if !parts.tools.is_empty() {
+        prompt.push_str("\n\n<tools>\nYou have access to the following tools:");
+        for tool in parts.tools {
+            let _infallible = write!(prompt, "\n- {}", tool.name);
+        }
+        prompt.push_str("\nRelative paths start in the working directory.\n</tools>");
+    }
+    let _infallible = write!(
+        prompt,
+        "\n\n<safety>\n{}\n</safety>\n\n<runtime>\n- Platform: {} {}\n- Working directory: {}\n- Model: {}\n\
+         - Each user message ends with the time it was sent.\n</runtime>",
+        SAFETY.trim_end(),
+        platform(),
+        architecture(),
+        parts.working_directory.display(),
+        parts.model,
+    );
+    prompt
+}
+
+/// The operating system under the name that Node.js gives it, which prompts in this field use.
+fn platform() -> &'static str {
+    match OS {
+        "macos" => "darwin",
+        "windows" => "win32",
+        other => other,
+    }
+}
+
+/// The processor under the name that Node.js gives it.
+fn architecture() -> &'static str {
+    match ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        "x86" => "ia32",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+use serde_json::json;
+
+use super::*;
+
+fn prompt(bootstrap: &[BootstrapFile], tools: &[ToolSchema]) -> String {
+    build_system_prompt(&PromptParts {
+        bootstrap,
+        tools,
+        working_directory: Path::new("/home/ada/notes"),
+        model: "anthropic/claude-x",
+    })
+}
+
+#[test]
+fn the_five_sections_stand_in_order() {
+    let file = BootstrapFile { name: "AGENTS.md", content: "Be kind.\n".to_owned() };
+    let tools: Vec<_> = ["read", "bash"]
+        .map(|name| ToolSchema {
+            name: name.to_owned(),
+            description: String::new(),
+            parameters: json!({}),
+        })
+        .into();
+
+    let text = prompt(&[file], &tools);
+
+    let sections: Vec<&str> =
+        text.split("\n\n<").map(|part| part.split('>').next().unwrap()).collect();
+    assert_eq!(sections, ["<identity", "bootstrap-files", "tools", "safety", "runtime"]);
+    assert!(text.contains(
+        "<bootstrap-files>\n<file path=\"AGENTS.md\">\nBe kind.\n</file>\n</bootstrap-files>"
+    ));
+    assert!(text.contains("following tools:\n- read\n- bash\n"));
+    assert!(text.contains("- Working directory: /home/ada/notes\n- Model: anthropic/claude-x\n"));
+}
+
+#[test]
+fn empty_sections_are_left_out() {
+    let text = prompt(&[], &[]);
+
+    assert!(!text.contains("<bootstrap-files>") && !text.contains("<tools>"), "{text}");
+}
+
+#[test]
+fn the_same_parts_give_the_same_bytes() {
+    assert_eq!(prompt(&[], &[]), prompt(&[], &[]));
+}

@@ -1,0 +1,89 @@
+//! What a model reads where a tool gave no result of its own, and the limit on what it reads of a result.
+
+use myclaw_llm::{ContentBlock, ToolSchema};
+
+/// For a call in a message that the output limit cut off.
+pub(super) const CUT_CALL: &str = "Not run: the message was cut off by the model's output limit before it was complete. \
+                                   Send the call again, with less text in it: write large files in several parts.";
+
+/// For a call that had not started when the run was aborted.
+pub(super) const ABORTED_BEFORE_START: &str = "Not run: the user aborted before this call started.";
+
+/// How much of bad JSON is quoted back.
+const QUOTED_CHARS: usize = 200;
+
+pub(super) fn unknown_tool(name: &str, tools: &[ToolSchema]) -> String {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    match names.as_slice() {
+        [] => format!("Unknown tool: {name}. There are no tools in this run; answer without one."),
+        _ => format!("Unknown tool: {name}. The tools are: {}.", names.join(", ")),
+    }
+}
+
+pub(super) fn invalid_json(name: &str, raw: &str) -> String {
+    let quoted: String = raw.chars().take(QUOTED_CHARS).collect();
+    format!(
+        "Not run: the arguments of {name} were not a JSON object. They began: {quoted}\nSend the call again with valid JSON."
+    )
+}
+
+pub(super) fn wrong_arguments(name: &str, problems: &[String]) -> String {
+    format!(
+        "Not run: the arguments of {name} do not fit.\n- {}\nSend the call again, corrected.",
+        problems.join("\n- ")
+    )
+}
+
+pub(super) fn blocked(hook: &str, reason: &str) -> String {
+    format!("Not run: blocked by {hook}: {reason}")
+}
+
+pub(super) fn tool_failed(text: &str) -> String {
+    format!("Tool execution error: {text}")
+}
+
+pub(super) fn aborted(done_so_far: &str) -> String {
+    let note = "Aborted by the user before it finished.";
+    if done_so_far.is_empty() { note.to_owned() } else { format!("{done_so_far}\n\n{note}") }
+}
+
+/// All text blocks, joined by newlines.
+pub(super) fn text_of(content: &[ContentBlock]) -> String {
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    texts.join("\n")
+}
+
+/// Cuts the text of `content` to `max_chars` characters in all and says how many were removed.
+pub(crate) fn limit(content: &mut Vec<ContentBlock>, max_chars: usize) {
+    let mut left = max_chars;
+    let mut removed = 0;
+    for block in content.iter_mut() {
+        let ContentBlock::Text(text) = block else { continue };
+        // Bytes bound characters from above, so most results need no counting.
+        if text.text.len() <= left {
+            left -= text.text.len();
+            continue;
+        }
+        match text.text.char_indices().nth(left) {
+            Some((at, _)) => {
+                removed += text.text[at..].chars().count();
+                text.text.truncate(at);
+                left = 0;
+            }
+            None => left -= text.text.chars().count(),
+        }
+    }
+    if removed > 0 {
+        content.retain(|block| !matches!(block, ContentBlock::Text(text) if text.text.is_empty()));
+        content.push(ContentBlock::text(format!("[truncated {removed} chars]")));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! The agent's workspace: made if missing, with a starter `AGENTS.md`, and read for the bootstrap files.
+//!
+//! The only module of this room that touches the file system. All of it blocks; callers run it off the async thread.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::path::Path;
+
+use crate::RunError;
+
+/// Files that go into the system prompt, in this order.
+pub(crate) const BOOTSTRAP_FILES: [&str; 8] = [
+    "AGENTS.md",
+    "SOUL.md",
+    "USER.md",
+    "TOOLS.md",
+    "IDENTITY.md",
+    "MEMORY.md",
+    "HEARTBEAT.md",
+    "BOOTSTRAP.md",
+];
+
+/// Most characters of one bootstrap file: a longer one would crowd out the conversation.
+const MAX_FILE_CHARS: usize = 50_000;
+
+/// Most characters of all bootstrap files together.
+const MAX_TOTAL_CHARS: usize = 200_000;
+
+/// Written once into a new workspace.
+const STARTER_AGENTS: &str = include_str!("../prompts/agents-starter.md");
+
+/// One bootstrap file as the prompt shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BootstrapFile {
+    /// Its name in the workspace.
+    pub(crate) name: &'static str,
+    /// Its text, cut to the limits.
+    pub(crate) content: String,
+}
+
+/// What was found in the workspace.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bootstrap {
+    /// The files that are there and not blank, in prompt order.
+    pub(crate) files: Vec<BootstrapFile>,
+    /// One line for each file that was cut or could not be read.
+    pub(crate) notices: Vec<String>,
+}
+
+/// Makes the workspace and its starter file where they are missing, and reads the bootstrap files.
+pub(crate) fn prepare_workspace(directory: &Path) -> Result<Bootstrap, RunError> {
+    let failed = |source| RunError::Workspace { path: directory.to_owned(), source };
+    if !directory.is_dir() {
+        fs::create_dir_all(directory).map_err(failed)?;
+    }
+    let mut bootstrap = Bootstrap::default();
+    write_starter(directory, &mut bootstrap);
+    let mut remaining = MAX_TOTAL_CHARS;
+    for name in BOOTSTRAP_FILES {
+        match read_capped(&directory.join(name)) {
+            Ok(text) if text.trim().is_empty() => {}
+            Ok(text) => bootstrap.push(name, text, &mut remaining),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => bootstrap
+                .notices
+                .push(format!("{name} in the workspace could not be read: {error}")),
+        }
+    }
+    Ok(bootstrap)
+}
+
+/// A workspace that cannot be written to is still readable, so a failure here is only a notice.
+fn write_starter(directory: &Path, bootstrap: &mut Bootstrap) {
+    let starter =
+        fs::OpenOptions::new().write(true).create_new(true).open(directory.join("AGENTS.md"));
+    match starter.and_then(|mut file| file.write_all(STARTER_AGENTS.as_bytes())) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => bootstrap
+            .notices
+            .push(format!("no starter AGENTS.md in {}: {error}", directory.display())),
+    }
+}
+
+/// Reads no more than the limits can use, however large the file is.
+fn read_capped(path: &Path) -> std::io::Result<String> {
+    const LONGEST_CHAR: usize = 4;
+    let mut bytes = Vec::new();
+    fs::File::open(path)?
+        .take(((MAX_FILE_CHARS + 1) * LONGEST_CHAR) as u64)
+        .read_to_end(&mut bytes)?;
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    })
+}
+
+impl Bootstrap {
+    fn push(&mut self, name: &'static str, mut text: String, remaining: &mut usize) {
+        let limit = MAX_FILE_CHARS.min(*remaining);
+        let cut = text.char_indices().nth(limit).map(|(at, _)| at);
+        if let Some(at) = cut {
+            text.truncate(at);
+            self.notices.push(format!("{name} was cut to {limit} characters in the prompt"));
+        }
+        if text.is_empty() {
+            return;
+        }
+        *remaining -= if cut.is_some() { limit } else { text.chars().count() };
+        self.files.push(BootstrapFile { name, content: text });
+    }
+}
+
+#[cfg(test)]
+mod tests;

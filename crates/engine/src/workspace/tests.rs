@@ -1,0 +1,88 @@
+use std::fs;
+
+use super::*;
+
+#[test]
+fn a_new_workspace_gets_its_directory_and_the_starter_file_only() {
+    let home = tempfile::tempdir().unwrap();
+    let workspace = home.path().join("deep/er/workspace");
+
+    let bootstrap = prepare_workspace(&workspace).unwrap();
+
+    let names: Vec<_> =
+        fs::read_dir(&workspace).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["AGENTS.md"]);
+    assert_eq!(
+        bootstrap.files,
+        [BootstrapFile { name: "AGENTS.md", content: STARTER_AGENTS.to_owned() }]
+    );
+    assert_eq!(bootstrap.notices, Vec::<String>::new());
+}
+
+#[test]
+fn existing_files_are_kept_and_read_in_prompt_order() {
+    let workspace = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("USER.md", "u"),
+        ("AGENTS.md", "mine"),
+        ("SOUL.md", " \n\t"),
+        ("BOOTSTRAP.md", "b"),
+        ("OTHER.md", "o"),
+    ] {
+        fs::write(workspace.path().join(name), text).unwrap();
+    }
+
+    let bootstrap = prepare_workspace(workspace.path()).unwrap();
+
+    let files: Vec<_> =
+        bootstrap.files.iter().map(|file| (file.name, file.content.as_str())).collect();
+    assert_eq!(files, [("AGENTS.md", "mine"), ("USER.md", "u"), ("BOOTSTRAP.md", "b")]);
+}
+
+#[test]
+fn files_are_cut_by_characters_each_and_together() {
+    let workspace = tempfile::tempdir().unwrap();
+    let long = "ä".repeat(MAX_FILE_CHARS + 7);
+    for name in BOOTSTRAP_FILES {
+        fs::write(workspace.path().join(name), &long).unwrap();
+    }
+
+    let bootstrap = prepare_workspace(workspace.path()).unwrap();
+
+    let lengths: Vec<_> = bootstrap.files.iter().map(|file| file.content.chars().count()).collect();
+    assert_eq!(lengths, [50_000, 50_000, 50_000, 50_000], "200,000 characters in all");
+    assert_eq!(bootstrap.notices.len(), BOOTSTRAP_FILES.len());
+}
+
+#[test]
+fn a_file_that_just_fits_is_not_called_cut() {
+    let workspace = tempfile::tempdir().unwrap();
+    fs::write(workspace.path().join("AGENTS.md"), "x".repeat(MAX_FILE_CHARS)).unwrap();
+
+    let bootstrap = prepare_workspace(workspace.path()).unwrap();
+
+    assert_eq!(bootstrap.files[0].content.len(), MAX_FILE_CHARS);
+    assert_eq!(bootstrap.notices, Vec::<String>::new());
+}
+
+#[test]
+fn a_file_where_the_workspace_should_be_is_a_clear_error() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("workspace");
+    fs::write(&path, "").unwrap();
+
+    let error = prepare_workspace(&path).unwrap_err().to_string();
+
+    assert!(error.contains(&path.display().to_string()), "{error}");
+    assert!(error.contains("Check that the path is a directory"), "{error}");
+}
+
+#[test]
+fn bytes_that_are_not_utf8_do_not_stop_a_run() {
+    let workspace = tempfile::tempdir().unwrap();
+    fs::write(workspace.path().join("AGENTS.md"), b"caf\xe9 rules").unwrap();
+
+    let bootstrap = prepare_workspace(workspace.path()).unwrap();
+
+    assert_eq!(bootstrap.files[0].content, "caf\u{fffd} rules");
+}

@@ -1,0 +1,296 @@
+//! A turn from message to reply, over both wire formats, with whole requests and the whole transcript checked.
+
+mod common;
+
+use common::Bench;
+use myclaw_engine::{RunAgentParams, run_agent};
+use myclaw_testkit::{Reply, Step, Stop, WireFormat};
+use serde_json::json;
+
+const FORMATS: [WireFormat; 2] = [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions];
+
+fn echo(format: WireFormat, id: &str, text: &str) -> Reply {
+    Reply::new(format).tool_call(id, "echo", json!({"text": text}))
+}
+
+#[tokio::test]
+async fn a_plain_reply_is_streamed_stored_and_returned() {
+    for format in FORMATS {
+        let bench = Bench::new(format, Reply::new(format).text("Hello there.").usage(10, 5)).await;
+
+        let result = bench.run("hi").await.unwrap();
+
+        assert_eq!(
+            (result.reply.as_str(), result.iterations, result.max_iterations_reached),
+            ("Hello there.", 1, false)
+        );
+        assert_eq!(
+            (result.usage.input, result.usage.output, result.usage.total_tokens),
+            (10, 5, 15)
+        );
+        assert_eq!(result.usage, result.last_call_usage);
+        assert_eq!(bench.event_names(), ["llm_start", "llm_stream", "llm_end", "done"]);
+        let rows = bench.rows();
+        assert_eq!(rows.len(), 2);
+        assert_eq!((&rows[0]["role"], &rows[0]["content"]), (&json!("user"), &json!("hi")));
+        assert_eq!(
+            (&rows[1]["role"], &rows[1]["content"]),
+            (&json!("assistant"), &json!("Hello there."))
+        );
+        assert_eq!(
+            rows[1]["meta"]["contentBlocks"],
+            json!([{"type": "text", "text": "Hello there."}])
+        );
+        bench.server.assert_finished();
+    }
+}
+
+#[tokio::test]
+async fn tools_run_and_their_results_go_back_until_the_model_answers() {
+    for format in FORMATS {
+        let script = [
+            Reply::new(format)
+                .text("Looking.")
+                .tool_call("call_a", "echo", json!({"text": "one"}))
+                .tool_call("call_b", "echo", json!({"text": "two"})),
+            echo(format, "call_c", "three"),
+            Reply::new(format).text("Done."),
+        ];
+        let bench = Bench::new(format, script).await;
+
+        let result = bench.run("go").await.unwrap();
+
+        assert_eq!((result.reply.as_str(), result.iterations), ("Done.", 3));
+        assert_eq!((result.usage.input, result.last_call_usage.input), (300, 100));
+        let rows = bench.rows();
+        let shape: Vec<_> = rows
+            .iter()
+            .map(|row| (row["role"].as_str().unwrap(), row["content"].as_str().unwrap()))
+            .collect();
+        assert_eq!(
+            shape,
+            [
+                ("user", "go"),
+                ("assistant", "Looking."),
+                ("tool", "echo: one"),
+                ("tool", "echo: two"),
+                ("assistant", ""),
+                ("tool", "echo: three"),
+                ("assistant", "Done."),
+            ]
+        );
+        assert_eq!(
+            (&rows[2]["toolCallId"], &rows[3]["toolCallId"]),
+            (&json!("call_a"), &json!("call_b"))
+        );
+        assert_eq!(
+            rows[2]["meta"],
+            json!({"toolName": "echo", "isError": false, "details": {"shown": 3}})
+        );
+        assert!(
+            !bench.server.last_request().body_text().contains("shown"),
+            "details are never sent"
+        );
+        assert_eq!(bench.server.connections(), 1, "one connection serves a whole run");
+        let ends = bench.events_named("tool_end");
+        assert_eq!(
+            ends.iter().map(|end| end["toolCallId"].as_str().unwrap()).collect::<Vec<_>>(),
+            ["call_a", "call_b", "call_c"]
+        );
+        assert_eq!(
+            bench
+                .events_named("llm_start")
+                .iter()
+                .map(|start| start["iteration"].clone())
+                .collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
+    }
+}
+
+#[tokio::test]
+async fn without_a_callback_the_result_and_the_transcript_are_the_same() {
+    for format in FORMATS {
+        let script = [echo(format, "call_a", "one"), Reply::new(format).text("Done.")];
+        let streamed = Bench::new(format, script.clone()).await;
+        let buffered = Bench::new(format, script).await;
+
+        let with_events = streamed.run("go").await.unwrap();
+        let without =
+            run_agent(RunAgentParams { on_event: None, ..buffered.params("go") }).await.unwrap();
+
+        assert_eq!(with_events, without);
+        let without_ids = |bench: &Bench| {
+            let mut rows = bench.rows();
+            rows.iter_mut().for_each(|row| {
+                row.as_object_mut().unwrap().remove("id");
+                row.as_object_mut().unwrap().remove("ts");
+            });
+            rows
+        };
+        assert_eq!(without_ids(&streamed), without_ids(&buffered));
+    }
+}
+
+#[tokio::test]
+async fn the_next_turn_continues_and_its_prefix_has_the_same_bytes() {
+    for format in FORMATS {
+        let script = [
+            echo(format, "call_a", "one"),
+            Reply::new(format).text("First."),
+            Reply::new(format).text("Second."),
+        ];
+        let bench = Bench::new(format, script).await;
+
+        bench.run("go").await.unwrap();
+        bench.run("and now?").await.unwrap();
+
+        let requests = bench.server.requests();
+        let (before, after) = (requests[1].json(), requests[2].json());
+        assert_eq!(before["system"], after["system"]);
+        assert_eq!(before["tools"], after["tools"]);
+        let (before, after) = (requests[1].messages(), requests[2].messages());
+        assert_eq!(after.len(), before.len() + 2);
+        for (earlier, later) in before.iter().zip(after) {
+            assert_eq!(without_cache_marks(earlier), without_cache_marks(later));
+        }
+    }
+}
+
+/// Cache marks move with the newest message; they are no part of what a provider caches.
+fn without_cache_marks(message: &serde_json::Value) -> String {
+    message.to_string().replace(r#","cache_control":{"type":"ephemeral"}"#, "")
+}
+
+#[tokio::test]
+async fn the_cap_ends_the_run_with_the_last_text_and_a_log_that_goes_on() {
+    let format = WireFormat::AnthropicMessages;
+    let script = [
+        Reply::anthropic().text("one").tool_call("call_a", "echo", json!({"text": "a"})),
+        Reply::anthropic().text("two").tool_call("call_b", "echo", json!({"text": "b"})),
+        Reply::anthropic().text("Resumed."),
+    ];
+    let mut bench = Bench::new(format, script).await;
+    bench.config.agent.max_iterations = serde_json::from_value(json!(2)).unwrap();
+
+    let capped = bench.run("go").await.unwrap();
+    assert_eq!(
+        (capped.reply.as_str(), capped.iterations, capped.max_iterations_reached),
+        ("two", 2, true)
+    );
+    assert_eq!(bench.event_names().last().unwrap(), "done");
+
+    assert_eq!(bench.run("go on").await.unwrap().reply, "Resumed.");
+    bench.server.assert_finished();
+}
+
+#[tokio::test]
+async fn whatever_a_call_gets_wrong_is_a_result_that_says_what_to_do() {
+    for format in FORMATS {
+        let script = [
+            Reply::new(format)
+                .tool_call("call_a", "ecko", json!({}))
+                .tool_call("call_b", "echo", json!({"text": {"deep": 1}}))
+                .tool_call("call_c", "echo", json!({}))
+                .tool_call("call_d", "echo", json!({"text": "fail"}))
+                .tool_call_with_raw_arguments("call_e", "echo", r#"{"text": "cut"#)
+                .tool_call("call_f", "echo", json!({"text": 7})),
+            Reply::new(format).text("Done."),
+        ];
+        let bench = Bench::new(format, script).await;
+
+        bench.run("go").await.unwrap();
+
+        let results: Vec<(String, bool)> = bench
+            .rows()
+            .iter()
+            .filter(|row| row["role"] == "tool")
+            .map(|row| {
+                (
+                    row["content"].as_str().unwrap().to_owned(),
+                    row["meta"]["isError"].as_bool().unwrap(),
+                )
+            })
+            .collect();
+        let expected = [
+            ("Unknown tool: ecko. The tools are: echo.", true),
+            (
+                "Not run: the arguments of echo do not fit.\n- `text` must be a string, not {\"deep\":1}\nSend the call again, corrected.",
+                true,
+            ),
+            (
+                "Not run: the arguments of echo do not fit.\n- `text` is missing\nSend the call again, corrected.",
+                true,
+            ),
+            ("Tool execution error: it is broken; try another text", true),
+            (
+                "Not run: the arguments of echo were not a JSON object. They began: {\"text\": \"cut\nSend the call again with valid JSON.",
+                true,
+            ),
+            ("echo: 7", false),
+        ];
+        assert_eq!(results, expected.map(|(text, is_error)| (text.to_owned(), is_error)));
+        bench.server.assert_finished();
+    }
+}
+
+#[tokio::test]
+async fn a_long_result_is_cut_by_characters_with_a_marker() {
+    let bench = Bench::new(
+        WireFormat::AnthropicMessages,
+        [echo(WireFormat::AnthropicMessages, "call_a", "long"), Reply::anthropic().text("ok")],
+    )
+    .await;
+
+    bench.run("go").await.unwrap();
+
+    let content = bench.rows()[2]["content"].as_str().unwrap().to_owned();
+    assert_eq!(content, format!("{}\n[truncated 10000 chars]", "ä".repeat(50_000)));
+}
+
+#[tokio::test]
+async fn a_call_in_a_message_cut_by_the_output_limit_is_not_run() {
+    for format in FORMATS {
+        let script = [
+            echo(format, "call_a", "one").stop(Stop::Length),
+            Reply::new(format).text("Smaller then."),
+        ];
+        let bench = Bench::new(format, script).await;
+
+        let result = bench.run("go").await.unwrap();
+
+        assert_eq!(result.reply, "Smaller then.");
+        let rows = bench.rows();
+        assert!(
+            rows[2]["content"].as_str().unwrap().starts_with("Not run: the message was cut off"),
+            "{}",
+            rows[2]
+        );
+        assert!(!bench.event_names().contains(&"tool_start".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_after_visible_text_is_kept_and_reported_not_repeated() {
+    for format in FORMATS {
+        let whole = Reply::new(format)
+            .text("This is the beginning of a long answer.")
+            .stream_body("test-model")
+            .len();
+        let broken = Step::from(Reply::new(format).text("This is the beginning of a long answer."))
+            .cut_after(whole * 2 / 3);
+        let bench = Bench::new(format, broken).await;
+
+        let error = bench.run("go").await.unwrap_err();
+
+        assert_eq!(error.class(), "timeout");
+        assert_eq!(bench.server.requests().len(), 1, "nothing was sent again");
+        let rows = bench.rows();
+        assert_eq!(rows[1]["meta"]["stopReason"], "error");
+        assert!(rows[1]["content"].as_str().unwrap().starts_with("This is"), "{}", rows[1]);
+        assert!(!bench.event_names().contains(&"done".to_owned()));
+
+        bench.server.push(Reply::new(format).text("Again, whole."));
+        assert_eq!(bench.run("once more").await.unwrap().reply, "Again, whole.");
+    }
+}

@@ -1,0 +1,86 @@
+//! `builtin/demo`: a small deterministic planner behind the same interface as any model.
+//!
+//! It stands in when nothing is configured and nothing listens, so that a first run shows a whole turn, and it gives
+//! scripts and tests a model whose answers never change. It is no language model and never says it is one: it
+//! understands the requests in [`forms`], calls the tools on offer and answers from their results. Everything it does is
+//! a function of the request alone; it reads no files, no clock and no settings.
+//!
+//! | file | step |
+//! |---|---|
+//! | `forms` | the table of what is understood: drives the parser, the help text and the documentation |
+//! | `tokens`, `pattern`, `slots`, `parse` | from a message to a list of requests |
+//! | `plan` | from the conversation to the next step: a call or an answer |
+//! | `calls` | from a request to a tool call |
+//! | `answer`, `help` | from tool results, or their lack, to text |
+//! | `extract` | the stand-in for a summary when a conversation is compacted |
+//! | `stream` | from a planned message to stream events |
+
+mod answer;
+mod calls;
+mod extract;
+mod fingerprint;
+mod forms;
+mod help;
+mod parse;
+mod pattern;
+mod plan;
+mod slots;
+mod stream;
+mod tokens;
+mod usage;
+
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    AssistantMessage, CallFailure, ErrorClass, EventSink, Model, ModelError, ModelRequest,
+    Provider, ResolveModel, StopReason, StreamEvent, resolve_model,
+};
+
+/// Provider name of the models inside this process.
+pub const BUILTIN_PROVIDER: &str = "builtin";
+
+/// Id of the demo planner.
+pub const DEMO_MODEL_ID: &str = "demo";
+
+/// The catalog's entry of the demo planner.
+pub fn demo_model() -> Model {
+    resolve_model(ResolveModel {
+        provider: BUILTIN_PROVIDER,
+        id: DEMO_MODEL_ID,
+        base_url: None,
+        api: None,
+    })
+}
+
+/// The demo planner. It holds no state: the conversation decides what it does.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DemoProvider;
+
+impl Provider for DemoProvider {
+    fn call<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        cancel: &'a CancellationToken,
+        sink: EventSink<'a>,
+    ) -> BoxFuture<'a, Result<AssistantMessage, CallFailure>> {
+        Box::pin(async move {
+            if request.model.id != DEMO_MODEL_ID {
+                return Err(unknown_model(&request.model.id, sink));
+            }
+            let step = plan::next_step(&request);
+            stream::send(&request, step, cancel, sink).await
+        })
+    }
+}
+
+fn unknown_model(id: &str, sink: EventSink<'_>) -> CallFailure {
+    let message = format!(
+        "there is no built-in model `{id}`; the only one is {BUILTIN_PROVIDER}/{DEMO_MODEL_ID}"
+    );
+    sink(StreamEvent::Error { reason: StopReason::Error, error: message.clone() });
+    ModelError::new(ErrorClass::Unknown, message).into()
+}
+
+#[cfg(test)]
+mod tests;

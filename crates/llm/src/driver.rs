@@ -1,0 +1,380 @@
+//! The one driver of every wire format: it owns the connection, the time limits and the abort.
+
+mod body;
+mod models;
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use reqwest::Response;
+use reqwest::header::LOCATION;
+use secrecy::{ExposeSecret, SecretString};
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::http::{Clients, transport_error};
+use crate::redact::redact;
+use crate::retry_after::retry_after;
+use crate::wire::{self, Decoder, EncodedRequest, Progress, cut_stream, host_label};
+use crate::{
+    AssistantMessage, CallFailure, CallLimits, ErrorClass, EventSink, HttpOptions, ModelError,
+    ModelRequest, Provider, StopReason, StreamEvent, classify,
+};
+
+use body::AnswerBody;
+pub use models::list_models;
+
+/// Largest error body read, in bytes: enough for any reason, and not for a whole web site.
+const MAX_ERROR_BODY: usize = 64 * 1024;
+
+/// How long an error body may take.
+const ERROR_BODY_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long counters may follow a message that is whole.
+const COUNTERS_LIMIT: Duration = Duration::from_secs(3);
+
+/// What may follow the end of the stream before the body ends, in bytes and time. Read to its end, the connection
+/// serves the next call; beyond this a new connection is cheaper.
+const MAX_TRAILER: usize = 64 * 1024;
+const TRAILER_LIMIT: Duration = Duration::from_millis(100);
+
+/// Keep-alive events (such as Anthropic's `ping`) show that the server lives, not that the model does: they stretch
+/// the limit between two events to this many times its length, and no further. Some models say nothing while they
+/// write one long argument.
+const KEEP_ALIVE_STRETCH: u32 = 3;
+
+/// What a partial message says when the caller gave up.
+const ABORTED: &str = "aborted";
+
+/// Every model behind an HTTP server. One per process: it keeps connections between calls.
+#[derive(Debug, Default)]
+pub struct HttpProvider {
+    clients: Clients,
+}
+
+impl HttpProvider {
+    /// A provider without any connection yet; this costs nothing.
+    pub fn new(options: HttpOptions) -> Self {
+        Self { clients: Clients::new(options) }
+    }
+
+    async fn exchange(
+        &self,
+        request: &ModelRequest<'_>,
+        encoded: EncodedRequest,
+        decoder: &mut Decoder<'_>,
+        sink: EventSink<'_>,
+    ) -> Result<(AssistantMessage, Response), ModelError> {
+        let limits = request.limits;
+        let server = Server { request, url: encoded.url.clone() };
+        let mut timer = EventTimer::start(limits);
+        let client = self.clients.client(&encoded.url, limits.connect).await?;
+        let sent = client.post(encoded.url).headers(encoded.headers).body(encoded.body).send();
+        let mut response = tokio::select! {
+            biased;
+            sent = sent => sent.map_err(|error| server.transport(&error))?,
+            () = timer.expired() => return Err(server.silent(&timer)),
+        };
+        if !response.status().is_success() {
+            return Err(server.refused(response).await);
+        }
+        let mut body = AnswerBody::new();
+        let message =
+            read_answer(&server, &mut response, &mut body, &mut timer, decoder, sink).await?;
+        Ok((message, response))
+    }
+}
+
+impl Provider for HttpProvider {
+    fn call<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        cancel: &'a CancellationToken,
+        sink: EventSink<'a>,
+    ) -> BoxFuture<'a, Result<AssistantMessage, CallFailure>> {
+        Box::pin(async move {
+            let prepared = wire::encode(&request).and_then(|encoded| {
+                let decoder = Decoder::new(
+                    request.model,
+                    request.messages.as_slice(),
+                    now_in_milliseconds(),
+                )?;
+                Ok((encoded, decoder))
+            });
+            let (encoded, mut decoder) = match prepared {
+                Ok(prepared) => prepared,
+                Err(mut error) => {
+                    error.message = format!("{}: {}", request.model.provider, error.message);
+                    sink(StreamEvent::Error {
+                        reason: StopReason::Error,
+                        error: error.message.clone(),
+                    });
+                    return Err(error.into());
+                }
+            };
+            let outcome = tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                outcome = self.exchange(&request, encoded, &mut decoder, sink) => Some(outcome),
+            };
+            match outcome {
+                Some(Ok((message, response))) => {
+                    read_trailer(response).await;
+                    Ok(message)
+                }
+                Some(Err(error)) => {
+                    sink(StreamEvent::Error {
+                        reason: StopReason::Error,
+                        error: error.message.clone(),
+                    });
+                    let partial = decoder
+                        .has_visible_output()
+                        .then(|| decoder.partial(StopReason::Error, &error.message))
+                        .flatten();
+                    Err(CallFailure::Failed {
+                        error: Box::new(error),
+                        partial: partial.map(Box::new),
+                    })
+                }
+                None => {
+                    sink(StreamEvent::Error {
+                        reason: StopReason::Aborted,
+                        error: ABORTED.to_owned(),
+                    });
+                    let partial = decoder.partial(StopReason::Aborted, ABORTED);
+                    Err(CallFailure::Aborted { partial: partial.map(Box::new) })
+                }
+            }
+        })
+    }
+}
+
+/// Reads events until the message is whole.
+async fn read_answer(
+    server: &Server<'_>,
+    response: &mut Response,
+    body: &mut AnswerBody,
+    timer: &mut EventTimer,
+    decoder: &mut Decoder<'_>,
+    sink: EventSink<'_>,
+) -> Result<AssistantMessage, ModelError> {
+    let mut complete = false;
+    loop {
+        let progress = match next_chunk(response, timer).await {
+            Next::Chunk(chunk) => {
+                body.feed(&chunk, decoder, sink).map_err(|error| server.said(error))?
+            }
+            Next::End => {
+                if !complete {
+                    body.end(decoder, sink).map_err(|error| server.said(error))?;
+                }
+                break;
+            }
+            Next::Broken | Next::Silent if complete => break,
+            Next::Broken => return Err(server.said(cut_stream())),
+            Next::Silent => return Err(server.silent(timer)),
+        };
+        match progress {
+            None => {}
+            Some(Progress::KeepAlive) => timer.keep_alive(),
+            Some(Progress::Advanced) => timer.advance(),
+            Some(Progress::Complete) => {
+                complete = true;
+                timer.complete();
+            }
+            Some(Progress::Ended) => break,
+        }
+    }
+    decoder.finish(sink).map_err(|error| server.said(error))
+}
+
+enum Next {
+    Chunk(Bytes),
+    End,
+    Broken,
+    Silent,
+}
+
+async fn next_chunk(response: &mut Response, timer: &mut EventTimer) -> Next {
+    tokio::select! {
+        biased;
+        chunk = response.chunk() => match chunk {
+            Ok(Some(chunk)) => Next::Chunk(chunk),
+            Ok(None) => Next::End,
+            Err(_) => Next::Broken,
+        },
+        () = timer.expired() => Next::Silent,
+    }
+}
+
+/// Reads what follows the end of the stream, so that the connection can be used again.
+async fn read_trailer(mut response: Response) {
+    let to_the_end = async {
+        let mut read = 0;
+        while let Ok(Some(chunk)) = response.chunk().await {
+            read += chunk.len();
+            if read > MAX_TRAILER {
+                return;
+            }
+        }
+    };
+    // Whether it took too long does not matter: the connection is closed then.
+    let _ = tokio::time::timeout(TRAILER_LIMIT, to_the_end).await;
+}
+
+/// Watches the time between events. Moving the deadline costs nothing; the timer itself is moved only when it fires.
+struct EventTimer {
+    limits: CallLimits,
+    last_event: Instant,
+    deadline: Instant,
+    began: bool,
+    sleep: std::pin::Pin<Box<Sleep>>,
+}
+
+impl EventTimer {
+    fn start(limits: CallLimits) -> Self {
+        let now = Instant::now();
+        let deadline = now + limits.first_event;
+        Self {
+            limits,
+            last_event: now,
+            deadline,
+            began: false,
+            sleep: Box::pin(tokio::time::sleep_until(deadline)),
+        }
+    }
+
+    /// An event came.
+    fn advance(&mut self) {
+        self.began = true;
+        self.last_event = Instant::now();
+        self.move_deadline(self.last_event + self.limits.between_events);
+    }
+
+    /// The server showed that it is alive.
+    fn keep_alive(&mut self) {
+        if self.began {
+            let furthest = self.last_event + self.limits.between_events * KEEP_ALIVE_STRETCH;
+            self.move_deadline(furthest.min(Instant::now() + self.limits.between_events));
+        }
+    }
+
+    /// The message is whole.
+    fn complete(&mut self) {
+        self.move_deadline(Instant::now() + COUNTERS_LIMIT.min(self.limits.between_events));
+    }
+
+    fn move_deadline(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+        if deadline < self.sleep.deadline() {
+            self.sleep.as_mut().reset(deadline);
+        }
+    }
+
+    /// Waits until no event came in time.
+    async fn expired(&mut self) {
+        loop {
+            self.sleep.as_mut().await;
+            if self.deadline <= Instant::now() {
+                return;
+            }
+            self.sleep.as_mut().reset(self.deadline);
+        }
+    }
+}
+
+/// Who is being called: what error messages need.
+struct Server<'a> {
+    request: &'a ModelRequest<'a>,
+    url: Url,
+}
+
+impl Server<'_> {
+    fn transport(&self, error: &reqwest::Error) -> ModelError {
+        let mut error = transport_error(error, &self.url, self.request.limits.connect);
+        error.message = format!("{}: {}", self.request.model.provider, error.message);
+        self.without_secrets(error)
+    }
+
+    /// An error that the server reported, or that its answer is.
+    fn said(&self, mut error: ModelError) -> ModelError {
+        error.message = format!(
+            "{} at {}: {}",
+            self.request.model.provider,
+            host_label(&self.url),
+            error.message
+        );
+        self.without_secrets(error)
+    }
+
+    fn silent(&self, timer: &EventTimer) -> ModelError {
+        let message = if timer.began {
+            format!(
+                "no event for {} s: the answer was given up",
+                self.request.limits.between_events.as_secs_f32()
+            )
+        } else {
+            format!(
+                "no event within {} s of the request",
+                self.request.limits.first_event.as_secs_f32()
+            )
+        };
+        self.said(ModelError::new(ErrorClass::Timeout, message))
+    }
+
+    async fn refused(&self, response: Response) -> ModelError {
+        self.said(read_refusal(response).await)
+    }
+
+    fn without_secrets(&self, mut error: ModelError) -> ModelError {
+        error.message =
+            redact(&error.message, self.request.api_key.map(SecretString::expose_secret));
+        error
+    }
+}
+
+/// The error of an answer whose status is no success.
+async fn read_refusal(response: Response) -> ModelError {
+    let status = response.status().as_u16();
+    let delay = retry_after(response.headers(), SystemTime::now());
+    if response.status().is_redirection() {
+        let target = response
+            .headers()
+            .get(LOCATION)
+            .and_then(|target| target.to_str().ok())
+            .unwrap_or("elsewhere");
+        let target = classify::one_line(target, 200);
+        let message = format!(
+            "answered {status}, a redirect to {target}: if that is right, make it the base URL"
+        );
+        return ModelError {
+            status: Some(status),
+            ..ModelError::new(ErrorClass::Unknown, message)
+        };
+    }
+    let body = read_capped(response, MAX_ERROR_BODY, ERROR_BODY_LIMIT).await;
+    classify::http_error(status, &String::from_utf8_lossy(&body), delay)
+}
+
+/// As much of the body as comes within the limits.
+async fn read_capped(mut response: Response, limit: usize, time: Duration) -> Vec<u8> {
+    let mut body = Vec::new();
+    let reading = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk[..chunk.len().min(limit - body.len())]);
+            if body.len() == limit {
+                return;
+            }
+        }
+    };
+    // What has come by then is all there will be.
+    let _ = tokio::time::timeout(time, reading).await;
+    body
+}
+
+fn now_in_milliseconds() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
+}

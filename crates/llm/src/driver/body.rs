@@ -1,0 +1,140 @@
+//! The body of an answer, which may be a stream of events or, behind servers that cannot stream, one JSON document.
+//! Its first byte tells; content types do not, since servers label either as the other.
+
+use crate::sse::SseDecoder;
+use crate::wire::{Decoder, Progress, cut_stream};
+use crate::{ErrorClass, EventSink, ModelError, classify};
+
+/// Largest answer that is no stream, in bytes.
+const MAX_DOCUMENT: usize = 64 * 1024 * 1024;
+
+/// How much of a body that makes no sense is shown, in bytes.
+const PREVIEW: usize = 200;
+
+/// Reads the body as it comes.
+#[derive(Debug)]
+pub(super) struct AnswerBody {
+    shape: Shape,
+    /// The beginning, kept until there is an event: shown if there never is.
+    preview: Vec<u8>,
+    has_events: bool,
+}
+
+#[derive(Debug)]
+enum Shape {
+    /// Nothing but white space so far.
+    Unknown,
+    Events(SseDecoder),
+    Document(Vec<u8>),
+}
+
+impl AnswerBody {
+    pub(super) fn new() -> Self {
+        Self { shape: Shape::Unknown, preview: Vec::new(), has_events: false }
+    }
+
+    /// Takes bytes as they came. Gives the furthest progress that an event in them made, if there was one.
+    pub(super) fn feed(
+        &mut self,
+        chunk: &[u8],
+        decoder: &mut Decoder<'_>,
+        sink: EventSink<'_>,
+    ) -> Result<Option<Progress>, ModelError> {
+        if !self.has_events {
+            let room = PREVIEW - self.preview.len().min(PREVIEW);
+            self.preview.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        }
+        if matches!(self.shape, Shape::Unknown) {
+            self.shape = shape_of(chunk);
+        }
+        match &mut self.shape {
+            Shape::Unknown => Ok(None),
+            Shape::Events(events) => {
+                events.push(chunk);
+                self.drain(decoder, sink)
+            }
+            Shape::Document(document) => {
+                if document.len() + chunk.len() > MAX_DOCUMENT {
+                    let message = format!("the answer is larger than {MAX_DOCUMENT} bytes");
+                    return Err(ModelError::new(ErrorClass::Unknown, message));
+                }
+                document.extend_from_slice(chunk);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The body is over.
+    pub(super) fn end(
+        &mut self,
+        decoder: &mut Decoder<'_>,
+        sink: EventSink<'_>,
+    ) -> Result<(), ModelError> {
+        match &mut self.shape {
+            Shape::Unknown => Err(ModelError::new(
+                ErrorClass::Timeout,
+                "answered 200 with an empty body: try again, or check the base URL",
+            )),
+            Shape::Document(document) => {
+                let document = std::mem::take(document);
+                let text = String::from_utf8_lossy(&document);
+                if text.trim_start().starts_with('<') {
+                    return Err(classify::stream_error(&text));
+                }
+                decoder.feed_whole(&text, sink)
+            }
+            Shape::Events(events) => {
+                events.end();
+                self.drain(decoder, sink)?;
+                if self.has_events { Ok(()) } else { Err(self.no_events()) }
+            }
+        }
+    }
+
+    fn drain(
+        &mut self,
+        decoder: &mut Decoder<'_>,
+        sink: EventSink<'_>,
+    ) -> Result<Option<Progress>, ModelError> {
+        let Shape::Events(events) = &mut self.shape else { return Ok(None) };
+        let mut furthest = None;
+        while let Some(frame) = events
+            .next_frame()
+            .map_err(|error| ModelError::new(ErrorClass::Unknown, error.to_string()))?
+        {
+            self.has_events = true;
+            let progress = match decoder.feed(&frame, sink) {
+                // Half an event at the end is not a bad event: the stream was cut there.
+                Err(_)
+                    if !frame.terminated
+                        && serde_json::from_str::<serde::de::IgnoredAny>(&frame.data).is_err() =>
+                {
+                    return Err(cut_stream());
+                }
+                outcome => outcome?,
+            };
+            furthest = furthest.max(Some(progress));
+            if progress == Progress::Ended {
+                break;
+            }
+        }
+        Ok(furthest)
+    }
+
+    fn no_events(&self) -> ModelError {
+        let text = classify::one_line(&String::from_utf8_lossy(&self.preview), PREVIEW);
+        let message = format!(
+            "answered with something that is no stream of events ({text:?}): check the base URL"
+        );
+        ModelError::new(ErrorClass::Unknown, message)
+    }
+}
+
+fn shape_of(chunk: &[u8]) -> Shape {
+    let text = chunk.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(chunk).trim_ascii_start();
+    match text.first() {
+        None => Shape::Unknown,
+        Some(b'{' | b'[' | b'<') => Shape::Document(Vec::new()),
+        Some(_) => Shape::Events(SseDecoder::default()),
+    }
+}

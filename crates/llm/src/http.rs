@@ -1,0 +1,283 @@
+//! HTTP clients, and what their failures mean to a person.
+//!
+//! Clients are made when the first request needs one, because most of what a client costs is loading the system's
+//! certificates, and a model server on this machine needs none. One client keeps its connection between calls, so
+//! that a whole run goes over one.
+
+use std::error::Error as StdError;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
+use url::Url;
+
+use crate::wire::{host_label, is_loopback};
+use crate::{ErrorClass, ModelError};
+
+/// How long an idle connection is kept: a tool may run for minutes between two calls.
+const IDLE_CONNECTION: Duration = Duration::from_secs(600);
+
+/// Clients kept at once, one for each way of connecting. More than are ever in use; the oldest goes first.
+const MAX_CLIENTS: usize = 8;
+
+/// Redirects followed, to the same host only: a key must not travel elsewhere.
+const MAX_REDIRECTS: usize = 3;
+
+/// How requests are made.
+#[derive(Debug, Clone, Default)]
+pub struct HttpOptions {
+    /// The `user-agent` header; empty means none.
+    pub user_agent: String,
+    /// PEM files with certificate authorities to trust beside the system's.
+    pub extra_ca_files: Vec<PathBuf>,
+}
+
+/// Makes *ring* the cryptography of this process. Calling it again does nothing.
+pub fn install_crypto_provider() {
+    // An error says that there is one already, which is just as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// The clients in use.
+#[derive(Debug, Default)]
+pub(crate) struct Clients {
+    options: HttpOptions,
+    made: Mutex<Vec<(ClientKind, Client)>>,
+}
+
+/// A way of connecting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ClientKind {
+    transport: Transport,
+    route: Route,
+    connect_limit: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    /// Without TLS, and without the cost of loading certificates.
+    Plain,
+    Tls,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Route {
+    /// To this machine: no proxy could reach it.
+    Direct,
+    /// Through a proxy if the environment names one.
+    Environment,
+}
+
+impl Clients {
+    pub(crate) fn new(options: HttpOptions) -> Self {
+        Self { options, made: Mutex::default() }
+    }
+
+    /// A client for `url` that gives up connecting after `connect_limit`.
+    pub(crate) async fn client(
+        &self,
+        url: &Url,
+        connect_limit: Duration,
+    ) -> Result<Client, ModelError> {
+        let kind = ClientKind {
+            transport: if url.scheme() == "https" { Transport::Tls } else { Transport::Plain },
+            route: if is_loopback(url) { Route::Direct } else { Route::Environment },
+            connect_limit,
+        };
+        if let Some(client) = self.existing(kind) {
+            return Ok(client);
+        }
+        let client = match kind.transport {
+            Transport::Plain => self.builder(kind).tls_certs_only([]).build(),
+            Transport::Tls => {
+                let builder = self.builder(kind);
+                let files = self.options.extra_ca_files.clone();
+                // Reading certificates blocks.
+                let task = tokio::task::spawn_blocking(move || {
+                    let builder = builder.tls_certs_merge(read_certificates(&files)?);
+                    Ok(builder.build())
+                });
+                task.await.map_err(|error| cannot_set_up(&error))??
+            }
+        }
+        .map_err(|error| cannot_set_up(&error))?;
+        Ok(self.keep(kind, client))
+    }
+
+    fn existing(&self, kind: ClientKind) -> Option<Client> {
+        let made = self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        made.iter().find(|(made_kind, _)| *made_kind == kind).map(|(_, client)| client.clone())
+    }
+
+    /// Keeps `client`, unless another task was faster, whose client is then used.
+    fn keep(&self, kind: ClientKind, client: Client) -> Client {
+        let mut made = self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((_, other)) = made.iter().find(|(made_kind, _)| *made_kind == kind) {
+            return other.clone();
+        }
+        if made.len() == MAX_CLIENTS {
+            made.remove(0);
+        }
+        made.push((kind, client.clone()));
+        client
+    }
+
+    fn builder(&self, kind: ClientKind) -> ClientBuilder {
+        install_crypto_provider();
+        let builder = Client::builder()
+            .connect_timeout(kind.connect_limit)
+            .pool_idle_timeout(IDLE_CONNECTION)
+            .retry(retry::never())
+            .redirect(redirect::Policy::custom(follow_on_same_host))
+            .referer(false);
+        let builder = match kind.route {
+            Route::Direct => builder.no_proxy(),
+            Route::Environment => builder,
+        };
+        if self.options.user_agent.is_empty() {
+            builder
+        } else {
+            builder.user_agent(&self.options.user_agent)
+        }
+    }
+}
+
+/// Follows only redirects that repeat the request as it is (307, 308), on the same host, port and scheme.
+fn follow_on_same_host(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let repeats = matches!(attempt.status().as_u16(), 307 | 308);
+    let same_host =
+        attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
+    if repeats && same_host && attempt.previous().len() <= MAX_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+fn read_certificates(files: &[PathBuf]) -> Result<Vec<Certificate>, ModelError> {
+    let mut certificates = Vec::new();
+    for file in files {
+        let unusable = |why: &dyn std::fmt::Display| {
+            let message = format!("the certificate file {} is not usable: {why}", file.display());
+            ModelError::new(ErrorClass::Unknown, message)
+        };
+        let pem = std::fs::read(file).map_err(|error| unusable(&error))?;
+        let bundle = Certificate::from_pem_bundle(&pem).map_err(|error| unusable(&error))?;
+        if bundle.is_empty() {
+            return Err(unusable(&"it holds no PEM certificate"));
+        }
+        certificates.extend(bundle);
+    }
+    Ok(certificates)
+}
+
+fn cannot_set_up(error: &dyn StdError) -> ModelError {
+    let message = format!("cannot set up HTTP: {}", innermost(error));
+    ModelError::new(ErrorClass::Unknown, message)
+}
+
+/// What a failed request or a broken answer means: which server, what happened, what to do.
+pub(crate) fn transport_error(
+    error: &reqwest::Error,
+    url: &Url,
+    connect_limit: Duration,
+) -> ModelError {
+    let origin = format!("{}://{}", url.scheme(), host_label(url));
+    let host = url.host_str().unwrap_or_default();
+    let (class, message) = match cause(error) {
+        Cause::Refused => {
+            (ErrorClass::Timeout, format!("nothing listens at {origin}: is the server running?"))
+        }
+        Cause::UnknownHost => (
+            ErrorClass::Timeout,
+            format!("the host {host} cannot be found: check the base URL and the network"),
+        ),
+        Cause::Tls(why) => (
+            ErrorClass::Unknown,
+            format!(
+                "no secure connection to {origin} ({why}): check the address, the clock and the certificates"
+            ),
+        ),
+        Cause::ConnectTimeout => (
+            ErrorClass::Timeout,
+            format!(
+                "no connection to {origin} within {} s: check the network",
+                connect_limit.as_secs_f32()
+            ),
+        ),
+        Cause::Unreachable(why) => {
+            (ErrorClass::Timeout, format!("no connection to {origin} ({why}): check the network"))
+        }
+        Cause::Broken => (
+            ErrorClass::Timeout,
+            format!("the connection to {origin} broke before the answer came"),
+        ),
+        Cause::Other(why) => {
+            (ErrorClass::Timeout, format!("the request to {origin} failed: {why}"))
+        }
+    };
+    ModelError::new(class, message)
+}
+
+/// Why there was no answer.
+enum Cause {
+    Refused,
+    UnknownHost,
+    Tls(String),
+    ConnectTimeout,
+    Unreachable(String),
+    Broken,
+    Other(String),
+}
+
+fn cause(error: &reqwest::Error) -> Cause {
+    if error.is_connect() && error.is_timeout() {
+        return Cause::ConnectTimeout;
+    }
+    let mut next = error.source();
+    while let Some(source) = next {
+        if let Some(tls) = find_tls(source) {
+            return Cause::Tls(tls);
+        }
+        if source.to_string().starts_with("dns error") {
+            return Cause::UnknownHost;
+        }
+        match source.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+            Some(ErrorKind::ConnectionRefused) => return Cause::Refused,
+            Some(
+                ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe,
+            ) => {
+                return Cause::Broken;
+            }
+            _ => {}
+        }
+        next = source.source();
+    }
+    match innermost(error) {
+        why if error.is_connect() => Cause::Unreachable(why),
+        _ if !error.is_builder() && !error.is_redirect() => Cause::Broken,
+        why => Cause::Other(why),
+    }
+}
+
+/// TLS errors hide inside I/O errors, whose chain of sources skips them.
+fn find_tls(error: &(dyn StdError + 'static)) -> Option<String> {
+    if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+        return Some(tls.to_string());
+    }
+    let inner = error.downcast_ref::<std::io::Error>()?.get_ref()?;
+    find_tls(inner)
+}
+
+/// The last error of the chain: the one that says what happened.
+fn innermost(error: &dyn StdError) -> String {
+    let mut last = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        last = source.to_string();
+        next = source.source();
+    }
+    last
+}

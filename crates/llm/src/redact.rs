@@ -1,0 +1,56 @@
+//! Keeps keys out of messages: servers like to quote the key that they refuse.
+
+/// Stands for what was removed.
+const REDACTED: &str = "[redacted]";
+
+/// How keys of the known providers begin.
+const KEY_PREFIXES: [&str; 9] =
+    ["sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "nvapi-", "csk-", "pplx-"];
+
+/// Fewest characters behind a prefix that make it a key and not a word.
+const MIN_KEY_TAIL: usize = 6;
+
+/// Shortest key that is looked for as such. Local servers are given placeholders such as `ollama`, which are no
+/// secret and may be a word of the message.
+const MIN_KEY: usize = 8;
+
+/// `text` without `key` and without anything that looks like a key, whole or masked in its middle.
+pub(crate) fn redact(text: &str, key: Option<&str>) -> String {
+    let text = match key.map(str::trim).filter(|key| key.len() >= MIN_KEY) {
+        Some(key) => text.replace(key, REDACTED),
+        None => text.to_owned(),
+    };
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(character) = rest.chars().next() {
+        let at_word_start =
+            !clean.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        match key_length(rest).filter(|_| at_word_start) {
+            Some(length) => {
+                clean.push_str(REDACTED);
+                rest = &rest[length..];
+            }
+            None => {
+                clean.push(character);
+                rest = &rest[character.len_utf8()..];
+            }
+        }
+    }
+    clean
+}
+
+/// The length of the key that `text` begins with.
+fn key_length(text: &str) -> Option<usize> {
+    let prefix = KEY_PREFIXES.into_iter().find(|prefix| text.starts_with(prefix))?;
+    // Masked keys show their ends: `sk-abc***xyz`, `sk-abc...xyz`.
+    let is_key_byte =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'*' | b'.');
+    let mut tail = text[prefix.len()..].bytes().take_while(is_key_byte).count();
+    while text[..prefix.len() + tail].ends_with('.') {
+        tail -= 1;
+    }
+    (tail >= MIN_KEY_TAIL).then_some(prefix.len() + tail)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Wire formats: what a request looks like as bytes, and what the bytes of an answer mean.
+//!
+//! Nothing in here does I/O, so every format can be tested from recorded bytes. [`encode`] turns a request into an
+//! HTTP request; a [`Decoder`] is fed the frames of the answer, reports stream events and gives the finished message,
+//! or at any time what has arrived so far. What differs between the hosts of one format is data in [`compat`].
+
+pub mod anthropic_messages;
+mod arguments;
+mod builder;
+pub mod compat;
+mod endpoint;
+mod history;
+mod json;
+pub mod openai_completions;
+pub(crate) mod tool_ids;
+
+use bytes::Bytes;
+use reqwest::header::{HeaderMap, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+pub(crate) use builder::MessageBuilder;
+pub(crate) use endpoint::{host_label, is_loopback, models_url};
+
+use crate::sse::Frame;
+use crate::{
+    Api, AssistantMessage, ErrorClass, EventSink, Message, Model, ModelError, ModelRequest,
+    StopReason,
+};
+
+/// A model call as an HTTP request; the method is POST. The key among the headers is marked sensitive, so that
+/// printing this shows no secret.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EncodedRequest {
+    /// Where it goes.
+    pub url: Url,
+    /// Its headers, `content-type` and the key included.
+    pub headers: HeaderMap,
+    /// JSON.
+    pub body: Bytes,
+}
+
+/// What a frame meant for the flow of the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Progress {
+    /// The server is alive but said nothing new.
+    KeepAlive,
+    /// The message grew.
+    Advanced,
+    /// The message is whole; what may still follow are counters.
+    Complete,
+    /// Nothing more will follow.
+    Ended,
+}
+
+/// Turns a request into bytes.
+///
+/// # Errors
+/// When the model's format has no wire form, its base URL is none, or the key cannot stand in a header.
+pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
+    match request.model.api {
+        Api::AnthropicMessages => anthropic_messages::encode(request),
+        Api::OpenaiCompletions => openai_completions::encode(request),
+        Api::Builtin => Err(no_wire_format(request.model)),
+    }
+}
+
+/// Reads the answer to one request. Events come in order; errors say only what the server did, so the driver adds
+/// where.
+#[derive(Debug)]
+pub struct Decoder<'a>(Format<'a>);
+
+#[derive(Debug)]
+enum Format<'a> {
+    Anthropic(anthropic_messages::Decoder<'a>),
+    OpenAi(openai_completions::Decoder<'a>),
+}
+
+impl<'a> Decoder<'a> {
+    /// A decoder for the answer to the conversation `history`. `timestamp` (milliseconds since the Unix epoch)
+    /// becomes the message's.
+    ///
+    /// # Errors
+    /// When the model's format has no wire form.
+    pub fn new(model: &Model, history: &'a [Message], timestamp: u64) -> Result<Self, ModelError> {
+        let builder = MessageBuilder::new(model, history, timestamp);
+        Ok(Self(match model.api {
+            Api::AnthropicMessages => Format::Anthropic(anthropic_messages::Decoder::new(builder)),
+            Api::OpenaiCompletions => {
+                let compat = compat::Compat::of(model);
+                Format::OpenAi(openai_completions::Decoder::new(builder, &compat))
+            }
+            Api::Builtin => return Err(no_wire_format(model)),
+        }))
+    }
+
+    /// Takes one frame of a stream.
+    ///
+    /// # Errors
+    /// When the frame reports a failure or makes no sense.
+    pub fn feed(&mut self, frame: &Frame<'_>, sink: EventSink<'_>) -> Result<Progress, ModelError> {
+        let progress = match &mut self.0 {
+            Format::Anthropic(decoder) => decoder.feed(&frame.event, &frame.data, sink),
+            Format::OpenAi(decoder) => decoder.feed(&frame.event, &frame.data, sink),
+        }?;
+        self.builder().check_size()?;
+        Ok(progress)
+    }
+
+    /// Takes a whole answer that did not come as a stream.
+    ///
+    /// # Errors
+    /// When it reports a failure or is no answer.
+    pub fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
+        match &mut self.0 {
+            Format::Anthropic(decoder) => decoder.feed_whole(body, sink),
+            Format::OpenAi(decoder) => decoder.feed_whole(body, sink),
+        }
+    }
+
+    /// Closes the message and reports [`crate::StreamEvent::Done`].
+    ///
+    /// # Errors
+    /// When the answer is not complete: the stream ended without its terminal event.
+    pub fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
+        match &mut self.0 {
+            Format::Anthropic(decoder) => decoder.finish(sink),
+            Format::OpenAi(decoder) => decoder.finish(sink),
+        }
+    }
+
+    /// What has arrived so far, as a message that stopped for `reason`; `None` when nothing has.
+    pub fn partial(&self, reason: StopReason, error: &str) -> Option<AssistantMessage> {
+        self.builder().partial(reason, error)
+    }
+
+    /// Whether something that a user may have seen was reported.
+    pub fn has_visible_output(&self) -> bool {
+        self.builder().has_visible_output()
+    }
+
+    fn builder(&self) -> &MessageBuilder<'a> {
+        match &self.0 {
+            Format::Anthropic(decoder) => decoder.builder(),
+            Format::OpenAi(decoder) => decoder.builder(),
+        }
+    }
+}
+
+/// The headers that tell a server of `api` who is calling.
+///
+/// # Errors
+/// When the key holds what no header can.
+pub(crate) fn auth_headers(api: Api, key: Option<&SecretString>) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    if api == Api::AnthropicMessages {
+        headers
+            .insert("anthropic-version", HeaderValue::from_static(anthropic_messages::API_VERSION));
+    }
+    let Some(key) = key.map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty()) else {
+        return Ok(headers);
+    };
+    let is_api_key =
+        api == Api::AnthropicMessages && !key.starts_with(anthropic_messages::OAUTH_KEY_PREFIX);
+    let (name, text) = match is_api_key {
+        true => ("x-api-key", key.to_owned()),
+        false => ("authorization", format!("Bearer {key}")),
+    };
+    let mut value = HeaderValue::from_str(&text).map_err(|_| {
+        let message = "the API key holds a character that no HTTP header can carry (a line break?): copy it again";
+        ModelError::new(ErrorClass::Auth, message)
+    })?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Ok(headers)
+}
+
+/// An encoded request with the headers that every format needs.
+pub(crate) fn json_request(
+    request: &ModelRequest<'_>,
+    url: Url,
+    body: &impl serde::Serialize,
+) -> Result<EncodedRequest, ModelError> {
+    let mut headers = auth_headers(request.model.api, request.api_key)?;
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    headers.insert("accept", HeaderValue::from_static("text/event-stream"));
+    let body = serde_json::to_vec(body).map_err(|error| {
+        ModelError::new(
+            ErrorClass::Unknown,
+            format!("the request cannot be written as JSON: {error}"),
+        )
+    })?;
+    Ok(EncodedRequest { url, headers, body: body.into() })
+}
+
+fn no_wire_format(model: &Model) -> ModelError {
+    let message = format!("model {}/{} is not served over HTTP", model.provider, model.id);
+    ModelError::new(ErrorClass::Unknown, message)
+}
+
+/// The failure of a stream that stopped before its message was whole.
+pub(crate) fn cut_stream() -> ModelError {
+    ModelError::new(
+        ErrorClass::Timeout,
+        "the answer was cut off: the stream ended before the message was complete",
+    )
+}

@@ -1,0 +1,13 @@
+//! Anthropic's Messages API.
+
+mod decode;
+mod encode;
+
+pub use decode::Decoder;
+pub use encode::encode;
+
+/// The `anthropic-version` header: the only version that has been current since the API exists.
+pub(crate) const API_VERSION: &str = "2023-06-01";
+
+/// Keys that begin so are OAuth tokens, which go into `authorization` instead of `x-api-key`.
+pub(crate) const OAUTH_KEY_PREFIX: &str = "sk-ant-oat";

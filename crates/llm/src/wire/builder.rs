@@ -1,0 +1,287 @@
+//! Puts an assistant message together from what a wire format decodes, and reports each step.
+
+use crate::wire::{arguments, tool_ids};
+use crate::{
+    AssistantMessage, ContentBlock, ErrorClass, EventSink, Message, Model, ModelError, Price,
+    StopReason, StreamEvent, TextContent, ThinkingContent, ToolCall, Usage,
+};
+
+/// Largest answer kept, in bytes of its content: far above what any model writes, so only a runaway server meets it.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+
+/// What one block costs beside its text, counted against [`MAX_MESSAGE_BYTES`].
+const BLOCK_BYTES: usize = 256;
+
+/// A message under construction. Blocks begin when something is in them, so that no empty block ever exists and an
+/// index is a position in the finished content.
+#[derive(Debug)]
+pub(crate) struct MessageBuilder<'a> {
+    /// Everything but the content.
+    envelope: AssistantMessage,
+    blocks: Vec<Block>,
+    price: Price,
+    /// The conversation being answered: call ids must not repeat its own.
+    history: &'a [Message],
+    content_bytes: usize,
+    started: bool,
+    visible: bool,
+}
+
+#[derive(Debug)]
+enum Block {
+    Text(TextContent),
+    Thinking(ThinkingContent),
+    Call { id: String, name: String, arguments: String, signature: Option<String> },
+    Closed(ContentBlock),
+}
+
+impl<'a> MessageBuilder<'a> {
+    pub(crate) fn new(model: &Model, history: &'a [Message], timestamp: u64) -> Self {
+        Self {
+            envelope: AssistantMessage {
+                content: Vec::new(),
+                api: model.api,
+                provider: model.provider.clone(),
+                model: model.id.clone(),
+                usage: Usage::default(),
+                stop_reason: StopReason::Stop,
+                error_message: None,
+                timestamp,
+            },
+            blocks: Vec::new(),
+            price: model.price,
+            history,
+            content_bytes: 0,
+            started: false,
+            visible: false,
+        }
+    }
+
+    /// The counters so far; priced when the message is finished.
+    pub(crate) fn usage_mut(&mut self) -> &mut Usage {
+        &mut self.envelope.usage
+    }
+
+    pub(crate) fn has_visible_output(&self) -> bool {
+        self.visible
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    pub(crate) fn has_tool_calls(&self) -> bool {
+        self.blocks.iter().any(|block| {
+            matches!(block, Block::Call { .. } | Block::Closed(ContentBlock::ToolCall(_)))
+        })
+    }
+
+    pub(crate) fn check_size(&self) -> Result<(), ModelError> {
+        if self.content_bytes > MAX_MESSAGE_BYTES {
+            let message = format!("the answer is larger than {MAX_MESSAGE_BYTES} bytes");
+            return Err(ModelError::new(ErrorClass::Unknown, message));
+        }
+        Ok(())
+    }
+
+    /// Reports that the provider began to answer; later calls do nothing.
+    pub(crate) fn start(&mut self, sink: EventSink<'_>) {
+        if !self.started {
+            self.started = true;
+            sink(StreamEvent::Start);
+        }
+    }
+
+    pub(crate) fn start_text(&mut self, sink: EventSink<'_>) -> usize {
+        let index = self.push(Block::Text(TextContent::default()), sink);
+        sink(StreamEvent::TextStart { index });
+        index
+    }
+
+    pub(crate) fn start_thinking(&mut self, sink: EventSink<'_>) -> usize {
+        let index = self.push(Block::Thinking(ThinkingContent::default()), sink);
+        sink(StreamEvent::ThinkingStart { index });
+        index
+    }
+
+    /// Thinking that the provider withheld; it arrives whole.
+    pub(crate) fn add_redacted_thinking(&mut self, data: String, sink: EventSink<'_>) {
+        let thinking = ThinkingContent {
+            thinking: String::new(),
+            thinking_signature: Some(data),
+            redacted: true,
+        };
+        let index = self.push(Block::Thinking(thinking), sink);
+        sink(StreamEvent::ThinkingStart { index });
+        self.end(index, sink);
+    }
+
+    /// Begins a call. `id` may be empty or one that was used before: the call gets one of its own.
+    pub(crate) fn start_call(&mut self, id: &str, name: &str, sink: EventSink<'_>) -> usize {
+        let id = tool_ids::unused(id, |candidate| self.knows_call(candidate));
+        let call = Block::Call {
+            id: id.clone(),
+            name: name.to_owned(),
+            arguments: String::new(),
+            signature: None,
+        };
+        let index = self.push(call, sink);
+        self.visible = true;
+        sink(StreamEvent::ToolCallStart { index, id, name: name.to_owned() });
+        index
+    }
+
+    /// Adds to an open block; what belongs to no open block is dropped.
+    pub(crate) fn delta(&mut self, index: usize, delta: &str, sink: EventSink<'_>) {
+        if delta.is_empty() {
+            return;
+        }
+        let event = match self.blocks.get_mut(index) {
+            Some(Block::Text(block)) => {
+                block.text.push_str(delta);
+                StreamEvent::TextDelta { index, delta: delta.to_owned() }
+            }
+            Some(Block::Thinking(block)) => {
+                block.thinking.push_str(delta);
+                StreamEvent::ThinkingDelta { index, delta: delta.to_owned() }
+            }
+            Some(Block::Call { arguments, .. }) => {
+                arguments.push_str(delta);
+                StreamEvent::ToolCallDelta { index, delta: delta.to_owned() }
+            }
+            Some(Block::Closed(_)) | None => return,
+        };
+        self.content_bytes += delta.len();
+        self.visible = true;
+        sink(event);
+    }
+
+    /// Adds to the opaque state of an open block. Signatures come in pieces.
+    pub(crate) fn add_signature(&mut self, index: usize, piece: &str) {
+        let signature = match self.blocks.get_mut(index) {
+            Some(Block::Thinking(block)) => &mut block.thinking_signature,
+            Some(Block::Call { signature, .. }) => signature,
+            Some(Block::Text(block)) => &mut block.text_signature,
+            Some(Block::Closed(_)) | None => return,
+        };
+        if !piece.is_empty() {
+            self.content_bytes += piece.len();
+            signature.get_or_insert_default().push_str(piece);
+        }
+    }
+
+    /// The argument text of an open call so far.
+    pub(crate) fn call_arguments(&self, index: usize) -> Option<&str> {
+        match self.blocks.get(index) {
+            Some(Block::Call { arguments, .. }) => Some(arguments),
+            _ => None,
+        }
+    }
+
+    /// Closes a block; closing it again does nothing.
+    pub(crate) fn end(&mut self, index: usize, sink: EventSink<'_>) {
+        let Some(block) = self.blocks.get_mut(index) else { return };
+        if matches!(block, Block::Closed(_)) {
+            return;
+        }
+        let content =
+            std::mem::replace(block, Block::Closed(ContentBlock::text(""))).into_content();
+        let event = match &content {
+            ContentBlock::Thinking(_) => StreamEvent::ThinkingEnd { index },
+            ContentBlock::ToolCall(call) => {
+                StreamEvent::ToolCallEnd { index, tool_call: call.clone() }
+            }
+            ContentBlock::Text(_) | ContentBlock::Image(_) => StreamEvent::TextEnd { index },
+        };
+        *block = Block::Closed(content);
+        sink(event);
+    }
+
+    /// Closes whatever is open and reports the whole message.
+    pub(crate) fn finish(
+        &mut self,
+        stop_reason: StopReason,
+        sink: EventSink<'_>,
+    ) -> AssistantMessage {
+        self.start(sink);
+        for index in 0..self.blocks.len() {
+            self.end(index, sink);
+        }
+        let mut message = self.envelope.clone();
+        message.content =
+            std::mem::take(&mut self.blocks).into_iter().map(Block::into_content).collect();
+        message.usage = message.usage.priced(&self.price);
+        message.stop_reason = stop_reason;
+        sink(StreamEvent::Done { reason: stop_reason, message: Box::new(message.clone()) });
+        message
+    }
+
+    /// What has arrived so far.
+    pub(crate) fn partial(&self, stop_reason: StopReason, error: &str) -> Option<AssistantMessage> {
+        if self.blocks.is_empty() {
+            return None;
+        }
+        let mut message = self.envelope.clone();
+        message.content = self.blocks.iter().map(Block::content).collect();
+        message.usage = message.usage.priced(&self.price);
+        message.stop_reason = stop_reason;
+        message.error_message = Some(error.to_owned());
+        Some(message)
+    }
+
+    fn push(&mut self, block: Block, sink: EventSink<'_>) -> usize {
+        self.start(sink);
+        self.content_bytes += BLOCK_BYTES;
+        self.blocks.push(block);
+        self.blocks.len() - 1
+    }
+
+    fn knows_call(&self, candidate: &str) -> bool {
+        let in_history = self.history.iter().any(|message| match message {
+            Message::Assistant(assistant) => {
+                assistant.tool_calls().any(|call| call.id == candidate)
+            }
+            Message::User(_) | Message::ToolResult(_) => false,
+        });
+        in_history
+            || self.blocks.iter().any(|block| match block {
+                Block::Call { id, .. } => id == candidate,
+                Block::Closed(ContentBlock::ToolCall(call)) => call.id == candidate,
+                _ => false,
+            })
+    }
+}
+
+impl Block {
+    fn into_content(self) -> ContentBlock {
+        match self {
+            Self::Text(text) => ContentBlock::Text(text),
+            Self::Thinking(thinking) => ContentBlock::Thinking(thinking),
+            Self::Call { id, name, arguments, signature } => {
+                ContentBlock::ToolCall(tool_call(id, name, arguments, signature))
+            }
+            Self::Closed(content) => content,
+        }
+    }
+
+    fn content(&self) -> ContentBlock {
+        match self {
+            Self::Text(text) => ContentBlock::Text(text.clone()),
+            Self::Thinking(thinking) => ContentBlock::Thinking(thinking.clone()),
+            Self::Call { id, name, arguments, signature } => {
+                let call =
+                    tool_call(id.clone(), name.clone(), arguments.clone(), signature.clone());
+                ContentBlock::ToolCall(call)
+            }
+            Self::Closed(content) => content.clone(),
+        }
+    }
+}
+
+fn tool_call(id: String, name: String, raw: String, thought_signature: Option<String>) -> ToolCall {
+    let (arguments, invalid_arguments) = match arguments::parse(&raw) {
+        Some(arguments) => (arguments, None),
+        None => (serde_json::Map::new(), Some(raw)),
+    };
+    ToolCall { id, name, arguments, invalid_arguments, thought_signature }
+}

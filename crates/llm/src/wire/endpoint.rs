@@ -1,0 +1,83 @@
+//! Where a request goes: a base URL as people write it, and the path of a format.
+
+use url::{Host, Url};
+
+use crate::{Api, ErrorClass, ModelError};
+
+/// The URL of a model call for `base_url`.
+pub(crate) fn call_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
+    let path: &[&str] = match api {
+        Api::AnthropicMessages => &["messages"],
+        Api::OpenaiCompletions | Api::Builtin => &["chat", "completions"],
+    };
+    endpoint(base_url, path)
+}
+
+/// The URL of the list of models for `base_url`.
+pub(crate) fn models_url(base_url: &str) -> Result<Url, ModelError> {
+    endpoint(base_url, &["models"])
+}
+
+/// `base_url` with the format's path behind it. Base URLs come with and without the version and the slash at the
+/// end: a host alone means its `/v1`. A base that already ends with the path is taken as it is; a query is kept.
+fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
+    let mut url = Url::parse(base_url.trim()).map_err(|error| {
+        bad_base_url(base_url, &format!("{error}; write it like https://host/v1"))
+    })?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err(bad_base_url(
+            base_url,
+            "it must begin with http:// or https:// and name a host",
+        ));
+    }
+    let mut segments: Vec<String> = url
+        .path_segments()
+        .into_iter()
+        .flatten()
+        .filter(|segment| !segment.is_empty())
+        .map(str::to_owned)
+        .collect();
+    for known in [&["chat", "completions"][..], &["messages"]] {
+        if segments.ends_with(&known.iter().map(|&segment| segment.to_owned()).collect::<Vec<_>>())
+        {
+            segments.truncate(segments.len() - known.len());
+            break;
+        }
+    }
+    if segments.is_empty() {
+        segments.push("v1".to_owned());
+    }
+    segments.extend(path.iter().map(|&segment| segment.to_owned()));
+    url.set_path(&segments.join("/"));
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn bad_base_url(base_url: &str, why: &str) -> ModelError {
+    // A base URL may hold a password; what stands before an `@` is not shown.
+    let shown = base_url.rsplit_once('@').map_or(base_url, |(_, host)| host);
+    ModelError::new(ErrorClass::Unknown, format!("the base URL {shown:?} is not usable: {why}"))
+}
+
+/// Host and, where it is not the scheme's own, port: how messages name a server.
+pub(crate) fn host_label(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// Whether the URL names this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback() || address.is_unspecified(),
+        Some(Host::Ipv6(address)) => {
+            address.is_loopback()
+                || address.is_unspecified()
+                || address.to_ipv4_mapped().is_some_and(|mapped| mapped.is_loopback())
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

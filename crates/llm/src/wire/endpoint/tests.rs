@@ -1,0 +1,81 @@
+use super::*;
+
+#[test]
+fn base_urls_as_people_write_them() {
+    for (api, base, expected) in [
+        (
+            Api::AnthropicMessages,
+            "https://api.anthropic.com",
+            "https://api.anthropic.com/v1/messages",
+        ),
+        (
+            Api::AnthropicMessages,
+            "https://api.anthropic.com/v1/",
+            "https://api.anthropic.com/v1/messages",
+        ),
+        (
+            Api::AnthropicMessages,
+            "https://h.example/anthropic/v1/messages",
+            "https://h.example/anthropic/v1/messages",
+        ),
+        (
+            Api::OpenaiCompletions,
+            "https://api.openai.com/v1",
+            "https://api.openai.com/v1/chat/completions",
+        ),
+        (
+            Api::OpenaiCompletions,
+            " http://127.0.0.1:11434 ",
+            "http://127.0.0.1:11434/v1/chat/completions",
+        ),
+        (Api::OpenaiCompletions, "http://[::1]:8080/", "http://[::1]:8080/v1/chat/completions"),
+        (
+            Api::OpenaiCompletions,
+            "https://h.example/api/v1/chat/completions",
+            "https://h.example/api/v1/chat/completions",
+        ),
+        (
+            Api::OpenaiCompletions,
+            "https://h.example/openai?api-version=1",
+            "https://h.example/openai/chat/completions?api-version=1",
+        ),
+    ] {
+        assert_eq!(call_url(api, base).unwrap().as_str(), expected, "{base}");
+    }
+    assert_eq!(
+        models_url("http://localhost:1234/v1/").unwrap().as_str(),
+        "http://localhost:1234/v1/models"
+    );
+    assert_eq!(
+        models_url("https://api.anthropic.com").unwrap().as_str(),
+        "https://api.anthropic.com/v1/models"
+    );
+}
+
+#[test]
+fn bad_base_urls_say_what_is_wrong() {
+    for base in ["", "localhost:8080", "ftp://h.example", "/v1", "http://"] {
+        let error = call_url(Api::OpenaiCompletions, base).unwrap_err();
+        assert!(
+            error.message.starts_with(&format!("the base URL {base:?} is not usable: ")),
+            "{error}"
+        );
+    }
+    let error = call_url(Api::OpenaiCompletions, "ftp://me:secret@h.example").unwrap_err();
+    assert!(!error.message.contains("secret"), "{error}");
+}
+
+#[test]
+fn knows_this_machine() {
+    for (url, expected) in [
+        ("http://localhost:1", true),
+        ("http://a.localhost", true),
+        ("http://127.9.9.9", true),
+        ("http://[::1]:1", true),
+        ("http://0.0.0.0:8000", true),
+        ("http://10.0.0.1", false),
+        ("http://localhost.example", false),
+    ] {
+        assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+    }
+}

@@ -1,0 +1,86 @@
+//! What both formats say in the same words when a conversation holds something that a host does not take.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::{AssistantMessage, InputKind, Model, ThinkingContent, ToolCall};
+
+/// Stands for an image where the model takes none.
+pub(crate) const IMAGE_OMITTED: &str = "[image omitted: this model takes no images]";
+
+/// Stands for a tool result without text: an empty one is refused by some hosts, and puzzles models.
+pub(crate) const NO_OUTPUT: &str = "(no output)";
+
+/// Stands for the name of a call that has none.
+const UNNAMED_TOOL: &str = "unnamed";
+
+/// Longest tool name that every host accepts, in bytes.
+const MAX_TOOL_NAME: usize = 64;
+
+/// How much of unreadable arguments goes back to the model that wrote them, in characters: enough to see the
+/// mistake.
+const MAX_INVALID_ARGUMENTS: usize = 1000;
+
+/// Whether opaque state in `message` means anything to `model`.
+pub(crate) fn has_same_origin(model: &Model, message: &AssistantMessage) -> bool {
+    message.api == model.api
+        && message.provider == model.provider
+        && (message.model == model.id || family(&message.model) == family(&model.id))
+}
+
+/// A model id without what changes between releases of one model: the vendor before a slash, a variant behind a
+/// colon or at sign, a date, `-latest`.
+fn family(id: &str) -> &str {
+    let id = id.rsplit_once('/').map_or(id, |(_, name)| name);
+    let id = id.split([':', '@']).next().unwrap_or(id);
+    match id.rsplit_once('-') {
+        Some((name, "latest")) => name,
+        Some((name, date)) if date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()) => {
+            name
+        }
+        _ => id,
+    }
+}
+
+/// Reasoning of another model, as text that this one can read.
+pub(crate) fn thinking_as_text(thinking: &ThinkingContent) -> Option<String> {
+    let text = thinking.thinking.trim();
+    (!text.is_empty()).then(|| format!("<thinking>\n{text}\n</thinking>"))
+}
+
+/// The arguments to send back for a call; those that could not be read, as an object that shows them.
+pub(crate) fn arguments(call: &ToolCall) -> Cow<'_, Map<String, Value>> {
+    match &call.invalid_arguments {
+        None => Cow::Borrowed(&call.arguments),
+        Some(raw) => {
+            let shown: String = raw.chars().take(MAX_INVALID_ARGUMENTS).collect();
+            Cow::Owned(Map::from_iter([("invalid_json".to_owned(), Value::String(shown))]))
+        }
+    }
+}
+
+/// A tool name in the form that every host accepts. Models invent names; one bad name in the past must not make
+/// every later request fail.
+pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() {
+        Cow::Borrowed(UNNAMED_TOOL)
+    } else if name.len() <= MAX_TOOL_NAME && name.chars().all(is_allowed) {
+        Cow::Borrowed(name)
+    } else {
+        name.chars().map(|c| if is_allowed(c) { c } else { '_' }).take(MAX_TOOL_NAME).collect()
+    }
+}
+
+/// Whether a host would refuse a text block with this in it.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+pub(crate) fn takes_images(model: &Model) -> bool {
+    model.input.contains(&InputKind::Image)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,8 @@
+//! OpenAI's Chat Completions API, as OpenAI and the many hosts that follow it speak it.
+
+mod content;
+mod decode;
+mod encode;
+
+pub use decode::Decoder;
+pub use encode::encode;

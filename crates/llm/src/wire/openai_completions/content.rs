@@ -1,0 +1,88 @@
+//! The `content` of a delta: nearly always a string, at some hosts a list of typed parts.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::wire::json::Text;
+
+/// The content of a delta.
+#[derive(Debug, PartialEq)]
+pub(super) enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+/// One part of a list: text, or (Mistral) thinking that holds parts of its own.
+#[derive(Debug, PartialEq, Deserialize)]
+pub(super) struct Part<'a> {
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    thinking: Option<Box<Content<'a>>>,
+}
+
+/// What a piece of content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Prose {
+    Text,
+    Thinking,
+}
+
+impl Content<'_> {
+    /// Hands out the pieces in order.
+    pub(super) fn for_each(&self, take: &mut dyn FnMut(Prose, &str)) {
+        match self {
+            Self::Text(text) => take(Prose::Text, text),
+            Self::Parts(parts) => {
+                for part in parts {
+                    if let Some(thinking) = &part.thinking {
+                        thinking.for_each(&mut |_, text| take(Prose::Thinking, text));
+                    }
+                    if let Some(text) = &part.text {
+                        take(Prose::Text, text.as_str());
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("text or a list of content parts")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Content::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Content::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut parts = Vec::new();
+        while let Some(part) = items.next_element()? {
+            parts.push(part);
+        }
+        Ok(Content::Parts(parts))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Content::Parts(Vec::new()))
+    }
+}

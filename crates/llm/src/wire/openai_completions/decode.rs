@@ -1,0 +1,421 @@
+//! The answer in the Chat Completions format.
+//!
+//! Hosts follow it loosely: calls come in pieces or whole, with or without ids and numbers, several at once; the
+//! counters come in a chunk without choices, in the last choice, or not at all; some send no finish reason and some
+//! no `[DONE]`. One of the last two must be there, else the stream was cut.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::wire::compat::{Compat, ReasoningField};
+use crate::wire::json::{self, Text};
+use crate::wire::{MessageBuilder, Progress, arguments, cut_stream};
+use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
+
+use super::content::{Content, Prose};
+
+/// Reads one answer.
+#[derive(Debug)]
+pub struct Decoder<'a> {
+    builder: MessageBuilder<'a>,
+    reasoning_fields: &'static [ReasoningField],
+    /// The text or thinking block that is open.
+    prose: Option<(Prose, usize)>,
+    calls: Vec<OpenCall>,
+    stop_reason: Option<StopReason>,
+    refused: bool,
+    done: bool,
+    repaired: String,
+}
+
+/// A call that may still grow.
+#[derive(Debug)]
+struct OpenCall {
+    /// The provider's number, where it sends one.
+    number: Option<u64>,
+    /// The provider's id; empty where it sends none.
+    id: String,
+    /// Position in the message.
+    index: usize,
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    /// A piece of a stream.
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    /// The same in an answer that is no stream.
+    #[serde(borrow)]
+    message: Option<Delta<'a>>,
+    #[serde(borrow)]
+    finish_reason: Option<Text<'a>>,
+    usage: Option<WireUsage>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    role: Option<Text<'a>>,
+    #[serde(borrow)]
+    content: Option<Content<'a>>,
+    #[serde(borrow)]
+    refusal: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
+    reasoning_content: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
+    reasoning: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
+    reasoning_text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<WireCall<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct WireCall<'a> {
+    #[serde(default, deserialize_with = "lenient_number")]
+    index: Option<u64>,
+    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    function: Option<WireFunction<'a>>,
+    #[serde(borrow)]
+    extra_content: Option<ExtraContent<'a>>,
+}
+
+#[derive(Deserialize)]
+struct WireFunction<'a> {
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    /// A string with a fragment of JSON; some hosts send the object itself.
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ExtraContent<'a> {
+    #[serde(borrow)]
+    google: Option<GoogleExtra<'a>>,
+}
+
+#[derive(Deserialize)]
+struct GoogleExtra<'a> {
+    #[serde(borrow)]
+    thought_signature: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct WireUsage {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    completion_tokens: Option<u64>,
+    #[serde(default)]
+    total_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+    /// DeepSeek's name for cached tokens.
+    prompt_cache_hit_tokens: Option<u64>,
+    /// Moonshot's.
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct CompletionDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl<'a> Decoder<'a> {
+    pub(crate) fn new(builder: MessageBuilder<'a>, compat: &Compat) -> Self {
+        Self {
+            builder,
+            reasoning_fields: compat.reasoning_fields,
+            prose: None,
+            calls: Vec::new(),
+            stop_reason: None,
+            refused: false,
+            done: false,
+            repaired: String::new(),
+        }
+    }
+
+    pub(crate) fn builder(&self) -> &MessageBuilder<'a> {
+        &self.builder
+    }
+
+    /// Takes one frame of the stream.
+    pub(crate) fn feed(
+        &mut self,
+        event_name: &str,
+        data: &str,
+        sink: EventSink<'_>,
+    ) -> Result<Progress, ModelError> {
+        if data.trim() == "[DONE]" {
+            self.done = true;
+            return Ok(Progress::Ended);
+        }
+        if event_name == "error" {
+            return Err(classify::stream_error(data));
+        }
+        let mut repaired = std::mem::take(&mut self.repaired);
+        let outcome = json::parse::<Chunk<'_>>(data, &mut repaired)
+            .and_then(|chunk| self.take(&chunk, data, sink));
+        self.repaired = repaired;
+        outcome
+    }
+
+    /// Takes an answer that is no stream.
+    pub(crate) fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
+        let mut repaired = String::new();
+        let chunk: Chunk<'_> = json::parse(body, &mut repaired)?;
+        if chunk.choices.as_ref().is_none_or(Vec::is_empty) {
+            return Err(classify::stream_error(body));
+        }
+        self.take(&chunk, body, sink)?;
+        self.done = true;
+        Ok(())
+    }
+
+    /// Closes the message.
+    pub(crate) fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
+        let calls = self.builder.has_tool_calls();
+        let reason = match self.stop_reason {
+            None if !self.done => return Err(cut_stream()),
+            None if self.builder.is_empty() => {
+                let message =
+                    "the answer is empty: it ended without content and without a finish reason";
+                return Err(ModelError::new(ErrorClass::Timeout, message));
+            }
+            _ if self.refused && !calls => StopReason::Refusal,
+            None | Some(StopReason::Stop) if calls => StopReason::ToolUse,
+            None => StopReason::Stop,
+            Some(StopReason::ToolUse) if !calls => StopReason::Stop,
+            Some(reason) => reason,
+        };
+        Ok(self.builder.finish(reason, sink))
+    }
+
+    fn take(
+        &mut self,
+        chunk: &Chunk<'_>,
+        data: &str,
+        sink: EventSink<'_>,
+    ) -> Result<Progress, ModelError> {
+        if chunk.error.is_some_and(|error| error.get() != "null") {
+            return Err(classify::stream_error(data));
+        }
+        let mut progress = Progress::KeepAlive;
+        if let Some(usage) = &chunk.usage {
+            self.take_usage(usage);
+            progress = Progress::Advanced;
+        }
+        // More than one choice is never asked for.
+        let Some(choice) = chunk.choices.as_ref().and_then(|choices| choices.first()) else {
+            return Ok(self.completed_or(progress));
+        };
+        if let Some(usage) = &choice.usage {
+            self.take_usage(usage);
+        }
+        if let Some(delta) = choice.delta.as_ref().or(choice.message.as_ref())
+            && self.take_delta(delta, sink)
+        {
+            progress = Progress::Advanced;
+        }
+        match choice.finish_reason.as_ref().map(Text::as_str) {
+            None | Some("") => {}
+            Some("error") => return Err(classify::stream_error(data)),
+            Some(reason) => {
+                self.builder.start(sink);
+                self.stop_reason = Some(stop_reason(reason));
+            }
+        }
+        Ok(self.completed_or(progress))
+    }
+
+    fn completed_or(&self, progress: Progress) -> Progress {
+        if self.stop_reason.is_some() { Progress::Complete } else { progress }
+    }
+
+    /// Takes one piece; whether there was anything in it.
+    fn take_delta(&mut self, delta: &Delta<'_>, sink: EventSink<'_>) -> bool {
+        let mut advanced = false;
+        if delta.role.is_some() && self.builder.is_empty() {
+            self.builder.start(sink);
+            advanced = true;
+        }
+        let reasoning = self.reasoning_fields.iter().find_map(|field| {
+            let text = match field {
+                ReasoningField::ReasoningContent => &delta.reasoning_content,
+                ReasoningField::Reasoning => &delta.reasoning,
+                ReasoningField::ReasoningText => &delta.reasoning_text,
+            };
+            text.as_deref().filter(|text| !text.is_empty())
+        });
+        if let Some(text) = reasoning {
+            self.append(Prose::Thinking, text, sink);
+            advanced = true;
+        }
+        if let Some(content) = &delta.content {
+            content.for_each(&mut |prose, text| {
+                advanced |= !text.is_empty();
+                self.append(prose, text, sink);
+            });
+        }
+        if let Some(refusal) = delta.refusal.as_ref().filter(|text| !text.as_str().is_empty()) {
+            self.refused = true;
+            self.append(Prose::Text, refusal.as_str(), sink);
+            advanced = true;
+        }
+        for call in delta.tool_calls.iter().flatten() {
+            self.take_call(call, sink);
+            advanced = true;
+        }
+        advanced
+    }
+
+    fn append(&mut self, prose: Prose, text: &str, sink: EventSink<'_>) {
+        if text.is_empty() {
+            return;
+        }
+        let index = match self.prose {
+            Some((open, index)) if open == prose => index,
+            _ => {
+                self.close_prose(sink);
+                let index = match prose {
+                    Prose::Text => self.builder.start_text(sink),
+                    Prose::Thinking => self.builder.start_thinking(sink),
+                };
+                self.prose = Some((prose, index));
+                index
+            }
+        };
+        self.builder.delta(index, text, sink);
+    }
+
+    fn close_prose(&mut self, sink: EventSink<'_>) {
+        if let Some((_, index)) = self.prose.take() {
+            self.builder.end(index, sink);
+        }
+    }
+
+    fn take_call(&mut self, wire: &WireCall<'_>, sink: EventSink<'_>) {
+        let function = wire.function.as_ref();
+        let name = function.and_then(|function| function.name.as_ref()).map_or("", Text::as_str);
+        let id = wire.id.as_deref().unwrap_or_default();
+        let index = match self.find_call(wire.index, id, name) {
+            Some(index) => index,
+            // A piece of a call that never began: without a name there is nothing to call.
+            None if name.is_empty() => return,
+            None => {
+                self.close_prose(sink);
+                let index = self.builder.start_call(id, name, sink);
+                self.calls.push(OpenCall { number: wire.index, id: id.to_owned(), index });
+                index
+            }
+        };
+        if let Some(arguments) = function.and_then(|function| function.arguments) {
+            self.builder.delta(index, &fragment(arguments), sink);
+        }
+        let extra = wire.extra_content.as_ref().and_then(|extra| extra.google.as_ref());
+        if let Some(signature) = extra.and_then(|google| google.thought_signature.as_ref()) {
+            self.builder.add_signature(index, signature.as_str());
+        }
+    }
+
+    /// The call that a piece belongs to, or `None` if it begins one. An id that differs begins a call whatever its
+    /// number says, because some hosts number every call 0. A name without an id begins one when the call of that
+    /// number has a whole object already.
+    fn find_call(&self, number: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let candidate = match number {
+            Some(_) => self.calls.iter().rev().find(|call| call.number == number),
+            None if id.is_empty() => self.calls.last(),
+            None => self.calls.iter().rev().find(|call| call.id == id),
+        }?;
+        let begins = match (id.is_empty(), candidate.id.is_empty()) {
+            (false, false) => id != candidate.id,
+            _ if name.is_empty() => false,
+            _ => self
+                .builder
+                .call_arguments(candidate.index)
+                .is_some_and(|text| !text.is_empty() && arguments::parse(text).is_some()),
+        };
+        if !begins {
+            return Some(candidate.index);
+        }
+        self.calls.iter().rev().find(|call| !id.is_empty() && call.id == id).map(|call| call.index)
+    }
+
+    fn take_usage(&mut self, wire: &WireUsage) {
+        let prompt = wire.prompt_tokens.unwrap_or(0);
+        let completion = wire.completion_tokens.unwrap_or(0);
+        if prompt == 0 && completion == 0 {
+            return;
+        }
+        let details = wire.prompt_tokens_details.as_ref();
+        let cache_read = details
+            .and_then(|details| details.cached_tokens)
+            .or(wire.prompt_cache_hit_tokens)
+            .or(wire.cached_tokens)
+            .unwrap_or(0)
+            .min(prompt);
+        let cache_write = details
+            .and_then(|details| details.cache_write_tokens)
+            .unwrap_or(0)
+            .min(prompt - cache_read);
+        let reasoning = wire
+            .completion_tokens_details
+            .as_ref()
+            .and_then(|details| details.reasoning_tokens)
+            .unwrap_or(0);
+        // Some hosts count reasoning beside the completion, not in it; the total tells.
+        let counts_apart =
+            reasoning > 0 && wire.total_tokens == Some(prompt + completion + reasoning);
+        let usage = self.builder.usage_mut();
+        usage.input = prompt - cache_read - cache_write;
+        usage.output = completion + if counts_apart { reasoning } else { 0 };
+        usage.cache_read = cache_read;
+        usage.cache_write = cache_write;
+        usage.reasoning = reasoning;
+    }
+}
+
+/// A fragment of arguments as text: what the string holds, or the JSON of an object.
+fn fragment(raw: &RawValue) -> Cow<'_, str> {
+    match raw.get() {
+        "null" => Cow::Borrowed(""),
+        text if text.starts_with('"') => {
+            serde_json::from_str::<Text<'_>>(text).map_or(Cow::Borrowed(""), |text| text.0)
+        }
+        text => Cow::Borrowed(text),
+    }
+}
+
+fn lenient_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(json::lenient_text(deserializer)?.and_then(|text| text.parse().ok()))
+}
+
+fn stop_reason(name: &str) -> StopReason {
+    match name {
+        "length" | "max_tokens" | "model_length" => StopReason::Length,
+        "tool_calls" | "function_call" => StopReason::ToolUse,
+        "content_filter" | "refusal" => StopReason::Refusal,
+        // `stop`, `end_turn`, `eos`, and whatever else ends an answer in peace.
+        _ => StopReason::Stop,
+    }
+}

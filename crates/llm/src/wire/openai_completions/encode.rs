@@ -1,0 +1,341 @@
+//! A request in the Chat Completions format, strict enough for hosts that refuse every field they do not know.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::wire::compat::{Compat, OutputLimitField, ReasoningReplay, StreamUsage, SystemRole};
+use crate::wire::{EncodedRequest, endpoint, history, json_request};
+use crate::{
+    AssistantMessage, ContentBlock, ErrorClass, ImageContent, Message, Model, ModelError,
+    ModelRequest, ToolResultMessage, ToolSchema,
+};
+
+/// Encodes `request`.
+///
+/// # Errors
+/// When there is no message to send, the base URL is none, or the key cannot stand in a header.
+pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
+    let model = request.model;
+    let compat = Compat::of(model);
+    let url = endpoint::call_url(model.api, &model.base_url)?;
+    let mut messages = Conversation::new(model, compat);
+    messages.add_system_prompt(request.system_prompt);
+    messages.add_all(request.messages.as_slice());
+    if !messages.has_said_something {
+        return Err(ModelError::new(
+            ErrorClass::Unknown,
+            "there is no message to send to the model",
+        ));
+    }
+    let limit = Some(request.max_output.unwrap_or(model.max_output)).filter(|&limit| limit > 0);
+    let is_older_name = compat.output_limit == OutputLimitField::MaxTokens;
+    let body = Body {
+        model: &model.id,
+        stream: true,
+        stream_options: (compat.stream_usage == StreamUsage::OnRequest)
+            .then_some(StreamOptions { include_usage: true }),
+        max_tokens: limit.filter(|_| is_older_name),
+        max_completion_tokens: limit.filter(|_| !is_older_name),
+        tools: request.tools.iter().map(Tool::new).collect(),
+        tool_choice: (!request.tools.is_empty()).then_some("auto"),
+        messages: messages.wire,
+    };
+    json_request(request, url, &body)
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
+    messages: Vec<WireMessage<'a>>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: ToolFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct ToolFunction<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+impl<'a> Tool<'a> {
+    fn new(schema: &'a ToolSchema) -> Self {
+        let ToolSchema { name, description, parameters } = schema;
+        Self { kind: "function", function: ToolFunction { name, description, parameters } }
+    }
+}
+
+#[derive(Serialize, Default)]
+struct WireMessage<'a> {
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Content<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<WireCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<Cow<'a, str>>,
+}
+
+/// A plain string wherever there is only text: some hosts take nothing else.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl<'a> },
+}
+
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: DataUrl<'a>,
+}
+
+/// An image as a `data:` URL, written without a copy of the image.
+struct DataUrl<'a>(&'a ImageContent);
+
+impl fmt::Display for DataUrl<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "data:{};base64,{}", self.0.mime_type, self.0.data)
+    }
+}
+
+impl Serialize for DataUrl<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[derive(Serialize)]
+struct WireCall<'a> {
+    id: Cow<'a, str>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: CallFunction<'a>,
+    /// Gemini's signature of the thought behind the call, without which it refuses the conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct CallFunction<'a> {
+    name: Cow<'a, str>,
+    arguments: String,
+}
+
+/// The messages while they are put together.
+struct Conversation<'a> {
+    model: &'a Model,
+    compat: Compat,
+    wire: Vec<WireMessage<'a>>,
+    has_said_something: bool,
+    /// Images of the tool results just added. They can only travel in a user message, which must not stand between
+    /// two results of one assistant message.
+    pending_images: Vec<Part<'a>>,
+}
+
+impl<'a> Conversation<'a> {
+    fn new(model: &'a Model, compat: Compat) -> Self {
+        Self {
+            model,
+            compat,
+            wire: Vec::new(),
+            has_said_something: false,
+            pending_images: Vec::new(),
+        }
+    }
+
+    fn add_system_prompt(&mut self, prompt: &'a str) {
+        if history::is_blank(prompt) {
+            return;
+        }
+        let role = match self.compat.system_role {
+            SystemRole::DeveloperWhenReasoning if self.model.reasoning => "developer",
+            SystemRole::DeveloperWhenReasoning | SystemRole::System => "system",
+        };
+        self.push(role, Content::Text(Cow::Borrowed(prompt)));
+    }
+
+    fn add_all(&mut self, messages: &'a [Message]) {
+        self.wire.reserve(messages.len());
+        let turn_start =
+            messages.iter().rposition(|message| matches!(message, Message::User(_))).unwrap_or(0);
+        for (position, message) in messages.iter().enumerate() {
+            if !matches!(message, Message::ToolResult(_)) {
+                self.flush_images();
+            }
+            let before = self.wire.len();
+            match message {
+                Message::User(user) => self.add_user(&user.content),
+                Message::Assistant(assistant) => {
+                    self.add_assistant(assistant, position > turn_start)
+                }
+                Message::ToolResult(result) => self.add_result(result),
+            }
+            self.has_said_something |= self.wire.len() > before;
+        }
+        self.flush_images();
+    }
+
+    fn add_user(&mut self, content: &'a [ContentBlock]) {
+        let parts = self.parts(content);
+        if !parts.is_empty() {
+            self.push("user", joined_if_text(parts));
+        }
+    }
+
+    /// Text and images; what hosts would refuse is left out or replaced by a note.
+    fn parts(&self, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
+        content
+            .iter()
+            .filter_map(|block| match block {
+                ContentBlock::Text(text) if history::is_blank(&text.text) => None,
+                ContentBlock::Text(text) => Some(Part::Text { text: Cow::Borrowed(&text.text) }),
+                ContentBlock::Image(image) if history::takes_images(self.model) => {
+                    Some(Part::ImageUrl { image_url: ImageUrl { url: DataUrl(image) } })
+                }
+                ContentBlock::Image(_) => {
+                    Some(Part::Text { text: Cow::Borrowed(history::IMAGE_OMITTED) })
+                }
+                ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) => None,
+            })
+            .collect()
+    }
+
+    /// Rebuilds the message from role, text and calls alone: hosts refuse their own `refusal` and `reasoning` fields
+    /// in a request, and empty content beside calls.
+    fn add_assistant(&mut self, message: &'a AssistantMessage, in_current_turn: bool) {
+        let same_origin = history::has_same_origin(self.model, message);
+        let mut text: Cow<'a, str> = Cow::Borrowed("");
+        let mut reasoning = String::new();
+        let mut tool_calls = Vec::new();
+        for block in &message.content {
+            match block {
+                ContentBlock::Text(block) if !history::is_blank(&block.text) => {
+                    append(&mut text, "", Cow::Borrowed(&block.text));
+                }
+                ContentBlock::Thinking(thinking) if same_origin => reasoning.push_str(&thinking.thinking),
+                ContentBlock::Thinking(thinking) => {
+                    if let Some(thinking) = history::thinking_as_text(thinking) {
+                        append(&mut text, "", Cow::Owned(thinking + "\n\n"));
+                    }
+                }
+                ContentBlock::ToolCall(call) => tool_calls.push(WireCall {
+                    id: self.compat.tool_ids.apply(&call.id),
+                    kind: "function",
+                    function: CallFunction {
+                        name: history::tool_name(&call.name),
+                        arguments: serde_json::to_string(&history::arguments(call)).unwrap_or_default(),
+                    },
+                    extra_content: call.thought_signature.as_deref().filter(|_| same_origin).map(
+                        |signature| serde_json::json!({ "google": { "thought_signature": signature } }),
+                    ),
+                }),
+                ContentBlock::Text(_) | ContentBlock::Image(_) => {}
+            }
+        }
+        if text.is_empty() && tool_calls.is_empty() {
+            return;
+        }
+        let replays =
+            self.compat.reasoning_replay == ReasoningReplay::WithinTurn && in_current_turn;
+        self.wire.push(WireMessage {
+            role: "assistant",
+            content: (!text.is_empty()).then_some(Content::Text(text)),
+            reasoning_content: Some(reasoning).filter(|text| replays && !text.is_empty()),
+            tool_calls,
+            tool_call_id: None,
+        });
+    }
+
+    fn add_result(&mut self, result: &'a ToolResultMessage) {
+        let (texts, images): (Vec<_>, Vec<_>) = self
+            .parts(&result.content)
+            .into_iter()
+            .partition(|part| matches!(part, Part::Text { .. }));
+        let content = match (texts.is_empty(), images.is_empty()) {
+            (true, true) => Content::Text(Cow::Borrowed(history::NO_OUTPUT)),
+            (true, false) => Content::Text(Cow::Borrowed("(image in the next message)")),
+            (false, _) => joined_if_text(texts),
+        };
+        if !images.is_empty() {
+            let note =
+                format!("Image from the result of tool {}:", history::tool_name(&result.tool_name));
+            self.pending_images.push(Part::Text { text: Cow::Owned(note) });
+            self.pending_images.extend(images);
+        }
+        self.wire.push(WireMessage {
+            role: "tool",
+            content: Some(content),
+            tool_call_id: Some(self.compat.tool_ids.apply(&result.tool_call_id)),
+            ..WireMessage::default()
+        });
+    }
+
+    fn flush_images(&mut self) {
+        if !self.pending_images.is_empty() {
+            let parts = std::mem::take(&mut self.pending_images);
+            self.push("user", Content::Parts(parts));
+        }
+    }
+
+    fn push(&mut self, role: &'static str, content: Content<'a>) {
+        self.wire.push(WireMessage { role, content: Some(content), ..WireMessage::default() });
+    }
+}
+
+/// One string if all parts are text.
+fn joined_if_text(parts: Vec<Part<'_>>) -> Content<'_> {
+    if parts.iter().any(|part| matches!(part, Part::ImageUrl { .. })) {
+        return Content::Parts(parts);
+    }
+    let mut joined = Cow::Borrowed("");
+    for part in parts {
+        if let Part::Text { text } = part {
+            append(&mut joined, "\n", text);
+        }
+    }
+    Content::Text(joined)
+}
+
+/// Adds `more` behind `text`, with `separator` between if there is something to separate.
+fn append<'a>(text: &mut Cow<'a, str>, separator: &str, more: Cow<'a, str>) {
+    if text.is_empty() {
+        *text = more;
+    } else {
+        let text = text.to_mut();
+        text.push_str(separator);
+        text.push_str(&more);
+    }
+}

@@ -1,0 +1,204 @@
+//! The `apply_patch` tool: changes several files at once by a unified diff or the `*** Begin Patch` form.
+//!
+//! The patch is parsed, every hunk is located and every file worked out in memory; only if all of it fits is anything
+//! written, and then all of it or nothing.
+
+mod apply;
+mod commit;
+mod envelope;
+mod hunk;
+mod locate;
+mod model;
+mod names;
+mod parse;
+mod plan;
+mod unified;
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::ToolSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::files::{Document, FileKind, recognise, unified_diff};
+use crate::support::{cut_end, parse_arguments, run_blocking};
+use commit::{CommitError, commit};
+use plan::{Outcome, Plan, Verdict};
+
+/// Largest patch that is looked at; a larger one was not written by a model.
+const MAX_PATCH_BYTES: usize = 4 * 1024 * 1024;
+/// Characters of diffs that are kept with one result.
+const MAX_DETAIL_CHARS: usize = 60_000;
+
+/// The tool; see the module.
+#[derive(Debug)]
+pub struct ApplyPatchTool {
+    schema: ToolSchema,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    #[serde(alias = "input", alias = "diff")]
+    patch: String,
+}
+
+impl ApplyPatchTool {
+    /// The tool.
+    pub fn new() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {"patch": {"type": "string"}},
+            "required": ["patch"]
+        });
+        let description = "Apply a unified diff (---, +++, @@; git renames and /dev/null too) to files in the working \
+                           directory: all of it or nothing. Show 3 lines of context around each change."
+            .to_owned();
+        Self { schema: ToolSchema { name: "apply_patch".to_owned(), description, parameters } }
+    }
+}
+
+impl Default for ApplyPatchTool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tool for ApplyPatchTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let context = invocation.context.clone();
+            run_blocking(move || apply_patch(&context, &arguments.patch, &invocation.cancel)).await
+        })
+    }
+}
+
+fn apply_patch(
+    context: &ToolContext,
+    patch: &str,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let bounded = |text: &str| cut_end(text, context.max_result_chars).into_owned();
+    if patch.len() > MAX_PATCH_BYTES {
+        return Err(ToolError::Failed(format!(
+            "nothing was changed: the patch is larger than {MAX_PATCH_BYTES} bytes. Send it in parts"
+        )));
+    }
+    let sections = parse::parse(patch)
+        .map_err(|error| ToolError::Failed(bounded(&format!("nothing was changed: {error}"))))?;
+    let (plan, outcomes) = Plan::of(context, &sections);
+    if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Blocked(_))) {
+        return Err(ToolError::Failed(bounded(&refusal(&outcomes))));
+    }
+    if cancel.is_cancelled() {
+        return Err(ToolError::Aborted("aborted before anything was changed".to_owned()));
+    }
+    let details = details(&plan, &outcomes);
+    commit(plan.into_changes())
+        .map_err(|error| ToolError::Failed(bounded(&commit_failure(context, &error))))?;
+    Ok(ToolOutput { details: Some(details), ..ToolOutput::text(bounded(&success(&outcomes))) })
+}
+
+fn success(outcomes: &[Outcome]) -> String {
+    let mut text = format!("Applied to {}:", count(outcomes.len(), "file"));
+    for outcome in outcomes {
+        if let Verdict::Fits { done, remarks } = &outcome.verdict {
+            text.push_str(&format!("\n- {}: {done}", outcome.shown));
+            for remark in remarks {
+                text.push_str(&format!("\n  {remark}"));
+            }
+        }
+    }
+    text
+}
+
+fn refusal(outcomes: &[Outcome]) -> String {
+    let blocked =
+        outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Blocked(_))).count();
+    let mut text = format!(
+        "Nothing was changed, because {blocked} of {} in the patch did not fit:",
+        count(outcomes.len(), "file")
+    );
+    for outcome in outcomes {
+        match &outcome.verdict {
+            Verdict::Blocked(reasons) => {
+                for reason in reasons {
+                    text.push_str(&format!("\n- {}: {reason}", outcome.shown));
+                }
+            }
+            Verdict::Fits { .. } => text.push_str(&format!("\n- {}: fits", outcome.shown)),
+        }
+    }
+    text.push_str("\nCorrect what did not fit and send the whole patch again.");
+    text
+}
+
+fn commit_failure(context: &ToolContext, failure: &CommitError) -> String {
+    let path = crate::support::shown_path(context, &failure.path);
+    let mut text = format!("the patch fits, but {path} could not be written: {}. ", failure.error);
+    if failure.unrestored.is_empty() {
+        text.push_str("Nothing was changed: what had been written before was taken back.");
+    } else {
+        text.push_str("Taking back what had been written before failed as well. Tell the user:");
+        for (path, kept) in &failure.unrestored {
+            text.push_str(&format!(
+                "\n- the old content of {} is in {}",
+                path.display(),
+                kept.display()
+            ));
+        }
+    }
+    text
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// For user interfaces: what happened to each file, with a diff where there is room for it.
+fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
+    let mut room = MAX_DETAIL_CHARS;
+    let diffs: Vec<Value> = plan
+        .files()
+        .filter(|(file, after)| file.before.as_deref() != *after)
+        .map(|(file, after)| {
+            let diff = text_of(file.before.as_deref())
+                .zip(text_of(after))
+                .and_then(|(old, new)| unified_diff(&file.path.shown, &old, &new))
+                .filter(|diff| diff.len() <= room);
+            room -= diff.as_ref().map_or(0, String::len);
+            json!({"path": file.path.shown, "diff": diff})
+        })
+        .collect();
+    let results: Vec<Value> = outcomes
+        .iter()
+        .filter_map(|outcome| match &outcome.verdict {
+            Verdict::Fits { done, remarks } => {
+                Some(json!({"path": outcome.shown, "result": done, "remarks": remarks}))
+            }
+            Verdict::Blocked(_) => None,
+        })
+        .collect();
+    json!({"filesPatched": diffs.len(), "results": results, "diffs": diffs})
+}
+
+fn text_of(bytes: Option<&[u8]>) -> Option<String> {
+    match bytes {
+        None => Some(String::new()),
+        Some(bytes) if recognise(bytes) == FileKind::Text => {
+            Some(Document::decode(bytes.to_vec()).text().to_owned())
+        }
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! The hunks of one file, applied to its text in memory.
+
+use std::ops::Range;
+
+use super::locate::{Locator, Misfit, Place, changed_lines};
+use super::model::{BodyLine, Hunk, Role};
+use crate::files::{Document, LineEnding, Lines, Shift, Splice};
+
+/// What applying came to.
+#[derive(Debug)]
+pub(super) struct Applied {
+    pub bytes: Vec<u8>,
+    /// What was not as the patch said, one text for each such hunk.
+    pub remarks: Vec<String>,
+}
+
+/// One stretch of lines and what comes in its place.
+struct Edit<'h> {
+    lines: Range<usize>,
+    new: Vec<&'h BodyLine>,
+    shift: Shift,
+    style: EndingStyle,
+    final_newline: FinalNewline,
+}
+
+/// The endings that new lines get.
+#[derive(Clone, Copy)]
+enum EndingStyle {
+    /// As they are in the patch, which has the right ones on the lines that it shows.
+    AsInPatch,
+    /// As they are at the place in the file.
+    AsInFile(LineEnding),
+}
+
+/// What a hunk says about the newline at the end of the file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FinalNewline {
+    /// Stays as it is.
+    Keep,
+    /// Comes if it is not there.
+    Add,
+    /// Goes if it is there.
+    Remove,
+}
+
+/// Applies `hunks`, or says for each that cannot be applied what stands in the way.
+pub(super) fn apply(document: &Document, hunks: &[Hunk]) -> Result<Applied, Vec<Misfit>> {
+    let lines = Lines::of(document.text());
+    let mut locator = Locator::new(&lines);
+    let mut edits = Vec::new();
+    let mut remarks = Vec::new();
+    let mut misfits = Vec::new();
+    for (index, hunk) in hunks.iter().enumerate() {
+        match locator.locate(hunk) {
+            Ok(place) => {
+                remarks.extend(remark(index, hunk, &place));
+                edits.extend(edits_of(&lines, hunk, &place));
+            }
+            Err(misfit) => misfits.push(format!(
+                "hunk {} (line {} of the patch): {misfit}",
+                index + 1,
+                hunk.line
+            )),
+        }
+    }
+    if !misfits.is_empty() {
+        return Err(misfits);
+    }
+    edits.sort_by_key(|edit| (edit.lines.start, edit.lines.end));
+    let splices: Vec<Splice> = edits.iter().map(|edit| splice(&lines, edit)).collect();
+    let bytes = document.spliced(&splices).map_err(|error| vec![error.to_string()])?;
+    Ok(Applied { bytes, remarks })
+}
+
+/// The content of a file that did not exist. Nothing but added lines can make one.
+pub(super) fn new_content(hunks: &[Hunk]) -> Option<String> {
+    let body = || hunks.iter().flat_map(|hunk| &hunk.body);
+    if body().any(|line| line.role != Role::Add) {
+        return None;
+    }
+    let mut content = String::new();
+    for line in body() {
+        content.push_str(&line.raw);
+        if !line.no_newline {
+            content.push('\n');
+        }
+    }
+    Some(content)
+}
+
+fn remark(index: usize, hunk: &Hunk, place: &Place) -> Option<String> {
+    let mut parts = Vec::new();
+    let expected = hunk.old_start.filter(|_| hunk.old_lines().next().is_some());
+    if let Some(expected) = expected.filter(|expected| *expected != place.first + 1) {
+        parts.push(format!("at line {} instead of {expected}", place.first + 1));
+    }
+    if let Some(overlooked) = place.tolerance.overlooked() {
+        parts.push(format!("although {overlooked} differed"));
+    }
+    (!parts.is_empty()).then(|| format!("hunk {} applied {}", index + 1, parts.join(", ")))
+}
+
+fn edits_of<'h>(lines: &Lines<'_>, hunk: &'h Hunk, place: &Place) -> Vec<Edit<'h>> {
+    let shown = place.first..place.first + hunk.old_lines().count();
+    let is_faithful = !shown.is_empty()
+        && hunk.old_lines().zip(shown.clone()).all(|(line, index)| {
+            lines
+                .ending(index)
+                .is_none_or(|ending| line.has_return() == (ending == LineEnding::CrLf))
+        });
+    let style = if is_faithful {
+        EndingStyle::AsInPatch
+    } else {
+        EndingStyle::AsInFile(lines.ending_at(shown))
+    };
+    let final_newline = final_newline(hunk);
+    let new = hunk
+        .body
+        .split(|line| line.role == Role::Context)
+        .filter(|run| !run.is_empty())
+        .map(|run| run.iter().filter(|line| line.role == Role::Add).collect::<Vec<_>>());
+    changed_lines(hunk, place.first)
+        .into_iter()
+        .zip(new)
+        .map(|(lines, new)| Edit { lines, new, shift: place.shift.clone(), style, final_newline })
+        .collect()
+}
+
+fn final_newline(hunk: &Hunk) -> FinalNewline {
+    let lacks = |role| hunk.body.iter().any(|line| line.role == role && line.no_newline);
+    match (lacks(Role::Remove), lacks(Role::Add)) {
+        (true, false) => FinalNewline::Add,
+        (false, true) => FinalNewline::Remove,
+        _ => FinalNewline::Keep,
+    }
+}
+
+fn splice(lines: &Lines<'_>, edit: &Edit<'_>) -> Splice {
+    let range = lines.start(edit.lines.start)..lines.start(edit.lines.end);
+    let mut replacement = String::new();
+    let mut last_ending = "";
+    for line in &edit.new {
+        last_ending = match edit.style {
+            EndingStyle::AsInPatch if line.has_return() => LineEnding::CrLf.as_str(),
+            EndingStyle::AsInPatch => LineEnding::Lf.as_str(),
+            EndingStyle::AsInFile(ending) => ending.as_str(),
+        };
+        replacement.push_str(&edit.shift.apply(line.text()));
+        replacement.push_str(last_ending);
+    }
+    let length = lines.len();
+    if edit.lines.end == length && !edit.new.is_empty() {
+        let is_unended = length > 0 && lines.ending(length - 1).is_none();
+        if is_unended && edit.lines.is_empty() {
+            // The line before has to end first; the new last one then goes without, as it did.
+            replacement.insert_str(0, last_ending);
+        }
+        let is_dropped = match edit.final_newline {
+            FinalNewline::Keep => is_unended,
+            FinalNewline::Add => false,
+            FinalNewline::Remove => true,
+        };
+        if is_dropped {
+            replacement.truncate(replacement.len() - last_ending.len());
+        }
+    }
+    Splice { range, replacement }
+}
+
+#[cfg(test)]
+mod tests;

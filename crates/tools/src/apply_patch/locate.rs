@@ -1,0 +1,243 @@
+//! Where in a file a hunk belongs.
+
+use std::ops::Range;
+
+use super::model::{Hunk, Role};
+use crate::files::{Block, Lines, Shift, Tolerance, describe_nearest, find_blocks, show_lines};
+
+/// Places that an error lists.
+const MAX_PLACES_LISTED: usize = 8;
+/// Of two places, the nearer one is taken only if the other is at least so many times as far away from where the
+/// hunk should be: line numbers that are off by a little are common, invented ones as well.
+const CLEARLY_NEARER: usize = 2;
+
+/// Where a hunk belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Index of the first line of the file that it shows.
+    pub first: usize,
+    /// How the file's indentation differs from the hunk's.
+    pub shift: Shift,
+    pub tolerance: Tolerance,
+}
+
+/// Why a hunk has no place: text for the model.
+pub(super) type Misfit = String;
+
+/// Finds the places of the hunks of one file, one after the other.
+#[derive(Debug)]
+pub(super) struct Locator<'l> {
+    lines: &'l Lines<'l>,
+    /// Lines that hunks before this one change.
+    taken: Vec<Range<usize>>,
+    /// How far the last hunk was from where its header says.
+    drift: isize,
+}
+
+impl<'l> Locator<'l> {
+    pub(super) fn new(lines: &'l Lines<'l>) -> Self {
+        Self { lines, taken: Vec::new(), drift: 0 }
+    }
+
+    /// The one place where `hunk` fits.
+    ///
+    /// # Errors
+    /// If there is none, or more than one and nothing tells which is meant.
+    pub(super) fn locate(&mut self, hunk: &Hunk) -> Result<Place, Misfit> {
+        let wanted: Vec<&str> = hunk.old_lines().map(|line| line.text()).collect();
+        let place =
+            if wanted.is_empty() { self.insertion_point(hunk)? } else { self.find(hunk, &wanted)? };
+        if let Some(expected) = expected(hunk) {
+            self.drift = place.first as isize - expected as isize;
+        }
+        self.taken.extend(changed_lines(hunk, place.first));
+        Ok(place)
+    }
+
+    fn find(&self, hunk: &Hunk, wanted: &[&str]) -> Result<Place, Misfit> {
+        for tolerance in Tolerance::ALL {
+            let blocks = self.candidates(hunk, wanted, tolerance);
+            if let Some(block) = self.choose(hunk, wanted.len(), &blocks) {
+                let shift = sure_shift(&block.shift);
+                return Ok(Place { first: block.first, shift, tolerance });
+            }
+            if !blocks.is_empty() {
+                return Err(ambiguous(&blocks));
+            }
+        }
+        Err(self.not_found(wanted))
+    }
+
+    /// Places that fit, in order: behind the hunks before this one, or, if there are none, between them.
+    fn candidates(&self, hunk: &Hunk, wanted: &[&str], tolerance: Tolerance) -> Vec<Block> {
+        let mut blocks = find_blocks(self.lines, wanted, tolerance);
+        blocks.retain(|block| {
+            changed_lines(hunk, block.first)
+                .iter()
+                .all(|own| self.taken.iter().all(|taken| !overlap(own, taken)))
+        });
+        let behind = self.taken.iter().map(|taken| taken.end).max().unwrap_or(0);
+        let is_behind =
+            |block: &Block| changed_lines(hunk, block.first).iter().all(|own| own.start >= behind);
+        if blocks.iter().any(is_behind) {
+            blocks.retain(is_behind);
+        }
+        blocks
+    }
+
+    fn choose<'b>(&self, hunk: &Hunk, length: usize, blocks: &'b [Block]) -> Option<&'b Block> {
+        let at_end: Vec<&Block> =
+            blocks.iter().filter(|block| block.first + length == self.lines.len()).collect();
+        if let (true, [only]) = (hunk.at_end, at_end.as_slice()) {
+            return Some(only);
+        }
+        if let [only] = blocks {
+            return Some(only);
+        }
+        self.nearest(hunk, blocks).or_else(|| self.below_anchors(hunk, blocks))
+    }
+
+    fn nearest<'b>(&self, hunk: &Hunk, blocks: &'b [Block]) -> Option<&'b Block> {
+        let expected = expected(hunk)?.saturating_add_signed(self.drift);
+        let mut by_distance: Vec<(usize, &Block)> =
+            blocks.iter().map(|block| (block.first.abs_diff(expected), block)).collect();
+        by_distance.sort_by_key(|(distance, _)| *distance);
+        match by_distance.as_slice() {
+            [(0, block), ..] => Some(block),
+            [(near, block), (far, _), ..] if near.saturating_mul(CLEARLY_NEARER) <= *far => {
+                Some(block)
+            }
+            _ => None,
+        }
+    }
+
+    fn below_anchors<'b>(&self, hunk: &Hunk, blocks: &'b [Block]) -> Option<&'b Block> {
+        if hunk.anchors.is_empty() {
+            return None;
+        }
+        let anchor = self.anchor(hunk)?;
+        blocks.iter().find(|block| block.first + 1 > anchor)
+    }
+
+    /// The line of the innermost anchor, if there is only one it can be.
+    fn anchor(&self, hunk: &Hunk) -> Option<usize> {
+        let mut from = 0;
+        let mut found = None;
+        for anchor in &hunk.anchors {
+            let wanted = anchor.trim();
+            let lines = |is_it: &dyn Fn(&str) -> bool| -> Vec<usize> {
+                (from..self.lines.len())
+                    .filter(|index| is_it(self.lines.content(*index).trim()))
+                    .collect()
+            };
+            let mut matches = lines(&|line| line == wanted);
+            if matches.is_empty() {
+                matches = lines(&|line| line.contains(wanted));
+            }
+            let [only] = matches.as_slice() else { return None };
+            found = Some(*only);
+            from = only + 1;
+        }
+        found
+    }
+
+    /// The place of a hunk that shows no line of the file.
+    fn insertion_point(&self, hunk: &Hunk) -> Result<Place, Misfit> {
+        let length = self.lines.len();
+        let place = |first| Ok(Place { first, shift: Shift::None, tolerance: Tolerance::Exact });
+        if length == 0 || hunk.at_end {
+            return place(length);
+        }
+        // The header of such a hunk names the line behind which it adds.
+        if let Some(line) = hunk.old_start {
+            let line = line.saturating_add_signed(self.drift);
+            if line <= length {
+                return place(line);
+            }
+            return Err(format!(
+                "it adds lines behind line {line}, but the file has {length}. Show the lines around the place with a \
+                 space in front"
+            ));
+        }
+        match self.anchor(hunk) {
+            Some(anchor) => place(anchor + 1),
+            None => Err("it only adds lines and does not say where. Show the lines around the place with a space in \
+                         front"
+                .to_owned()),
+        }
+    }
+
+    fn not_found(&self, wanted: &[&str]) -> Misfit {
+        let text = wanted.join("\n");
+        let expected = Lines::of(&text);
+        let mut misfit = format!(
+            "these lines are not in the file:\n{}",
+            show_lines(&expected, 0..expected.len())
+        );
+        match describe_nearest(self.lines, wanted) {
+            Some(nearest) => misfit.push_str(&format!("\n{nearest}")),
+            None => misfit.push_str("\nNothing in the file is like them."),
+        }
+        misfit
+    }
+}
+
+/// Index of the first line that the header of `hunk` names.
+fn expected(hunk: &Hunk) -> Option<usize> {
+    let start = hunk.old_start?;
+    if hunk.old_lines().next().is_none() { Some(start) } else { Some(start.saturating_sub(1)) }
+}
+
+/// Lines of the file that `hunk` removes if it is at `first`; an empty range where it only adds.
+pub(super) fn changed_lines(hunk: &Hunk, first: usize) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut index = first;
+    let mut is_inside = false;
+    for line in &hunk.body {
+        match line.role {
+            Role::Context => {
+                index += 1;
+                is_inside = false;
+            }
+            Role::Remove | Role::Add => {
+                if !is_inside {
+                    ranges.push(index..index);
+                    is_inside = true;
+                }
+                if line.role == Role::Remove {
+                    index += 1;
+                    if let Some(last) = ranges.last_mut() {
+                        last.end = index;
+                    }
+                }
+            }
+        }
+    }
+    ranges
+}
+
+fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+/// A difference of one space on every line is the column of signs that the model lost, not indentation.
+fn sure_shift(shift: &Shift) -> Shift {
+    match shift {
+        Shift::Deeper(extra) if extra == " " => Shift::None,
+        shift => shift.clone(),
+    }
+}
+
+fn ambiguous(blocks: &[Block]) -> Misfit {
+    let numbers: Vec<String> =
+        blocks.iter().take(MAX_PLACES_LISTED).map(|block| (block.first + 1).to_string()).collect();
+    let more = if blocks.len() > numbers.len() { ", ..." } else { "" };
+    format!(
+        "it fits in {} places (lines {}{more}). Add context lines until only one fits, or correct the line number in @@",
+        blocks.len(),
+        numbers.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests;

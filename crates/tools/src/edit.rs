@@ -1,0 +1,225 @@
+//! The `edit` tool: replaces one piece of a text file by another.
+//!
+//! The place is looked for exactly first and then with more and more tolerance, but tolerance only finds the place:
+//! what is written is `newText`, and bytes outside the lines that differ stay as they are.
+
+mod locate;
+mod numbered;
+mod rewrite;
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::ToolSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::files::{
+    Attributes, Document, Lines, Splice, describe_nearest, load, replace_file, unified_diff,
+};
+use crate::support::{
+    Access, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path, run_blocking,
+};
+use locate::Located;
+
+/// Line numbers that an error lists.
+const MAX_LINES_LISTED: usize = 10;
+/// A `newText` shorter than this is likely to be somewhere in the file by chance.
+const LEAST_TELLING_CHARS: usize = 12;
+
+/// The tool; see the module.
+#[derive(Debug)]
+pub struct EditTool {
+    schema: ToolSchema,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    #[serde(alias = "file_path", alias = "filePath")]
+    path: String,
+    #[serde(rename = "oldText", alias = "old_text", alias = "old_string", alias = "oldString")]
+    old_text: String,
+    #[serde(rename = "newText", alias = "new_text", alias = "new_string", alias = "newString")]
+    new_text: String,
+    #[serde(
+        default,
+        alias = "replace_all",
+        alias = "replaceAll",
+        deserialize_with = "lenient_bool"
+    )]
+    all: bool,
+}
+
+impl EditTool {
+    /// The tool.
+    pub fn new() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "oldText": {"type": "string", "description": "text to replace, copied from the file; must occur exactly once"},
+                "newText": {"type": "string"},
+                "all": {"type": "boolean", "description": "replace every occurrence"}
+            },
+            "required": ["path", "oldText", "newText"]
+        });
+        let description =
+            "Replace text in a file. Give enough lines in oldText to make it unique.".to_owned();
+        Self { schema: ToolSchema { name: "edit".to_owned(), description, parameters } }
+    }
+}
+
+impl Default for EditTool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tool for EditTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments = parse_arguments(invocation.arguments)?;
+            let context = invocation.context.clone();
+            run_blocking(move || edit(&context, &arguments, &invocation.cancel)).await
+        })
+    }
+}
+
+fn edit(
+    context: &ToolContext,
+    arguments: &Arguments,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let path = resolve_path(context, &arguments.path, Access::Write)?;
+    check_texts(arguments, &path)?;
+    let loaded = load(&path, "edit")?;
+    let document = &loaded.document;
+    let lines = Lines::of(document.text());
+    let located = locate::locate(document.text(), &lines, arguments)?
+        .ok_or_else(|| not_found(&path, &lines, document, arguments))?;
+    if located.regions.len() > 1 && !arguments.all {
+        return Err(ambiguous(&path, &lines, &located));
+    }
+    let splices: Vec<Splice> = located
+        .regions
+        .iter()
+        .flat_map(|region| rewrite::splices(&lines, region, &located))
+        .collect();
+    let bytes = document
+        .spliced(&splices)
+        .map_err(|error| ToolError::Failed(format!("cannot edit {}: {error}", path.shown)))?;
+    if bytes == document.bytes() {
+        return Err(ToolError::Failed(format!(
+            "nothing was changed: with the line endings of {} newText is what is there already. edit keeps line \
+             endings; to convert them use bash",
+            path.shown
+        )));
+    }
+    if cancel.is_cancelled() {
+        return Err(ToolError::Aborted(format!("aborted before {} was changed", path.shown)));
+    }
+    let attributes = Attributes { like: Some(loaded.metadata), executable: None };
+    replace_file(&path.real, &bytes, &attributes)
+        .map_err(|error| io_failure("write", &path, &error))?;
+    Ok(report(&path, document, &lines, &located, bytes))
+}
+
+fn check_texts(arguments: &Arguments, path: &ResolvedPath) -> Result<(), ToolError> {
+    if arguments.old_text.is_empty() {
+        return Err(ToolError::Failed(format!(
+            "oldText is empty. Give the text to replace; to create {} or replace all of it, use write",
+            path.shown
+        )));
+    }
+    if arguments.old_text == arguments.new_text {
+        return Err(ToolError::Failed(
+            "oldText and newText are the same, so there is nothing to change. Give the new text in newText".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn not_found(
+    path: &ResolvedPath,
+    lines: &Lines<'_>,
+    document: &Document,
+    arguments: &Arguments,
+) -> ToolError {
+    let mut text = format!("oldText was not found in {}, which was not changed.", path.shown);
+    let new_text = arguments.new_text.trim();
+    if new_text.chars().count() >= LEAST_TELLING_CHARS
+        && let Some(offset) = document.text().find(new_text)
+    {
+        let line = lines.index_at(offset) + 1;
+        text.push_str(&format!(
+            " newText is already there, at line {line}: was this edit made before?"
+        ));
+    }
+    let wanted: Vec<&str> = Lines::of(&arguments.old_text).contents().collect();
+    if lines.len() == 0 {
+        text.push_str(" The file is empty; use write to fill it.");
+    } else if let Some(nearest) = describe_nearest(lines, &wanted) {
+        text.push_str(&format!(
+            "\n{nearest}\nCopy the lines to replace from there into oldText and call again."
+        ));
+    } else {
+        text.push_str(" Nothing in it is like oldText: read the file, then copy the lines to replace from it.");
+    }
+    ToolError::Failed(text)
+}
+
+fn ambiguous(path: &ResolvedPath, lines: &Lines<'_>, located: &Located) -> ToolError {
+    ToolError::Failed(format!(
+        "oldText occurs {} times in {} ({}), which was not changed. Add lines before or after it until only one \
+         place fits, or set all to true to replace every one",
+        located.regions.len(),
+        path.shown,
+        listed_lines(lines, located)
+    ))
+}
+
+/// Such as "lines 3, 18".
+fn listed_lines(lines: &Lines<'_>, located: &Located) -> String {
+    let numbers: Vec<String> = located
+        .regions
+        .iter()
+        .take(MAX_LINES_LISTED)
+        .map(|region| (lines.index_at(region.start()) + 1).to_string())
+        .collect();
+    let more = if located.regions.len() > numbers.len() { ", ..." } else { "" };
+    let word = if located.regions.len() == 1 { "line" } else { "lines" };
+    format!("{word} {}{more}", numbers.join(", "))
+}
+
+fn report(
+    path: &ResolvedPath,
+    document: &Document,
+    lines: &Lines<'_>,
+    located: &Located,
+    bytes: Vec<u8>,
+) -> ToolOutput {
+    let count = located.regions.len();
+    let places = if count == 1 { "1 place".to_owned() } else { format!("{count} places") };
+    let mut text =
+        format!("Edited {}: {places} replaced ({})", path.shown, listed_lines(lines, located));
+    if let Some(overlooked) = located.tolerance.overlooked() {
+        text.push_str(&format!(". oldText differed from the file in {overlooked}"));
+    }
+    if located.numbers_removed {
+        text.push_str(". Line numbers in front of the lines were left out");
+    }
+    let new = Document::decode(bytes);
+    let diff = unified_diff(&path.shown, document.text(), new.text());
+    let details = json!({"path": path.shown, "replacements": count, "diff": diff});
+    ToolOutput { details: Some(details), ..ToolOutput::text(text) }
+}
+
+#[cfg(test)]
+mod tests;

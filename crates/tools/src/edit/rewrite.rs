@@ -1,0 +1,106 @@
+//! From the lines of `oldText` and `newText` to the fewest changes of the file.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::locate::{Located, Region};
+use crate::files::{LineEnding, Lines, Splice};
+
+/// Lines beyond which `oldText` and `newText` are not compared line by line; the search could take seconds.
+const MAX_COMPARED: usize = 2_000;
+
+/// What changes in one region. Lines that `oldText` and `newText` share keep the bytes that the file has for them.
+pub(super) fn splices(lines: &Lines<'_>, region: &Region, located: &Located) -> Vec<Splice> {
+    let first = lines.index_at(region.start());
+    let ending = lines.ending_at(first..first + region.pieces.len());
+    let rewrite = Rewrite { region, new: &located.new, ending };
+    operations(&located.old, &located.new)
+        .into_iter()
+        .flat_map(|operation| rewrite.apply(operation))
+        .collect()
+}
+
+fn operations(old: &[String], new: &[String]) -> Vec<DiffOp> {
+    if old.len().max(new.len()) <= MAX_COMPARED {
+        return capture_diff_slices(Algorithm::Myers, old, new);
+    }
+    let whole =
+        DiffOp::Replace { old_index: 0, old_len: old.len(), new_index: 0, new_len: new.len() };
+    vec![whole]
+}
+
+struct Rewrite<'a> {
+    region: &'a Region,
+    new: &'a [String],
+    ending: LineEnding,
+}
+
+impl Rewrite<'_> {
+    fn apply(&self, operation: DiffOp) -> Vec<Splice> {
+        match operation {
+            DiffOp::Equal { .. } => Vec::new(),
+            DiffOp::Insert { old_index, new_index, new_len } => {
+                vec![self.insert(old_index, new_index, new_len)]
+            }
+            DiffOp::Delete { old_index, old_len, .. } => vec![self.delete(old_index, old_len)],
+            DiffOp::Replace { old_index, old_len, new_index, new_len } => {
+                self.replace(old_index, old_len, new_index, new_len)
+            }
+        }
+    }
+
+    /// New lines in front of piece `at`, or behind the last one.
+    fn insert(&self, at: usize, new_index: usize, new_len: usize) -> Splice {
+        let ending = self.ending.as_str();
+        let lines = (new_index..new_index + new_len).map(|index| self.line(index));
+        match self.region.pieces.get(at) {
+            Some(piece) => {
+                let replacement = lines.map(|line| line + ending).collect();
+                Splice { range: piece.start..piece.start, replacement }
+            }
+            None => {
+                let end = self.region.pieces.last().map_or(0, |piece| piece.end);
+                Splice {
+                    range: end..end,
+                    replacement: lines.map(|line| format!("{ending}{line}")).collect(),
+                }
+            }
+        }
+    }
+
+    /// Takes pieces away with the line ending behind them, or before them at the end of the region.
+    fn delete(&self, at: usize, count: usize) -> Splice {
+        let pieces = &self.region.pieces;
+        let range = match pieces.get(at + count) {
+            Some(next) => pieces[at].start..next.start,
+            None => {
+                let start = if at == 0 { pieces[0].start } else { pieces[at - 1].end };
+                start..pieces[at + count - 1].end
+            }
+        };
+        Splice { range, replacement: String::new() }
+    }
+
+    /// Line for line as far as there are as many, so that the endings between them stay.
+    fn replace(&self, at: usize, old_len: usize, new_index: usize, new_len: usize) -> Vec<Splice> {
+        let pieces = &self.region.pieces;
+        let common = old_len.min(new_len);
+        let mut splices: Vec<Splice> = (0..common)
+            .map(|step| Splice {
+                range: pieces[at + step].clone(),
+                replacement: self.line(new_index + step),
+            })
+            .collect();
+        if let Some(last) = splices.last_mut() {
+            last.range.end = pieces[at + old_len - 1].end;
+            for index in new_index + common..new_index + new_len {
+                last.replacement.push_str(self.ending.as_str());
+                last.replacement.push_str(&self.line(index));
+            }
+        }
+        splices
+    }
+
+    fn line(&self, index: usize) -> String {
+        self.region.shift.apply(&self.new[index])
+    }
+}

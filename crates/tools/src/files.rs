@@ -1,0 +1,32 @@
+//! What the file tools (read, write, edit, apply_patch) share: telling text from other files, decoding it without
+//! losing a byte, finding blocks of lines, and replacing files atomically.
+//!
+//! The rule that everything here serves: **a byte that no edit names never changes.** A [`Document`] therefore keeps
+//! the file's own bytes beside the decoded text, and edits are splices of those bytes; nothing is ever re-encoded as a
+//! whole. This part knows nothing of tools, arguments and patches.
+
+mod atomic;
+mod decode;
+mod diff;
+mod document;
+mod indentation;
+mod kind;
+mod lines;
+mod load;
+mod matching;
+mod nearest;
+
+pub(crate) use atomic::{
+    Attributes, Executable, StagedFile, replace_file, stage_file, sync_directory,
+};
+pub(crate) use decode::decode_lossless;
+pub(crate) use diff::unified_diff;
+pub(crate) use document::{Document, Splice, UTF8_MARK};
+pub(crate) use indentation::Shift;
+pub(crate) use kind::{
+    BYTES_TO_RECOGNISE, FileKind, ImageKind, recognise, refuse_binary, shown_size,
+};
+pub(crate) use lines::{LineEnding, Lines};
+pub(crate) use load::{load, read_whole, require_regular_file, require_text};
+pub(crate) use matching::{Block, Tolerance, find_blocks};
+pub(crate) use nearest::{describe_nearest, show_lines};

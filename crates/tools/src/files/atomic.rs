@@ -1,0 +1,124 @@
+//! Replacing a file so that it has either its old content or its new one, whatever happens in between.
+
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use tempfile::{Builder, TempPath};
+
+/// Names of temporary files start so; they lie beside the file they become.
+const TEMPORARY_PREFIX: &str = ".myclaw-";
+/// Rights of new files before the umask takes its part.
+const NEW_FILE_MODE: u32 = 0o666;
+/// The same for programs.
+const NEW_PROGRAM_MODE: u32 = 0o777;
+const READ_BITS: u32 = 0o444;
+const EXECUTE_BITS: u32 = 0o111;
+
+/// Who may do what with a file that is written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Attributes {
+    /// The file whose owner and mode it gets; a new file's if `None`.
+    pub like: Option<Metadata>,
+    /// A wish about the right to execute it that goes before what `like` says.
+    pub executable: Option<Executable>,
+}
+
+/// Whether a file may be executed by those who may read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Executable {
+    /// It may.
+    Yes,
+    /// It may not.
+    No,
+}
+
+/// A file's new content, safe on disk under a temporary name. Dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct StagedFile {
+    temporary: TempPath,
+}
+
+/// Replaces or creates the file at `path`, which has no links in it. The old owner and mode are kept.
+///
+/// # Errors
+/// Any I/O error; the file then has its old content, and nothing is left behind.
+pub(crate) fn replace_file(path: &Path, bytes: &[u8], attributes: &Attributes) -> io::Result<()> {
+    stage_file(path, bytes, attributes)?.put_at(path)?;
+    sync_directory(path);
+    Ok(())
+}
+
+/// Writes `bytes` to a temporary file beside `path` and waits until they are on disk.
+///
+/// # Errors
+/// Any I/O error; nothing is left behind.
+pub(crate) fn stage_file(
+    path: &Path,
+    bytes: &[u8],
+    attributes: &Attributes,
+) -> io::Result<StagedFile> {
+    let mode = match (&attributes.like, attributes.executable) {
+        (None, Some(Executable::Yes)) => NEW_PROGRAM_MODE,
+        _ => NEW_FILE_MODE,
+    };
+    let mut file = Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(path.parent().unwrap_or(Path::new("/")))?;
+    file.write_all(bytes)?;
+    if let Some(like) = &attributes.like {
+        keep_owner(file.as_file(), like);
+        file.as_file().set_permissions(wanted_mode(like, attributes.executable))?;
+    }
+    file.as_file().sync_all()?;
+    Ok(StagedFile { temporary: file.into_temp_path() })
+}
+
+impl StagedFile {
+    /// Gives the file its name, in place of what had it.
+    ///
+    /// # Errors
+    /// If it cannot be renamed; it is removed then.
+    pub(crate) fn put_at(self, path: &Path) -> io::Result<()> {
+        self.temporary.persist(path).map_err(|error| error.error)
+    }
+
+    /// Gives the file its name if nothing has it.
+    ///
+    /// # Errors
+    /// If something has that name, or it cannot be renamed; it is removed then.
+    pub(crate) fn put_at_free(self, path: &Path) -> io::Result<()> {
+        self.temporary.persist_noclobber(path).map_err(|error| error.error)
+    }
+}
+
+/// Makes renames in the directory of `path` last through a power cut. Some file systems cannot do this; there the
+/// names are as safe as the system makes them.
+pub(crate) fn sync_directory(path: &Path) {
+    if let Some(directory) = path.parent().and_then(|directory| File::open(directory).ok()) {
+        let _ = directory.sync_all();
+    }
+}
+
+/// Only a privileged process may give a file away, and for others it is theirs already: failing is no error.
+fn keep_owner(file: &File, like: &Metadata) {
+    let differs =
+        file.metadata().map_or(true, |own| (own.uid(), own.gid()) != (like.uid(), like.gid()));
+    if differs {
+        let _ = std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid()));
+    }
+}
+
+fn wanted_mode(like: &Metadata, executable: Option<Executable>) -> Permissions {
+    let mode = like.permissions().mode();
+    Permissions::from_mode(match executable {
+        None => mode,
+        Some(Executable::Yes) => mode | ((mode & READ_BITS) >> 2),
+        Some(Executable::No) => mode & !EXECUTE_BITS,
+    })
+}
+
+#[cfg(test)]
+mod tests;

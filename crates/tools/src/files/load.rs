@@ -1,0 +1,100 @@
+//! Taking a whole file into memory for a change.
+
+use std::fs::Metadata;
+
+use myclaw_engine::ToolError;
+
+use super::{Document, FileKind, recognise, refuse_binary, shown_size};
+use crate::support::{ResolvedPath, io_failure};
+
+/// Largest file that is changed in memory. A larger one is data rather than text that someone wrote, and a change
+/// would need several times its size.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A text file with what is known about it.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// Its content.
+    pub document: Document,
+    /// Mode and owner, which a change keeps.
+    pub metadata: Metadata,
+}
+
+/// Reads a text file for a change. `action` is a verb for errors, as in "edit".
+///
+/// # Errors
+/// If it is missing, no regular file, too large or not text.
+pub(crate) fn load(path: &ResolvedPath, action: &str) -> Result<Loaded, ToolError> {
+    let (bytes, metadata) = read_whole(path, action)?;
+    require_text(path, action, &bytes)?;
+    Ok(Loaded { document: Document::decode(bytes), metadata })
+}
+
+/// Reads any regular file that is small enough to be changed in memory.
+///
+/// # Errors
+/// If it is missing, no regular file or too large.
+pub(crate) fn read_whole(
+    path: &ResolvedPath,
+    action: &str,
+) -> Result<(Vec<u8>, Metadata), ToolError> {
+    let metadata = require_regular_file(path, action)?;
+    if metadata.len() > MAX_BYTES {
+        return Err(ToolError::Failed(format!(
+            "cannot {action} {}: it is larger ({}) than the limit of {}. Use bash with sed or a script",
+            path.shown,
+            shown_size(metadata.len()),
+            shown_size(MAX_BYTES)
+        )));
+    }
+    let bytes = std::fs::read(&path.real).map_err(|error| io_failure(action, path, &error))?;
+    Ok((bytes, metadata))
+}
+
+/// Checks that the content of a file is text.
+///
+/// # Errors
+/// If it is not; the text says what it is.
+pub(crate) fn require_text(
+    path: &ResolvedPath,
+    action: &str,
+    bytes: &[u8],
+) -> Result<(), ToolError> {
+    match recognise(bytes) {
+        FileKind::Text => Ok(()),
+        FileKind::Binary(kind) => Err(refuse_binary(action, &path.shown, kind, bytes.len() as u64)),
+        FileKind::Image(kind) => Err(ToolError::Failed(format!(
+            "cannot {action} {}: it is a picture ({}), not text",
+            path.shown,
+            kind.mime_type()
+        ))),
+    }
+}
+
+/// Looks at a path without opening it: a pipe or a device could block for ever.
+///
+/// # Errors
+/// If it is missing, a directory or a special file.
+pub(crate) fn require_regular_file(
+    path: &ResolvedPath,
+    action: &str,
+) -> Result<Metadata, ToolError> {
+    let metadata =
+        std::fs::metadata(&path.real).map_err(|error| io_failure(action, path, &error))?;
+    if metadata.is_dir() {
+        return Err(ToolError::Failed(format!(
+            "cannot {action} {}: it is a directory. See what is in it with ls",
+            path.shown
+        )));
+    }
+    if !metadata.is_file() {
+        return Err(ToolError::Failed(format!(
+            "cannot {action} {}: it is a special file (a pipe, socket or device), not a regular one",
+            path.shown
+        )));
+    }
+    Ok(metadata)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! For errors: the place that comes closest to lines that were not found.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::Lines;
+use crate::support::cut_line;
+
+/// Lines of a file that are shown in an error.
+const MAX_LINES_SHOWN: usize = 12;
+/// Characters of each.
+const MAX_LINE_CHARS: usize = 160;
+/// Lines of a file that are compared; the search is for an error text and must stay quick.
+const MAX_LINES_COMPARED: usize = 50_000;
+/// Lines of the wanted block that are compared.
+const MAX_WANTED_COMPARED: usize = 40;
+/// Below this share of likeness, nothing is worth showing.
+const LEAST_LIKENESS: f64 = 0.3;
+
+/// Lines `range` of `text` (indexes from 0) with their numbers, cut to a bounded size.
+pub(crate) fn show_lines(text: &Lines<'_>, range: Range<usize>) -> String {
+    let end = range.end.min(text.len());
+    let shown_end = end.min(range.start + MAX_LINES_SHOWN);
+    let mut shown: Vec<String> = (range.start..shown_end)
+        .map(|index| {
+            format!("{:>6} | {}", index + 1, cut_line(text.content(index), MAX_LINE_CHARS))
+        })
+        .collect();
+    if shown_end < end {
+        shown.push(format!("       ... and {} more lines", end - shown_end));
+    }
+    shown.join("\n")
+}
+
+/// The lines of `text` that come closest to `wanted`, as text for an error; `None` if nothing is like them.
+pub(crate) fn describe_nearest(text: &Lines<'_>, wanted: &[&str]) -> Option<String> {
+    let first = nearest(text, wanted)?;
+    let range = first..(first + wanted.len()).min(text.len());
+    Some(format!("The closest place is line {}:\n{}", first + 1, show_lines(text, range)))
+}
+
+/// Index of the first line of the window whose lines are most alike those of `wanted`.
+fn nearest(text: &Lines<'_>, wanted: &[&str]) -> Option<usize> {
+    let start = wanted.iter().position(|line| !line.trim().is_empty())?;
+    let wanted: Vec<Likeness> =
+        wanted[start..].iter().take(MAX_WANTED_COMPARED).map(|line| Likeness::of(line)).collect();
+    let lines: Vec<Likeness> = text.contents().take(MAX_LINES_COMPARED).map(Likeness::of).collect();
+    let mut best = (LEAST_LIKENESS, None);
+    for first in 0..lines.len() {
+        // Most windows are ruled out by their first lines; the rest of the block is then not compared.
+        let head = wanted[0].with(&lines[first]);
+        let second = wanted.get(1).zip(lines.get(first + 1)).map_or(head, |(a, b)| a.with(b));
+        if head + second < LEAST_LIKENESS {
+            continue;
+        }
+        let total: f64 = wanted.iter().zip(&lines[first..]).map(|(a, b)| a.with(b)).sum();
+        let score = total / wanted.len() as f64;
+        if score > best.0 {
+            best = (score, Some(first.saturating_sub(start)));
+        }
+    }
+    best.1
+}
+
+/// A line reduced to what likeness is measured by.
+struct Likeness {
+    pairs: HashSet<(char, char)>,
+}
+
+impl Likeness {
+    fn of(line: &str) -> Self {
+        let characters =
+            || line.chars().take(MAX_LINE_CHARS).filter(|character| !character.is_whitespace());
+        Self { pairs: characters().zip(characters().skip(1)).collect() }
+    }
+
+    /// 1 for the same pairs of neighbouring characters, 0 for none in common.
+    fn with(&self, other: &Self) -> f64 {
+        let total = self.pairs.len() + other.pairs.len();
+        if total == 0 {
+            return 1.0;
+        }
+        2.0 * self.pairs.intersection(&other.pairs).count() as f64 / total as f64
+    }
+}
+
+#[cfg(test)]
+mod tests;

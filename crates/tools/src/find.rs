@@ -1,0 +1,169 @@
+//! The `find` tool: files and folders by glob.
+
+use std::path::Path;
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::{ContentBlock, ToolSchema};
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{
+    Access, Hidden, Listing, PathPatterns, Walker, io_failure, lenient_u64, parse_arguments,
+    real_root, resolve_path, run_blocking, shown_below,
+};
+
+/// Entries listed unless the call asks for another number.
+const DEFAULT_LIMIT: u64 = 1000;
+
+/// Finds files and folders by glob, by the rules of ignore files.
+#[derive(Debug)]
+pub struct FindTool {
+    schema: ToolSchema,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    #[serde(alias = "glob", alias = "name", alias = "query")]
+    pattern: String,
+    #[serde(default = "here", alias = "directory", alias = "dir")]
+    path: String,
+    #[serde(default, deserialize_with = "lenient_u64")]
+    limit: Option<u64>,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+impl FindTool {
+    /// The tool.
+    pub fn new() -> Self {
+        let schema = ToolSchema {
+            name: "find".to_owned(),
+            description: "Find files and folders by glob. Skips what .gitignore excludes and, unless the pattern \
+                          names them, hidden entries."
+                .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "pattern": {
+                        "type": "string",
+                        "description": "Like *.rs (a name at any depth) or src/**/*.rs (a path)",
+                    },
+                    "path": {"type": "string", "description": "Folder; default: working directory"},
+                    "limit": {"type": "integer", "minimum": 1, "description": format!("Default {DEFAULT_LIMIT}")},
+                },
+                "required": ["pattern"],
+                "additionalProperties": false,
+            }),
+        };
+        Self { schema }
+    }
+}
+
+impl Default for FindTool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tool for FindTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let (context, cancel) = (invocation.context.clone(), invocation.cancel);
+            run_blocking(move || find(&context, &arguments, cancel)).await
+        })
+    }
+}
+
+fn find(
+    context: &ToolContext,
+    arguments: &Arguments,
+    cancel: CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let folder = resolve_path(context, &arguments.path, Access::Read)?;
+    let metadata =
+        std::fs::metadata(&folder.real).map_err(|error| io_failure("search", &folder, &error))?;
+    if !metadata.is_dir() {
+        return Err(ToolError::Failed(format!(
+            "{} is a file; give the folder to search in as path",
+            folder.shown
+        )));
+    }
+    let patterns = PathPatterns::new(&arguments.pattern, &folder.real)?;
+    let hidden = if patterns.names_hidden() { Hidden::Included } else { Hidden::Skipped };
+    let limit =
+        usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
+            .unwrap_or(usize::MAX);
+    let root = real_root(context);
+    let mut walker = Walker::new(&folder.real, hidden, cancel);
+    let mut listing = Listing::new(context.max_result_chars);
+    let mut shown = 0;
+    let mut has_more = false;
+    while let Some(entry) = walker.next_entry()? {
+        let path = entry.path();
+        let from_root = path.strip_prefix(&folder.real).unwrap_or(path);
+        let from_directory = path.strip_prefix(&root).unwrap_or(path);
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let is_match = match is_folder {
+            true => patterns.match_folder(from_root, from_directory),
+            false => patterns.match_file(from_root, from_directory),
+        };
+        if !is_match {
+            continue;
+        }
+        let slash = if is_folder { "/" } else { "" };
+        has_more = shown == limit
+            || listing.push_line(&format!("{}{slash}", shown_below(path, &root))).is_err();
+        if has_more {
+            break;
+        }
+        shown += 1;
+    }
+    let mut notes = Vec::new();
+    if has_more {
+        notes.push(format!(
+            "{shown} entries shown, there are more; narrow the pattern or path, or raise limit"
+        ));
+    }
+    if walker.unreadable() > 0 {
+        notes.push(format!("{} entries could not be read", walker.unreadable()));
+    }
+    let text = listing.finish(&nothing_found(&arguments.pattern, &folder.shown), &notes);
+    let details = json!({"entries": shown, "truncated": has_more});
+    Ok(ToolOutput {
+        content: vec![ContentBlock::text(text)],
+        details: Some(details),
+        is_error: false,
+    })
+}
+
+fn nothing_found(pattern: &str, folder: &str) -> String {
+    let is_plain_name = !pattern.contains(['*', '?', '[', '{']);
+    let stem = Path::new(pattern).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    match stem.filter(|_| is_plain_name) {
+        Some(stem) => format!(
+            "nothing matches {pattern} in {folder}; try *{stem}* (ignored and hidden entries are skipped)"
+        ),
+        None => format!(
+            "nothing matches {pattern} in {folder} (ignored and hidden entries are skipped)"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

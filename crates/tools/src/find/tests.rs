@@ -1,0 +1,108 @@
+use serde_json::Value;
+
+use super::*;
+use crate::support::testing::{Workspace, text_of};
+
+fn workspace() -> Workspace {
+    Workspace::new(&[
+        ("Cargo.toml", ""),
+        ("src/main.rs", ""),
+        ("src/deep/lib.rs", ""),
+        ("src/deep/notes.md", ""),
+        (".github/workflows/ci.yml", ""),
+        (".env", ""),
+        ("target/debug/out.rs", ""),
+        (".gitignore", "target\n"),
+    ])
+}
+
+async fn text(workspace: &Workspace, arguments: Value) -> String {
+    workspace.text(&FindTool::new(), arguments).await
+}
+
+#[tokio::test]
+async fn patterns_find_names_and_paths() {
+    let workspace = workspace();
+    for (arguments, expected) in [
+        (json!({"pattern": "*.rs"}), "src/deep/lib.rs\nsrc/main.rs"),
+        (json!({"pattern": "\"*.rs\""}), "src/deep/lib.rs\nsrc/main.rs"),
+        (json!({"pattern": "*.rs", "path": "src/deep"}), "src/deep/lib.rs"),
+        (json!({"pattern": "src/*.rs", "path": "src"}), "src/main.rs"),
+        (json!({"pattern": "**/*.rs", "path": null}), "src/deep/lib.rs\nsrc/main.rs"),
+        (json!({"pattern": "src/*"}), "src/deep/\nsrc/main.rs"),
+        (json!({"pattern": "deep"}), "src/deep/"),
+        (json!({"pattern": "deep/"}), "src/deep/"),
+        (json!({"pattern": "*.{md,toml}"}), "Cargo.toml\nsrc/deep/notes.md"),
+        (json!({"pattern": ".env"}), ".env"),
+        (
+            json!({"pattern": "*.yml"}),
+            "nothing matches *.yml in . (ignored and hidden entries are skipped)",
+        ),
+        (json!({"pattern": ".github/**/*.yml"}), ".github/workflows/ci.yml"),
+        (json!({"pattern": "*.yml", "path": ".github"}), ".github/workflows/ci.yml"),
+        (json!({"pattern": "*.rs", "path": "target"}), "target/debug/out.rs"),
+        (
+            json!({"pattern": "main"}),
+            "nothing matches main in .; try *main* (ignored and hidden entries are skipped)",
+        ),
+    ] {
+        assert_eq!(text(&workspace, arguments.clone()).await, expected, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn more_entries_than_the_limit_are_said() {
+    let workspace = workspace();
+    let output =
+        workspace.call(&FindTool::new(), json!({"pattern": "*", "limit": 2})).await.unwrap();
+    let note = "[2 entries shown, there are more; narrow the pattern or path, or raise limit]";
+    assert_eq!(text_of(&output), format!("Cargo.toml\nsrc/\n{note}"));
+    assert_eq!(output.details, Some(json!({"entries": 2, "truncated": true})));
+    let exactly =
+        workspace.call(&FindTool::new(), json!({"pattern": "*.rs", "limit": 2})).await.unwrap();
+    assert_eq!(exactly.details, Some(json!({"entries": 2, "truncated": false})));
+}
+
+#[tokio::test]
+async fn a_thousand_entries_by_default() {
+    let workspace = Workspace::new(&[]);
+    for number in 0..1005 {
+        workspace.write(&format!("{number}.txt"), "");
+    }
+    let text = text(&workspace, json!({"pattern": "*.txt"})).await;
+    assert_eq!(text.lines().count(), 1001);
+    assert!(
+        text.ends_with(
+            "[1000 entries shown, there are more; narrow the pattern or path, or raise limit]"
+        ),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_searched_says_why() {
+    let mut workspace = workspace();
+    let tool = FindTool::new();
+    let missing = workspace.failure(&tool, json!({"pattern": "*", "path": "srcs"})).await;
+    assert!(
+        missing.starts_with("srcs does not exist; in ") && missing.ends_with("there is src"),
+        "{missing}"
+    );
+    let file = workspace.failure(&tool, json!({"pattern": "*", "path": "Cargo.toml"})).await;
+    assert_eq!(file, "Cargo.toml is a file; give the folder to search in as path");
+    let glob = workspace.failure(&tool, json!({"pattern": "{a"})).await;
+    assert!(glob.contains("is not a valid glob"), "{glob}");
+    let none = workspace.failure(&tool, json!({})).await;
+    assert!(none.contains("missing field `pattern`"), "{none}");
+    workspace.context.workspace_only = true;
+    let outside = workspace.failure(&tool, json!({"pattern": "*", "path": "/etc"})).await;
+    assert!(outside.contains("outside the workspace"), "{outside}");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_aborted() {
+    let workspace = workspace();
+    workspace.cancel.cancel();
+    let error = workspace.call(&FindTool::new(), json!({"pattern": "*"})).await.unwrap_err();
+    assert!(matches!(error, ToolError::Aborted(_)), "{error:?}");
+}

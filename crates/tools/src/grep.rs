@@ -1,0 +1,229 @@
+//! The `grep` tool: lines by regular expression.
+
+mod search;
+
+use futures_util::future::BoxFuture;
+use grep::regex::{RegexMatcher, RegexMatcherBuilder};
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::{ContentBlock, ToolSchema};
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use self::search::{Ending, Search};
+use crate::support::{
+    Access, Hidden, PathPatterns, Walker, io_failure, lenient_bool, lenient_u64, parse_arguments,
+    real_root, resolve_path, run_blocking,
+};
+
+/// Matching lines shown unless the call asks for another number.
+const DEFAULT_LIMIT: u64 = 100;
+/// Most lines around a match; whoever needs more reads the file.
+const MAX_CONTEXT: u64 = 50;
+
+/// Searches file contents with the libraries of ripgrep, by the rules of ignore files.
+#[derive(Debug)]
+pub struct GrepTool {
+    schema: ToolSchema,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    #[serde(alias = "query", alias = "regex")]
+    pattern: String,
+    #[serde(default = "here", alias = "directory", alias = "dir", alias = "file")]
+    path: String,
+    #[serde(default, alias = "include")]
+    glob: Option<String>,
+    #[serde(
+        default,
+        deserialize_with = "lenient_bool",
+        alias = "ignore_case",
+        alias = "caseInsensitive"
+    )]
+    ignore_case: bool,
+    #[serde(default, deserialize_with = "lenient_bool", alias = "fixedStrings")]
+    literal: bool,
+    #[serde(default, deserialize_with = "lenient_u64")]
+    context: Option<u64>,
+    #[serde(default, deserialize_with = "lenient_u64")]
+    limit: Option<u64>,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+impl GrepTool {
+    /// The tool.
+    pub fn new() -> Self {
+        let schema = ToolSchema {
+            name: "grep".to_owned(),
+            description: "Search file contents by regex. Skips binary and hidden files and what .gitignore excludes."
+                .to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "pattern": {"type": "string", "description": "Regex for one line"},
+                    "path": {"type": "string", "description": "File or folder; default: working directory"},
+                    "glob": {"type": "string", "description": "Only these files, like *.rs or src/**/*.ts"},
+                    "ignoreCase": {"type": "boolean"},
+                    "literal": {"type": "boolean", "description": "Pattern is plain text"},
+                    "context": {"type": "integer", "minimum": 0, "description": "Lines around each match"},
+                    "limit": {
+                        "type": "integer",
+                        "minimum": 1,
+                        "description": format!("Matches; default {DEFAULT_LIMIT}"),
+                    },
+                },
+                "required": ["pattern"],
+                "additionalProperties": false,
+            }),
+        };
+        Self { schema }
+    }
+}
+
+impl Default for GrepTool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tool for GrepTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let (context, cancel) = (invocation.context.clone(), invocation.cancel);
+            run_blocking(move || grep(&context, &arguments, &cancel)).await
+        })
+    }
+}
+
+fn grep(
+    context: &ToolContext,
+    arguments: &Arguments,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let matcher = matcher(arguments)?;
+    let target = resolve_path(context, &arguments.path, Access::Read)?;
+    let metadata =
+        std::fs::metadata(&target.real).map_err(|error| io_failure("search", &target, &error))?;
+    let lines_around =
+        usize::try_from(arguments.context.unwrap_or(0).min(MAX_CONTEXT)).unwrap_or(0);
+    let limit =
+        usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
+            .unwrap_or(usize::MAX);
+    let root = real_root(context);
+    let mut search =
+        Search::new(matcher, lines_around, limit, context.max_result_chars, cancel.clone());
+    let mut unreadable_folders = 0;
+    if metadata.is_dir() {
+        let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
+        // A folder means the files in it.
+        let glob = glob.map(|glob| {
+            if glob.trim_end().ends_with('/') {
+                format!("{}**", glob.trim_end())
+            } else {
+                glob.to_owned()
+            }
+        });
+        let patterns = glob.map(|glob| PathPatterns::new(&glob, &target.real)).transpose()?;
+        let names_hidden = patterns.as_ref().is_some_and(PathPatterns::names_hidden);
+        let hidden = if names_hidden { Hidden::Included } else { Hidden::Skipped };
+        let mut walker = Walker::new(&target.real, hidden, cancel.clone());
+        while let Some(entry) = walker.next_entry()? {
+            let path = entry.path();
+            let from_target = path.strip_prefix(&target.real).unwrap_or(path);
+            let from_root = path.strip_prefix(&root).unwrap_or(path);
+            let is_meant = entry.file_type().is_some_and(|kind| kind.is_file())
+                && patterns
+                    .as_ref()
+                    .is_none_or(|patterns| patterns.match_file(from_target, from_root));
+            if is_meant && search.file(path, &root)? == Ending::Early {
+                break;
+            }
+        }
+        unreadable_folders = walker.unreadable();
+    } else if metadata.is_file() {
+        search.file(&target.real, &root)?;
+    } else {
+        return Err(ToolError::Failed(format!(
+            "{} is neither a file nor a folder, so it cannot be searched",
+            target.shown
+        )));
+    }
+    let details = search.details();
+    let text = search.finish(&arguments.pattern, &target.shown, unreadable_folders);
+    Ok(ToolOutput {
+        content: vec![ContentBlock::text(text)],
+        details: Some(details),
+        is_error: false,
+    })
+}
+
+fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
+    let pattern = &arguments.pattern;
+    if pattern.is_empty() {
+        return Err(ToolError::Failed("the pattern is empty; say what to search for".to_owned()));
+    }
+    if pattern.trim_end_matches(['\r', '\n']).contains('\n') {
+        return Err(ToolError::Failed(
+            "the pattern spans lines, but lines are searched one by one; search for one of its lines, with context \
+             for those around it"
+                .to_owned(),
+        ));
+    }
+    let pattern = pattern.trim_end_matches(['\r', '\n']);
+    RegexMatcherBuilder::new()
+        .case_insensitive(arguments.ignore_case)
+        .fixed_strings(arguments.literal)
+        .multi_line(true)
+        // `$` also matches before the carriage return of a Windows line.
+        .crlf(true)
+        .build(pattern)
+        .map_err(|error| {
+            // That library puts the pattern into a group of its own before it looks at it, which shifts the place of
+            // a mistake.
+            let description = regex::Regex::new(pattern)
+                .err()
+                .map_or_else(|| error.to_string(), |error| error.to_string());
+            bad_regex(pattern, &description)
+        })
+}
+
+/// Names the place of the mistake; the library marks it with a caret below the pattern.
+fn bad_regex(pattern: &str, description: &str) -> ToolError {
+    let reason = description
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("error: "))
+        .unwrap_or(description);
+    let caret = description
+        .lines()
+        .find(|line| line.trim_start().starts_with('^'))
+        .and_then(|line| line.find('^'));
+    // The library indents the pattern by four columns.
+    let place = caret.map_or_else(String::new, |column| {
+        format!(" at character {}", (column + 1).saturating_sub(4))
+    });
+    ToolError::Failed(format!(
+        "{pattern:?} is not a valid regex{place}: {reason}. Escape special characters with \\, or set literal to true \
+         to search for the text itself"
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+use serde_json::Value;
+
+use super::*;
+use crate::support::testing::{Workspace, text_of};
+
+fn workspace() -> Workspace {
+    Workspace::new(&[
+        (
+            "src/main.rs",
+            "fn main() {\n    hello();\n}\n\nfn hello() {\n    println!(\"Hello (world)\");\n}\n",
+        ),
+        ("src/lib.rs", "pub fn add(a: u8) {}\n"),
+        ("README.md", "# Hello\r\nSay hello.\r\n"),
+        (".hidden/notes.txt", "hello from a hidden file\n"),
+        ("target/out.rs", "fn hello() {}\n"),
+        (".gitignore", "target\n"),
+    ])
+}
+
+async fn text(workspace: &Workspace, arguments: Value) -> String {
+    workspace.text(&GrepTool::new(), arguments).await
+}
+
+#[tokio::test]
+async fn matches_are_listed_by_path_and_line() {
+    let workspace = workspace();
+    for (arguments, expected) in [
+        (
+            json!({"pattern": "hello"}),
+            "README.md:2: Say hello.\nsrc/main.rs:2:     hello();\nsrc/main.rs:5: fn hello() {",
+        ),
+        (
+            json!({"pattern": "HELLO", "ignoreCase": true, "path": "README.md"}),
+            "README.md:1: # Hello\nREADME.md:2: Say hello.",
+        ),
+        (
+            json!({"pattern": "HELLO", "ignore_case": "true", "glob": "*.md"}),
+            "README.md:1: # Hello\nREADME.md:2: Say hello.",
+        ),
+        (
+            json!({"pattern": "(world)", "literal": true}),
+            "src/main.rs:6:     println!(\"Hello (world)\");",
+        ),
+        (json!({"pattern": "^fn \\w+"}), "src/main.rs:1: fn main() {\nsrc/main.rs:5: fn hello() {"),
+        (json!({"pattern": "hello\\.$"}), "README.md:2: Say hello."),
+        (json!({"pattern": "fn", "glob": "lib.*"}), "src/lib.rs:1: pub fn add(a: u8) {}"),
+        (
+            json!({"pattern": "fn", "path": "src", "glob": "src/lib.rs"}),
+            "src/lib.rs:1: pub fn add(a: u8) {}",
+        ),
+        (json!({"pattern": "fn add", "glob": "src/"}), "src/lib.rs:1: pub fn add(a: u8) {}"),
+        (
+            json!({"pattern": "fn add", "glob": "!*.md,!src"}),
+            "no match for \"fn add\" in . (ignored, hidden and binary files are not searched)",
+        ),
+        (
+            json!({"pattern": "hello", "path": ".hidden"}),
+            ".hidden/notes.txt:1: hello from a hidden file",
+        ),
+        (
+            json!({"pattern": "hello", "glob": ".hidden/**"}),
+            ".hidden/notes.txt:1: hello from a hidden file",
+        ),
+        (json!({"pattern": "hello", "path": "target"}), "target/out.rs:1: fn hello() {}"),
+    ] {
+        assert_eq!(text(&workspace, arguments.clone()).await, expected, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn lines_around_a_match_are_marked() {
+    let workspace = workspace();
+    let expected = "README.md-1- # Hello\nREADME.md:2: Say hello.\n--\nsrc/main.rs-1- fn main() {\n\
+                    src/main.rs:2:     hello();\nsrc/main.rs-3- }\nsrc/main.rs-4- \nsrc/main.rs:5: fn hello() {\n\
+                    src/main.rs-6-     println!(\"Hello (world)\");";
+    assert_eq!(text(&workspace, json!({"pattern": "hello", "context": 1})).await, expected);
+    let apart = "src/main.rs-1- fn main() {\nsrc/main.rs:2:     hello();\nsrc/main.rs-3- }\n--\n\
+                 src/main.rs-5- fn hello() {\nsrc/main.rs:6:     println!(\"Hello (world)\");\nsrc/main.rs-7- }";
+    assert_eq!(
+        text(&workspace, json!({"pattern": "hello\\(\\);|world", "context": 1})).await,
+        apart
+    );
+}
+
+#[tokio::test]
+async fn more_matches_than_the_limit_are_said() {
+    let lines: String = (1..=150).map(|number| format!("match {number}\n")).collect();
+    let workspace = Workspace::new(&[("a.txt", &lines), ("b.txt", "match\n")]);
+    let output = workspace.call(&GrepTool::new(), json!({"pattern": "match"})).await.unwrap();
+    let found = text_of(&output);
+    assert_eq!(found.lines().count(), 101);
+    assert!(found.ends_with("a.txt:100: match 100\n[100 matches shown, there are more; narrow by path or glob, or raise limit]"));
+    assert_eq!(output.details, Some(json!({"matches": 100, "files": 1, "truncated": true})));
+    let all =
+        workspace.call(&GrepTool::new(), json!({"pattern": "match", "limit": 151})).await.unwrap();
+    assert_eq!(all.details, Some(json!({"matches": 151, "files": 2, "truncated": false})));
+    let one = text(&workspace, json!({"pattern": "match 2$", "context": 1, "limit": 1})).await;
+    assert_eq!(one, "a.txt-1- match 1\na.txt:2: match 2\na.txt-3- match 3");
+    let cut = text(&workspace, json!({"pattern": "match [26]$", "context": 1, "limit": 1})).await;
+    assert!(
+        cut.starts_with("a.txt-1- match 1\na.txt:2: match 2\na.txt-3- match 3\n[1 matches shown"),
+        "{cut}"
+    );
+}
+
+#[tokio::test]
+async fn long_lines_and_long_results_are_cut() {
+    let long = format!("start {}\n", "ä".repeat(1000));
+    let mut workspace = Workspace::new(&[("a.txt", &long)]);
+    let expected = format!("a.txt:1: start {}… [line of 1006 characters cut]", "ä".repeat(494));
+    assert_eq!(text(&workspace, json!({"pattern": "start"})).await, expected);
+    workspace.write("b.txt", "start of a line\n".repeat(90));
+    workspace.context.max_result_chars = 2000;
+    let cut = text(&workspace, json!({"pattern": "start of"})).await;
+    assert!(cut.chars().count() <= 2000, "{}", cut.chars().count());
+    assert!(cut.ends_with("because the result is full; narrow by path, glob or pattern]"), "{cut}");
+}
+
+#[tokio::test]
+async fn binary_and_unusual_files() {
+    let workspace = Workspace::new(&[("plain.txt", "needle\n")]);
+    workspace.write("binary.bin", b"needle\0needle\n");
+    workspace.write("latin1.txt", b"needle caf\xe9\n");
+    workspace.write(
+        "utf16.txt",
+        [
+            &b"\xff\xfe"[..],
+            &"needle\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>(),
+        ]
+        .concat(),
+    );
+    let expected = "latin1.txt:1: needle caf\u{fffd}\nplain.txt:1: needle\nutf16.txt:1: needle";
+    assert_eq!(text(&workspace, json!({"pattern": "needle"})).await, expected);
+    let only_binary = text(&workspace, json!({"pattern": "needle", "path": "binary.bin"})).await;
+    assert!(only_binary.ends_with("[1 binary file(s) skipped]"), "{only_binary}");
+    workspace.write("endless.txt", vec![b'x'; 20 * 1024 * 1024]);
+    let endless = text(&workspace, json!({"pattern": "needle", "path": "endless.txt"})).await;
+    assert!(endless.ends_with("[1 file(s) or folder(s) could not be read]"), "{endless}");
+}
+
+#[tokio::test]
+async fn a_bad_pattern_names_the_place_and_the_way_out() {
+    let workspace = workspace();
+    let tool = GrepTool::new();
+    let error = workspace.failure(&tool, json!({"pattern": "println!(\"He"})).await;
+    let expected = "\"println!(\\\"He\" is not a valid regex at character 9: unclosed group. Escape special characters with \
+                    \\, or set literal to true to search for the text itself";
+    assert_eq!(error, expected);
+    let range = workspace.failure(&tool, json!({"pattern": "a{2,1}"})).await;
+    assert!(range.contains("is not a valid regex at character 2: invalid repetition"), "{range}");
+    let lines = workspace.failure(&tool, json!({"pattern": "a\nb"})).await;
+    assert!(lines.starts_with("the pattern spans lines"), "{lines}");
+    let newline = workspace.failure(&tool, json!({"pattern": "a\\nb"})).await;
+    assert!(newline.contains("is not a valid regex"), "{newline}");
+    let empty = workspace.failure(&tool, json!({"pattern": ""})).await;
+    assert!(empty.contains("the pattern is empty"), "{empty}");
+    assert_eq!(
+        text(&workspace, json!({"pattern": "Say hello.\n"})).await,
+        "README.md:2: Say hello."
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_searched_says_why() {
+    let mut workspace = workspace();
+    let tool = GrepTool::new();
+    let missing = workspace.failure(&tool, json!({"pattern": "x", "path": "src/mian.rs"})).await;
+    assert!(
+        missing.starts_with("src/mian.rs does not exist") && missing.ends_with("there is main.rs"),
+        "{missing}"
+    );
+    let device = workspace.failure(&tool, json!({"pattern": "x", "path": "/dev/zero"})).await;
+    assert_eq!(device, "/dev/zero is neither a file nor a folder, so it cannot be searched");
+    workspace.context.workspace_only = true;
+    let outside = workspace.failure(&tool, json!({"pattern": "x", "path": "/etc/passwd"})).await;
+    assert!(outside.contains("outside the workspace"), "{outside}");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_aborted() {
+    let workspace = workspace();
+    workspace.cancel.cancel();
+    for path in [".", "README.md"] {
+        let error = workspace
+            .call(&GrepTool::new(), json!({"pattern": "x", "path": path}))
+            .await
+            .unwrap_err();
+        assert!(matches!(error, ToolError::Aborted(_)), "{error:?}");
+    }
+}

@@ -1,0 +1,164 @@
+//! The `ls` tool: what is in a folder.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirEntry};
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::{ContentBlock, ToolSchema};
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{
+    Access, Listing, io_failure, lenient_u64, parse_arguments, printable, resolve_path,
+    run_blocking,
+};
+
+/// Entries listed unless the call asks for another number.
+const DEFAULT_LIMIT: u64 = 500;
+
+/// Lists a folder: sorted, folders with a slash, hidden entries included.
+#[derive(Debug)]
+pub struct LsTool {
+    schema: ToolSchema,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    #[serde(default = "here", alias = "directory", alias = "dir", alias = "file_path")]
+    path: String,
+    #[serde(default, deserialize_with = "lenient_u64")]
+    limit: Option<u64>,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+impl LsTool {
+    /// The tool.
+    pub fn new() -> Self {
+        let schema = ToolSchema {
+            name: "ls".to_owned(),
+            description: "List a folder, hidden entries included; folders end in /.".to_owned(),
+            parameters: json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string", "description": "Default: working directory"},
+                    "limit": {"type": "integer", "minimum": 1, "description": format!("Default {DEFAULT_LIMIT}")},
+                },
+                "additionalProperties": false,
+            }),
+        };
+        Self { schema }
+    }
+}
+
+impl Default for LsTool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tool for LsTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let (context, cancel) = (invocation.context.clone(), invocation.cancel);
+            run_blocking(move || list(&context, &arguments, &cancel)).await
+        })
+    }
+}
+
+fn list(
+    context: &ToolContext,
+    arguments: &Arguments,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let path = resolve_path(context, &arguments.path, Access::Read)?;
+    let metadata = fs::metadata(&path.real).map_err(|error| io_failure("list", &path, &error))?;
+    if !metadata.is_dir() {
+        return Err(ToolError::Failed(format!(
+            "{} is a file, not a folder; use read to see what is in it",
+            path.shown
+        )));
+    }
+    let limit =
+        usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
+            .unwrap_or(usize::MAX);
+    let entries = fs::read_dir(&path.real).map_err(|error| io_failure("list", &path, &error))?;
+    // Only as many as are shown are held, however large the folder is.
+    let mut first: BTreeMap<(String, String), DirEntry> = BTreeMap::new();
+    let (mut total, mut unreadable) = (0_usize, 0_usize);
+    for entry in entries {
+        if cancel.is_cancelled() {
+            return Err(ToolError::Aborted(format!("aborted while listing {}", path.shown)));
+        }
+        let Ok(entry) = entry else {
+            unreadable += 1;
+            continue;
+        };
+        total += 1;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        first.insert((name.to_lowercase(), name), entry);
+        if first.len() > limit {
+            first.pop_last();
+        }
+    }
+    let mut listing = Listing::new(context.max_result_chars);
+    let shown = first
+        .iter()
+        .map_while(|((_, name), entry)| listing.push_line(&described(name, entry)).ok())
+        .count();
+    let mut notes = Vec::new();
+    if shown < total {
+        notes.push(format!(
+            "{shown} of {total} entries shown; raise limit, or use find with a pattern"
+        ));
+    }
+    if unreadable > 0 {
+        notes.push(format!("{unreadable} entries could not be read"));
+    }
+    let text = listing.finish("(empty folder)", &notes);
+    let details = json!({"entries": total, "truncated": shown < total});
+    Ok(ToolOutput {
+        content: vec![ContentBlock::text(text)],
+        details: Some(details),
+        is_error: false,
+    })
+}
+
+/// The line of one entry.
+fn described(name: &str, entry: &DirEntry) -> String {
+    let name = printable(name);
+    match entry.file_type() {
+        Err(_) => format!("{name} (unreadable)"),
+        Ok(kind) if kind.is_dir() => format!("{name}/"),
+        Ok(kind) if kind.is_symlink() => {
+            let target = fs::read_link(entry.path())
+                .map_or_else(|_| "?".to_owned(), |path| path.to_string_lossy().into_owned());
+            let target = printable(&target);
+            match fs::metadata(entry.path()) {
+                Ok(metadata) if metadata.is_dir() => format!("{name}/ -> {target}"),
+                Ok(_) => format!("{name} -> {target}"),
+                Err(_) => format!("{name} -> {target} (broken link)"),
+            }
+        }
+        Ok(_) => name,
+    }
+}
+
+#[cfg(test)]
+mod tests;

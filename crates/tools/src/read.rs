@@ -1,0 +1,131 @@
+//! The `read` tool: shows text, by line ranges, and pictures.
+
+mod picture;
+mod text;
+
+use std::fs::File;
+use std::io::Read;
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::ToolSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::files::{BYTES_TO_RECOGNISE, FileKind, recognise, refuse_binary, require_regular_file};
+use crate::support::{
+    Access, io_failure, lenient_u64, parse_arguments, resolve_path, run_blocking,
+};
+use text::LineRange;
+
+/// The tool; see the module.
+#[derive(Debug)]
+pub struct ReadTool {
+    schema: ToolSchema,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    #[serde(alias = "file_path", alias = "filePath")]
+    path: String,
+    #[serde(
+        default,
+        rename = "startLine",
+        alias = "start_line",
+        alias = "offset",
+        deserialize_with = "lenient_u64"
+    )]
+    start_line: Option<u64>,
+    #[serde(default, rename = "endLine", alias = "end_line", deserialize_with = "lenient_u64")]
+    end_line: Option<u64>,
+    /// A number of lines, for models that know this tool with `offset` and `limit`.
+    #[serde(default, deserialize_with = "lenient_u64")]
+    limit: Option<u64>,
+}
+
+impl ReadTool {
+    /// The tool.
+    pub fn new() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "startLine": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
+                "endLine": {"type": "integer", "minimum": 1, "description": "last line, included"}
+            },
+            "required": ["path"]
+        });
+        let description = format!(
+            "Read a text file (at most {} lines or {} KB a call, then go on with startLine) or look at an image.",
+            text::MAX_LINES,
+            text::MAX_BYTES / 1024
+        );
+        Self { schema: ToolSchema { name: "read".to_owned(), description, parameters } }
+    }
+}
+
+impl Default for ReadTool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tool for ReadTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments = parse_arguments(invocation.arguments)?;
+            let context = invocation.context.clone();
+            run_blocking(move || read(&context, &arguments, &invocation.cancel)).await
+        })
+    }
+}
+
+fn read(
+    context: &ToolContext,
+    arguments: &Arguments,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let range = line_range(arguments)?;
+    let path = resolve_path(context, &arguments.path, Access::Read)?;
+    let metadata = require_regular_file(&path, "read")?;
+    let failed = |error: std::io::Error| io_failure("read", &path, &error);
+    let mut file = File::open(&path.real).map_err(failed)?;
+    let mut start = Vec::with_capacity(BYTES_TO_RECOGNISE);
+    (&mut file).take(BYTES_TO_RECOGNISE as u64).read_to_end(&mut start).map_err(failed)?;
+    match recognise(&start) {
+        FileKind::Text => {
+            let source = text::Source { path: &path, start, rest: file, bytes: metadata.len() };
+            text::read(source, range, context.max_result_chars, cancel)
+        }
+        FileKind::Image(kind) => picture::read(&path, file, &start, kind),
+        FileKind::Binary(kind) => Err(refuse_binary("read", &path.shown, kind, metadata.len())),
+    }
+}
+
+fn line_range(arguments: &Arguments) -> Result<LineRange, ToolError> {
+    // Line 0 can only mean the first.
+    let first = arguments.start_line.unwrap_or(1).max(1);
+    let by_limit = arguments.limit.map(|limit| first.saturating_add(limit.max(1)) - 1);
+    let last = arguments.end_line.or(by_limit);
+    match last {
+        Some(last) if last < first => Err(ToolError::Failed(format!(
+            "endLine {last} is before startLine {first}. Lines count from 1 and both ends are included"
+        ))),
+        _ => Ok(LineRange { first, last }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! The globs of a call.
+
+use std::path::Path;
+
+use globset::{Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
+use myclaw_engine::ToolError;
+
+/// One glob, or several with commas between them; one that begins with `!` excludes what it matches and all below. A
+/// glob without a slash is about names at any depth, one with a slash about whole paths; one with a slash at its end
+/// is about folders only.
+#[derive(Debug)]
+pub(crate) struct PathPatterns {
+    included: Vec<Pattern>,
+    excluded: GlobSet,
+    names_hidden: bool,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    glob: GlobMatcher,
+    only_folders: bool,
+}
+
+impl PathPatterns {
+    /// Reads the globs; paths in them are relative to the searched folder `root`, or absolute and in it.
+    ///
+    /// # Errors
+    /// [`ToolError::Failed`] that names the glob and what is wrong with it.
+    pub(crate) fn new(text: &str, root: &Path) -> Result<Self, ToolError> {
+        let mut included = Vec::new();
+        let mut excluded = GlobSetBuilder::new();
+        let mut names_hidden = false;
+        let mut parts = split_at_commas(text);
+        parts.retain(|part| !part.is_empty());
+        if parts.is_empty() {
+            return Err(ToolError::Failed("the glob is empty; use * for everything".to_owned()));
+        }
+        for part in parts {
+            names_hidden |= part.split('/').any(is_hidden_name);
+            let full = full_glob(part.trim_start_matches('!'), root);
+            if part.starts_with('!') {
+                excluded.add(glob(&full, part)?).add(glob(&format!("{full}/**"), part)?);
+            } else {
+                let glob = glob(&full, part)?.compile_matcher();
+                included.push(Pattern { glob, only_folders: part.ends_with('/') });
+            }
+        }
+        let excluded = excluded.build().map_err(|error| bad_glob(text, &error))?;
+        Ok(Self { included, excluded, names_hidden })
+    }
+
+    /// Whether a glob asks for names that begin with a dot.
+    pub(crate) fn names_hidden(&self) -> bool {
+        self.names_hidden
+    }
+
+    /// Whether an entry is meant. It is written in two ways, relative to the searched folder and to the working
+    /// directory: models write globs for either.
+    pub(crate) fn match_file(&self, from_root: &Path, from_directory: &Path) -> bool {
+        self.match_entry(from_root, from_directory, |pattern| !pattern.only_folders)
+    }
+
+    /// [`PathPatterns::match_file`] for a folder.
+    pub(crate) fn match_folder(&self, from_root: &Path, from_directory: &Path) -> bool {
+        self.match_entry(from_root, from_directory, |_| true)
+    }
+
+    fn match_entry(
+        &self,
+        from_root: &Path,
+        from_directory: &Path,
+        fits: impl Fn(&Pattern) -> bool,
+    ) -> bool {
+        let is_included = |pattern: &Pattern| {
+            fits(pattern)
+                && (pattern.glob.is_match(from_root) || pattern.glob.is_match(from_directory))
+        };
+        (self.included.is_empty() || self.included.iter().any(is_included))
+            && !self.excluded.is_match(from_root)
+            && !self.excluded.is_match(from_directory)
+    }
+}
+
+fn is_hidden_name(name: &str) -> bool {
+    name.starts_with('.') && name != "." && name != ".."
+}
+
+/// The glob of one part as it is matched against a path relative to the searched folder.
+fn full_glob(part: &str, root: &Path) -> String {
+    let glob = match part.strip_prefix(&*root.to_string_lossy()) {
+        Some(below) if below.starts_with('/') => below,
+        _ => part,
+    };
+    let glob = glob.strip_suffix('/').unwrap_or(glob);
+    match glob.strip_prefix("./").or_else(|| glob.strip_prefix('/')) {
+        Some(below) => below.to_owned(),
+        None if glob.contains('/') => glob.to_owned(),
+        None => format!("**/{glob}"),
+    }
+}
+
+fn glob(full: &str, part: &str) -> Result<Glob, ToolError> {
+    let glob = GlobBuilder::new(full).literal_separator(true).empty_alternates(true).build();
+    glob.map_err(|error| bad_glob(part, &error))
+}
+
+fn bad_glob(text: &str, error: &globset::Error) -> ToolError {
+    ToolError::Failed(format!(
+        "{text:?} is not a valid glob: {}. Write it like *.rs or src/**/*.{{ts,tsx}}, with \\ before a special \
+         character that is meant literally",
+        error.kind()
+    ))
+}
+
+/// The parts between commas that are not in braces or brackets, without the quotes that only a shell needs.
+fn split_at_commas(text: &str) -> Vec<&str> {
+    let mut depth = 0_u32;
+    text.split(|char| {
+        match char {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        char == ',' && depth == 0
+    })
+    .map(unquoted)
+    .collect()
+}
+
+fn unquoted(text: &str) -> &str {
+    let text = text.trim();
+    ['"', '\'']
+        .into_iter()
+        .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+        .unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests;

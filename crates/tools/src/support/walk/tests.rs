@@ -1,0 +1,71 @@
+use std::os::unix::fs::symlink;
+
+use super::*;
+use crate::support::testing::Workspace;
+
+fn walked(workspace: &Workspace, from: &str, hidden: Hidden) -> Vec<String> {
+    let root = workspace.path(from);
+    let mut walker = Walker::new(&root, hidden, workspace.cancel.clone());
+    let mut names = Vec::new();
+    while let Some(entry) = walker.next_entry().unwrap() {
+        names.push(entry.path().strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
+    }
+    names
+}
+
+#[test]
+fn entries_come_in_order_without_hidden_and_ignored_ones() {
+    let workspace = Workspace::new(&[
+        (".gitignore", "*.log\nbuild/\n"),
+        (".ignore", "private.txt\n"),
+        ("b.txt", ""),
+        ("a/z.txt", ""),
+        ("a/y.log", ""),
+        ("build/x", ""),
+        ("private.txt", ""),
+        (".env", ""),
+        ("a/.gitignore", "q*\n"),
+        ("a/q.txt", ""),
+        ("q.txt", ""),
+    ]);
+    assert_eq!(walked(&workspace, "", Hidden::Skipped), ["a", "a/z.txt", "b.txt", "q.txt"]);
+    let all = [".env", ".gitignore", ".ignore", "a", "a/.gitignore", "a/z.txt", "b.txt", "q.txt"];
+    assert_eq!(walked(&workspace, "", Hidden::Included), all);
+}
+
+#[test]
+fn git_is_never_entered_and_its_excludes_count() {
+    let workspace = Workspace::new(&[
+        (".git/HEAD", ""),
+        (".git/info/exclude", "secret\n"),
+        ("secret", ""),
+        ("x", ""),
+    ]);
+    assert_eq!(walked(&workspace, "", Hidden::Included), ["x"]);
+}
+
+#[test]
+fn an_ignore_file_above_counts_only_within_one_repository() {
+    let workspace = Workspace::new(&[("sub/a.txt", ""), ("sub/b.log", "")]);
+    std::fs::write(workspace.base.join(".gitignore"), "*\n").unwrap();
+    assert_eq!(walked(&workspace, "", Hidden::Skipped), ["sub", "sub/a.txt", "sub/b.log"]);
+    workspace.write(".gitignore", "*.log\n");
+    workspace.write(".git/HEAD", "");
+    assert_eq!(walked(&workspace, "sub", Hidden::Skipped), ["a.txt"]);
+}
+
+#[test]
+fn links_are_listed_and_not_followed() {
+    let workspace = Workspace::new(&[("a/x", "")]);
+    symlink("a", workspace.path("link")).unwrap();
+    symlink(".", workspace.path("circle")).unwrap();
+    assert_eq!(walked(&workspace, "", Hidden::Skipped), ["a", "a/x", "circle", "link"]);
+}
+
+#[test]
+fn a_cancelled_walk_ends() {
+    let workspace = Workspace::new(&[("x", "")]);
+    workspace.cancel.cancel();
+    let mut walker = Walker::new(&workspace.path(""), Hidden::Skipped, workspace.cancel);
+    assert!(matches!(walker.next_entry(), Err(ToolError::Aborted(_))));
+}

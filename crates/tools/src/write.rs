@@ -1,0 +1,176 @@
+//! The `write` tool: creates a file or replaces all of it.
+
+use std::fs::Metadata;
+use std::io;
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::ToolSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::files::{
+    Attributes, Document, FileKind, Lines, recognise, replace_file, require_regular_file,
+    unified_diff,
+};
+use crate::support::{
+    Access, ResolvedPath, io_failure, parse_arguments, resolve_path, run_blocking,
+};
+
+/// Largest old content that is compared with the new one.
+const MAX_COMPARED_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The tool; see the module.
+#[derive(Debug)]
+pub struct WriteTool {
+    schema: ToolSchema,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    #[serde(alias = "file_path", alias = "filePath")]
+    path: String,
+    #[serde(alias = "contents", alias = "text")]
+    content: String,
+}
+
+/// What is at the path now.
+enum Present {
+    Nothing,
+    File {
+        metadata: Metadata,
+        /// `None` where it is too large to look at.
+        bytes: Option<Vec<u8>>,
+    },
+}
+
+impl WriteTool {
+    /// The tool.
+    pub fn new() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+            "required": ["path", "content"]
+        });
+        let description = "Create a file or replace all of it. Makes missing folders.".to_owned();
+        Self { schema: ToolSchema { name: "write".to_owned(), description, parameters } }
+    }
+}
+
+impl Default for WriteTool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tool for WriteTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments = parse_arguments(invocation.arguments)?;
+            let context = invocation.context.clone();
+            run_blocking(move || write(&context, &arguments, &invocation.cancel)).await
+        })
+    }
+}
+
+fn write(
+    context: &ToolContext,
+    arguments: &Arguments,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, ToolError> {
+    let path = resolve_path(context, &arguments.path, Access::Write)?;
+    let present = look_at(&path, &arguments.path)?;
+    let content = arguments.content.as_bytes();
+    let lines = Lines::of(&arguments.content).len();
+    let size =
+        format!("{} bytes, {lines} {}", content.len(), if lines == 1 { "line" } else { "lines" });
+    if let Present::File { bytes: Some(old), .. } = &present
+        && old == content
+    {
+        let details = json!({"path": path.shown, "action": "unchanged", "bytes": content.len(), "lines": lines});
+        let text = format!("{} had exactly this content already ({size})", path.shown);
+        return Ok(ToolOutput { details: Some(details), ..ToolOutput::text(text) });
+    }
+    if cancel.is_cancelled() {
+        return Err(ToolError::Aborted(format!("aborted before {} was written", path.shown)));
+    }
+    let attributes = match &present {
+        Present::Nothing => Attributes::default(),
+        Present::File { metadata, .. } => {
+            Attributes { like: Some(metadata.clone()), executable: None }
+        }
+    };
+    put(&path, content, &attributes)?;
+    let (action, verb) = match &present {
+        Present::Nothing => ("created", "Created"),
+        Present::File { .. } => ("overwritten", "Overwrote"),
+    };
+    let diff = diff(&path, &present, &arguments.content);
+    let details = json!({"path": path.shown, "action": action, "bytes": content.len(), "lines": lines, "diff": diff});
+    Ok(ToolOutput {
+        details: Some(details),
+        ..ToolOutput::text(format!("{verb} {} ({size})", path.shown))
+    })
+}
+
+fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
+    let names_a_folder = given.trim_end().ends_with('/');
+    match std::fs::symlink_metadata(&path.real) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && names_a_folder => {
+            Err(ToolError::Failed(format!(
+                "{given:?} ends with a slash, so it names a folder. Add a file name; missing folders are made by themselves"
+            )))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Present::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(blocked_by_file(path)),
+        Err(error) => Err(io_failure("write", path, &error)),
+        Ok(_) => {
+            let metadata = require_regular_file(path, "write")?;
+            let small = metadata.len() <= MAX_COMPARED_BYTES;
+            // An old content that cannot be read can still be replaced.
+            let bytes = if small { std::fs::read(&path.real).ok() } else { None };
+            Ok(Present::File { metadata, bytes })
+        }
+    }
+}
+
+fn put(path: &ResolvedPath, content: &[u8], attributes: &Attributes) -> Result<(), ToolError> {
+    if let Some(folder) = path.real.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => blocked_by_file(path),
+            _ => io_failure("make the folder of", path, &error),
+        })?;
+    }
+    replace_file(&path.real, content, attributes).map_err(|error| io_failure("write", path, &error))
+}
+
+fn blocked_by_file(path: &ResolvedPath) -> ToolError {
+    let file = path.real.ancestors().skip(1).find(|ancestor| ancestor.is_file());
+    let name = file.map(|file| file.display().to_string()).unwrap_or_default();
+    ToolError::Failed(format!(
+        "cannot write {}: {name} is a file, so nothing can be put below it. Choose another path",
+        path.shown
+    ))
+}
+
+fn diff(path: &ResolvedPath, present: &Present, new: &str) -> Option<String> {
+    match present {
+        Present::Nothing => unified_diff(&path.shown, "", new),
+        Present::File { bytes: Some(old), .. } if recognise(old) == FileKind::Text => {
+            let old = Document::decode(old.clone());
+            unified_diff(&path.shown, old.text(), new)
+        }
+        Present::File { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
