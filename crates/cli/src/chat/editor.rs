@@ -13,7 +13,6 @@ use reedline::{
 };
 
 use crate::commands::sessions::Sessions;
-use crate::exit::CliError;
 use crate::print::note;
 use crate::settings::Settings;
 use crate::terminal::Paint;
@@ -87,11 +86,9 @@ impl Editor {
     }
 
     /// Waits for something that is not blank.
-    pub(super) fn read(&mut self) -> Result<Input, CliError> {
+    pub(super) fn read(&mut self) -> io::Result<Input> {
         loop {
-            let signal = self.reedline.read_line(&ChatPrompt).map_err(|error| {
-                CliError::failure(format!("cannot read from the terminal: {error}"))
-            })?;
+            let signal = self.reedline.read_line(&ChatPrompt).map_err(io::Error::other)?;
             match signal {
                 Signal::Success(text) => {
                     // Kept at once: the process may be ended by a signal.
