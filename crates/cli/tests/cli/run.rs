@@ -305,3 +305,21 @@ fn a_slow_stream_is_shown_as_it_arrives() {
     child.signal(myclaw_testkit::Signal::Interrupt);
     child.wait(Duration::from_secs(20)).assert_code(130);
 }
+
+#[test]
+fn a_full_disk_behind_stdout_is_a_failure_that_says_so() {
+    let server = turn_with_a_tool();
+    let home = home_with(&server);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+    let output = myclaw(&home, &["run", "--quiet", "look"])
+        .stdin(Stdio::null())
+        .stdout(full)
+        .output()
+        .expect("runs");
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        stderr.starts_with("myclaw: cannot write to standard output: No space left"),
+        "{stderr}"
+    );
+}

@@ -1,11 +1,12 @@
 //! `myclaw sessions`.
 
 use std::fs;
+use std::process::Stdio;
 
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome};
 use serde_json::{Value, json};
 
-use crate::{home_with, run};
+use crate::{home_with, myclaw, run};
 
 /// A home with two conversations: `main`, in which a tool ran, and `trip`.
 fn home_with_conversations() -> TempHome {
@@ -193,4 +194,23 @@ fn conversations_can_be_looked_at_while_the_config_file_is_broken() {
     home.write_config_text("{ nonsense");
     run(&home, &["sessions", "list"]).assert_code(0);
     run(&home, &["sessions", "show", "trip"]).assert_code(0);
+}
+
+#[test]
+fn a_reader_that_leaves_ends_an_export_quietly() {
+    let home = home_with_conversations();
+    let long = "words ".repeat(100_000);
+    let row = json!({"id": "00000000-0000-7000-8000-000000000001", "role": "user", "content": long, "ts": 1});
+    let path = home.transcript_path("trip");
+    let mut text = fs::read_to_string(&path).expect("a transcript");
+    text.push_str(&format!("{row}\n"));
+    fs::write(&path, text).expect("written");
+    let mut child = myclaw(&home, &["sessions", "show", "trip"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(141), b"".as_slice()));
 }
