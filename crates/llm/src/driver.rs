@@ -38,7 +38,7 @@ const COUNTERS_LIMIT: Duration = Duration::from_secs(3);
 /// What may follow the end of the stream before the body ends, in bytes and time. Read to its end, the connection
 /// serves the next call; beyond this a new connection is cheaper.
 const MAX_TRAILER: usize = 64 * 1024;
-const TRAILER_LIMIT: Duration = Duration::from_millis(100);
+const TRAILER_LIMIT: Duration = Duration::from_millis(250);
 
 /// Keep-alive events (such as Anthropic's `ping`) show that the server lives, not that the model does: they stretch
 /// the limit between two events to this many times its length, and no further. Some models say nothing while they

@@ -3,6 +3,7 @@
 mod anthropic;
 mod openai;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::RecordedRequest;
@@ -100,6 +101,14 @@ struct TokenCounts {
 struct StreamFailure {
     kind: String,
     message: String,
+}
+
+/// What the answer depends on in a request. Read without making the whole body a value, for the sake of long ones.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Wish {
+    model: Option<String>,
+    stream: bool,
 }
 
 impl Reply {
@@ -266,10 +275,10 @@ impl Reply {
     }
 
     pub(crate) fn render(&self, request: &RecordedRequest) -> Response {
-        let body = request.try_json().unwrap_or(&Value::Null);
-        let model = body["model"].as_str().unwrap_or("test-model");
+        let wish: Wish = serde_json::from_slice(&request.body).unwrap_or_default();
+        let model = wish.model.as_deref().unwrap_or("test-model");
         let streamed = match self.shape {
-            Shape::AsRequested => body["stream"] == true,
+            Shape::AsRequested => wish.stream,
             Shape::Streamed => true,
             Shape::Whole => false,
         };

@@ -95,7 +95,8 @@ impl Script {
     }
 
     /// Also answers requests that break the pairing rules, which are otherwise refused with 400 as a provider would
-    /// (see [`crate::validate_pairing`]). It also saves the time to check bodies of many megabytes.
+    /// (see [`crate::validate_pairing`]). It also saves the time of the check, which parses every body: a debug build
+    /// needs seconds for runs whose bodies come to tens of megabytes.
     #[must_use]
     pub fn accept_invalid_requests(mut self) -> Self {
         self.settings.pairing = PairingCheck::Accept;

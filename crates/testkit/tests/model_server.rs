@@ -6,7 +6,7 @@ mod client;
 use std::time::Duration;
 
 use client::Client;
-use myclaw_testkit::{AnswerEnd, ModelServer, Reply, Script, Step};
+use myclaw_testkit::{AnswerEnd, ModelServer, Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
 
 /// A small request that breaks no rule.
@@ -200,4 +200,165 @@ async fn a_closure_answers_and_the_server_stops_when_dropped() {
     while tokio::net::TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
     }
+}
+
+#[test]
+fn a_request_in_chunks_is_read_like_any_other() {
+    let server = ModelServer::spawn_blocking_thread(Reply::anthropic().text("ok"));
+    let mut client = Client::connect(server.address());
+    let body = question(false).to_string();
+    let (first, second) = body.split_at(7);
+    client.send_raw(&format!(
+        "POST /v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n\
+         7\r\n{first}\r\n{:x};note=1\r\n{second}\r\n0\r\n\r\n",
+        second.len()
+    ));
+    assert_eq!(client.response().status, 100);
+    assert_eq!(client.response().status, 200);
+    assert_eq!(server.last_request().json(), &question(false));
+}
+
+#[test]
+fn what_is_no_request_is_answered_and_held_against_the_client() {
+    let server = ModelServer::spawn_blocking_thread(Script::new());
+    let mut client = Client::connect(server.address());
+    client.send_raw("hello\r\n\r\n");
+    let response = client.response();
+    assert_eq!((response.status, response.header("connection")), (400, Some("close")));
+    let finished =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| server.assert_finished()));
+    assert!(
+        finished.unwrap_err().downcast_ref::<String>().unwrap().contains("request line \"hello\"")
+    );
+}
+
+/// A message with every kind of block.
+fn everything(format: WireFormat) -> Reply {
+    Reply::new(format)
+        .thinking("Hm, ünïcode…", "sig")
+        .redacted_thinking("opaque")
+        .text("Hello, wörld")
+        .tool_call("c1", "bash", json!({"command": "echo ü"}))
+        .in_deltas(100)
+        .tool_call("c2", "ls", json!({}))
+        .cache_usage(5, 6)
+        .with_pings()
+}
+
+#[test]
+fn an_anthropic_stream_put_together_is_the_whole_answer() {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(everything(
+        WireFormat::AnthropicMessages,
+    )));
+    let mut client = Client::connect(server.address());
+    let whole = client.post("/v1/messages", &[], &question(false)).json();
+    let mut blocks: Vec<Value> = Vec::new();
+    let mut inputs: Vec<String> = Vec::new();
+    for event in client.post("/v1/messages", &[], &question(true)).events() {
+        let delta = &event["delta"];
+        let add = |field: &mut Value, name: &str| {
+            *field = json!(format!("{}{}", field.as_str().unwrap(), delta[name].as_str().unwrap()));
+        };
+        match (event["type"].as_str().unwrap(), delta["type"].as_str().unwrap_or_default()) {
+            ("content_block_start", _) => {
+                blocks.push(event["content_block"].clone());
+                inputs.push(String::new());
+            }
+            (_, "text_delta") => add(&mut blocks.last_mut().unwrap()["text"], "text"),
+            (_, "thinking_delta") => add(&mut blocks.last_mut().unwrap()["thinking"], "thinking"),
+            (_, "signature_delta") => {
+                add(&mut blocks.last_mut().unwrap()["signature"], "signature")
+            }
+            (_, "input_json_delta") => {
+                inputs.last_mut().unwrap().push_str(delta["partial_json"].as_str().unwrap())
+            }
+            _ => {}
+        }
+    }
+    for (block, input) in blocks.iter_mut().zip(&inputs).filter(|(_, input)| !input.is_empty()) {
+        block["input"] = serde_json::from_str(input).unwrap();
+    }
+    assert_eq!(Value::Array(blocks), whole["content"]);
+    assert_eq!(whole["content"].as_array().unwrap().len(), 5);
+    assert_eq!(whole["stop_reason"], "tool_use");
+    assert_eq!(whole["usage"]["cache_read_input_tokens"], 5);
+}
+
+#[test]
+fn an_openai_stream_put_together_is_the_whole_answer() {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(everything(
+        WireFormat::OpenAiCompletions,
+    )));
+    let mut client = Client::connect(server.address());
+    let whole = client.post("/v1/chat/completions", &[], &question(false)).json();
+    let (mut text, mut reasoning, mut calls, mut usage) =
+        (String::new(), String::new(), Vec::new(), Value::Null);
+    for event in client.post("/v1/chat/completions", &[], &question(true)).events() {
+        let delta = &event["choices"][0]["delta"];
+        text.push_str(delta["content"].as_str().unwrap_or_default());
+        reasoning.push_str(delta["reasoning_content"].as_str().unwrap_or_default());
+        for call in delta["tool_calls"].as_array().unwrap_or(&Vec::new()) {
+            if call["id"].is_string() {
+                calls.push(
+                    json!({"id": call["id"], "type": call["type"], "function": call["function"]}),
+                );
+            } else {
+                let arguments =
+                    &mut calls[call["index"].as_u64().unwrap() as usize]["function"]["arguments"];
+                let fragment = call["function"]["arguments"].as_str().unwrap();
+                *arguments = json!(format!("{}{fragment}", arguments.as_str().unwrap()));
+            }
+        }
+        if event["usage"].is_object() {
+            usage = event["usage"].clone();
+        }
+    }
+    let message = json!({
+        "role": "assistant", "content": text, "reasoning_content": reasoning, "tool_calls": calls,
+    });
+    assert_eq!(message, whole["choices"][0]["message"]);
+    assert_eq!(usage, whole["usage"]);
+    assert_eq!(usage["prompt_tokens"], 111);
+}
+
+#[test]
+fn a_failure_within_a_stream_ends_it_without_its_proper_end() {
+    for (format, path) in [
+        (WireFormat::AnthropicMessages, "/v1/messages"),
+        (WireFormat::OpenAiCompletions, "/v1/chat/completions"),
+    ] {
+        let reply = Reply::new(format).text("Hel").fails_with("overloaded_error", "Overloaded");
+        let server = ModelServer::spawn_blocking_thread(reply);
+        let response = Client::connect(server.address()).post(path, &[], &question(true));
+        assert!(response.complete && response.status == 200);
+        let last = response.events().pop().unwrap();
+        assert_eq!(
+            (&last["error"]["type"], &last["error"]["message"]),
+            (&json!("overloaded_error"), &json!("Overloaded"))
+        );
+        assert!(!response.text().contains("[DONE]") && !response.text().contains("message_stop"));
+    }
+}
+
+#[test]
+fn a_reset_and_a_silent_stall_are_seen_as_such() {
+    let body = b"data: 1\n\ndata: 2\n\n".as_slice();
+    let server = ModelServer::spawn_blocking_thread([
+        Step::event_stream(body).reset_after(9),
+        Step::event_stream(body).stall_after(9),
+        Step::event_stream(body).stall_with_keep_alives(10, Duration::from_millis(1)),
+    ]);
+    let mut client = Client::connect(server.address());
+    client.send_post("/v1/messages", &[], &question(true));
+    assert_eq!(client.read_to_end().unwrap_err(), std::io::ErrorKind::ConnectionReset);
+    let mut client = Client::connect(server.address());
+    client.send_post("/v1/messages", &[], &question(true));
+    client.read_until(b"data: 1\n\n\r\n");
+    drop(client);
+    let mut client = Client::connect(server.address());
+    client.send_post("/v1/messages", &[], &question(true));
+    // The event that holds byte 10 is whole before the first comment.
+    client.read_until(b"data: 2\n\n\r\ne\r\n: keep-alive\n\n\r\n");
+    drop(client);
+    server.wait_for_closed_connections_blocking(3);
 }

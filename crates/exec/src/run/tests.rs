@@ -179,7 +179,7 @@ async fn a_side_file_stops_growing_at_its_limit() {
 async fn when_time_is_up_the_whole_tree_ends() {
     let folder = TempDir::new().unwrap();
     let mut spec = bash(folder.path(), &format!("echo before; {}", script_of_escapees()));
-    spec.timeout = Some(Duration::from_secs(1));
+    spec.timeout = Some(Duration::from_secs(2));
     let result = finished(spec).await;
     assert_eq!(result.exit, Exit::TimedOut);
     assert_eq!(result.output.tail, "before\n");

@@ -228,16 +228,18 @@ async fn a_stream_that_goes_on_is_never_given_up() {
                 .as_bytes(),
         )
     };
+    // Longer in all than the limit between two events.
+    let limits = CallLimits { between_events: Duration::from_secs(1), ..CallLimits::default() };
     let mut steps = vec![send(chunked_head())];
-    for _ in 0..12 {
-        steps.extend([Step::Send(delta("x")), Step::Wait(Duration::from_millis(25))]);
+    for _ in 0..24 {
+        steps.extend([Step::Send(delta("x")), Step::Wait(Duration::from_millis(50))]);
     }
     steps.extend([Step::Send(chunk(b"data: [DONE]\n\n")), send("0\r\n\r\n")]);
     let server = Server::start([steps]).await;
     let model = model(Api::OpenaiCompletions, &server.url());
     let outcome =
-        call_with(&provider(), &model, &hello(), short_limits(), &CancellationToken::new()).await;
-    assert_eq!(outcome.message().text(), "x".repeat(12));
+        call_with(&provider(), &model, &hello(), limits, &CancellationToken::new()).await;
+    assert_eq!(outcome.message().text(), "x".repeat(24));
 }
 
 #[tokio::test]

@@ -60,6 +60,15 @@ impl Client {
         self.response()
     }
 
+    pub(crate) fn send_raw(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Reads until the connection ends; the error says how if it did not end properly.
+    pub(crate) fn read_to_end(&mut self) -> Result<(), std::io::ErrorKind> {
+        self.stream.read_to_end(&mut self.buffer).map(|_| ()).map_err(|error| error.kind())
+    }
+
     pub(crate) fn read_until(&mut self, bytes: &[u8]) {
         while !self.buffer.windows(bytes.len()).any(|window| window == bytes) {
             assert!(self.fill(), "closed before {bytes:?}");
@@ -94,7 +103,7 @@ impl Client {
         there == length
     }
 
-    fn response(&mut self) -> Response {
+    pub(crate) fn response(&mut self) -> Response {
         let status_line = self.line().unwrap();
         let status = status_line.split(' ').nth(1).unwrap().parse().unwrap();
         let mut headers = Vec::new();
@@ -104,6 +113,11 @@ impl Client {
         }
         let mut response =
             Response { status, headers, body: Vec::new(), chunks: 0, complete: false };
+        if status == 100 {
+            // No body, and the answer itself follows.
+            response.complete = true;
+            return response;
+        }
         if let Some(length) = response.header("content-length") {
             let length = length.parse().unwrap();
             response.complete = self.take(length, &mut response.body);

@@ -1,0 +1,163 @@
+//! What the wire formats cost: taking a stream apart, and writing a long conversation as a request.
+#![forbid(unsafe_code)]
+#![expect(clippy::expect_used, reason = "a benchmark that cannot run has nothing to report")]
+
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
+use myclaw_llm::sse::SseDecoder;
+use myclaw_llm::wire::{Decoder, encode};
+use myclaw_llm::{
+    Api, AssistantMessage, CallLimits, ContentBlock, InputKind, Message, Model, ModelRequest,
+    PairedMessages, Price, StopReason, ToolCall, ToolResultMessage, Usage, UserMessage,
+};
+use myclaw_testkit::{Reply, WireFormat};
+use serde_json::json;
+
+/// Deltas of a stream.
+const DELTAS: usize = 20_000;
+
+/// Bytes that arrive together: one small event, and what a fast server sends at once.
+const CHUNKS: [usize; 2] = [128, 16 * 1024];
+
+/// Rounds of a question, a call, its result and an answer.
+const ROUNDS: usize = 50;
+
+const FORMATS: [WireFormat; 2] = [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions];
+
+fn main() {
+    divan::main();
+}
+
+/// Server-sent events alone.
+#[divan::bench(args = CHUNKS)]
+fn frames(bencher: Bencher<'_, '_>, chunk: usize) {
+    let body = stream(WireFormat::AnthropicMessages);
+    bencher.counter(ItemsCount::new(DELTAS)).counter(BytesCount::new(body.len())).bench_local(
+        || {
+            let mut frames = SseDecoder::default();
+            let mut bytes = 0;
+            for piece in body.chunks(chunk) {
+                frames.push(piece);
+                while let Some(frame) = frames.next_frame().expect("a sound stream") {
+                    bytes += frame.data.len();
+                }
+            }
+            black_box(bytes)
+        },
+    );
+}
+
+/// From bytes to stream events and the finished message.
+#[divan::bench(args = FORMATS, consts = CHUNKS)]
+fn message<const CHUNK: usize>(bencher: Bencher<'_, '_>, format: WireFormat) {
+    let body = stream(format);
+    let model = model(format);
+    bencher.counter(ItemsCount::new(DELTAS)).counter(BytesCount::new(body.len())).bench_local(
+        || {
+            let mut frames = SseDecoder::default();
+            let mut decoder = Decoder::new(&model, &[], 0).expect("a format with a wire form");
+            let mut events = 0_usize;
+            let mut sink = |event| {
+                black_box(&event);
+                events += 1;
+            };
+            for piece in body.chunks(CHUNK) {
+                frames.push(piece);
+                while let Some(frame) = frames.next_frame().expect("a sound stream") {
+                    decoder.feed(&frame, &mut sink).expect("a sound event");
+                }
+            }
+            let message = decoder.finish(&mut sink).expect("a whole message");
+            black_box((message, events))
+        },
+    );
+}
+
+/// A conversation of 200 messages as the body of a request.
+#[divan::bench(args = FORMATS)]
+fn request(bencher: Bencher<'_, '_>, format: WireFormat) {
+    let model = model(format);
+    let messages = conversation(&model);
+    let request = ModelRequest {
+        model: &model,
+        system_prompt: "You are a benchmark.",
+        messages: &messages,
+        tools: &[],
+        max_output: None,
+        api_key: None,
+        limits: CallLimits::default(),
+    };
+    let bytes = encode(&request).expect("a request").body.len();
+    bencher
+        .counter(BytesCount::new(bytes))
+        .bench_local(|| black_box(encode(&request).expect("a request")));
+}
+
+fn stream(format: WireFormat) -> Vec<u8> {
+    Reply::new(format).repeated_text(" word", DELTAS).stream_body("m")
+}
+
+fn model(format: WireFormat) -> Model {
+    let api = match format {
+        WireFormat::AnthropicMessages => Api::AnthropicMessages,
+        WireFormat::OpenAiCompletions => Api::OpenaiCompletions,
+    };
+    Model {
+        id: "m".to_owned(),
+        provider: "p".to_owned(),
+        api,
+        base_url: "http://127.0.0.1:1/v1".to_owned(),
+        reasoning: false,
+        input: vec![InputKind::Text],
+        price: Price::default(),
+        context_window: 200_000,
+        max_output: 8_192,
+    }
+}
+
+fn conversation(model: &Model) -> PairedMessages {
+    let messages = (0..ROUNDS).flat_map(|round| {
+        let id = format!("call_{round}");
+        let call = ToolCall {
+            id: id.clone(),
+            name: "read".to_owned(),
+            arguments: json!({"path": format!("notes/file-{round}.txt")})
+                .as_object()
+                .cloned()
+                .unwrap_or_default(),
+            invalid_arguments: None,
+            thought_signature: None,
+        };
+        let answer = |content, stop_reason| {
+            Message::Assistant(AssistantMessage {
+                content,
+                api: model.api,
+                provider: model.provider.clone(),
+                model: model.id.clone(),
+                usage: Usage::default(),
+                stop_reason,
+                error_message: None,
+                timestamp: 0,
+            })
+        };
+        let result = ToolResultMessage {
+            tool_call_id: id,
+            tool_name: "read".to_owned(),
+            content: vec![ContentBlock::text("line one of a file\n".repeat(20))],
+            is_error: false,
+            details: None,
+            timestamp: 0,
+        };
+        [
+            Message::User(UserMessage::text("What is in the next file?", 0)),
+            answer(
+                vec![ContentBlock::text("Let me look."), ContentBlock::ToolCall(call)],
+                StopReason::ToolUse,
+            ),
+            Message::ToolResult(result),
+            answer(vec![ContentBlock::text("It has twenty lines.")], StopReason::Stop),
+        ]
+    });
+    let end = Message::User(UserMessage::text("And the last?", 0));
+    PairedMessages::repair(messages.chain([end]).collect())
+}
