@@ -186,7 +186,7 @@ async fn a_silent_server_is_given_up() {
     let start = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{}}\n\n";
     let text = "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n";
     let endless = |piece: &str| {
-        (0..200)
+        (0..6000)
             .flat_map(|_| {
                 [Step::Send(chunk(piece.as_bytes())), Step::Wait(Duration::from_millis(10))]
             })
@@ -240,9 +240,12 @@ async fn a_silent_server_is_given_up() {
     ] {
         let server = Server::start([steps]).await;
         let model = model(Api::AnthropicMessages, &server.url());
-        let outcome =
-            call_with(&provider(), &model, &hello(), short_limits(), &CancellationToken::new())
-                .await;
+        let cancel = CancellationToken::new();
+        let messages = hello();
+        let provider = provider();
+        let calling = call_with(&provider, &model, &messages, short_limits(), &cancel);
+        // The endless scripts go on for a minute.
+        let outcome = tokio::time::timeout(Duration::from_secs(20), calling).await.expect(name);
         let Err(CallFailure::Failed { error, partial }) = &outcome.result else {
             panic!("{name}: {outcome:?}")
         };
