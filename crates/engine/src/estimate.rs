@@ -4,7 +4,7 @@
 //! of an earlier request, only what came after it is estimated.
 
 use myclaw_llm::{ContentBlock, Message, StopReason};
-use myclaw_session::TranscriptMessage;
+use myclaw_session::{Meta, Role, TranscriptMessage};
 
 /// Bytes of text in a token, on average.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -14,6 +14,12 @@ const IMAGE_TOKENS: u64 = 1_600;
 
 /// Tokens of a message's frame: role, ids, separators.
 const MESSAGE_OVERHEAD: u64 = 8;
+
+/// How an image block begins in a stored row.
+const IMAGE_BLOCK: &str = r#"{"type":"image""#;
+
+/// Bytes of an assistant row's meta that are not its content: names, counters, braces.
+const ASSISTANT_META_BYTES: usize = 400;
 
 /// Tokens of a text.
 pub(crate) fn text_tokens(bytes: usize) -> u64 {
@@ -45,27 +51,19 @@ pub(crate) fn message_tokens(message: &Message) -> u64 {
     MESSAGE_OVERHEAD + content.iter().map(block_tokens).sum::<u64>()
 }
 
-/// Tokens of a stored row; what the log's tail is measured by.
+/// Tokens of a stored row; what the log's tail is measured by. It looks at lengths alone, because it is asked about
+/// each row of a long log.
 pub(crate) fn row_cost(row: &TranscriptMessage) -> u64 {
-    let images = row
-        .meta
-        .as_ref()
-        .and_then(|meta| meta.get("contentBlocks"))
-        .and_then(|blocks| blocks.as_array())
-        .map_or(0, |blocks| blocks.iter().filter(|block| block["type"] == "image").count());
-    let calls = row
-        .meta
-        .as_ref()
-        .and_then(|meta| meta.get("contentBlocks"))
-        .and_then(|blocks| blocks.as_array())
-        .map_or(0, |blocks| {
-            blocks
-                .iter()
-                .filter(|block| block["type"] == "toolCall")
-                .map(|call| call["arguments"].to_string().len())
-                .sum()
-        });
-    MESSAGE_OVERHEAD + text_tokens(row.content.len() + calls) + images as u64 * IMAGE_TOKENS
+    let meta = row.meta.as_ref().map_or("", Meta::as_str);
+    let images = meta.matches(IMAGE_BLOCK).count() as u64;
+    // An assistant's blocks repeat its text and add its calls; images are many bytes but few tokens.
+    let bytes = match row.role {
+        Role::Assistant if images == 0 => {
+            meta.len().saturating_sub(ASSISTANT_META_BYTES).max(row.content.len())
+        }
+        _ => row.content.len(),
+    };
+    MESSAGE_OVERHEAD + text_tokens(bytes) + images * IMAGE_TOKENS
 }
 
 fn block_tokens(block: &ContentBlock) -> u64 {

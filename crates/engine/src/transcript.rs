@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use myclaw_llm::{
     Api, AssistantMessage, ContentBlock, Message, StopReason, ToolResultMessage, Usage, UserMessage,
 };
-use myclaw_session::{EntryId, Role, TranscriptMessage};
+use myclaw_session::{EntryId, Meta, Role, TranscriptMessage};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 /// The row's message as a model sees it; `None` for rows that no model sees.
@@ -12,33 +15,74 @@ use serde_json::{Map, Value, json};
 /// A user row is annotated with the time it was sent. The time comes from the row, so a message has the same bytes in
 /// every request of the session.
 pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
-    let mut meta = row.meta.unwrap_or_default();
+    let meta: StoredMeta<'_> = row.meta.as_ref().and_then(Meta::read).unwrap_or_default();
     match row.role {
         Role::System => None,
-        Role::User => {
-            let content = content_blocks(&mut meta, row.content);
-            let annotation = Some(sent_at(row.ts));
-            Some(Message::User(UserMessage { content, annotation, timestamp: row.ts }))
-        }
+        Role::User => Some(Message::User(UserMessage {
+            content: meta.content(row.content),
+            annotation: Some(sent_at(row.ts)),
+            timestamp: row.ts,
+        })),
         Role::Assistant => Some(Message::Assistant(AssistantMessage {
-            content: content_blocks(&mut meta, row.content),
-            api: take(&mut meta, "api").unwrap_or(Api::AnthropicMessages),
-            provider: take(&mut meta, "provider").unwrap_or_else(|| "anthropic".to_owned()),
-            model: take(&mut meta, "model").unwrap_or_else(|| "unknown".to_owned()),
-            usage: take::<Usage>(&mut meta, "usage").unwrap_or_default(),
-            stop_reason: take(&mut meta, "stopReason").unwrap_or(StopReason::Stop),
-            error_message: take(&mut meta, "errorMessage"),
+            api: read(meta.api).unwrap_or(Api::AnthropicMessages),
+            provider: read(meta.provider).unwrap_or_else(|| "anthropic".to_owned()),
+            model: read(meta.model).unwrap_or_else(|| "unknown".to_owned()),
+            usage: read::<Usage>(meta.usage).unwrap_or_default(),
+            stop_reason: read(meta.stop_reason).unwrap_or(StopReason::Stop),
+            error_message: read(meta.error_message),
+            content: meta.content(row.content),
             timestamp: row.ts,
         })),
         Role::Tool => Some(Message::ToolResult(ToolResultMessage {
             tool_call_id: row.tool_call_id?,
-            tool_name: take(&mut meta, "toolName").unwrap_or_default(),
-            is_error: take(&mut meta, "isError").unwrap_or(false),
-            content: content_blocks(&mut meta, row.content),
+            tool_name: read(meta.tool_name).unwrap_or_default(),
+            is_error: read(meta.is_error).unwrap_or(false),
+            content: meta.content(row.content),
             details: None,
             timestamp: row.ts,
         })),
     }
+}
+
+/// What a row keeps beside its text. Fields are read one by one, so that one which this version does not understand
+/// costs no other.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredMeta<'a> {
+    #[serde(borrow)]
+    content_blocks: Option<&'a RawValue>,
+    #[serde(borrow)]
+    api: Option<&'a RawValue>,
+    #[serde(borrow)]
+    provider: Option<&'a RawValue>,
+    #[serde(borrow)]
+    model: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    stop_reason: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error_message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    is_error: Option<&'a RawValue>,
+}
+
+impl StoredMeta<'_> {
+    /// The stored blocks, or the row's text where there are none.
+    fn content(&self, text: String) -> Vec<ContentBlock> {
+        match read(self.content_blocks) {
+            Some(blocks) => blocks,
+            None if text.is_empty() => Vec::new(),
+            None => vec![ContentBlock::text(text)],
+        }
+    }
+}
+
+/// A field, if it is there and of the right type.
+fn read<T: DeserializeOwned>(field: Option<&RawValue>) -> Option<T> {
+    field.and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
 /// The row that stores `message`. `row_to_message` gives the message back, but for a result's details, which no model
@@ -84,26 +128,20 @@ pub(crate) fn message_to_row(message: &Message) -> TranscriptMessage {
             )
         }
     };
-    TranscriptMessage { id: EntryId::generate(), role, content, ts, tool_call_id, meta }
+    TranscriptMessage {
+        id: EntryId::generate(),
+        role,
+        content,
+        ts,
+        tool_call_id,
+        meta: meta.map(Meta::from),
+    }
 }
 
 /// The tag that closes a user message in a request.
 fn sent_at(timestamp_ms: u64) -> String {
     let time = i64::try_from(timestamp_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     format!("<sent>{:.3}</sent>", time.unwrap_or(Timestamp::UNIX_EPOCH))
-}
-
-fn content_blocks(meta: &mut Map<String, Value>, text: String) -> Vec<ContentBlock> {
-    match take(meta, "contentBlocks") {
-        Some(blocks) => blocks,
-        None if text.is_empty() => Vec::new(),
-        None => vec![ContentBlock::text(text)],
-    }
-}
-
-/// A field of `meta`, if it is there and of the right type.
-fn take<T: serde::de::DeserializeOwned>(meta: &mut Map<String, Value>, field: &str) -> Option<T> {
-    meta.get_mut(field).map(Value::take).and_then(|value| serde_json::from_value(value).ok())
 }
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {

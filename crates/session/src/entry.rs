@@ -1,9 +1,9 @@
 //! The entries of a session log.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::EntryId;
+use crate::{EntryId, Meta};
 
 /// Version that this program writes into the header of a log.
 ///
@@ -39,7 +39,7 @@ pub struct TranscriptMessage {
     pub tool_call_id: Option<String>,
     /// Anything else that the writer needs back, such as `contentBlocks`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Map<String, Value>>,
+    pub meta: Option<Meta>,
 }
 
 /// Who speaks.

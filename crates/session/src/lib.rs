@@ -16,6 +16,7 @@ mod key;
 mod line;
 mod lock;
 mod log;
+mod meta;
 mod reader;
 mod repair;
 mod store;
@@ -30,6 +31,7 @@ pub use index::{
 pub use key::{PeerKind, PositionalKey, SessionKey, SessionKeyError, SessionKeyParts};
 pub use lock::LockWait;
 pub use log::{SessionLog, SyncHandle};
+pub use meta::Meta;
 pub use reader::{Entries, SessionReader};
 pub use store::SessionStore;
 pub use tail::{Tail, TailLimit};

@@ -1,8 +1,12 @@
 //! Between a line's bytes and an entry. Reading is lenient where nothing is lost by it.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::{CompactionEntry, Entry, EntryId, Role, SessionHeader, TranscriptMessage};
+use crate::{CompactionEntry, Entry, EntryId, Meta, Role, SessionHeader, TranscriptMessage};
 
 /// Some editors begin a file with it.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -26,10 +30,55 @@ pub(crate) fn decode(bytes: &[u8], offset: u64) -> Line {
     if bytes.is_empty() {
         return Line::Blank;
     }
+    if let Some(message) = decode_usual_message(bytes, offset) {
+        return Line::Entry(Entry::Message(message));
+    }
     match parse_object(bytes) {
         Some(object) => decode_object(object, offset),
         None => Line::Corrupt,
     }
+}
+
+/// The fields of a message as this program writes them.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UsualMessage<'a> {
+    id: Option<Cow<'a, str>>,
+    role: Role,
+    content: String,
+    ts: Option<u64>,
+    tool_call_id: Option<String>,
+    #[serde(borrow)]
+    meta: Option<&'a RawValue>,
+    r#type: Option<Cow<'a, str>>,
+}
+
+/// A message in the usual shape, without a detour over a tree of values. Whatever is odd about a line, down to half a
+/// surrogate pair in its meta, is left to the slower path.
+fn decode_usual_message(bytes: &[u8], offset: u64) -> Option<TranscriptMessage> {
+    if bytes.first() != Some(&b'{') || may_hold_surrogates(bytes) {
+        return None;
+    }
+    let message: UsualMessage<'_> = serde_json::from_slice(bytes).ok()?;
+    if message.r#type.is_some_and(|kind| kind != "message") {
+        return None;
+    }
+    Some(TranscriptMessage {
+        id: match message.id {
+            Some(text) if !text.is_empty() => EntryId::from_text(&text),
+            _ => EntryId::from_place(offset),
+        },
+        role: message.role,
+        content: message.content,
+        ts: message.ts.unwrap_or(0),
+        tool_call_id: message.tool_call_id,
+        meta: message.meta.and_then(Meta::from_raw),
+    })
+}
+
+/// Whether the text has an escape that could be half of a surrogate pair.
+fn may_hold_surrogates(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, b"\\ud").is_some() || memchr::memmem::find(bytes, b"\\uD").is_some()
 }
 
 fn parse_object(bytes: &[u8]) -> Option<Map<String, Value>> {
@@ -77,7 +126,7 @@ fn decode_message(mut object: Map<String, Value>, offset: u64) -> Line {
         ts: milliseconds(object.get("ts")),
         tool_call_id: take_string(&mut object, "toolCallId"),
         meta: match object.get_mut("meta").map(Value::take) {
-            Some(Value::Object(meta)) => Some(meta),
+            Some(Value::Object(meta)) => Some(Meta::from(meta)),
             _ => None,
         },
     }))

@@ -207,31 +207,29 @@ fn millis(duration: Duration) -> u64 {
 
 /// What a message is, in words for a person.
 fn speaker(message: &TranscriptMessage) -> String {
-    let meta = |name: &str| message.meta.as_ref().and_then(|meta| meta.get(name));
+    let meta = message.meta.as_ref();
     match message.role {
         Role::User => "you".to_owned(),
         Role::Assistant => "assistant".to_owned(),
         Role::System => "system".to_owned(),
         Role::Tool => {
-            let tool = meta("toolName").and_then(|name| name.as_str()).unwrap_or("tool");
-            let failed = meta("isError").and_then(serde_json::Value::as_bool).unwrap_or(false);
-            if failed { format!("{tool} (failed)") } else { tool.to_owned() }
+            let tool =
+                meta.and_then(|meta| meta.field("toolName")).unwrap_or_else(|| "tool".to_owned());
+            let failed = meta.and_then(|meta| meta.field("isError")).unwrap_or(false);
+            if failed { format!("{tool} (failed)") } else { tool }
         }
     }
 }
 
 /// The calls that an assistant's message makes: name and arguments as JSON.
 fn tool_calls(message: &TranscriptMessage) -> Vec<(String, String)> {
-    let blocks = message
-        .meta
-        .as_ref()
-        .and_then(|meta| meta.get("contentBlocks"))
-        .and_then(|blocks| blocks.as_array());
+    let blocks: Vec<serde_json::Value> =
+        message.meta.as_ref().and_then(|meta| meta.field("contentBlocks")).unwrap_or_default();
     let call = |block: &serde_json::Value| {
         (block.get("type")?.as_str()? == "toolCall").then_some(())?;
         Some((block.get("name")?.as_str()?.to_owned(), block.get("arguments")?.to_string()))
     };
-    blocks.into_iter().flatten().filter_map(call).collect()
+    blocks.iter().filter_map(call).collect()
 }
 
 /// A summary that stands for what was before it.

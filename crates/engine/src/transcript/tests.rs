@@ -17,7 +17,7 @@ fn myclaw_session_row(line: &str) -> TranscriptMessage {
         content: value["content"].as_str().unwrap().to_owned(),
         ts: value["ts"].as_u64().unwrap(),
         tool_call_id: value["toolCallId"].as_str().map(str::to_owned),
-        meta: value["meta"].as_object().cloned(),
+        meta: value["meta"].as_object().cloned().map(Meta::from),
     }
 }
 
@@ -102,7 +102,7 @@ fn details_are_stored_and_no_model_sees_them() {
 
     let row = message_to_row(&Message::ToolResult(result.clone()));
 
-    assert_eq!(row.meta.as_ref().unwrap()["details"], json!({"diff": "+x"}));
+    assert_eq!(row.meta.as_ref().unwrap().to_object()["details"], json!({"diff": "+x"}));
     assert_eq!(
         row_to_message(row),
         Some(Message::ToolResult(ToolResultMessage { details: None, ..result }))

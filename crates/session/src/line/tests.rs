@@ -23,7 +23,7 @@ fn a_whole_message_is_read() {
             content: "ok".into(),
             ts: 12,
             tool_call_id: Some("c1".into()),
-            meta: json!({"isError": false}).as_object().cloned(),
+            meta: json!({"isError": false}).as_object().cloned().map(Meta::from),
         }
     );
 }
@@ -99,7 +99,7 @@ fn half_surrogates_cost_one_character_only() {
         r#"{"role":"tool","content":"a\ud83d","meta":{"x":"\uDE00 \ud83d\ude00 \\ud83d"}}"#,
     );
     assert_eq!(cut.content, "a\u{fffd}");
-    assert_eq!(cut.meta.unwrap()["x"], "\u{fffd} 😀 \\ud83d");
+    assert_eq!(cut.meta.unwrap().to_object()["x"], "\u{fffd} 😀 \\ud83d");
     assert_eq!(message(r#"{"role":"tool","content":"\ud83d\ud83d\ude00"}"#).content, "\u{fffd}😀");
 }
 
@@ -110,7 +110,8 @@ fn entries_survive_writing_and_reading() {
             tool_call_id: Some("call".into()),
             meta: json!({"contentBlocks": [{"type": "text", "text": "a\nb"}], "n": 1.5})
                 .as_object()
-                .cloned(),
+                .cloned()
+                .map(Meta::from),
             ..TranscriptMessage::new(Role::Assistant, "line\nbreak \u{2028} \u{1F600} \u{0}", 99)
         }),
         Entry::Compaction(CompactionEntry {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use myclaw_session::{
-    Entry, EntryId, LockWait, SessionError, SessionKey, SessionStore, Tail, TailLimit,
+    Entry, EntryId, LockWait, Meta, SessionError, SessionKey, SessionStore, Tail, TailLimit,
     TranscriptMessage,
 };
 use serde_json::{Value, json};
@@ -200,7 +200,7 @@ fn keys_too_long_for_a_file_name_work() {
 fn a_batch_is_one_line_per_entry_whatever_it_holds() {
     let home = Home::new();
     let mut odd = user("\u{0}\r\n\u{2028}\"\\");
-    odd.meta = json!({"nested": {"deep": [null, true, "\n"]}}).as_object().cloned();
+    odd.meta = json!({"nested": {"deep": [null, true, "\n"]}}).as_object().cloned().map(Meta::from);
     let written: Vec<Entry> = vec![odd.into(), user(&"x".repeat(3_000_000)).into()];
     home.open(&work()).append(&written).unwrap();
     assert_eq!(entries(&home, &work()), written);

@@ -114,7 +114,10 @@ impl Workspace {
 }
 
 pub(crate) fn tool(name: &str) -> Arc<dyn Tool> {
-    myclaw_tools::builtin_tools(std::time::Duration::from_secs(60)).into_iter().find(|tool| tool.schema().name == name).unwrap()
+    myclaw_tools::builtin_tools(std::time::Duration::from_secs(60))
+        .into_iter()
+        .find(|tool| tool.schema().name == name)
+        .unwrap()
 }
 
 fn collect(root: &Path, folder: &Path, found: &mut Vec<(String, Option<Vec<u8>>)>) {

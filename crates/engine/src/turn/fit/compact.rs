@@ -8,7 +8,10 @@ use std::fmt::Write;
 use myclaw_llm::{CallFailure, Message, ModelRequest, PairedMessages, UserMessage};
 use myclaw_session::{CompactionEntry, EntryId, Role, TranscriptMessage};
 
+use serde_json::Value;
+
 use super::estimated_tokens;
+use crate::transcript::row_to_message;
 use crate::turn::Turn;
 use crate::{AgentRunEvent, RunError};
 
@@ -184,17 +187,14 @@ fn render(earlier_summary: Option<&str>, rows: &[TranscriptMessage], limit: usiz
 }
 
 fn called_tools(row: &TranscriptMessage) -> String {
-    let blocks = row
-        .meta
-        .as_ref()
-        .and_then(|meta| meta.get("contentBlocks"))
-        .and_then(|blocks| blocks.as_array());
+    let Some(Message::Assistant(assistant)) = row_to_message(row.clone()) else {
+        return String::new();
+    };
     let mut text = String::new();
-    for call in blocks.into_iter().flatten().filter(|block| block["type"] == "toolCall") {
-        let arguments: String =
-            call["arguments"].to_string().chars().take(TOOL_TEXT_CHARS).collect();
-        let _infallible =
-            write!(text, " [called {} {arguments}]", call["name"].as_str().unwrap_or_default());
+    for call in assistant.tool_calls() {
+        let arguments = Value::Object(call.arguments.clone()).to_string();
+        let short: String = arguments.chars().take(TOOL_TEXT_CHARS).collect();
+        let _infallible = write!(text, " [called {} {short}]", call.name);
     }
     text
 }
