@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::{AssistantMessage, InputKind, Model, ThinkingContent, ToolCall};
+use crate::{AssistantMessage, InputKind, Model, ThinkingContent, ToolCall, UserMessage};
 
 /// Stands for an image where the model takes none.
 pub(crate) const IMAGE_OMITTED: &str = "[image omitted: this model takes no images]";
@@ -71,6 +71,11 @@ pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     } else {
         name.chars().map(|c| if is_allowed(c) { c } else { '_' }).take(MAX_TOOL_NAME).collect()
     }
+}
+
+/// What is said to the model behind the words of the user, if there is anything.
+pub(crate) fn annotation(user: &UserMessage) -> Option<&str> {
+    user.annotation.as_deref().filter(|text| !is_blank(text))
 }
 
 /// Whether a host would refuse a text block with this in it.

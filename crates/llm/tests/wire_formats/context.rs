@@ -1,6 +1,6 @@
-//! What goes along with the words: images, and the values of the moment.
+//! What goes along with the words: images and annotations; and what stays the same while a conversation grows.
 
-use myclaw_llm::{Api, ContentBlock, InputKind, Message};
+use myclaw_llm::{Api, ContentBlock, InputKind, Message, UserMessage};
 use serde_json::json;
 
 use crate::conversation::*;
@@ -60,30 +60,45 @@ fn models_without_eyes_are_told_what_is_missing() {
     }
 }
 
-/// What changes from turn to turn comes behind the last cache point and is gone from the next request.
+/// What is added to a user's message for the model stands behind the user's own words, and never alone.
 #[test]
-fn volatile_context_stands_at_the_very_end() {
-    let tagged = "<turn-context>\nIt is noon.\n</turn-context>";
-    for messages in [turn(Api::AnthropicMessages), turn(Api::AnthropicMessages)[..4].to_vec()] {
-        let mut conversation = Conversation::new(Api::AnthropicMessages, &messages);
-        conversation.volatile = " It is noon.\n";
-        let wire = conversation.wire_messages();
-        let last = wire[2]["content"].as_array().unwrap();
-        assert_eq!(last[last.len() - 1], json!({"type": "text", "text": tagged}));
-        assert_eq!(last[last.len() - 2]["cache_control"], json!({"type": "ephemeral"}));
-
-        let mut conversation = Conversation::new(Api::OpenaiCompletions, &messages);
-        conversation.volatile = "It is noon.";
-        let wire = conversation.wire_messages();
-        let last = wire.as_array().unwrap().last().unwrap();
-        assert!(last["content"].as_str().unwrap().ends_with(&format!("\n\n{tagged}")), "{last}");
-    }
-    let mut conversation =
-        Conversation::new(Api::OpenaiCompletions, &[user_blocks(vec![image("image/png")])]);
-    conversation.volatile = "It is noon.";
+fn annotations_stand_behind_what_the_user_said() {
+    let annotated = |content: &[ContentBlock], annotation: &str| {
+        let annotation = Some(annotation.to_owned());
+        Message::User(UserMessage { content: content.to_vec(), annotation, timestamp: 1 })
+    };
+    let messages = [
+        annotated(&[ContentBlock::text("What time is it?")], "It is noon."),
+        annotated(&[ContentBlock::text(" ")], "Nothing was said."),
+        annotated(&[image("image/png")], "A picture."),
+        annotated(&[ContentBlock::text("Well?")], " "),
+    ];
+    let openai = Conversation::new(Api::OpenaiCompletions, &messages).wire_messages();
+    let url = json!({"url": "data:image/png;base64,aGk="});
+    let picture = json!([
+        {"type": "image_url", "image_url": url},
+        {"type": "text", "text": "A picture."},
+    ]);
     assert_eq!(
-        conversation.wire_messages()[1]["content"][1],
-        json!({"type": "text", "text": tagged})
+        openai.as_array().unwrap()[1..],
+        [
+            json!({"role": "user", "content": "What time is it?\nIt is noon."}),
+            json!({"role": "user", "content": picture}),
+            json!({"role": "user", "content": "Well?"}),
+        ]
+    );
+    let anthropic = Conversation::new(Api::AnthropicMessages, &messages).wire_messages();
+    let texts: Vec<_> =
+        anthropic[0]["content"].as_array().unwrap().iter().map(|block| &block["text"]).collect();
+    assert_eq!(
+        texts,
+        [
+            &json!("What time is it?"),
+            &json!("It is noon."),
+            &json!(null),
+            &json!("A picture."),
+            &json!("Well?")
+        ]
     );
 }
 
@@ -93,18 +108,16 @@ fn volatile_context_stands_at_the_very_end() {
 fn the_prefix_keeps_its_bytes_while_a_conversation_grows() {
     for api in [Api::AnthropicMessages, Api::OpenaiCompletions] {
         let messages = turn(api);
-        let body = |end: usize, volatile: &'static str| {
-            let mut conversation = Conversation::new(api, &messages[..end]);
-            conversation.volatile = volatile;
+        let body = |end: usize| {
+            let conversation = Conversation::new(api, &messages[..end]);
             let body = String::from_utf8(conversation.encode().body.to_vec()).unwrap();
             body.replace(r#","cache_control":{"type":"ephemeral"}"#, "")
         };
         for (end, later) in [(1, 4), (1, 5), (4, 5)] {
-            let stored = body(end, "");
-            let prefix = stored.trim_end_matches(['"', '}', ']']);
+            let earlier = body(end);
+            let prefix = earlier.trim_end_matches(['"', '}', ']']);
             assert!(prefix.len() > 200, "{prefix}");
-            let grown = body(later, "three o'clock");
-            assert!(grown.starts_with(prefix), "{prefix}\n{grown}");
+            assert!(body(later).starts_with(prefix), "{prefix}\n{}", body(later));
         }
     }
 }

@@ -14,14 +14,13 @@ use crate::support::{model, tools};
 pub(crate) struct Conversation {
     pub(crate) model: Model,
     pub(crate) messages: Vec<Message>,
-    pub(crate) volatile: &'static str,
     pub(crate) key: Option<SecretString>,
 }
 
 impl Conversation {
     pub(crate) fn new(api: Api, messages: &[Message]) -> Self {
         let model = model(api, "https://models.example/v1");
-        Self { model, messages: messages.to_vec(), volatile: "", key: None }
+        Self { model, messages: messages.to_vec(), key: None }
     }
 
     pub(crate) fn encode(&self) -> EncodedRequest {
@@ -30,7 +29,6 @@ impl Conversation {
         encode(&ModelRequest {
             model: &self.model,
             system_prompt: "You help.",
-            volatile_context: self.volatile,
             messages: &messages,
             tools: &tools,
             max_output: None,
@@ -54,7 +52,7 @@ pub(crate) fn user(text: &str) -> Message {
 }
 
 pub(crate) fn user_blocks(content: Vec<ContentBlock>) -> Message {
-    Message::User(UserMessage { content, timestamp: 1 })
+    Message::User(UserMessage { content, annotation: None, timestamp: 1 })
 }
 
 pub(crate) fn image(mime_type: &str) -> ContentBlock {

@@ -302,7 +302,6 @@ fn what_cannot_be_sent_is_an_error() {
         let request = ModelRequest {
             model: &model,
             system_prompt: "",
-            volatile_context: "",
             messages,
             tools: &[],
             max_output: None,

@@ -194,7 +194,7 @@ fn conversation<'a>(model: &Model, messages: &'a [Message]) -> Vec<WireMessage<'
 fn user_blocks<'a>(model: &Model, user: &'a UserMessage) -> Vec<Block<'a>> {
     let mut blocks = content_blocks(model, &user.content);
     if !blocks.is_empty() {
-        blocks.extend(user.annotation.as_deref().map(Block::text));
+        blocks.extend(history::annotation(user).map(Block::text));
     }
     blocks
 }

@@ -211,7 +211,7 @@ impl<'a> Conversation<'a> {
     fn add_user(&mut self, user: &'a UserMessage) {
         let mut parts = self.parts(&user.content);
         if !parts.is_empty() {
-            let annotation = user.annotation.as_deref();
+            let annotation = history::annotation(user);
             parts.extend(annotation.map(|text| Part::Text { text: Cow::Borrowed(text) }));
             self.push("user", joined_if_text(parts));
         }
