@@ -63,7 +63,7 @@ enum View {
 /// Runs the chat until the user leaves.
 pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
     let settings = Settings::load(&args.conversation)?;
-    let interrupts = Interrupts::install().map_err(|error| CliError::failure(error.to_string()))?;
+    let interrupts = Interrupts::install()?;
     runtime::block_on(async {
         let mut chat = Chat::begin(settings, interrupts, args.conversation.model.clone()).await?;
         chat.converse().await
@@ -162,7 +162,7 @@ impl Chat {
     /// Runs one turn and shows it.
     async fn turn(&mut self, message: String) -> Result<(), CliError> {
         let cancel = self.closed.child_token();
-        let _armed = self.interrupts.arm(cancel.clone());
+        let armed = self.interrupts.arm(cancel.clone());
         let turn = |on_event| Turn {
             settings: &self.settings,
             session_key: &self.session_key,
@@ -174,14 +174,16 @@ impl Chat {
         let outcome = match &self.view {
             View::Terminal => {
                 let display = Display::new(self.closed.clone());
-                let outcome =
-                    display.drawing(self.conversation.run(turn(display.callback()))).await;
+                let outcome = armed
+                    .unless_quit(display.drawing(self.conversation.run(turn(display.callback()))))
+                    .await;
                 display.finish();
                 outcome
             }
             View::Plain(output) => {
                 let reporter = text_reporter(Arc::clone(output), Verbosity::Normal);
-                let outcome = output.flushing(self.conversation.run(turn(reporter))).await;
+                let outcome =
+                    armed.unless_quit(output.flushing(self.conversation.run(turn(reporter)))).await;
                 output.end_line();
                 output.flush();
                 if let Some(error) = output.take_failure() {
@@ -343,14 +345,29 @@ fn is_interactive() -> bool {
 /// Waits for the user on a thread that may block, so that connections are looked after meanwhile.
 async fn next_input(mut source: Source) -> Result<(Input, Source), CliError> {
     let waiting = tokio::task::spawn_blocking(move || {
-        let input = match &mut source {
-            Source::Editor(editor) => editor.read(),
-            Source::Lines(lines) => lines.read(),
-        };
+        let input = source.read();
         (input, source)
     });
     let (input, source) = waiting
         .await
         .map_err(|error| CliError::failure(format!("the line editor failed: {error}")))?;
     Ok((input?, source))
+}
+
+impl Source {
+    fn read(&mut self) -> Result<Input, CliError> {
+        let error = match self {
+            Self::Lines(lines) => return lines.read(),
+            Self::Editor(editor) => match editor.read() {
+                Ok(input) => return Ok(input),
+                Err(error) => error,
+            },
+        };
+        // Some terminals do not answer what an editor asks; a chat is possible all the same.
+        note(format_args!("myclaw: lines cannot be edited here ({error}); going on without"));
+        let mut lines = Lines::new();
+        let input = lines.read();
+        *self = Self::Lines(lines);
+        input
+    }
 }

@@ -73,8 +73,15 @@ impl CliError {
         Self {
             exit: Exit::Aborted,
             class: "aborted",
-            message: "aborted; the session is saved, the next message continues it".to_owned(),
+            message: "aborted; the conversation is kept, the next message continues it".to_owned(),
         }
+    }
+
+    /// The user gave up twice, so that nothing was waited for.
+    pub(crate) fn quit() -> Self {
+        let message =
+            "quit; the conversation is kept as far as it came, the next message continues it";
+        Self { exit: Exit::Aborted, class: "aborted", message: message.to_owned() }
     }
 
     /// Writing to standard output failed. A closed pipe is the reader's good right, and ends quietly.

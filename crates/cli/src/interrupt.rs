@@ -1,64 +1,79 @@
 //! SIGINT, SIGTERM and SIGHUP: the first aborts the turn, the second quits.
 //!
-//! A thread of its own waits for them, because the second one must work even when the main thread is stuck in a write
-//! to a reader that reads no more. It sleeps in a read; its stack is the smallest there is.
+//! A thread of its own waits for them, because they must work even when the main thread is stuck in a write to a
+//! reader that reads no more. It sleeps in a read; its stack is small.
 
 use std::io;
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::Exit;
+use crate::exit::{CliError, Exit};
 use crate::terminal;
 
 /// Stack of the waiting thread. It calls little; the standard library's own minimum is below this.
 const STACK_BYTES: usize = 64 * 1024;
+/// How long the main thread may take to kill the tools and leave, once it was told to quit.
+const QUIT_GRACE: Duration = Duration::from_secs(1);
+/// How often the waiting thread looks for a third signal meanwhile.
+const QUIT_POLL: Duration = Duration::from_millis(10);
 
-/// What a signal does right now.
+/// What the next signal does.
 #[derive(Debug, Default)]
 enum Target {
-    /// No turn runs: quit.
+    /// No turn runs: leave.
     #[default]
-    Quit,
-    /// A turn runs: abort it, then [`Target::QuitAfterAbort`].
-    Abort(CancellationToken),
-    /// A turn is being aborted: quit, whatever it still does.
-    QuitAfterAbort,
+    Leave,
+    /// A turn runs: abort it. The one after that quits.
+    Abort {
+        /// Aborts the turn in good order.
+        cancel: CancellationToken,
+        /// Gives the turn up.
+        quit: CancellationToken,
+    },
+    /// A turn is being aborted: give it up.
+    Quit(CancellationToken),
 }
 
 /// The installed handlers. There is one per process.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Interrupts {
     target: Arc<Mutex<Target>>,
 }
 
 impl Interrupts {
-    /// Installs the handlers. Until a turn is armed a signal quits.
+    /// Installs the handlers. While no turn is armed a signal ends the process.
     ///
     /// # Errors
-    /// If the system refuses the handlers or the thread.
-    pub(crate) fn install() -> io::Result<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    /// The system refuses the handlers or the thread.
+    pub(crate) fn install() -> Result<Self, CliError> {
         let target = Arc::new(Mutex::new(Target::default()));
-        let shared = Arc::clone(&target);
-        thread::Builder::new().name("signals".to_owned()).stack_size(STACK_BYTES).spawn(
-            move || {
-                for _signal in signals.forever() {
-                    handle(&shared);
-                }
-            },
-        )?;
+        Self::spawn(Arc::clone(&target))
+            .map_err(|error| CliError::failure(format!("cannot listen for Ctrl-C: {error}")))?;
         Ok(Self { target })
     }
 
-    /// Lets the next signal abort the turn that listens to `cancel`, and the one after it quit. Ends with the guard.
+    fn spawn(target: Arc<Mutex<Target>>) -> io::Result<()> {
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let wait = move || {
+            while signals.wait().next().is_some() {
+                handle(&target, &mut signals);
+            }
+        };
+        thread::Builder::new().name("signals".to_owned()).stack_size(STACK_BYTES).spawn(wait)?;
+        Ok(())
+    }
+
+    /// Lets the next signal fire `cancel`, and the one after it end [`ArmedTurn::unless_quit`]. Ends with the guard.
     pub(crate) fn arm(&self, cancel: CancellationToken) -> ArmedTurn<'_> {
-        *lock(&self.target) = Target::Abort(cancel);
-        ArmedTurn { interrupts: self }
+        let quit = CancellationToken::new();
+        *lock(&self.target) = Target::Abort { cancel, quit: quit.clone() };
+        ArmedTurn { interrupts: self, quit }
     }
 }
 
@@ -66,23 +81,59 @@ impl Interrupts {
 #[derive(Debug)]
 pub(crate) struct ArmedTurn<'a> {
     interrupts: &'a Interrupts,
+    quit: CancellationToken,
+}
+
+impl ArmedTurn<'_> {
+    /// Runs `work`, and drops it at a second signal: tools die with the future that runs them.
+    ///
+    /// # Errors
+    /// There was a second signal, or the work failed.
+    pub(crate) async fn unless_quit<T>(
+        &self,
+        work: impl Future<Output = Result<T, CliError>>,
+    ) -> Result<T, CliError> {
+        tokio::select! {
+            biased;
+            outcome = work => outcome,
+            () = self.quit.cancelled() => Err(CliError::quit()),
+        }
+    }
 }
 
 impl Drop for ArmedTurn<'_> {
     fn drop(&mut self) {
-        *lock(&self.interrupts.target) = Target::Quit;
+        // After a second signal the process leaves, whatever else comes.
+        if !self.quit.is_cancelled() {
+            *lock(&self.interrupts.target) = Target::Leave;
+        }
     }
 }
 
-fn handle(target: &Mutex<Target>) {
+fn handle(target: &Mutex<Target>, signals: &mut Signals) {
     let mut target = lock(target);
-    match std::mem::replace(&mut *target, Target::QuitAfterAbort) {
-        Target::Abort(cancel) => cancel.cancel(),
-        Target::Quit | Target::QuitAfterAbort => {
-            terminal::restore();
-            process::exit(i32::from(Exit::Aborted as u8));
+    match std::mem::take(&mut *target) {
+        Target::Leave => leave(),
+        Target::Abort { cancel, quit } => {
+            *target = Target::Quit(quit);
+            drop(target);
+            cancel.cancel();
+        }
+        Target::Quit(quit) => {
+            drop(target);
+            quit.cancel();
+            let deadline = Instant::now() + QUIT_GRACE;
+            while Instant::now() < deadline && signals.pending().next().is_none() {
+                thread::sleep(QUIT_POLL);
+            }
+            leave();
         }
     }
+}
+
+fn leave() -> ! {
+    terminal::restore();
+    process::exit(i32::from(Exit::Aborted as u8));
 }
 
 fn lock(target: &Mutex<Target>) -> MutexGuard<'_, Target> {

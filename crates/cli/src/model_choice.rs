@@ -16,7 +16,7 @@ use myclaw_llm::{
 };
 
 use crate::exit::CliError;
-use crate::similar::nearest;
+use crate::similar::did_you_mean;
 
 /// Where to look for model servers instead of the usual ports: `none`, or pairs such as `ollama=127.0.0.1:11434`,
 /// separated by commas.
@@ -257,9 +257,7 @@ fn unknown_provider(config: &Config, provider: &str) -> String {
         .chain(config.provider.as_ref().map(|configured| configured.name.as_str()))
         .chain(myclaw_llm::Catalog::builtin().providers().map(|info| info.name))
         .collect();
-    let suggestion = nearest(provider, known.iter().copied())
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default();
+    let suggestion = did_you_mean(provider, known.iter().copied());
     format!(
         "the provider `{provider}` is not known{suggestion} Give its address in the config file under \
          `models.providers.{provider}.baseUrl`, or use one of: {}",

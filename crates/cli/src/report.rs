@@ -159,7 +159,7 @@ pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style
                 "retry {attempt} with {profile_id} in {:.1} s ({}): {}",
                 Duration::from_millis(*delay_ms).as_secs_f64(),
                 reason.as_str(),
-                first_line(message)
+                one_line(message)
             ),
         )),
         AgentRunEvent::Compaction { old_count, new_count } => {
@@ -170,7 +170,7 @@ pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style
             };
             Some((Style::Warning, line))
         }
-        AgentRunEvent::Notice { message } => Some((Style::Warning, first_line(message))),
+        AgentRunEvent::Notice { message } => Some((Style::Warning, one_line(message))),
         AgentRunEvent::Done { result } => Some((Style::Dim, usage_line(result, elapsed))),
         _ => None,
     }
@@ -211,6 +211,11 @@ pub(crate) fn summarise_arguments(arguments: &Map<String, Value>) -> String {
         None if arguments.is_empty() => String::new(),
         None => first_line(&Value::Object(arguments.clone()).to_string()),
     }
+}
+
+/// `text` with its line ends and other runs of white space as single spaces: a message that must not be cut.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The first line of `text` that is not blank, cut to a readable length.

@@ -1,11 +1,17 @@
 //! Guessing what was meant.
 
-/// The candidate that `wanted` is most likely a slip of: at most a third of its letters differ, or it is the beginning
-/// of the candidate.
-pub(crate) fn nearest<'a>(
+/// How a message goes on that named `wanted`: `; did you mean `x`?`, or just a full stop.
+pub(crate) fn did_you_mean<'a>(
     wanted: &str,
     candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+) -> String {
+    nearest(wanted, candidates)
+        .map_or_else(|| ".".to_owned(), |name| format!("; did you mean `{name}`?"))
+}
+
+/// The candidate that `wanted` is most likely a slip of: at most a third of its letters differ, or it is the beginning
+/// of the candidate.
+fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     if wanted.is_empty() {
         return None;

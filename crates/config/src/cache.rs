@@ -80,6 +80,3 @@ impl ConfigCache {
         Ok(loaded)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -134,6 +134,3 @@ impl ConfigError {
 fn list(ids: &[AgentId]) -> String {
     ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
 }
-
-#[cfg(test)]
-mod tests;

@@ -55,6 +55,3 @@ fn tidy_keywords(keywords: &mut Map<String, Value>) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -140,6 +140,3 @@ fn explain_missing(path: &Path, error: io::Error) -> ConfigError {
 fn kind_of(metadata: &Metadata) -> &'static str {
     if metadata.is_dir() { "a folder" } else { "a device, pipe or socket" }
 }
-
-#[cfg(test)]
-mod tests;

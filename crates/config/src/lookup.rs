@@ -94,6 +94,3 @@ fn is_default_workspace(name: &OsStr) -> bool {
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
-
-#[cfg(test)]
-mod tests;

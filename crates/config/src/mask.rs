@@ -8,6 +8,8 @@ use std::ops::Range;
 use crate::substitute::is_one_reference;
 use crate::suggest;
 
+/// What a string may stand in; the last is no JSON5, but people try it.
+const QUOTES: [char; 3] = ['"', '\'', '`'];
 /// What a secret is shown as, character by character.
 const MASK: char = '*';
 /// Keys of settings that hold a secret; a misspelled one counts as well.
@@ -40,20 +42,64 @@ const MIN_UNBROKEN: usize = 24;
 
 /// The text with every secret blanked, of the same length in bytes.
 pub(crate) fn mask_secrets(text: &str) -> String {
-    let mut secrets = Vec::new();
+    let mut search =
+        Search { text, secrets: passwords_in_urls(text), blanked_to: 0, all_to: 0, lists_to: 0 };
     for word in words(text) {
-        let key = &text[word.clone()];
+        search.word(word);
+    }
+    blank(text, &search.secrets)
+}
+
+/// What was found so far. The marks keep text that was looked through once from being looked through again for every
+/// key in it.
+struct Search<'a> {
+    text: &'a str,
+    secrets: Vec<Range<usize>>,
+    /// Up to here everything since the last key is a secret.
+    blanked_to: usize,
+    /// Up to here every string is a secret.
+    all_to: usize,
+    /// Up to here the strings in lists are secrets.
+    lists_to: usize,
+}
+
+impl Search<'_> {
+    fn word(&mut self, word: Range<usize>) {
+        if word.start < self.blanked_to {
+            return;
+        }
+        let key = &self.text[word.clone()];
         if is_secret_key(key) {
-            secrets.extend(values_after(text, word.end, Depth::All));
+            self.value_of_key(word.end, Depth::All);
         } else if is_profile_key(key) {
-            secrets.extend(values_after(text, word.end, Depth::ListOnly));
+            self.value_of_key(word.end, Depth::ListOnly);
         }
         if looks_like_secret(key) {
-            secrets.push(word);
+            self.secrets.push(word);
         }
     }
-    secrets.extend(passwords_in_urls(text));
-    blank(text, &secrets)
+
+    fn value_of_key(&mut self, key_end: usize, depth: Depth) {
+        let Some(at) = value_after(self.text, key_end) else {
+            return;
+        };
+        if !self.text[at..].starts_with(['[', '{']) {
+            if let Some(span) = unless_reference(self.text, scalar(self.text, at)) {
+                self.blanked_to = span.end;
+                self.secrets.push(span);
+            }
+            return;
+        }
+        let looked_to = match depth {
+            Depth::All => &mut self.all_to,
+            Depth::ListOnly => &mut self.lists_to,
+        };
+        if at >= *looked_to {
+            let (strings, end) = strings_within(self.text, at, depth);
+            *looked_to = end;
+            self.secrets.extend(strings);
+        }
+    }
 }
 
 /// How far into a value that is no string secrets are looked for.
@@ -125,29 +171,24 @@ fn looks_like_secret(word: &str) -> bool {
         })
 }
 
-/// The text values that belong to a key which ends at `at`.
-fn values_after(text: &str, at: usize, depth: Depth) -> Vec<Range<usize>> {
-    let mut at = at;
-    if text[at..].starts_with(['"', '\'']) {
-        at += 1;
+/// Where the value begins that belongs to a key which ends at `at`. Only a quoted one may follow without a separator.
+fn value_after(text: &str, at: usize) -> Option<usize> {
+    let after_quote = if text[at..].starts_with(['"', '\'']) { at + 1 } else { at };
+    let separator = skip_blanks(text, after_quote);
+    if text[separator..].starts_with([':', '=']) {
+        let value = skip_blanks(text, separator + 1);
+        return (value < text.len()).then_some(value);
     }
-    at = skip_blanks(text, at);
-    let has_separator = text[at..].starts_with([':', '=']);
-    if has_separator {
-        at = skip_blanks(text, at + 1);
+    text[separator..].starts_with(QUOTES).then_some(separator)
+}
+
+/// The string or bare word at `at`, without its quotes.
+fn scalar(text: &str, at: usize) -> Range<usize> {
+    if text[at..].starts_with(QUOTES) {
+        return quoted(text, at);
     }
-    match text[at..].chars().next() {
-        Some('"' | '\'' | '`') => unless_reference(text, quoted(text, at)).into_iter().collect(),
-        Some('[' | '{') if has_separator => strings_within(text, at, depth),
-        Some(_) if has_separator => {
-            let length =
-                text[at..].find(|c: char| c.is_whitespace() || matches!(c, ',' | '}' | ']'));
-            unless_reference(text, at..length.map_or(text.len(), |length| at + length))
-                .into_iter()
-                .collect()
-        }
-        _ => Vec::new(),
-    }
+    let length = text[at..].find(|c: char| c.is_whitespace() || matches!(c, ',' | '}' | ']'));
+    at..length.map_or(text.len(), |length| at + length)
 }
 
 /// A reference is no secret, and which variable it names is what one wants to see.
@@ -174,37 +215,35 @@ fn quoted(text: &str, at: usize) -> Range<usize> {
     start..text.len()
 }
 
-/// Every string in the object or list that opens at `at`, to its end or that of the text.
-fn strings_within(text: &str, at: usize, depth: Depth) -> Vec<Range<usize>> {
+/// The strings in the object or list that opens at `at`, and where it ends.
+fn strings_within(text: &str, at: usize, depth: Depth) -> (Vec<Range<usize>>, usize) {
     let mut found = Vec::new();
-    let mut open = Vec::new();
-    let mut at = at;
-    while let Some(character) = text[at..].chars().next() {
+    let (mut lists, mut objects) = (0_usize, 0_usize);
+    let mut read_to = at;
+    for (offset, character) in text[at..].char_indices() {
+        let here = at + offset;
+        if here < read_to {
+            continue;
+        }
         match character {
-            '"' | '\'' => {
-                let span = quoted(text, at);
-                at = span.end.max(at);
-                if depth == Depth::All || !open.contains(&'{') {
+            '[' => lists += 1,
+            '{' => objects += 1,
+            ']' => lists = lists.saturating_sub(1),
+            '}' => objects = objects.saturating_sub(1),
+            _ if QUOTES.contains(&character) => {
+                let span = quoted(text, here);
+                read_to = span.end + 1;
+                if depth == Depth::All || objects == 0 {
                     found.extend(unless_reference(text, span));
                 }
-                if at >= text.len() {
-                    break;
-                }
-                at += text[at..].chars().next().map_or(0, char::len_utf8);
-                continue;
-            }
-            '[' | '{' => open.push(character),
-            ']' | '}' => {
-                open.pop();
             }
             _ => {}
         }
-        if open.is_empty() {
-            break;
+        if lists + objects == 0 {
+            return (found, here);
         }
-        at += character.len_utf8();
     }
-    found
+    (found, text.len())
 }
 
 /// Skips blanks, line ends and comments.

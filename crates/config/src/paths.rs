@@ -136,6 +136,3 @@ fn absolute(path: PathBuf, environment: &Environment) -> Result<PathBuf, ConfigE
 fn without_dots(path: &Path) -> PathBuf {
     path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
 }
-
-#[cfg(test)]
-mod tests;

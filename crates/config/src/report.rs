@@ -176,6 +176,3 @@ fn line_around<'a>(text: &'a str, span: &Range<usize>) -> (&'a str, Range<usize>
 fn floor(text: &str, offset: usize) -> usize {
     text.floor_char_boundary(offset.min(text.len()))
 }
-
-#[cfg(test)]
-mod tests;

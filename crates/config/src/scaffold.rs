@@ -60,6 +60,3 @@ fn make_private_folder(folder: &Path) -> io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
 }
-
-#[cfg(test)]
-mod tests;

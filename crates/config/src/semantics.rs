@@ -129,6 +129,3 @@ fn check_unique<'a>(
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -101,6 +101,9 @@ impl<'s> Validator<'s> {
         let known = schema["properties"].as_object().unwrap_or(&none);
         let mut meant = Vec::new();
         for (key, entry) in entries {
+            if self.findings.len() == self.limit {
+                return;
+            }
             self.path.push_key(key);
             if let Some(property) = schema["properties"].get(key) {
                 self.value(property, entry);

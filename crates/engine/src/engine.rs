@@ -34,7 +34,7 @@ pub async fn run_agent(params: RunAgentParams) -> Result<RunResult, RunError> {
 impl Engine {
     /// Opens no connection yet.
     pub fn new() -> Self {
-        Self { http: HttpProvider::new(HttpOptions::default()), builtin: DemoProvider }
+        Self { http: HttpProvider::new(http_options()), builtin: DemoProvider }
     }
 
     /// Runs one turn: takes the user message, calls the model, runs tools until the model answers, and returns when
@@ -108,6 +108,14 @@ impl Engine {
             Api::AnthropicMessages | Api::OpenaiCompletions => &self.http,
             Api::Builtin => &self.builtin,
         }
+    }
+}
+
+/// Servers are told which program calls, as their operators expect.
+fn http_options() -> HttpOptions {
+    HttpOptions {
+        user_agent: concat!("myclaw/", env!("CARGO_PKG_VERSION")).to_owned(),
+        ..HttpOptions::default()
     }
 }
 

@@ -9,16 +9,16 @@ use serde_json::{Map, Value, json};
 
 /// The row's message as a model sees it; `None` for rows that no model sees.
 ///
-/// A user row gains a last text block with the time it was sent. The time comes from the row, so a message has the
-/// same bytes in every request of the session.
+/// A user row is annotated with the time it was sent. The time comes from the row, so a message has the same bytes in
+/// every request of the session.
 pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
     let mut meta = row.meta.unwrap_or_default();
     match row.role {
         Role::System => None,
         Role::User => {
-            let mut content = content_blocks(&mut meta, row.content);
-            content.push(ContentBlock::text(sent_at(row.ts)));
-            Some(Message::User(UserMessage { content, timestamp: row.ts }))
+            let content = content_blocks(&mut meta, row.content);
+            let annotation = Some(sent_at(row.ts));
+            Some(Message::User(UserMessage { content, annotation, timestamp: row.ts }))
         }
         Role::Assistant => Some(Message::Assistant(AssistantMessage {
             content: content_blocks(&mut meta, row.content),

@@ -64,26 +64,34 @@ impl Child {
         self.exited = true;
     }
 
-    /// Collects the exit status if the child has ended.
+    /// Collects the exit status if the child has ended; `None` also if something else has collected it.
     pub(crate) fn collect(&mut self) -> Option<Exit> {
         if self.collected {
             return None;
         }
-        let status = wait(self.pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG)?;
-        self.collected = true;
-        Some(match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Exit::Code(code),
-            (None, Some(signal)) => Exit::Signal(signal),
-            // `EXITED` reports nothing else.
-            (None, None) => Exit::Signal(0),
-        })
+        match wait(self.pid, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+            Ok(None) => None,
+            Ok(Some(status)) => {
+                self.collected = true;
+                status
+                    .exit_status()
+                    .map(Exit::Code)
+                    .or_else(|| status.terminating_signal().map(Exit::Signal))
+            }
+            // It is no child of this process any more, so its id may be somebody else's.
+            Err(_) => {
+                self.collected = true;
+                None
+            }
+        }
     }
 }
 
 impl Drop for Child {
     /// A child that is not collected would stay in the process table as a zombie for as long as this process lives.
     fn drop(&mut self) {
-        if self.collected || self.collect().is_some() {
+        self.collect();
+        if self.collected {
             return;
         }
         let pid = self.pid;
@@ -106,16 +114,16 @@ fn process_descriptor(_pid: Pid) -> io::Result<AsyncFd<OwnedFd>> {
 }
 
 fn wait_without_collecting(pid: Pid) {
-    wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+    // Whatever the answer, the child is to be looked at now.
+    drop(wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT));
 }
 
-/// `waitid`, again after interruptions. `None` if it has not ended, or is no child of this process (any more).
-fn wait(pid: Pid, options: WaitIdOptions) -> Option<WaitIdStatus> {
+/// `waitid`, again after interruptions. `None` if it has not ended.
+fn wait(pid: Pid, options: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
     loop {
         match waitid(WaitId::Pid(pid), options) {
-            Ok(status) => return status,
             Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return None,
+            other => return Ok(other?),
         }
     }
 }

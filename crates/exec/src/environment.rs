@@ -159,6 +159,8 @@ const FIXED: &[(&str, &str)] = &[
     ("AWS_PAGER", ""),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GCM_INTERACTIVE", "never"),
+    // Without a terminal ssh would open a window to ask for a password, if there is a desktop.
+    ("SSH_ASKPASS_REQUIRE", "never"),
     // `true` accepts the message that git proposes; an interactive editor would wait for ever.
     ("GIT_EDITOR", "true"),
     ("DEBIAN_FRONTEND", "noninteractive"),

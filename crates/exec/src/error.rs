@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a child could not be run. Whatever happens after its start is no error but part of
+/// Why a child could not be run. Whatever it does after its start is no error but part of
 /// [`Finished`](crate::Finished).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -42,6 +42,16 @@ pub enum ExecError {
         program: PathBuf,
         /// What the system says.
         source: io::Error,
+    },
+    /// It ran, but something else in this process has taken its exit status.
+    #[error(
+        "how {} ended is not known: its exit status was lost, as happens when the signal SIGCHLD is ignored; start \
+         MyClaw without that",
+        .program.display()
+    )]
+    StatusLost {
+        /// As it was asked for.
+        program: OsString,
     },
     /// The pipe for its output could not be set up.
     #[error("cannot set up the pipe for a program's output: {0}")]

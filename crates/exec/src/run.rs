@@ -48,7 +48,8 @@ pub struct Finished {
     pub output: CapturedOutput,
     /// From start to end.
     pub duration: Duration,
-    /// Processes that it started and that run on. What they print from now on is read and thrown away.
+    /// Processes that it started and that run on, if they share its output or its process group (others are not
+    /// looked for). What they print from now on is read and thrown away.
     pub left_running: Vec<LeftRunning>,
 }
 
@@ -66,7 +67,8 @@ pub struct LeftRunning {
 /// If the returned future is dropped, the program is killed at once with everything it started.
 ///
 /// # Errors
-/// [`ExecError`] if it could not be started. How it ended, well or not, is in [`Finished`].
+/// [`ExecError`] if it could not be started, or if how it ended cannot be known. A bad end is no error; it is in
+/// [`Finished`].
 pub async fn run(
     spec: ChildSpec,
     cancel: &CancellationToken,
@@ -85,6 +87,7 @@ pub async fn run(
         on_output,
     };
     let (exit, output, left_running) = attend(running, output, cancel, spec.timeout).await;
+    let exit = exit.ok_or(ExecError::StatusLost { program: spec.program })?;
     Ok(Finished {
         exit,
         output: output.capture.finish().await,
@@ -117,12 +120,13 @@ enum Event {
     Exited,
 }
 
+/// Watches over a run until its end. No exit means that it was lost.
 async fn attend<'a>(
     mut running: Running,
     mut output: Output<'a>,
     cancel: &CancellationToken,
     limit: Option<Duration>,
-) -> (Exit, Output<'a>, Vec<LeftRunning>) {
+) -> (Option<Exit>, Output<'a>, Vec<LeftRunning>) {
     let mut cancelled = pin!(cancel.cancelled());
     let mut out_of_time = pin!(sleep_up_to(limit));
     while output.is_open() || !running.child.has_exited() {
@@ -134,8 +138,12 @@ async fn attend<'a>(
             () = running.child.exited(), if !running.child.has_exited() => Event::Exited,
         };
         match event {
-            Event::Cancelled => return (Exit::Aborted, running.end(output).await, Vec::new()),
-            Event::OutOfTime => return (Exit::TimedOut, running.end(output).await, Vec::new()),
+            Event::Cancelled => {
+                return (Some(Exit::Aborted), running.end(output).await, Vec::new());
+            }
+            Event::OutOfTime => {
+                return (Some(Exit::TimedOut), running.end(output).await, Vec::new());
+            }
             Event::Printed(length) => output.take(length).await,
             Event::Exited => {
                 output.drain().await;
@@ -143,8 +151,7 @@ async fn attend<'a>(
             }
         }
     }
-    // Nothing else collects this child, so there is a status.
-    let exit = running.child.collect().unwrap_or(Exit::Signal(0));
+    let exit = running.child.collect();
     let mut left_running = Vec::new();
     if output.is_open() || running.tree.group_is_alive() {
         left_running = running.left_running().await;
@@ -226,6 +233,7 @@ impl Running {
 }
 
 impl Drop for Running {
+    /// Nobody waits for a future that was dropped, so there is no time for a grace; this takes some milliseconds.
     fn drop(&mut self) {
         if !self.child.is_collected() {
             self.tree.kill_now();

@@ -56,13 +56,15 @@ impl ChildSpec {
         }
     }
 
-    /// The program's path, absolute unless `directory` is relative.
+    /// The program's absolute path: the child looks for it only after it has changed its directory.
     ///
     /// # Errors
     /// [`ExecError::ProgramNotFound`] and [`ExecError::NotExecutable`].
     pub(crate) fn resolve_program(&self) -> Result<PathBuf, ExecError> {
+        let directory =
+            std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone());
         if self.program.as_encoded_bytes().contains(&b'/') {
-            let path = self.directory.join(&self.program);
+            let path = directory.join(&self.program);
             return match executable(&path) {
                 Executable::Yes => Ok(path),
                 Executable::No => Err(ExecError::NotExecutable { program: path }),
@@ -74,7 +76,7 @@ impl ChildSpec {
         let search = self.environment.get("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
         let mut not_executable = None;
         for folder in std::env::split_paths(search) {
-            let path = self.directory.join(folder).join(&self.program);
+            let path = directory.join(folder).join(&self.program);
             match executable(&path) {
                 Executable::Yes => return Ok(path),
                 Executable::No => not_executable = not_executable.or(Some(path)),

@@ -56,13 +56,9 @@ const CODES: &[(ErrorClass, &[&str])] = &[
     (
         ErrorClass::Timeout,
         &[
-            "api_error",
             "deadline_exceeded",
             "engine_overloaded_error",
-            "internal_error",
-            "internal_server_error",
             "overloaded_error",
-            "server_error",
             "service_unavailable",
             "timeout_error",
             "unavailable",
@@ -78,6 +74,10 @@ const CODES: &[(ErrorClass, &[&str])] = &[
         ],
     ),
 ];
+
+/// Codes that say no more than status 500 does, and are trusted no more: some hosts send them with any status.
+const SERVER_FAILURES: [&str; 4] =
+    ["api_error", "internal_error", "internal_server_error", "server_error"];
 
 /// Words of an error, lower-cased, for a request that is too long.
 const OVERFLOW_PHRASES: [&str; 10] = [
@@ -121,8 +121,12 @@ pub fn classify<'a>(
     if status == Some(413) {
         return ErrorClass::ContextOverflow;
     }
-    if let Some(class) = codes.into_iter().find_map(class_of_code) {
-        return class;
+    let mut server_failed = matches!(status, Some(500..=599));
+    for code in codes {
+        if let Some(class) = class_of_code(code) {
+            return class;
+        }
+        server_failed |= status.is_none() && is_any_of(code, &SERVER_FAILURES);
     }
     let text = text.to_lowercase();
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
@@ -134,16 +138,17 @@ pub fn classify<'a>(
         Some(408) => ErrorClass::Timeout,
         _ if says(&TIMEOUT_PHRASES) => ErrorClass::Timeout,
         _ if says(&QUOTA_PHRASES) => ErrorClass::Quota,
-        Some(500..=599) => ErrorClass::Timeout,
+        _ if server_failed => ErrorClass::Timeout,
         _ => ErrorClass::Unknown,
     }
 }
 
 fn class_of_code(code: &str) -> Option<ErrorClass> {
-    CODES
-        .iter()
-        .find(|(_, codes)| codes.iter().any(|known| known.eq_ignore_ascii_case(code)))
-        .map(|&(class, _)| class)
+    CODES.iter().find(|(_, codes)| is_any_of(code, codes)).map(|&(class, _)| class)
+}
+
+fn is_any_of(code: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| known.eq_ignore_ascii_case(code))
 }
 
 /// The error of an answer with a status that is no success. `retry_after` is what the headers asked for.
@@ -211,3 +216,6 @@ pub(crate) fn stream_error(data: &str) -> ModelError {
 fn shown(text: &str) -> String {
     one_line(text, MAX_SHOWN)
 }
+
+#[cfg(test)]
+mod tests;

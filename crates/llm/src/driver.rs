@@ -38,7 +38,7 @@ const COUNTERS_LIMIT: Duration = Duration::from_secs(3);
 /// What may follow the end of the stream before the body ends, in bytes and time. Read to its end, the connection
 /// serves the next call; beyond this a new connection is cheaper.
 const MAX_TRAILER: usize = 64 * 1024;
-const TRAILER_LIMIT: Duration = Duration::from_millis(100);
+const TRAILER_LIMIT: Duration = Duration::from_millis(250);
 
 /// Keep-alive events (such as Anthropic's `ping`) show that the server lives, not that the model does: they stretch
 /// the limit between two events to this many times its length, and no further. Some models say nothing while they
@@ -167,8 +167,10 @@ async fn read_answer(
                 body.feed(&chunk, decoder, sink).map_err(|error| server.said(error))?
             }
             Next::End => {
+                // The counters of a whole message may lack their last line end; nothing else there matters.
+                let ended = body.end(decoder, sink);
                 if !complete {
-                    body.end(decoder, sink).map_err(|error| server.said(error))?;
+                    ended.map_err(|error| server.said(error))?;
                 }
                 break;
             }
@@ -329,8 +331,9 @@ impl Server<'_> {
     }
 
     fn without_secrets(&self, mut error: ModelError) -> ModelError {
-        error.message =
-            redact(&error.message, self.request.api_key.map(SecretString::expose_secret));
+        let key = self.request.api_key.map(SecretString::expose_secret);
+        error.message = redact(&error.message, key);
+        error.code = error.code.map(|code| redact(&code, key));
         error
     }
 }

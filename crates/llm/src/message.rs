@@ -29,6 +29,10 @@ pub enum Message {
 pub struct UserMessage {
     /// Text and image blocks, in order.
     pub content: Vec<ContentBlock>,
+    /// Text for the model behind the content that the user did not write, such as the time it was sent. It must be
+    /// the same in every request of a conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotation: Option<String>,
     /// Milliseconds since the Unix epoch.
     pub timestamp: u64,
 }
@@ -174,7 +178,7 @@ impl ContentBlock {
 impl UserMessage {
     /// A user message that is one text block.
     pub fn text(text: impl Into<String>, timestamp: u64) -> Self {
-        Self { content: vec![ContentBlock::text(text)], timestamp }
+        Self { content: vec![ContentBlock::text(text)], annotation: None, timestamp }
     }
 }
 

@@ -49,7 +49,8 @@ impl ApplyPatchTool {
         let parameters = json!({
             "type": "object",
             "properties": {"patch": {"type": "string"}},
-            "required": ["patch"]
+            "required": ["patch"],
+            "additionalProperties": false
         });
         let description = "Apply a unified diff (---, +++, @@; git renames and /dev/null too) to files in the working \
                            directory: all of it or nothing. Show 3 lines of context around each change."
@@ -187,7 +188,7 @@ fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
             Verdict::Blocked(_) => None,
         })
         .collect();
-    json!({"filesPatched": diffs.len(), "results": results, "diffs": diffs})
+    json!({"filesPatched": results.len(), "results": results, "diffs": diffs})
 }
 
 fn text_of(bytes: Option<&[u8]>) -> Option<String> {
@@ -199,6 +200,3 @@ fn text_of(bytes: Option<&[u8]>) -> Option<String> {
         Some(_) => None,
     }
 }
-
-#[cfg(test)]
-mod tests;

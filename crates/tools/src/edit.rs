@@ -15,7 +15,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::{
-    Attributes, Document, Lines, Splice, describe_nearest, load, replace_file, unified_diff,
+    Attributes, Document, Lines, Splice, describe_nearest, load, replace_file, require_writable,
+    unified_diff,
 };
 use crate::support::{
     Access, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path, run_blocking,
@@ -61,7 +62,8 @@ impl EditTool {
                 "newText": {"type": "string"},
                 "all": {"type": "boolean", "description": "replace every occurrence"}
             },
-            "required": ["path", "oldText", "newText"]
+            "required": ["path", "oldText", "newText"],
+            "additionalProperties": false
         });
         let description =
             "Replace text in a file. Give enough lines in oldText to make it unique.".to_owned();
@@ -100,6 +102,7 @@ fn edit(
     let path = resolve_path(context, &arguments.path, Access::Write)?;
     check_texts(arguments, &path)?;
     let loaded = load(&path, "edit")?;
+    require_writable(&path, &loaded.metadata)?;
     let document = &loaded.document;
     let lines = Lines::of(document.text());
     let located = locate::locate(document.text(), &lines, arguments)?
@@ -220,6 +223,3 @@ fn report(
     let details = json!({"path": path.shown, "replacements": count, "diff": diff});
     ToolOutput { details: Some(details), ..ToolOutput::text(text) }
 }
-
-#[cfg(test)]
-mod tests;

@@ -27,6 +27,6 @@ pub(crate) use kind::{
     BYTES_TO_RECOGNISE, FileKind, ImageKind, recognise, refuse_binary, shown_size,
 };
 pub(crate) use lines::{LineEnding, Lines};
-pub(crate) use load::{load, read_whole, require_regular_file, require_text};
+pub(crate) use load::{load, read_whole, require_regular_file, require_text, require_writable};
 pub(crate) use matching::{Block, Tolerance, find_blocks};
 pub(crate) use nearest::{describe_nearest, show_lines};

@@ -10,12 +10,14 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{
-    Access, Hidden, Listing, PathPatterns, Walker, io_failure, lenient_u64, parse_arguments,
-    real_root, resolve_path, run_blocking, shown_below,
+    Access, Hidden, Listing, PathPatterns, Walker, cut_line, io_failure, lenient_u64,
+    parse_arguments, real_root, resolve_path, run_blocking, shown_below,
 };
 
 /// Entries listed unless the call asks for another number.
 const DEFAULT_LIMIT: u64 = 1000;
+/// Most characters of a pattern that a message repeats.
+const MAX_PATTERN_CHARS: usize = 200;
 
 /// Finds files and folders by glob, by the rules of ignore files.
 #[derive(Debug)]
@@ -95,7 +97,8 @@ fn find(
     arguments: &Arguments,
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    let folder = resolve_path(context, &arguments.path, Access::Read)?;
+    let (path, pattern) = split_pattern(context, arguments);
+    let folder = resolve_path(context, &path, Access::Read)?;
     let metadata =
         std::fs::metadata(&folder.real).map_err(|error| io_failure("search", &folder, &error))?;
     if !metadata.is_dir() {
@@ -104,7 +107,7 @@ fn find(
             folder.shown
         )));
     }
-    let patterns = PathPatterns::new(&arguments.pattern, &folder.real)?;
+    let patterns = PathPatterns::new(&pattern, &folder.real)?;
     let hidden = if patterns.names_hidden() { Hidden::Included } else { Hidden::Skipped };
     let limit =
         usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
@@ -143,13 +146,37 @@ fn find(
     if walker.unreadable() > 0 {
         notes.push(format!("{} entries could not be read", walker.unreadable()));
     }
-    let text = listing.finish(&nothing_found(&arguments.pattern, &folder.shown), &notes);
+    let nothing = nothing_found(&cut_line(&pattern, MAX_PATTERN_CHARS), &folder.shown);
+    let text = listing.finish(&nothing, &notes);
     let details = json!({"entries": shown, "truncated": has_more});
     Ok(ToolOutput {
         content: vec![ContentBlock::text(text)],
         details: Some(details),
         is_error: false,
     })
+}
+
+/// The folder to search and the glob in it. Models often write the folder into the glob, as in `/etc/*.conf`.
+fn split_pattern(context: &ToolContext, arguments: &Arguments) -> (String, String) {
+    let pattern = arguments.pattern.trim();
+    let leads_elsewhere =
+        ["/", "~/", "../"].iter().any(|start| pattern.starts_with(start)) && !pattern.contains(',');
+    let literal = &pattern[..pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len())];
+    if let Some((folder, _)) =
+        literal.rsplit_once('/').filter(|(folder, _)| leads_elsewhere && !folder.is_empty())
+    {
+        let path = if folder.starts_with("..") {
+            format!("{}/{folder}", arguments.path)
+        } else {
+            folder.to_owned()
+        };
+        // Whether it may be searched is decided by the caller; here only whether it is meant.
+        let anywhere = ToolContext { workspace_only: false, ..context.clone() };
+        if resolve_path(&anywhere, &path, Access::Read).is_ok_and(|folder| folder.real.is_dir()) {
+            return (path, format!("./{}", &pattern[folder.len() + 1..]));
+        }
+    }
+    (arguments.path.clone(), pattern.to_owned())
 }
 
 fn nothing_found(pattern: &str, folder: &str) -> String {

@@ -12,14 +12,16 @@ use tokio_util::sync::CancellationToken;
 
 use self::search::{Ending, Search};
 use crate::support::{
-    Access, Hidden, PathPatterns, Walker, io_failure, lenient_bool, lenient_u64, parse_arguments,
-    real_root, resolve_path, run_blocking,
+    Access, Hidden, PathPatterns, Walker, cut_line, io_failure, lenient_bool, lenient_u64,
+    parse_arguments, real_root, resolve_path, run_blocking,
 };
 
 /// Matching lines shown unless the call asks for another number.
 const DEFAULT_LIMIT: u64 = 100;
 /// Most lines around a match; whoever needs more reads the file.
 const MAX_CONTEXT: u64 = 50;
+/// Most characters of a pattern that a message repeats.
+const MAX_PATTERN_CHARS: usize = 200;
 
 /// Searches file contents with the libraries of ripgrep, by the rules of ignore files.
 #[derive(Debug)]
@@ -219,6 +221,7 @@ fn bad_regex(pattern: &str, description: &str) -> ToolError {
     let place = caret.map_or_else(String::new, |column| {
         format!(" at character {}", (column + 1).saturating_sub(4))
     });
+    let pattern = cut_line(pattern, MAX_PATTERN_CHARS);
     ToolError::Failed(format!(
         "{pattern:?} is not a valid regex{place}: {reason}. Escape special characters with \\, or set literal to true \
          to search for the text itself"

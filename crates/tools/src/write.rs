@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::files::{
     Attributes, Document, FileKind, Lines, recognise, replace_file, require_regular_file,
-    unified_diff,
+    require_writable, unified_diff,
 };
 use crate::support::{
     Access, ResolvedPath, io_failure, parse_arguments, resolve_path, run_blocking,
@@ -51,7 +51,8 @@ impl WriteTool {
         let parameters = json!({
             "type": "object",
             "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
-            "required": ["path", "content"]
+            "required": ["path", "content"],
+            "additionalProperties": false
         });
         let description = "Create a file or replace all of it. Makes missing folders.".to_owned();
         Self { schema: ToolSchema { name: "write".to_owned(), description, parameters } }
@@ -134,6 +135,7 @@ fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
         Err(error) => Err(io_failure("write", path, &error)),
         Ok(_) => {
             let metadata = require_regular_file(path, "write")?;
+            require_writable(path, &metadata)?;
             let small = metadata.len() <= MAX_COMPARED_BYTES;
             // An old content that cannot be read can still be replaced.
             let bytes = if small { std::fs::read(&path.real).ok() } else { None };
@@ -171,6 +173,3 @@ fn diff(path: &ResolvedPath, present: &Present, new: &str) -> Option<String> {
         Present::File { .. } => None,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! What a line of the chat means: a message, or a command to the chat itself.
 
-use crate::similar::nearest;
+use crate::similar::did_you_mean;
 
 /// The commands with what they take, for completion and for guessing.
 pub(super) const NAMES: [&str; 6] = ["/help", "/new", "/model", "/sessions", "/usage", "/quit"];
@@ -65,10 +65,9 @@ pub(super) fn parse(text: &str) -> Parsed {
 }
 
 fn unknown(name: &str) -> String {
-    let suggestion =
-        nearest(name, NAMES).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+    let suggestion = did_you_mean(name, NAMES);
     format!(
-        "there is no command {name}{suggestion} /help lists them; a space before the slash makes it a message"
+        "there is no command `{name}`{suggestion} /help lists the commands; a space before the slash makes it a message"
     )
 }
 

@@ -110,9 +110,8 @@ impl Display {
     pub(super) fn finish(&self) {
         let mut scene = self.shared.lock();
         scene.end_text();
-        scene.waiting = None;
-        let pending = &mut scene.pending;
-        pending.push_str("\r\n");
+        scene.stop_waiting();
+        scene.pending.push_str("\r\n");
         self.shared.write(&mut scene);
     }
 

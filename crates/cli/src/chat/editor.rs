@@ -1,7 +1,7 @@
 //! The prompt of the chat: line editing, history, several lines, completion.
 
 use std::borrow::Cow;
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -13,7 +13,6 @@ use reedline::{
 };
 
 use crate::commands::sessions::Sessions;
-use crate::exit::CliError;
 use crate::print::note;
 use crate::settings::Settings;
 use crate::terminal::Paint;
@@ -87,11 +86,9 @@ impl Editor {
     }
 
     /// Waits for something that is not blank.
-    pub(super) fn read(&mut self) -> Result<Input, CliError> {
+    pub(super) fn read(&mut self) -> io::Result<Input> {
         loop {
-            let signal = self.reedline.read_line(&ChatPrompt).map_err(|error| {
-                CliError::failure(format!("cannot read from the terminal: {error}"))
-            })?;
+            let signal = self.reedline.read_line(&ChatPrompt).map_err(io::Error::other)?;
             match signal {
                 Signal::Success(text) => {
                     // Kept at once: the process may be ended by a signal.
@@ -140,8 +137,11 @@ fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     }
     options.open(path).map_err(|error| format!("{}: {error}", path.display()))?;
     FileBackedHistory::with_file(HISTORY_ENTRIES, path.to_path_buf())

@@ -32,6 +32,7 @@ impl Lines {
                 |error| CliError::failure(format!("cannot read standard input: {error}")),
             )?;
             if bytes.is_empty() {
+                self.prompt("\n");
                 // The end; a last line that asked for another one is a message all the same.
                 return Ok(if message.trim().is_empty() {
                     Input::Leave

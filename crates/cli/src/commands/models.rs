@@ -13,7 +13,7 @@ use crate::model_choice::{environment_key, local_probe};
 use crate::print::{Printer, columns};
 use crate::runtime;
 use crate::settings::{Home, config_error};
-use crate::similar::nearest;
+use crate::similar::did_you_mean;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
@@ -85,9 +85,7 @@ fn no_models_of(provider: &str, config: &Config) -> CliError {
         .map(|info| info.name)
         .chain(config.models.providers.keys().map(String::as_str))
         .collect();
-    let suggestion = nearest(provider, known.iter().copied())
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default();
+    let suggestion = did_you_mean(provider, known.iter().copied());
     CliError::usage(format!(
         "there is no provider `{provider}`{suggestion} Known: {}",
         known.join(", ")

@@ -50,9 +50,9 @@ fn run_turn(
         Some(mode) => json_reporter(Arc::clone(output), mode),
         None => text_reporter(Arc::clone(output), verbosity),
     };
-    let interrupts = Interrupts::install().map_err(|error| CliError::failure(error.to_string()))?;
-    let _armed = interrupts.arm(cancel.clone());
-    runtime::block_on(async {
+    let interrupts = Interrupts::install()?;
+    let armed = interrupts.arm(cancel.clone());
+    runtime::block_on(armed.unless_quit(async {
         let requested = args.conversation.model.as_deref();
         let configured = settings.agent.model.as_deref();
         let model =
@@ -62,7 +62,7 @@ fn run_turn(
         let turn =
             Turn { settings: &settings, session_key, model: &model, message, cancel, on_event };
         output.flushing(Conversation::new().run(turn)).await.map(drop)
-    })?
+    }))?
 }
 
 /// Says which model answers, where the user did not choose it. The built-in planner is never passed over in silence.

@@ -12,7 +12,7 @@ use crate::args::{Age, SessionsArgs, SessionsCommand};
 use crate::exit::CliError;
 use crate::print::{Printer, columns, note};
 use crate::settings::Home;
-use crate::similar::nearest;
+use crate::similar::did_you_mean;
 use crate::time::local_minute;
 
 mod export;
@@ -85,9 +85,7 @@ impl Sessions {
         }
         let names: Vec<String> =
             self.all()?.iter().map(|session| self.name_of(&session.key)).collect();
-        let suggestion = nearest(name, names.iter().map(String::as_str))
-            .map(|name| format!("; did you mean `{name}`?"))
-            .unwrap_or_default();
+        let suggestion = did_you_mean(name, names.iter().map(String::as_str));
         Err(CliError::session(format!(
             "there is no conversation `{name}`{suggestion} `myclaw sessions list` lists them"
         )))

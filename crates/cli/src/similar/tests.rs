@@ -1,4 +1,4 @@
-use super::nearest;
+use super::{did_you_mean, nearest};
 
 const COMMANDS: [&str; 6] = ["/help", "/new", "/model", "/sessions", "/usage", "/quit"];
 
@@ -20,4 +20,10 @@ fn other_words_are_left_alone() {
     for typed in ["", "/xyzzy-plugh", "/banana"] {
         assert_eq!(nearest(typed, COMMANDS), None, "{typed}");
     }
+}
+
+#[test]
+fn a_message_goes_on_with_a_suggestion_or_ends() {
+    assert_eq!(did_you_mean("/modle", COMMANDS), "; did you mean `/model`?");
+    assert_eq!(did_you_mean("/banana", COMMANDS), ".");
 }

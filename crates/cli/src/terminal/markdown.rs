@@ -163,8 +163,10 @@ impl MarkdownStream {
     /// Gives up what cannot change any more: all blocks but the last, and the whole lines of an open code block.
     fn commit(&mut self, size: Size) {
         let Some(last) = LastBlock::of(&self.pending) else { return };
-        // A block has surely ended where a whole line of the next one stands.
-        if last.start > 0 && self.pending[last.start..].contains('\n') {
+        // A block has surely ended where the lines that begin the next one are whole.
+        if last.start > 0
+            && self.pending[last.start..].matches('\n').nth(last.opening_lines - 1).is_some()
+        {
             let rest = self.pending.split_off(last.start);
             let joint = if last.is_only_block { self.joint } else { Joint::Gap };
             self.keep_only(rest, joint, size);
@@ -199,6 +201,8 @@ fn open_fence_rest(source: &str) -> Option<String> {
 /// The last top-level block of a text.
 struct LastBlock {
     start: usize,
+    /// Lines that make it what it is: two for a table, whose second line is the rule.
+    opening_lines: usize,
     is_fenced: bool,
     is_only_block: bool,
 }
@@ -213,6 +217,7 @@ impl LastBlock {
                 let start = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
                 last = Some(Self {
                     start,
+                    opening_lines: if matches!(event, Event::Start(Tag::Table(_))) { 2 } else { 1 },
                     is_fenced: matches!(
                         event,
                         Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_)))

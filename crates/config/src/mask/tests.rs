@@ -75,6 +75,24 @@ fn leaves_everything_else() {
     }
 }
 
+#[test]
+fn hostile_text_takes_no_long_time() {
+    for part in [
+        "apiKey:[",
+        "apiKey:{",
+        "authProfiles:[",
+        "authProfiles:{",
+        "apiKey:'",
+        "apiKey:`\"",
+        "apiKey:",
+        "token ",
+        "://@",
+    ] {
+        let text = part.repeat(128 * 1024 / part.len());
+        assert_eq!(mask_secrets(&text).len(), text.len(), "{part}");
+    }
+}
+
 proptest! {
     #[test]
     fn keeps_every_place(text in "([a-z'\":,\\[\\]{}=/*\\\\\n ]|apiKey|token|authProfiles|://|@|\\$\\{A\\}|\\PC){0,60}") {

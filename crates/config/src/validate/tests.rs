@@ -197,7 +197,7 @@ fn apply(tree: &mut Value, change: Change) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     /// The types and the schema are two tellings of one thing.
     #[test]

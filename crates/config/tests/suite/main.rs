@@ -3,6 +3,7 @@
 
 mod agents;
 mod diagnostics;
+mod docs;
 mod environment;
 mod loading;
 mod scaffold;

@@ -35,7 +35,11 @@ pub(super) async fn make_durable(turn: &Turn<'_>) -> Result<(), RunError> {
     let sync = turn.conversation.sync_handle();
     let store = turn.store.clone();
     let key = turn.params.session_key.clone();
+    let parts = key.parts();
     let patch = MetaPatch {
+        last_channel: Some(parts.channel),
+        last_to: Some(parts.peer_id),
+        chat_type: Some(parts.peer_kind),
         model: Some(turn.model.reference()),
         add_tokens: turn.tally.usage.total_tokens,
         ..MetaPatch::default()

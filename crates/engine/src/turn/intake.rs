@@ -1,6 +1,7 @@
 //! Step `intake`: the user's message enters the log.
 
 use myclaw_llm::UserMessage;
+use myclaw_session::MetaPatch;
 
 use super::Turn;
 use crate::RunError;
@@ -15,6 +16,17 @@ pub(super) async fn take_user_message(turn: &mut Turn<'_>) -> Result<(), RunErro
     }
     let content = std::mem::take(&mut turn.start.user_message);
     let timestamp = turn.now_ms();
-    turn.conversation.append_user(UserMessage { content, timestamp })?;
+    let is_new_session = turn.conversation.messages().is_empty();
+    turn.conversation.append_user(UserMessage { content, annotation: None, timestamp })?;
+    if is_new_session {
+        enter_in_index(turn);
+    }
     Ok(())
+}
+
+/// Lists a new session before its first answer, so that one which is killed in its first turn can be found. The model
+/// is called meanwhile; a failure is reported by the update at the end of the turn, which does the same again.
+fn enter_in_index(turn: &Turn<'_>) {
+    let (store, key) = (turn.store.clone(), turn.params.session_key.clone());
+    tokio::task::spawn_blocking(move || store.index().upsert(&key, MetaPatch::default()));
 }

@@ -144,3 +144,37 @@ fn last_lines_with_and_without_a_newline_at_the_end() {
         assert_eq!(last_lines(text.as_bytes(), lines), expected.as_bytes(), "{text:?} {lines}");
     }
 }
+
+/// Every text of up to five of these pieces, under small limits: what is kept is always an end of it within the
+/// limits, and the counts and the side file are right.
+#[tokio::test]
+async fn the_tail_is_an_end_within_the_limits() {
+    let alphabet = ["a", "\n", "ä", "bcd"];
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("out.log");
+    for number in 0..alphabet.len().pow(5) {
+        let pieces: Vec<&[u8]> = (0..5)
+            .map(|digit| alphabet[number / alphabet.len().pow(digit) % alphabet.len()].as_bytes())
+            .collect();
+        let text = String::from_utf8(pieces.concat()).unwrap();
+        for (bytes, lines) in [(0, 9), (3, 9), (4, 2), (99, 1), (99, 3)] {
+            let output = captured(limits(bytes, lines, None), &pieces).await;
+            assert!(text.ends_with(&output.tail), "{text:?} gave {:?}", output.tail);
+            assert!(
+                output.tail.len() <= bytes && output.tail.lines().count() <= lines,
+                "{text:?} {:?}",
+                output.tail
+            );
+            assert_eq!(output.total_bytes, text.len() as u64);
+            assert_eq!(output.total_lines, text.lines().count() as u64);
+            assert_eq!(output.truncated, output.tail != text, "{text:?} {:?}", output.tail);
+        }
+        if number % 97 == 0 {
+            let output = captured(limits(3, 9, Some(file.clone())), &pieces).await;
+            assert_eq!(output.truncated, output.side_file.is_some());
+            if output.truncated {
+                assert_eq!(fs::read_to_string(&file).unwrap(), text);
+            }
+        }
+    }
+}

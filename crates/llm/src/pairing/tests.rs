@@ -201,7 +201,7 @@ fn calls_of_a_message_that_the_output_limit_cut_stay_with_what_was_said_of_them(
 
 #[test]
 fn nothing_stands_before_the_first_user_message() {
-    let empty = Message::User(UserMessage { content: Vec::new(), timestamp: 1 });
+    let empty = Message::User(UserMessage { content: Vec::new(), annotation: None, timestamp: 1 });
     assert_eq!(repaired(&[empty.clone(), calls(&["1"]), result("1", "one")]), []);
     assert_eq!(repaired(&[calls(&["1"]), empty, user("a"), result("1", "one")]), [user("a")]);
 }
@@ -217,7 +217,7 @@ fn any_message() -> impl Strategy<Value = Message> {
     ]);
     prop_oneof![
         2 => "[xy]{0,2}".prop_map(|text| if text.is_empty() {
-            Message::User(UserMessage { content: Vec::new(), timestamp: 1 })
+            Message::User(UserMessage { content: Vec::new(), annotation: None, timestamp: 1 })
         } else {
             user(&text)
         }),

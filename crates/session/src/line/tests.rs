@@ -1,5 +1,6 @@
 //! Tests of reading single lines.
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
@@ -156,4 +157,21 @@ fn lines_are_written_in_the_documented_shape() {
         serde_json::to_string(&header).unwrap(),
         r#"{"type":"session","version":1,"sessionKey":"k","createdAt":2}"#
     );
+}
+
+proptest! {
+    #[test]
+    fn text_in_utf_16_escapes_is_read_as_far_as_it_is_text(
+        units in prop::collection::vec(prop_oneof![0xd7fe_u16..0xe002, 0x20_u16..0x7f], 0..12)
+    ) {
+        let escaped: String = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+        let found = message(&format!("{{\"role\":\"user\",\"content\":\"\\\\{escaped}\"}}"));
+        prop_assert_eq!(found.content, format!("\\{}", String::from_utf16_lossy(&units)));
+    }
+
+    #[test]
+    fn any_bytes_are_read_as_something(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        decode(&bytes, 0);
+        replace_lone_surrogates(&bytes);
+    }
 }

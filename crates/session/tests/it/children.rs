@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use myclaw_session::{Entry, LockWait, MetaPatch, SessionStore};
+use myclaw_session::{Entry, LockWait, MetaPatch, SessionKey, SessionStore};
 
 use crate::{limit_in_bytes, user, work};
 
@@ -97,8 +97,13 @@ fn report_line(line: &str) -> Option<String> {
 
 /// Waits until a started copy has reported something.
 pub(crate) fn wait_for_report(child: &mut std::process::Child) -> String {
+    reports(child).next().unwrap()
+}
+
+/// What a started copy reports, as it does.
+pub(crate) fn reports(child: &mut std::process::Child) -> impl Iterator<Item = String> {
     let output = BufReader::new(child.stdout.as_mut().unwrap());
-    output.lines().map(Result::unwrap).find_map(|line| report_line(&line)).unwrap()
+    output.lines().map(Result::unwrap).filter_map(|line| report_line(&line))
 }
 
 fn report(name: &str, value: impl std::fmt::Display) {
@@ -116,6 +121,7 @@ fn job() {
         "append_often" => append_often(&directory),
         "upsert_often" => upsert_often(&directory),
         "one_turn" => one_turn(&directory),
+        "append_forever" => append_forever(&directory),
         "fill" => fill(&directory),
         "try_to_write" => try_to_write(&directory),
         other => panic!("no such job: {other}"),
@@ -143,12 +149,22 @@ fn append_often(directory: &Path) {
     }
 }
 
+/// Appends until it is killed, and reports each message that it has appended.
+fn append_forever(directory: &Path) {
+    let mut log = SessionStore::new(directory).open(&work(), PATIENCE).unwrap();
+    for number in 0_u64.. {
+        let text = format!("{number} {}", "x".repeat(number as usize % 7 * 10_000));
+        log.append(&[user(&text).into(), user("second of the batch").into()]).unwrap();
+        report("appended", number);
+    }
+}
+
 /// Adds fifty sessions to the index and changes one that all processes share.
 fn upsert_often(directory: &Path) {
     let index = SessionStore::new(directory).index();
     for number in 0..50 {
         let name = format!("{}-{number}", std::process::id());
-        let key = myclaw_session::SessionKey::for_cli("main", &name);
+        let key = SessionKey::for_cli("main", &name);
         index.upsert(&key, MetaPatch::default()).unwrap();
         let extra = serde_json::json!({ name: 1 }).as_object().cloned();
         index.upsert(&work(), MetaPatch { extra, ..MetaPatch::default() }).unwrap();
@@ -198,6 +214,11 @@ fn fill(directory: &Path) {
     let count = || store.reader(&work()).unwrap().unwrap().message_count().unwrap();
     let bytes = std::fs::read(log.path()).unwrap();
     report("intact", bytes.ends_with(b"\n") && count() == stored);
+    let other = SessionKey::for_cli("main", "other");
+    let first =
+        store.open(&other, LockWait::Fail).unwrap().append(&[user(&"x".repeat(5000)).into()]);
+    report("first_append_failed", first.is_err());
+    report("left_an_empty_file", store.transcript_path(&other).exists());
     let ballast = directory.join("ballast");
     if ballast.exists() {
         std::fs::remove_file(ballast).unwrap();

@@ -3,9 +3,9 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use myclaw_session::{LockWait, SessionError, SessionKey};
+use myclaw_session::{LockWait, SessionError, SessionKey, TailLimit};
 
-use crate::children::{Child, Report, wait_for_report};
+use crate::children::{Child, Report, reports, wait_for_report};
 use crate::{Home, entries, user, work};
 
 #[test]
@@ -51,6 +51,41 @@ fn a_killed_process_leaves_no_lock() {
     home.open(&work()).append(&[user("next").into()]).unwrap();
     assert_eq!(entries(&home, &work()).len(), 2);
     assert_eq!(home.names(), [format!("{}.jsonl", work().slug())]);
+}
+
+#[test]
+fn what_a_killed_process_had_appended_is_there() {
+    let home = Home::new();
+    for round in 1..=12_usize {
+        let before = home
+            .store()
+            .reader(&work())
+            .unwrap()
+            .map_or(0, |reader| reader.message_count().unwrap());
+        let mut child =
+            Child::new("append_forever").directory(home.sessions()).command().spawn().unwrap();
+        let mut reported = reports(&mut child);
+        let last = reported.by_ref().nth(round * 3).unwrap();
+        drop(reported);
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let appended: usize = last.strip_prefix("appended=").unwrap().parse().unwrap();
+        let mut log = home.open(&work());
+        let tail = log.tail(TailLimit::UNLIMITED).unwrap();
+        assert_eq!(tail.skipped_lines, 0, "round {round}");
+        let new = &tail.messages[before..];
+        assert!(
+            new.len() >= 2 * (appended + 1),
+            "round {round}: {} of {}",
+            new.len(),
+            2 * (appended + 1)
+        );
+        for (number, batch) in new.chunks(2).enumerate() {
+            assert!(batch[0].content.starts_with(&format!("{number} ")), "round {round}");
+        }
+        log.append(&[user("after the crash").into()]).unwrap();
+    }
 }
 
 #[test]

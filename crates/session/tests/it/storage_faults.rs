@@ -48,6 +48,8 @@ fn a_full_disk_loses_nothing_and_can_be_used_again() {
     );
     assert_eq!(report.value("is_no_space").as_deref(), Some("true"));
     assert_eq!(report.value("intact").as_deref(), Some("true"));
+    assert_eq!(report.value("first_append_failed").as_deref(), Some("true"));
+    assert_eq!(report.value("left_an_empty_file").as_deref(), Some("false"));
     assert_eq!(report.value("usable_again").as_deref(), Some("true"));
 }
 

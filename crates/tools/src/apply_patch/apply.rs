@@ -166,6 +166,3 @@ fn splice(lines: &Lines<'_>, edit: &Edit<'_>) -> Splice {
     }
     Splice { range, replacement }
 }
-
-#[cfg(test)]
-mod tests;

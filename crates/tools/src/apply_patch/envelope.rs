@@ -142,6 +142,3 @@ fn parse_update(lines: &[&str], at: usize, name: &str) -> Result<(Section, usize
     }
     Ok((Section { line: at + 1, action, hunks, executable: None }, index))
 }
-
-#[cfg(test)]
-mod tests;

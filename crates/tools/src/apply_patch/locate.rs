@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::model::{Hunk, Role};
+use super::model::{BodyLine, Hunk, Role};
 use crate::files::{Block, Lines, Shift, Tolerance, describe_nearest, find_blocks, show_lines};
 
 /// Places that an error lists.
@@ -10,6 +10,9 @@ const MAX_PLACES_LISTED: usize = 8;
 /// Of two places, the nearer one is taken only if the other is at least so many times as far away from where the
 /// hunk should be: line numbers that are off by a little are common, invented ones as well.
 const CLEARLY_NEARER: usize = 2;
+
+/// Hunks of one file for which an error shows the closest place; looking for it takes a moment each.
+const MAX_EXPLAINED: usize = 5;
 
 /// Where a hunk belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,11 +35,13 @@ pub(super) struct Locator<'l> {
     taken: Vec<Range<usize>>,
     /// How far the last hunk was from where its header says.
     drift: isize,
+    /// Hunks that were not found so far.
+    lost: usize,
 }
 
 impl<'l> Locator<'l> {
     pub(super) fn new(lines: &'l Lines<'l>) -> Self {
-        Self { lines, taken: Vec::new(), drift: 0 }
+        Self { lines, taken: Vec::new(), drift: 0, lost: 0 }
     }
 
     /// The one place where `hunk` fits.
@@ -44,7 +49,7 @@ impl<'l> Locator<'l> {
     /// # Errors
     /// If there is none, or more than one and nothing tells which is meant.
     pub(super) fn locate(&mut self, hunk: &Hunk) -> Result<Place, Misfit> {
-        let wanted: Vec<&str> = hunk.old_lines().map(|line| line.text()).collect();
+        let wanted: Vec<&str> = hunk.old_lines().map(BodyLine::text).collect();
         let place =
             if wanted.is_empty() { self.insertion_point(hunk)? } else { self.find(hunk, &wanted)? };
         if let Some(expected) = expected(hunk) {
@@ -54,7 +59,10 @@ impl<'l> Locator<'l> {
         Ok(place)
     }
 
-    fn find(&self, hunk: &Hunk, wanted: &[&str]) -> Result<Place, Misfit> {
+    fn find(&mut self, hunk: &Hunk, wanted: &[&str]) -> Result<Place, Misfit> {
+        if let Some(first) = self.where_it_says(hunk, wanted) {
+            return Ok(Place { first, shift: Shift::None, tolerance: Tolerance::Exact });
+        }
         for tolerance in Tolerance::ALL {
             let blocks = self.candidates(hunk, wanted, tolerance);
             if let Some(block) = self.choose(hunk, wanted.len(), &blocks) {
@@ -65,24 +73,42 @@ impl<'l> Locator<'l> {
                 return Err(ambiguous(&blocks));
             }
         }
-        Err(self.not_found(wanted))
+        self.lost += 1;
+        Err(self.not_found(hunk, wanted))
+    }
+
+    /// The line that the header names, if the hunk fits there exactly: the usual case, and no other place could be
+    /// better.
+    fn where_it_says(&self, hunk: &Hunk, wanted: &[&str]) -> Option<usize> {
+        let first = expected(hunk)?.saturating_add_signed(self.drift);
+        let fits = !hunk.at_end
+            && first + wanted.len() <= self.lines.len()
+            && wanted
+                .iter()
+                .enumerate()
+                .all(|(offset, line)| self.lines.content(first + offset) == *line)
+            && self.is_behind(hunk, first);
+        fits.then_some(first)
     }
 
     /// Places that fit, in order: behind the hunks before this one, or, if there are none, between them.
     fn candidates(&self, hunk: &Hunk, wanted: &[&str], tolerance: Tolerance) -> Vec<Block> {
         let mut blocks = find_blocks(self.lines, wanted, tolerance);
-        blocks.retain(|block| {
-            changed_lines(hunk, block.first)
-                .iter()
-                .all(|own| self.taken.iter().all(|taken| !overlap(own, taken)))
-        });
-        let behind = self.taken.iter().map(|taken| taken.end).max().unwrap_or(0);
-        let is_behind =
-            |block: &Block| changed_lines(hunk, block.first).iter().all(|own| own.start >= behind);
-        if blocks.iter().any(is_behind) {
-            blocks.retain(is_behind);
+        let is_free = |block: &Block| {
+            let changed = changed_lines(hunk, block.first);
+            changed.iter().all(|own| self.taken.iter().all(|taken| !overlap(own, taken)))
+        };
+        blocks.retain(is_free);
+        if blocks.iter().any(|block| self.is_behind(hunk, block.first)) {
+            blocks.retain(|block| self.is_behind(hunk, block.first));
         }
         blocks
+    }
+
+    /// Whether all that `hunk` changes at `first` is behind what the hunks before it change.
+    fn is_behind(&self, hunk: &Hunk, first: usize) -> bool {
+        let end = self.taken.iter().map(|taken| taken.end).max().unwrap_or(0);
+        changed_lines(hunk, first).iter().all(|own| own.start >= end)
     }
 
     fn choose<'b>(&self, hunk: &Hunk, length: usize, blocks: &'b [Block]) -> Option<&'b Block> {
@@ -167,18 +193,34 @@ impl<'l> Locator<'l> {
         }
     }
 
-    fn not_found(&self, wanted: &[&str]) -> Misfit {
+    fn not_found(&self, hunk: &Hunk, wanted: &[&str]) -> Misfit {
         let text = wanted.join("\n");
         let expected = Lines::of(&text);
         let mut misfit = format!(
             "these lines are not in the file:\n{}",
             show_lines(&expected, 0..expected.len())
         );
-        match describe_nearest(self.lines, wanted) {
-            Some(nearest) => misfit.push_str(&format!("\n{nearest}")),
-            None => misfit.push_str("\nNothing in the file is like them."),
+        if let Some(line) = self.result_of(hunk) {
+            misfit.push_str(&format!(
+                "\nWhat they would become is there already, at line {line}: was the patch applied before?"
+            ));
+        } else if self.lost <= MAX_EXPLAINED {
+            match describe_nearest(self.lines, wanted) {
+                Some(nearest) => misfit.push_str(&format!("\n{nearest}")),
+                None => misfit.push_str("\nNothing in the file is like them."),
+            }
         }
         misfit
+    }
+
+    /// The line (from 1) at which the file has the lines that `hunk` would leave behind.
+    fn result_of(&self, hunk: &Hunk) -> Option<usize> {
+        let result: Vec<&str> =
+            hunk.body.iter().filter(|line| line.role != Role::Remove).map(BodyLine::text).collect();
+        let says_something =
+            hunk.body.iter().any(|line| line.role == Role::Add && !line.text().trim().is_empty());
+        let found = find_blocks(self.lines, &result, Tolerance::TrailingWhitespace);
+        found.first().filter(|_| says_something).map(|block| block.first + 1)
     }
 }
 
@@ -238,6 +280,3 @@ fn ambiguous(blocks: &[Block]) -> Misfit {
         numbers.join(", ")
     )
 }
-
-#[cfg(test)]
-mod tests;

@@ -45,6 +45,3 @@ fn came_with_returns(lines: &[&str]) -> bool {
         .peekable();
     headers.peek().is_some() && headers.all(|line| line.ends_with('\r'))
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,7 @@ use myclaw_engine::{ToolContext, ToolError};
 use super::apply::{apply, new_content};
 use super::commit::Change;
 use super::model::{Action, ContentCheck, FileName, Hunk, Section};
-use crate::files::{Attributes, Document, read_whole, require_text};
+use crate::files::{Attributes, Document, read_whole, require_text, require_writable};
 use crate::support::{Access, ResolvedPath, missing_path, resolve_path};
 
 /// The files that a patch is about, as they are and as they will be.
@@ -145,8 +145,14 @@ impl Plan {
     fn update(&mut self, index: usize, section: &Section) -> Result<Outcome, Reasons> {
         let file = &mut self.files[index];
         let Some(content) = &file.after else { return Err(vec!["it does not exist".to_owned()]) };
-        let (content, remarks) = changed(&file.path, content, section)?;
-        file.after = Some(content);
+        file.require_writable()?;
+        let (changed, remarks) = changed(&file.path, content, section)?;
+        if changed.bytes == content.bytes && section.executable.is_none() {
+            return Err(vec![
+                "the patch changes nothing in it: it needs lines that start with - or +".to_owned(),
+            ]);
+        }
+        file.after = Some(changed);
         Ok(file.fits(&format!("updated ({})", counts(&section.hunks)), remarks))
     }
 
@@ -169,6 +175,7 @@ impl Plan {
         }
         if source == Source::Goes {
             self.refuse_link(from, candidate)?;
+            self.files[from_index].require_writable()?;
         }
         let (from_file, to_file) = (&self.files[from_index], &self.files[to_index]);
         let Some(content) = &from_file.after else { return Err(self.missing(from)) };
@@ -204,6 +211,7 @@ impl Plan {
         let Some((index, candidate)) = self.find(name)? else { return Err(self.missing(name)) };
         self.refuse_link(name, candidate)?;
         let file = &mut self.files[index];
+        file.require_writable()?;
         let Some(content) = &file.after else { return Err(vec!["it does not exist".to_owned()]) };
         if check == ContentCheck::ByHunks {
             let (left, _) = changed(&file.path, content, section)?;
@@ -287,6 +295,16 @@ enum Source {
 }
 
 impl PlannedFile {
+    /// Whether it may be changed, moved or deleted.
+    fn require_writable(&self) -> Result<(), Reasons> {
+        match self.after.as_ref().and_then(|after| after.attributes.like.as_ref()) {
+            Some(metadata) => {
+                require_writable(&self.path, metadata).map_err(|error| reason(&error))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn fits(&self, done: &str, remarks: Vec<String>) -> Outcome {
         Outcome {
             shown: self.path.shown.clone(),
@@ -357,6 +375,3 @@ fn name_of(section: &Section) -> &str {
 fn reason(error: &ToolError) -> Reasons {
     vec![error.to_string()]
 }
-
-#[cfg(test)]
-mod tests;

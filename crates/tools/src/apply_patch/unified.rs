@@ -106,7 +106,9 @@ fn refuse_binary(lines: &[&str], index: usize) -> Result<(), ParseError> {
 #[derive(Debug, Default)]
 struct Headers {
     line: usize,
-    /// Both names of `diff --git`, as they are written.
+    /// Whether there is a `diff --git`.
+    has_git: bool,
+    /// Its two names, as they are written; `None` if they cannot be told apart.
     git: Option<(String, String)>,
     is_new: bool,
     is_deleted: bool,
@@ -120,11 +122,12 @@ struct Headers {
 
 impl Headers {
     fn is_empty(&self) -> bool {
-        self.git.is_none() && self.old.is_none() && self.new.is_none()
+        !self.has_git && self.old.is_none() && self.new.is_none()
     }
 
     /// Reads `diff --git` and the lines that belong to it.
     fn read_git(&mut self, lines: &[&str], at: usize) -> Result<usize, ParseError> {
+        self.has_git = true;
         self.git = git_names(&lines[at][GIT_HEADER.len()..]);
         let mut index = at + 1;
         while let Some(line) = lines.get(index) {
@@ -152,9 +155,6 @@ impl Headers {
                 break;
             }
             index += 1;
-        }
-        if self.git.is_none() && lines.get(index).is_none_or(|line| !line.starts_with("--- ")) {
-            return Err(ParseError::at(at, "the two names cannot be told apart; quote them"));
         }
         Ok(index)
     }
@@ -188,7 +188,16 @@ impl Headers {
     fn section(self, hunks: Vec<Hunk>) -> Result<Option<Section>, ParseError> {
         let line = self.line;
         let executable = self.executable;
-        let Some(action) = self.action() else { return Ok(None) };
+        let has_names = self.git.is_some() || self.old.is_some() || self.new.is_some();
+        let Some(action) = self.action() else {
+            if has_names {
+                return Ok(None);
+            }
+            return Err(ParseError::at(
+                line - 1,
+                "the two names of this file cannot be told apart; add lines with --- and +++",
+            ));
+        };
         let changes_nothing =
             hunks.is_empty() && executable.is_none() && matches!(action, Action::Update(_));
         if changes_nothing {
@@ -259,6 +268,3 @@ fn executable(mode: &str, index: usize) -> Result<Option<Executable>, ParseError
         _ => Ok(None),
     }
 }
-
-#[cfg(test)]
-mod tests;

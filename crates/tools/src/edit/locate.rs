@@ -73,7 +73,7 @@ pub(super) fn locate(
     };
     let found = match found {
         Some(found) => Some(found),
-        None => without_numbers(text, lines, arguments)?,
+        None => without_numbers(lines, arguments)?,
     };
     Ok(found.map(|mut found| {
         if arguments.all {
@@ -83,33 +83,21 @@ pub(super) fn locate(
     }))
 }
 
-fn without_numbers(
-    text: &str,
-    lines: &Lines<'_>,
-    arguments: &Arguments,
-) -> Result<Option<Located>, ToolError> {
+fn without_numbers(lines: &Lines<'_>, arguments: &Arguments) -> Result<Option<Located>, ToolError> {
     let Some(old) = without_line_numbers(&pieces(&arguments.old_text)) else { return Ok(None) };
     let new = pieces(&arguments.new_text);
     let bare_new = without_line_numbers(&new);
-    let found = {
-        let new = bare_new.clone().unwrap_or_else(|| new.clone());
-        let regions = folded_substrings(text, &old);
-        if regions.is_empty() {
-            whole_lines(lines, old, new)
-        } else {
-            Some(Located { regions, old, new, tolerance: Tolerance::Exact, numbers_removed: true })
-        }
-    };
-    let some_numbered =
-        || new.iter().any(|line| without_line_numbers(std::slice::from_ref(line)).is_some());
-    if found.is_some() && bare_new.is_none() && some_numbered() {
+    let has_some_numbers = bare_new.is_none()
+        && new.iter().any(|line| without_line_numbers(std::slice::from_ref(line)).is_some());
+    let Some(found) = whole_lines(lines, old, bare_new.unwrap_or(new)) else { return Ok(None) };
+    if has_some_numbers {
         return Err(ToolError::Failed(
             "oldText has line numbers in front that are not in the file, and newText has them on some lines only. \
              Call again without line numbers"
                 .to_owned(),
         ));
     }
-    Ok(found.map(|found| Located { numbers_removed: true, ..found }))
+    Ok(Some(Located { numbers_removed: true, ..found }))
 }
 
 /// A text between its newlines.
@@ -188,9 +176,12 @@ fn whole_lines(lines: &Lines<'_>, mut old: Vec<String>, mut new: Vec<String>) ->
         .map(|tolerance| (tolerance, find_blocks(lines, &wanted, tolerance)))
         .find(|(_, blocks)| !blocks.is_empty())?;
     let count = wanted.len();
+    // Whole lines are replaced by whole lines, even if only oldText has a newline behind the last one.
+    let joins_lines = new.last().is_some_and(|last| !last.is_empty());
     // A file whose last line has no newline keeps it so, whatever stands behind the last line of oldText.
     let is_unended = |first: usize| lines.ending(first + count - 1).is_none();
-    let drops_final_piece = ends_with_newline && blocks.iter().all(|block| is_unended(block.first));
+    let drops_final_piece =
+        ends_with_newline && (joins_lines || blocks.iter().all(|block| is_unended(block.first)));
     let keeps_final_piece = ends_with_newline && !drops_final_piece;
     let regions = blocks
         .into_iter()

@@ -51,6 +51,3 @@ fn windows_1252_char(byte: u8) -> char {
     let (text, _) = WINDOWS_1252.decode_without_bom_handling(&bytes);
     text.chars().next().unwrap_or(char::REPLACEMENT_CHARACTER)
 }
-
-#[cfg(test)]
-mod tests;

@@ -100,6 +100,9 @@ const UNMARKED_UTF16: BinaryKind = BinaryKind {
     instead: "iconv -f UTF-16LE -t UTF-8 FILE",
 };
 
+const UTF32: BinaryKind =
+    BinaryKind { name: "text in UTF-32", instead: "iconv -f UTF-32 -t UTF-8 FILE" };
+
 /// Tells what a file is from its start, at least [`BYTES_TO_RECOGNISE`] bytes of it where it has so many.
 pub(crate) fn recognise(start: &[u8]) -> FileKind {
     if start.len() >= 12 && start.starts_with(b"RIFF") && &start[8..12] == b"WEBP" {
@@ -107,6 +110,9 @@ pub(crate) fn recognise(start: &[u8]) -> FileKind {
     }
     if let Some(kind) = first_match(MAGICS, start) {
         return kind;
+    }
+    if start.starts_with(b"\xFF\xFE\0\0") {
+        return FileKind::Binary(UTF32);
     }
     if start.starts_with(b"\xFF\xFE") || start.starts_with(b"\xFE\xFF") {
         return FileKind::Text;

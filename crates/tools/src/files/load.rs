@@ -71,6 +71,22 @@ pub(crate) fn require_text(
     }
 }
 
+/// Respects a file that nobody may write to. Replacing it needs only the right to change its folder, so the system
+/// would not stop that.
+///
+/// # Errors
+/// If no one has the right to write to it.
+pub(crate) fn require_writable(path: &ResolvedPath, metadata: &Metadata) -> Result<(), ToolError> {
+    if metadata.permissions().readonly() {
+        return Err(ToolError::Failed(format!(
+            "{} is read-only, which may be on purpose. Choose another file, or ask the user before you make it \
+             writable (bash: chmod u+w)",
+            path.shown
+        )));
+    }
+    Ok(())
+}
+
 /// Looks at a path without opening it: a pipe or a device could block for ever.
 ///
 /// # Errors
@@ -95,6 +111,3 @@ pub(crate) fn require_regular_file(
     }
     Ok(metadata)
 }
-
-#[cfg(test)]
-mod tests;

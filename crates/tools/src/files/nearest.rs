@@ -11,9 +11,9 @@ const MAX_LINES_SHOWN: usize = 12;
 /// Characters of each.
 const MAX_LINE_CHARS: usize = 160;
 /// Lines of a file that are compared; the search is for an error text and must stay quick.
-const MAX_LINES_COMPARED: usize = 50_000;
+const MAX_LINES_COMPARED: usize = 20_000;
 /// Lines of the wanted block that are compared.
-const MAX_WANTED_COMPARED: usize = 40;
+const MAX_WANTED_COMPARED: usize = 12;
 /// Below this share of likeness, nothing is worth showing.
 const LEAST_LIKENESS: f64 = 0.3;
 

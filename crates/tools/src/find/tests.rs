@@ -51,6 +51,31 @@ async fn patterns_find_names_and_paths() {
 }
 
 #[tokio::test]
+async fn a_folder_may_be_written_into_the_pattern() {
+    let mut workspace = workspace();
+    std::fs::create_dir_all(workspace.base.join("other/deep")).unwrap();
+    std::fs::write(workspace.base.join("other/a.conf"), "").unwrap();
+    std::fs::write(workspace.base.join("other/deep/b.conf"), "").unwrap();
+    let other = workspace.base.join("other").to_str().unwrap().to_owned();
+    let inside = workspace.path("src").to_str().unwrap().to_owned();
+    for (arguments, expected) in [
+        (json!({"pattern": format!("{other}/*.conf")}), format!("{other}/a.conf")),
+        (json!({"pattern": format!("{other}/**/b.*")}), format!("{other}/deep/b.conf")),
+        (json!({"pattern": format!("{other}/a.conf")}), format!("{other}/a.conf")),
+        (json!({"pattern": "../other/*.conf"}), format!("{other}/a.conf")),
+        (json!({"pattern": "../*.toml", "path": "src"}), "Cargo.toml".to_owned()),
+        (json!({"pattern": format!("{inside}/*.rs")}), "src/main.rs".to_owned()),
+        (json!({"pattern": "/src/*.rs"}), "src/main.rs".to_owned()),
+    ] {
+        assert_eq!(text(&workspace, arguments.clone()).await, expected, "{arguments}");
+    }
+    workspace.context.workspace_only = true;
+    let outside =
+        workspace.failure(&FindTool::new(), json!({"pattern": format!("{other}/*.conf")})).await;
+    assert!(outside.contains("outside the workspace"), "{outside}");
+}
+
+#[tokio::test]
 async fn more_entries_than_the_limit_are_said() {
     let workspace = workspace();
     let output =

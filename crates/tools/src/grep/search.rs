@@ -13,6 +13,7 @@ use myclaw_engine::ToolError;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::MAX_PATTERN_CHARS;
 use crate::support::{Listing, cut_line, shown_below};
 
 /// Most characters of a line that are shown.
@@ -147,6 +148,7 @@ impl Search {
                 found.unreadable + unreadable_folders
             ));
         }
+        let pattern = cut_line(pattern, MAX_PATTERN_CHARS);
         let nothing = format!(
             "no match for {pattern:?} in {place} (ignored, hidden and binary files are not searched)"
         );

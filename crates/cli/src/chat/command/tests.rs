@@ -28,9 +28,12 @@ fn everything_else_is_a_message_as_it_was_typed() {
 #[test]
 fn an_unknown_command_gets_the_nearest() {
     let Parsed::Unknown(message) = parse("/modle x/y") else { panic!("a command") };
-    assert!(message.contains("did you mean /model?"), "{message}");
+    assert!(message.contains("did you mean `/model`?"), "{message}");
     let Parsed::Unknown(message) = parse("/xyzzy") else { panic!("a command") };
-    assert!(message.contains("/help lists them") && !message.contains("did you mean"), "{message}");
+    assert!(
+        message.contains("/help lists the commands") && !message.contains("did you mean"),
+        "{message}"
+    );
     assert_eq!(parse("/quit now"), Parsed::Unknown("/quit takes nothing behind it".to_owned()));
 }
 

@@ -221,6 +221,8 @@ impl Layout {
         let styles = self.style().with(Style::Code);
         // Without colours the marks are all there is to tell code from text.
         let mark = if self.paint == Paint::Plain { "`" } else { "" };
+        // A tab has no width of its own, and none is needed within a line of text.
+        let text = text.replace('\t', " ");
         self.piece(&format!("{mark}{text}{mark}"), styles, Spaces::Keep);
     }
 

@@ -1,5 +1,7 @@
+use unicode_width::UnicodeWidthChar;
+
 use super::layout::layout;
-use super::{MarkdownStream, Paint, Size};
+use super::{MAX_TEXT_COLUMNS, MarkdownStream, Paint, Size};
 
 /// A terminal: what the escape sequences that the renderer uses do to a screen, scrollback included.
 struct Screen {
@@ -31,6 +33,13 @@ impl Screen {
                     };
                     self.command(command, &digits);
                 }
+                '\t' => {
+                    // A terminal stops at its last column.
+                    let stop = (self.column / 8 + 1) * 8;
+                    while self.column < stop.min(self.size.columns) {
+                        self.put(' ');
+                    }
+                }
                 char => self.put(char),
             }
         }
@@ -54,14 +63,17 @@ impl Screen {
     }
 
     fn put(&mut self, char: char) {
-        if self.column == self.size.columns {
+        let width = char.width().unwrap_or(0);
+        if self.column + width > self.size.columns {
             self.column = 0;
             self.line_feed();
         }
         let row = &mut self.rows[self.row];
-        row.resize(row.len().max(self.column + 1), ' ');
+        row.resize(row.len().max(self.column + width), ' ');
         row[self.column] = char;
-        self.column += 1;
+        // The second half of a wide character holds nothing of its own.
+        row[self.column + 1..self.column + width].fill('\0');
+        self.column += width;
     }
 
     fn line_feed(&mut self) {
@@ -72,7 +84,11 @@ impl Screen {
     }
 
     fn text(&self) -> String {
-        let rows: Vec<String> = self.rows.iter().map(|row| row.iter().collect()).collect();
+        let rows: Vec<String> = self
+            .rows
+            .iter()
+            .map(|row| row.iter().filter(|char| **char != '\0').collect())
+            .collect();
         rows.join("\n")
     }
 }
@@ -104,11 +120,13 @@ fn one_by_one(source: &str, size: Size) -> String {
 /// What the whole text looks like when it is laid out at once.
 fn at_once(source: &str, size: Size) -> String {
     let mut text = String::new();
-    for line in layout(source, size.columns - 1, Paint::Styled).lines {
+    for line in layout(source, (size.columns - 1).min(MAX_TEXT_COLUMNS), Paint::Styled).lines {
         line.write(Paint::Plain, &mut text);
         text.push('\n');
     }
-    text
+    let mut screen = Screen::new(Size { columns: 1_000, rows: 1_000 });
+    screen.write(&text.replace('\n', "\r\n"));
+    screen.text()
 }
 
 const DOCUMENT: &str = "\
@@ -240,5 +258,55 @@ fn a_terminal_made_narrower_in_the_middle_keeps_every_word() {
     stream.finish(Size { columns: 12, rows: 24 }, &mut out);
     for word in ["one", "two", "three", "four", "five", "six", "seven"] {
         assert!(out.contains(word), "{word} in {out:?}");
+    }
+}
+
+/// Pieces that random documents are made of: everything that changes what stands before it.
+const FRAGMENTS: [&str; 26] = [
+    "word ",
+    "two words",
+    "\n",
+    "\n\n",
+    "\n",
+    "# ",
+    "- ",
+    "  - ",
+    "1. ",
+    "2. ",
+    "> ",
+    "```",
+    "```\n",
+    "~~~~\n",
+    "| a | b |\n",
+    "|---|--:|\n",
+    "**",
+    "*",
+    "`",
+    "    ",
+    "---\n",
+    "===\n",
+    "<b>",
+    "\\",
+    "世界",
+    "\t",
+];
+
+#[test]
+fn random_documents_look_alike_streamed_and_at_once() {
+    // Wide enough for every line of code: what a terminal wraps itself is another matter.
+    let size = Size { columns: 700, rows: 300 };
+    let mut state = 1_u64;
+    let mut below = |limit: usize| {
+        // Knuth's linear congruential generator; its high bits are good enough here.
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap_or(0) % limit
+    };
+    for number in 0..600 {
+        let source: String = (0..below(30)).map(|_| FRAGMENTS[below(FRAGMENTS.len())]).collect();
+        let expected = at_once(source.trim_start_matches('\n'), size);
+        assert_eq!(one_by_one(&source, size), expected, "document {number}: {source:?}");
+        // On a small screen nothing above it is touched (the screen itself checks that).
+        one_by_one(&source, Size { columns: 24, rows: 5 });
     }
 }

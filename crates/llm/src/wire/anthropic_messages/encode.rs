@@ -12,7 +12,7 @@ use crate::wire::compat::ToolIdRule;
 use crate::wire::{EncodedRequest, endpoint, history, json_request};
 use crate::{
     AssistantMessage, ContentBlock, ErrorClass, ImageContent, Message, Model, ModelError,
-    ModelRequest, ThinkingContent, ToolResultMessage, ToolSchema,
+    ModelRequest, ThinkingContent, ToolResultMessage, ToolSchema, UserMessage,
 };
 
 /// What the API allows as the id of a call: letters, digits, `_` and `-`, of 64 bytes to be safe.
@@ -177,7 +177,7 @@ fn conversation<'a>(model: &Model, messages: &'a [Message]) -> Vec<WireMessage<'
     let mut wire: Vec<WireMessage<'a>> = Vec::with_capacity(messages.len());
     for message in messages {
         let (role, content) = match message {
-            Message::User(user) => (Role::User, user_blocks(model, &user.content)),
+            Message::User(user) => (Role::User, user_blocks(model, user)),
             Message::Assistant(assistant) => (Role::Assistant, assistant_blocks(model, assistant)),
             Message::ToolResult(result) => (Role::User, vec![result_block(model, result)]),
         };
@@ -191,7 +191,15 @@ fn conversation<'a>(model: &Model, messages: &'a [Message]) -> Vec<WireMessage<'
 }
 
 /// Text and images; what the API would refuse is left out or replaced by a note.
-fn user_blocks<'a>(model: &Model, content: &'a [ContentBlock]) -> Vec<Block<'a>> {
+fn user_blocks<'a>(model: &Model, user: &'a UserMessage) -> Vec<Block<'a>> {
+    let mut blocks = content_blocks(model, &user.content);
+    if !blocks.is_empty() {
+        blocks.extend(user.annotation.as_deref().map(Block::text));
+    }
+    blocks
+}
+
+fn content_blocks<'a>(model: &Model, content: &'a [ContentBlock]) -> Vec<Block<'a>> {
     content
         .iter()
         .filter_map(|block| match block {
@@ -246,7 +254,7 @@ fn thinking_block(thinking: &ThinkingContent, same_origin: bool) -> Option<Block
 }
 
 fn result_block<'a>(model: &Model, result: &'a ToolResultMessage) -> Block<'a> {
-    let mut content = user_blocks(model, &result.content);
+    let mut content = content_blocks(model, &result.content);
     if content.is_empty() {
         content.push(Block::text(history::NO_OUTPUT));
     }

@@ -10,7 +10,7 @@ use crate::wire::compat::{Compat, OutputLimitField, ReasoningReplay, StreamUsage
 use crate::wire::{EncodedRequest, endpoint, history, json_request};
 use crate::{
     AssistantMessage, ContentBlock, ErrorClass, ImageContent, Message, Model, ModelError,
-    ModelRequest, ToolResultMessage, ToolSchema,
+    ModelRequest, ToolResultMessage, ToolSchema, UserMessage,
 };
 
 /// Encodes `request`.
@@ -197,7 +197,7 @@ impl<'a> Conversation<'a> {
             }
             let before = self.wire.len();
             match message {
-                Message::User(user) => self.add_user(&user.content),
+                Message::User(user) => self.add_user(user),
                 Message::Assistant(assistant) => {
                     self.add_assistant(assistant, position > turn_start)
                 }
@@ -208,9 +208,11 @@ impl<'a> Conversation<'a> {
         self.flush_images();
     }
 
-    fn add_user(&mut self, content: &'a [ContentBlock]) {
-        let parts = self.parts(content);
+    fn add_user(&mut self, user: &'a UserMessage) {
+        let mut parts = self.parts(&user.content);
         if !parts.is_empty() {
+            let annotation = user.annotation.as_deref();
+            parts.extend(annotation.map(|text| Part::Text { text: Cow::Borrowed(text) }));
             self.push("user", joined_if_text(parts));
         }
     }

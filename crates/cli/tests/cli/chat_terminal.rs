@@ -1,0 +1,198 @@
+//! `myclaw chat` in a terminal.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use myclaw_testkit::{ModelServer, Reply, Script, Step, TempHome, Terminal};
+use serde_json::json;
+
+use crate::{home_with, myclaw, run};
+
+fn chat(home: &TempHome) -> Terminal {
+    let mut terminal = Terminal::spawn(&myclaw(home, &[]));
+    terminal.expect("You: ");
+    terminal
+}
+
+fn raw(terminal: &Terminal) -> String {
+    String::from_utf8_lossy(&terminal.raw()).into_owned()
+}
+
+#[test]
+fn a_turn_is_drawn_and_the_prompt_comes_back() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().text("I will **look**.").tool_call(
+            "call_1",
+            "bash",
+            json!({"command": "sleep 0.3; echo x"}),
+        ),
+        Reply::anthropic().text("# Done\n\n- one\n- two\n\n```sh\nls \u{1b}[2J\n```\n"),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("hello");
+    terminal.expect("I will look.");
+    terminal.expect("✓ bash sleep 0.3; echo x");
+    terminal.expect("# Done");
+    terminal.expect("• one");
+    terminal.expect("ls \\x1b[2J");
+    terminal.expect("You: ");
+    let drawn = raw(&terminal);
+    assert!(drawn.contains("\x1b[1mlook\x1b[0m"), "{drawn:?}");
+    // The live line was there while the tool ran, with its time, and was taken away.
+    assert!(drawn.contains("bash sleep 0.3; echo x  0."), "{drawn:?}");
+    assert!(drawn.contains("\r\x1b[K"), "{drawn:?}");
+    terminal.send_line("/quit");
+    assert!(terminal.wait().success());
+    server.assert_finished();
+}
+
+#[test]
+fn no_color_is_honoured() {
+    let server = ModelServer::spawn_blocking_thread(Script::from(
+        Reply::anthropic().text("Be **bold** and `quick`."),
+    ));
+    let home = home_with(&server);
+    let mut command = myclaw(&home, &[]);
+    command.env("NO_COLOR", "1");
+    let mut terminal = Terminal::spawn(&command);
+    terminal.expect("You: ");
+    terminal.send_line("hello");
+    terminal.expect("Be **bold** and `quick`.");
+}
+
+#[test]
+fn long_answers_are_drawn_once() {
+    let text: String = (0..120).map(|number| format!("{number}. line {number}\n")).collect();
+    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic()
+        .text(text)
+        .in_deltas(400)
+        .step()
+        .event_by_event()]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("count");
+    terminal.expect("line 119");
+    terminal.expect("You: ");
+    let text = terminal.text();
+    for number in 0..110 {
+        let line = format!("{number}. line {number}\n");
+        assert!(text.contains(&line), "line {number} is missing");
+    }
+}
+
+#[test]
+fn ctrl_c_aborts_the_turn_and_returns_to_the_prompt() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call("call_1", "bash", json!({"command": "sleep 600"})).step(),
+        Reply::anthropic().text("Still here.").step(),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("wait");
+    terminal.expect("bash sleep 600  0.");
+    terminal.press_ctrl_c();
+    terminal.expect("aborted; the conversation is kept");
+    terminal.expect("You: ");
+    terminal.send_line("are you there?");
+    terminal.expect("Still here.");
+    terminal.expect("You: ");
+    terminal.press_ctrl_d();
+    assert!(terminal.wait().success());
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_drops_the_line_and_leaves_when_pressed_twice() {
+    let home = TempHome::new();
+    let mut terminal = chat(&home);
+    terminal.send("half a line");
+    terminal.expect("half a line");
+    terminal.press_ctrl_c();
+    terminal.expect("You: ");
+    terminal.press_ctrl_c();
+    terminal.expect("Ctrl-C again leaves");
+    terminal.expect("You: ");
+    terminal.press_ctrl_c();
+    assert!(terminal.wait().success());
+    assert_eq!(home.transcripts(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn several_lines_are_one_message() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    // A backslash, Alt-Enter, and a paste.
+    terminal.send("one\\\r");
+    terminal.send("two\x1b\r");
+    terminal.send("three\r");
+    terminal.expect("Read.");
+    terminal.expect("You: ");
+    terminal.send("\x1b[200~four\nfive\x1b[201~\r");
+    terminal.expect("Read.");
+    let said = |number: usize| {
+        let request = &server.requests()[number];
+        request.messages().last().expect("a message")["content"].to_string()
+    };
+    assert!(said(0).contains("one\\ntwo\\nthree"), "{}", said(0));
+    assert!(said(1).contains("four\\nfive"), "{}", said(1));
+}
+
+#[test]
+fn tab_completes_commands_and_sessions() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
+    let home = home_with(&server);
+    run(&home, &["run", "--session", "holiday", "hello"]).assert_code(0);
+    let mut terminal = chat(&home);
+    terminal.send("/ses\t");
+    terminal.expect("/sessions");
+    terminal.send(" hol\t\r");
+    terminal.expect("continuing `holiday`");
+    terminal.expect("You: ");
+    terminal.send_line("/hepl");
+    terminal.expect("did you mean `/help`?");
+}
+
+#[test]
+fn what_was_typed_is_kept_for_the_owner_alone() {
+    let home = TempHome::new();
+    let mut terminal = chat(&home);
+    terminal.send_line("/usage");
+    terminal.expect("this chat: 0 turns");
+    terminal.expect("You: ");
+    terminal.press_ctrl_d();
+    assert!(terminal.wait().success());
+    let history = home.state_directory().join("chat_history");
+    assert_eq!(fs::read_to_string(&history).expect("a history"), "/usage\n");
+    assert_eq!(fs::metadata(&history).expect("a history").permissions().mode() & 0o777, 0o600);
+    let mut terminal = chat(&home);
+    terminal.send("\x1b[A");
+    terminal.expect("/usage");
+}
+
+#[test]
+fn a_failure_is_told_and_the_prompt_comes_back() {
+    let refusal = Step::status(
+        400,
+        &[],
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#,
+    );
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        refusal,
+        Reply::anthropic().text("half").step().cut_after(400),
+        Reply::anthropic().text("Whole.").step(),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("one");
+    terminal.expect("myclaw: anthropic/");
+    terminal.expect("You: ");
+    terminal.send_line("two");
+    terminal.expect("You: ");
+    std::thread::sleep(Duration::from_millis(10));
+    terminal.send_line("/quit");
+    assert!(terminal.wait().success());
+}

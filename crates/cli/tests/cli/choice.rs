@@ -1,0 +1,110 @@
+//! Which model answers where nothing is configured, and what is said about it.
+
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome, WireFormat};
+
+use crate::{myclaw, run};
+
+#[test]
+fn with_nothing_at_all_the_planner_answers_with_real_tools_and_says_what_it_is() {
+    let home = TempHome::new();
+    home.write_in_workspace("plan.txt", "1. rest\n");
+    let output = run(&home, &["run", "--quiet", "List the files in my workspace"]);
+    output.assert_code(0);
+    assert!(output.stdout().contains("plan.txt"), "{}", output.stdout());
+    let stderr = output.stderr();
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(
+        stderr.starts_with("myclaw: builtin/demo answers: a small built-in planner"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("ANTHROPIC_API_KEY") && stderr.contains("myclaw init"), "{stderr}");
+}
+
+#[test]
+fn a_server_on_this_machine_goes_before_the_planner_and_a_key_before_both() {
+    let server = ModelServer::spawn_blocking_thread(
+        Script::repeat(Reply::openai().text("Hello from here.")).models(["qwen3:8b"]),
+    );
+    let home = TempHome::new();
+    let address = format!("ollama={}", server.address());
+    let output =
+        RunningChild::run(myclaw(&home, &["run", "hello"]).env("MYCLAW_LOCAL_SERVERS", &address));
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "Hello from here.\n");
+    let stderr = output.stderr();
+    let announced = format!(
+        "myclaw: ollama/qwen3:8b answers, from the server at http://{}/v1;",
+        server.address()
+    );
+    assert!(stderr.starts_with(&announced) && stderr.contains("--model"), "{stderr}");
+
+    // No key is asked of a provider that does not exist here, so the failure shows which one was chosen.
+    let output = RunningChild::run(
+        myclaw(&home, &["doctor", "--json"])
+            .env("MYCLAW_LOCAL_SERVERS", &address)
+            .env("OPENAI_API_KEY", "sk-very-secret"),
+    );
+    output.assert_code(0);
+    let stdout = output.stdout();
+    assert!(stdout.contains("because OPENAI_API_KEY is set"), "{stdout}");
+    assert!(!stdout.contains("sk-very-secret"), "{stdout}");
+}
+
+#[test]
+fn the_config_file_goes_first_and_needs_no_announcement() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::from(Reply::openai().text("Configured.")));
+    let home = TempHome::new();
+    home.use_server(&server, WireFormat::OpenAiCompletions);
+    let output =
+        RunningChild::run(myclaw(&home, &["run", "hello"]).env("ANTHROPIC_API_KEY", "sk-other"));
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "Configured.\n");
+    assert_eq!(output.stderr().lines().count(), 1, "the usage alone: {}", output.stderr());
+    assert_eq!(server.last_request().header("authorization"), Some("Bearer test-key"));
+}
+
+#[test]
+fn a_model_on_the_command_line_goes_before_the_config_file() {
+    let configured = ModelServer::spawn_blocking_thread(Script::new());
+    let home = TempHome::new();
+    home.use_server(&configured, WireFormat::AnthropicMessages);
+    let output = run(&home, &["run", "--model", "builtin/demo", "List the files in my workspace"]);
+    output.assert_code(0);
+    assert!(output.stderr().starts_with("myclaw: builtin/demo answers"), "{}", output.stderr());
+    assert_eq!(configured.requests().len(), 0);
+}
+
+#[test]
+fn a_model_that_cannot_be_used_is_a_usage_error_that_helps() {
+    let home = TempHome::new();
+    for (model, help) in [
+        ("openai/gpt-5.1", "OPENAI_API_KEY"),
+        ("antropic/claude-sonnet-4-6", "`anthropic`"),
+        ("claude-sonnet-4-6", "anthropic/claude-sonnet-4-6"),
+        ("", "provider/model"),
+    ] {
+        let output = run(&home, &["run", "--model", model, "hello"]);
+        output.assert_code(2);
+        assert!(output.stderr().contains(help), "{model}: {}", output.stderr());
+    }
+}
+
+#[test]
+fn a_key_in_the_state_directorys_env_file_counts() {
+    let home = TempHome::new();
+    home.write(".myclaw/.env", "GEMINI_API_KEY=g-secret\n");
+    let output = run(&home, &["doctor"]);
+    output.assert_code(0);
+    assert!(output.stdout().contains("because GEMINI_API_KEY is set"), "{}", output.stdout());
+    assert!(!output.stdout().contains("g-secret"));
+}
+
+#[test]
+fn a_wrong_list_of_servers_is_told() {
+    let home = TempHome::new();
+    let output =
+        RunningChild::run(myclaw(&home, &["run", "hello"]).env("MYCLAW_LOCAL_SERVERS", "ollama"));
+    output.assert_code(2);
+    assert!(output.stderr().contains("MYCLAW_LOCAL_SERVERS"), "{}", output.stderr());
+}

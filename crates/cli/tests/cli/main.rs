@@ -1,0 +1,38 @@
+//! The real program, as a user runs it: what it prints, where, and how it ends.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a helper that fails fails the test that uses it"
+)]
+
+use std::process::Command;
+
+use myclaw_testkit::{ChildOutput, ModelServer, RunningChild, TempHome, WireFormat};
+
+mod chat_lines;
+mod chat_terminal;
+mod choice;
+mod commands;
+mod interrupt;
+mod run;
+mod sessions;
+
+/// The program in `home`, with nothing of this machine: no key, no config, no model server.
+fn myclaw(home: &TempHome, arguments: &[&str]) -> Command {
+    let mut command = home.command(env!("CARGO_BIN_EXE_myclaw"));
+    command.env("MYCLAW_LOCAL_SERVERS", "none").args(arguments);
+    command
+}
+
+/// Runs it to its end.
+fn run(home: &TempHome, arguments: &[&str]) -> ChildOutput {
+    RunningChild::run(&mut myclaw(home, arguments))
+}
+
+/// A home whose config file names `server`.
+fn home_with(server: &ModelServer) -> TempHome {
+    let home = TempHome::new();
+    home.use_server(server, WireFormat::AnthropicMessages);
+    home
+}

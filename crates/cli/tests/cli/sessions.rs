@@ -1,0 +1,216 @@
+//! `myclaw sessions`.
+
+use std::fs;
+use std::process::Stdio;
+
+use myclaw_testkit::{ModelServer, Reply, Script, TempHome};
+use serde_json::{Value, json};
+
+use crate::{home_with, myclaw, run};
+
+/// A home with two conversations: `main`, in which a tool ran, and `trip`.
+fn home_with_conversations() -> TempHome {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().text("Looking.").tool_call(
+            "call_1",
+            "bash",
+            json!({"command": "echo '```'"}),
+        ),
+        Reply::anthropic().text("Three ticks."),
+        Reply::anthropic().text("Have a good trip."),
+    ]));
+    let home = home_with(&server);
+    run(&home, &["run", "What does it print?"]).assert_code(0);
+    run(&home, &["run", "--session", "trip", "I am off."]).assert_code(0);
+    server.assert_finished();
+    home
+}
+
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn list_names_the_latest_first() {
+    let home = home_with_conversations();
+    let output = run(&home, &["sessions", "list"]);
+    output.assert_code(0);
+    let stdout = output.stdout();
+    let names: Vec<&str> =
+        stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["NAME", "trip", "main"]);
+    let listed = json_lines(&run(&home, &["sessions", "list", "--json"]).stdout());
+    assert_eq!(listed[0]["name"], "trip");
+    assert_eq!(listed[0]["key"], "agent:main:channel:cli:account:default:peer:direct:trip");
+    assert_eq!(listed[1]["model"], "anthropic/claude-sonnet-4-20250514");
+}
+
+#[test]
+fn an_empty_home_has_no_conversations_and_is_left_empty() {
+    let home = TempHome::new();
+    let output = run(&home, &["sessions", "list"]);
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "");
+    assert!(output.stderr().contains("no conversations yet"), "{}", output.stderr());
+    assert_eq!(fs::read_dir(home.path()).expect("the home").count(), 0);
+}
+
+#[test]
+fn show_tells_who_said_what() {
+    let home = home_with_conversations();
+    let output = run(&home, &["sessions", "show", "main"]);
+    output.assert_code(0);
+    let stdout = output.stdout();
+    let heads: Vec<&str> = stdout
+        .lines()
+        .filter_map(|line| line.split_once(", 20").map(|(speaker, _)| speaker))
+        .collect();
+    assert_eq!(heads, ["you", "assistant", "bash", "assistant"], "{stdout}");
+    assert!(stdout.contains("[calls bash {\"command\":\"echo '```'\"}]"), "{stdout}");
+
+    let last = run(&home, &["sessions", "show", "main", "--last", "1"]).stdout();
+    assert!(last.contains("Three ticks.") && !last.contains("Looking."), "{last}");
+    let rows = json_lines(&run(&home, &["sessions", "show", "main", "--json"]).stdout());
+    assert_eq!(
+        rows.iter().map(|row| row["role"].as_str().expect("a role")).collect::<Vec<_>>(),
+        ["user", "assistant", "tool", "assistant"]
+    );
+    // The long form of the name is the same conversation.
+    let key = "agent:main:channel:cli:account:default:peer:direct:main";
+    assert_eq!(run(&home, &["sessions", "show", key, "--last", "1"]).stdout(), last);
+}
+
+#[test]
+fn a_wrong_name_gets_the_nearest() {
+    let home = home_with_conversations();
+    for command in ["show", "export", "delete"] {
+        let output = run(&home, &["sessions", command, "tripp"]);
+        output.assert_code(1);
+        assert!(output.stderr().contains("did you mean `trip`?"), "{command}: {}", output.stderr());
+    }
+}
+
+#[test]
+fn export_as_jsonl_is_the_transcript() {
+    let home = home_with_conversations();
+    let output = run(&home, &["sessions", "export", "main"]);
+    output.assert_code(0);
+    let transcript = TempHome::read_lines(&home.transcript_path("main"));
+    assert_eq!(json_lines(&output.stdout()), transcript);
+}
+
+#[test]
+fn export_as_markdown_writes_a_new_file_only() {
+    let home = home_with_conversations();
+    let arguments = ["sessions", "export", "main", "--format", "markdown", "-o", "main.md"];
+    run(&home, &arguments).assert_code(0);
+    let document = fs::read_to_string(home.path().join("main.md")).expect("the file");
+    assert!(document.starts_with("# Conversation main\n\n## you, 20"), "{document}");
+    // A fence longer than the one in the text.
+    assert!(document.contains("\n````\n```\n````\n"), "{document}");
+    assert!(document.ends_with("Three ticks.\n"), "{document}");
+
+    let output = run(&home, &arguments);
+    output.assert_code(1);
+    assert!(output.stderr().contains("exists already"), "{}", output.stderr());
+    assert_eq!(fs::read_to_string(home.path().join("main.md")).expect("the file"), document);
+}
+
+#[test]
+fn a_damaged_line_is_left_out_and_told() {
+    let home = home_with_conversations();
+    let path = home.transcript_path("trip");
+    let text = fs::read_to_string(&path).expect("a transcript");
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.insert(2, "{\"role\": \"assist");
+    fs::write(&path, lines.join("\n") + "\n").expect("written");
+    let output = run(&home, &["sessions", "show", "trip"]);
+    output.assert_code(0);
+    assert!(output.stdout().contains("Have a good trip."), "{}", output.stdout());
+    assert!(output.stderr().starts_with("1 lines of "), "{}", output.stderr());
+}
+
+#[test]
+fn delete_asks_first() {
+    let home = home_with_conversations();
+    let output = run(&home, &["sessions", "delete", "trip"]);
+    output.assert_code(2);
+    assert!(output.stderr().contains("delete trip --yes"), "{}", output.stderr());
+    assert!(home.transcript_path("trip").exists());
+    run(&home, &["sessions", "delete", "trip", "--yes"]).assert_code(0);
+    assert!(!home.transcript_path("trip").exists());
+    let names = run(&home, &["sessions", "list", "--json"]).stdout();
+    assert_eq!(json_lines(&names).len(), 1);
+}
+
+/// Makes the index say that `trip` was used a hundred days ago.
+fn age_trip(home: &TempHome) {
+    let path = home.sessions_directory().join("sessions.json");
+    let mut index: Value =
+        serde_json::from_str(&fs::read_to_string(&path).expect("an index")).expect("JSON");
+    let key = "agent:main:channel:cli:account:default:peer:direct:trip";
+    let entry = index.as_object_mut().expect("an object").get_mut(key);
+    let entry = entry.unwrap_or_else(|| panic!("no entry"));
+    let updated = entry["updatedAt"].as_u64().expect("a time");
+    entry["updatedAt"] = json!(updated - 100 * 86_400_000);
+    fs::write(&path, index.to_string()).expect("written");
+}
+
+#[test]
+fn prune_forgets_the_old_and_keeps_their_transcripts_unless_told() {
+    let home = home_with_conversations();
+    age_trip(&home);
+    let output = run(&home, &["sessions", "prune", "--older-than", "30d", "--dry-run"]);
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "trip\n");
+    assert!(
+        output.stderr().contains("1 conversation would be taken off the list"),
+        "{}",
+        output.stderr()
+    );
+    assert_eq!(json_lines(&run(&home, &["sessions", "list", "--json"]).stdout()).len(), 2);
+
+    let output = run(&home, &["sessions", "prune", "--older-than", "200d"]);
+    assert_eq!(output.stdout(), "");
+    let output = run(&home, &["sessions", "prune", "--older-than", "30d"]);
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "trip\n");
+    assert!(home.transcript_path("trip").exists());
+    assert_eq!(json_lines(&run(&home, &["sessions", "list", "--json"]).stdout()).len(), 1);
+}
+
+#[test]
+fn prune_with_transcripts_deletes_them() {
+    let home = home_with_conversations();
+    age_trip(&home);
+    run(&home, &["sessions", "prune", "--older-than", "30d", "--with-transcripts"]).assert_code(0);
+    assert!(!home.transcript_path("trip").exists());
+    assert!(home.transcript_path("main").exists());
+}
+
+#[test]
+fn conversations_can_be_looked_at_while_the_config_file_is_broken() {
+    let home = home_with_conversations();
+    home.write_config_text("{ nonsense");
+    run(&home, &["sessions", "list"]).assert_code(0);
+    run(&home, &["sessions", "show", "trip"]).assert_code(0);
+}
+
+#[test]
+fn a_reader_that_leaves_ends_an_export_quietly() {
+    let home = home_with_conversations();
+    let long = "words ".repeat(100_000);
+    let row = json!({"id": "00000000-0000-7000-8000-000000000001", "role": "user", "content": long, "ts": 1});
+    let path = home.transcript_path("trip");
+    let mut text = fs::read_to_string(&path).expect("a transcript");
+    text.push_str(&format!("{row}\n"));
+    fs::write(&path, text).expect("written");
+    let mut child = myclaw(&home, &["sessions", "show", "trip"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(141), b"".as_slice()));
+}

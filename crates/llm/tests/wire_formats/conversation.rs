@@ -1,0 +1,120 @@
+//! Conversations to encode.
+
+use myclaw_llm::wire::{EncodedRequest, encode};
+use myclaw_llm::{
+    Api, AssistantMessage, CallLimits, ContentBlock, ImageContent, Message, Model, ModelRequest,
+    PairedMessages, StopReason, ThinkingContent, ToolCall, ToolResultMessage, Usage, UserMessage,
+};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+use crate::support::{model, tools};
+
+/// A request to encode, with the test model and tools.
+pub(crate) struct Conversation {
+    pub(crate) model: Model,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) volatile: &'static str,
+    pub(crate) key: Option<SecretString>,
+}
+
+impl Conversation {
+    pub(crate) fn new(api: Api, messages: &[Message]) -> Self {
+        let model = model(api, "https://models.example/v1");
+        Self { model, messages: messages.to_vec(), volatile: "", key: None }
+    }
+
+    pub(crate) fn encode(&self) -> EncodedRequest {
+        let messages = PairedMessages::repair(self.messages.clone());
+        let tools = tools();
+        encode(&ModelRequest {
+            model: &self.model,
+            system_prompt: "You help.",
+            volatile_context: self.volatile,
+            messages: &messages,
+            tools: &tools,
+            max_output: None,
+            api_key: self.key.as_ref(),
+            limits: CallLimits::default(),
+        })
+        .unwrap()
+    }
+
+    pub(crate) fn body(&self) -> Value {
+        serde_json::from_slice(&self.encode().body).unwrap()
+    }
+
+    pub(crate) fn wire_messages(&self) -> Value {
+        self.body()["messages"].take()
+    }
+}
+
+pub(crate) fn user(text: &str) -> Message {
+    Message::User(UserMessage::text(text, 1))
+}
+
+pub(crate) fn user_blocks(content: Vec<ContentBlock>) -> Message {
+    Message::User(UserMessage { content, timestamp: 1 })
+}
+
+pub(crate) fn image(mime_type: &str) -> ContentBlock {
+    ContentBlock::Image(ImageContent { data: "aGk=".to_owned(), mime_type: mime_type.to_owned() })
+}
+
+pub(crate) fn call(id: &str, path: &str) -> ContentBlock {
+    let Value::Object(arguments) = json!({"path": path}) else { unreachable!() };
+    ContentBlock::ToolCall(ToolCall {
+        id: id.to_owned(),
+        name: "read".to_owned(),
+        arguments,
+        invalid_arguments: None,
+        thought_signature: None,
+    })
+}
+
+pub(crate) fn thinking(text: &str, signature: Option<&str>, redacted: bool) -> ContentBlock {
+    ContentBlock::Thinking(ThinkingContent {
+        thinking: text.to_owned(),
+        thinking_signature: signature.map(str::to_owned),
+        redacted,
+    })
+}
+
+/// A message of the test model itself.
+pub(crate) fn assistant(api: Api, content: Vec<ContentBlock>) -> AssistantMessage {
+    AssistantMessage {
+        content,
+        api,
+        provider: "testing".to_owned(),
+        model: "test-model".to_owned(),
+        usage: Usage::default(),
+        stop_reason: StopReason::Stop,
+        error_message: None,
+        timestamp: 1,
+    }
+}
+
+pub(crate) fn result(id: &str, content: Vec<ContentBlock>, is_error: bool) -> Message {
+    Message::ToolResult(ToolResultMessage {
+        tool_call_id: id.to_owned(),
+        tool_name: "read".to_owned(),
+        content,
+        is_error,
+        details: Some(json!({"never": "sent"})),
+        timestamp: 1,
+    })
+}
+
+/// A turn with two calls, one of which failed, and a steering message.
+pub(crate) fn turn(api: Api) -> Vec<Message> {
+    vec![
+        user("Read both."),
+        Message::Assistant(assistant(
+            api,
+            vec![ContentBlock::text("On it."), call("one", "a"), call("two", "b")],
+        )),
+        result("one", vec![ContentBlock::text("text of a"), ContentBlock::text("more")], false),
+        result("two", vec![ContentBlock::text("no such file")], true),
+        user("Hurry."),
+    ]
+}

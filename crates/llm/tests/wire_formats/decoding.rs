@@ -1,0 +1,179 @@
+//! Streams to decode, and how the driver would.
+
+use myclaw_llm::sse::SseDecoder;
+use myclaw_llm::wire::{Decoder, Progress};
+use myclaw_llm::{
+    Api, AssistantMessage, ContentBlock, Message, ModelError, StreamEvent, TextContent,
+    ThinkingContent, ToolCall,
+};
+use serde_json::{Value, json};
+
+use crate::support::model;
+
+pub(crate) const ANTHROPIC: &str = include_str!("../data/anthropic_tools.sse");
+pub(crate) const OPENAI: &str = include_str!("../data/openai_tools.sse");
+pub(crate) const OPENROUTER: &str = include_str!("../data/openrouter_reasoning.sse");
+pub(crate) const OLLAMA: &str = include_str!("../data/ollama_tools.sse");
+
+pub(crate) const RECORDED: [(Api, &str); 4] = [
+    (Api::AnthropicMessages, ANTHROPIC),
+    (Api::OpenaiCompletions, OPENAI),
+    (Api::OpenaiCompletions, OPENROUTER),
+    (Api::OpenaiCompletions, OLLAMA),
+];
+
+pub(crate) type Decoded = (Result<AssistantMessage, ModelError>, Vec<StreamEvent>);
+
+/// Decodes chunks as the driver does.
+pub(crate) fn decode_chunks<'a>(
+    api: Api,
+    history: &[Message],
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+) -> Decoded {
+    let model = model(api, "http://localhost");
+    let mut events = Vec::new();
+    let mut decoder = Decoder::new(&model, history, 42).unwrap();
+    let mut sse = SseDecoder::default();
+    let outcome = (|| {
+        let mut take = |sse: &mut SseDecoder| -> Result<Progress, ModelError> {
+            let mut furthest = Progress::KeepAlive;
+            while let Some(frame) = sse.next_frame().unwrap() {
+                furthest = furthest.max(decoder.feed(&frame, &mut |event| events.push(event))?);
+            }
+            Ok(furthest)
+        };
+        for chunk in chunks {
+            sse.push(chunk);
+            take(&mut sse)?;
+        }
+        sse.end();
+        take(&mut sse)
+    })();
+    let result = outcome.and_then(|_| decoder.finish(&mut |event| events.push(event)));
+    (with_stable_ids(result), events)
+}
+
+/// Ids that the decoder made up are random.
+pub(crate) fn with_stable_ids(
+    result: Result<AssistantMessage, ModelError>,
+) -> Result<AssistantMessage, ModelError> {
+    result.map(|mut message| {
+        for block in &mut message.content {
+            if let ContentBlock::ToolCall(call) = block
+                && call.id.len() == "call_".len() + 32
+            {
+                call.id = "made up".to_owned();
+            }
+        }
+        message
+    })
+}
+
+pub(crate) fn decode(api: Api, stream: &str) -> Decoded {
+    decode_chunks(api, &[], [stream.as_bytes()])
+}
+
+/// An OpenAI stream of these chunks, with `[DONE]`.
+pub(crate) fn openai(chunks: &[Value]) -> Decoded {
+    let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    decode(Api::OpenaiCompletions, &format!("{body}data: [DONE]\n\n"))
+}
+
+pub(crate) fn anthropic(events: &[Value]) -> Decoded {
+    let body: String = events
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
+        .collect();
+    decode(Api::AnthropicMessages, &body)
+}
+
+pub(crate) fn delta(delta: impl Into<Value>) -> Value {
+    json!({"choices": [{"index": 0, "delta": delta.into()}]})
+}
+
+pub(crate) fn finish(reason: &str) -> Value {
+    json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+}
+
+pub(crate) fn tool_call(id: &str, name: &str, arguments: Value) -> ContentBlock {
+    let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+    ContentBlock::ToolCall(ToolCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments,
+        invalid_arguments: None,
+        thought_signature: None,
+    })
+}
+
+pub(crate) fn thinking(text: &str, signature: Option<&str>) -> ContentBlock {
+    ContentBlock::Thinking(ThinkingContent {
+        thinking: text.to_owned(),
+        thinking_signature: signature.map(str::to_owned),
+        redacted: false,
+    })
+}
+
+pub(crate) fn calls(decoded: &Decoded) -> Vec<ContentBlock> {
+    decoded.0.as_ref().unwrap().tool_calls().cloned().map(ContentBlock::ToolCall).collect()
+}
+
+/// The events tell the same story as the message: each block begins, grows and ends, in order.
+pub(crate) fn assert_matches_events(message: &AssistantMessage, events: &[StreamEvent]) {
+    let mut told: Vec<ContentBlock> = Vec::new();
+    let mut ended = Vec::new();
+    for event in events {
+        match event {
+            StreamEvent::Start => assert!(told.is_empty()),
+            StreamEvent::TextStart { index } => {
+                assert_eq!(*index, told.len());
+                told.push(ContentBlock::text(""));
+            }
+            StreamEvent::ThinkingStart { index } => {
+                assert_eq!(*index, told.len());
+                told.push(thinking("", None));
+            }
+            StreamEvent::ToolCallStart { index, id, name } => {
+                assert_eq!(*index, told.len());
+                told.push(tool_call(id, name, json!({})));
+            }
+            StreamEvent::TextDelta { index, delta }
+            | StreamEvent::ThinkingDelta { index, delta } => match &mut told[*index] {
+                ContentBlock::Text(TextContent { text, .. }) => text.push_str(delta),
+                ContentBlock::Thinking(block) => block.thinking.push_str(delta),
+                other => panic!("text for {other:?}"),
+            },
+            StreamEvent::ToolCallDelta { index, .. } => {
+                assert!(matches!(told[*index], ContentBlock::ToolCall(_)))
+            }
+            StreamEvent::ToolCallEnd { index, tool_call } => {
+                told[*index] = ContentBlock::ToolCall(tool_call.clone());
+                ended.push(*index);
+            }
+            StreamEvent::TextEnd { index } | StreamEvent::ThinkingEnd { index } => {
+                ended.push(*index)
+            }
+            StreamEvent::Done { reason, message: whole } => {
+                assert_eq!((*reason, whole.as_ref()), (message.stop_reason, message));
+            }
+            StreamEvent::Error { .. } => panic!("{event:?}"),
+        }
+    }
+    ended.sort_unstable();
+    assert_eq!(ended, (0..message.content.len()).collect::<Vec<_>>());
+    let without_signatures = |content: &[ContentBlock]| -> Vec<ContentBlock> {
+        content
+            .iter()
+            .cloned()
+            .map(|block| match block {
+                ContentBlock::Thinking(block) => thinking(&block.thinking, None),
+                other => other,
+            })
+            .collect()
+    };
+    assert_eq!(without_signatures(&told), without_signatures(&message.content));
+    assert!(matches!(
+        (events.first(), events.last()),
+        (Some(StreamEvent::Start), Some(StreamEvent::Done { .. }))
+    ));
+}

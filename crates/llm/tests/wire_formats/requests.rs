@@ -1,0 +1,323 @@
+//! Whole requests: what each format sends for a conversation.
+
+use myclaw_llm::wire::encode;
+use myclaw_llm::{
+    Api, AssistantMessage, CallLimits, ContentBlock, Message, ModelRequest, PairedMessages,
+};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+use crate::conversation::*;
+use crate::support::{model, tools};
+
+#[test]
+fn an_anthropic_request() {
+    let body = Conversation::new(Api::AnthropicMessages, &turn(Api::AnthropicMessages)).body();
+    assert_eq!(
+        body,
+        json!({
+            "model": "test-model",
+            "max_tokens": 8192,
+            "stream": true,
+            "tools": [{
+                "name": "read",
+                "description": "Reads a file.",
+                "input_schema": tools()[0].parameters,
+                "cache_control": {"type": "ephemeral"},
+            }],
+            "system": [{"type": "text", "text": "You help.", "cache_control": {"type": "ephemeral"}}],
+            "messages": [
+                {"role": "user", "content": [
+                    {"type": "text", "text": "Read both.", "cache_control": {"type": "ephemeral"}},
+                ]},
+                {"role": "assistant", "content": [
+                    {"type": "text", "text": "On it."},
+                    {"type": "tool_use", "id": "one", "name": "read", "input": {"path": "a"}},
+                    {"type": "tool_use", "id": "two", "name": "read", "input": {"path": "b"}},
+                ]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": "one", "content": [
+                        {"type": "text", "text": "text of a"}, {"type": "text", "text": "more"},
+                    ]},
+                    {"type": "tool_result", "tool_use_id": "two", "is_error": true, "content": [
+                        {"type": "text", "text": "no such file"},
+                    ]},
+                    {"type": "text", "text": "Hurry.", "cache_control": {"type": "ephemeral"}},
+                ]},
+            ],
+        })
+    );
+}
+
+#[test]
+fn an_openai_request() {
+    let body = Conversation::new(Api::OpenaiCompletions, &turn(Api::OpenaiCompletions)).body();
+    assert_eq!(
+        body,
+        json!({
+            "model": "test-model",
+            "stream": true,
+            "stream_options": {"include_usage": true},
+            "max_tokens": 8192,
+            "tools": [{"type": "function", "function": {
+                "name": "read", "description": "Reads a file.", "parameters": tools()[0].parameters,
+            }}],
+            "tool_choice": "auto",
+            "messages": [
+                {"role": "system", "content": "You help."},
+                {"role": "user", "content": "Read both."},
+                {"role": "assistant", "content": "On it.", "tool_calls": [
+                    {"id": "one", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}},
+                    {"id": "two", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"b\"}"}},
+                ]},
+                {"role": "tool", "content": "text of a\nmore", "tool_call_id": "one"},
+                {"role": "tool", "content": "no such file", "tool_call_id": "two"},
+                {"role": "user", "content": "Hurry."},
+            ],
+        })
+    );
+}
+
+#[test]
+fn hosts_get_the_fields_they_know() {
+    let body = |provider: &str, base_url: &str| {
+        let mut conversation = Conversation::new(Api::OpenaiCompletions, &[user("hi")]);
+        conversation.model.provider = provider.to_owned();
+        conversation.model.base_url = base_url.to_owned();
+        conversation.model.reasoning = true;
+        conversation.body()
+    };
+    let openai = body("openai", "https://api.openai.com/v1");
+    assert_eq!(openai["messages"][0]["role"], "developer");
+    assert_eq!(
+        (&openai["max_completion_tokens"], &openai["max_tokens"]),
+        (&json!(8192), &Value::Null)
+    );
+    let mistral = body("mistral", "https://api.mistral.ai/v1");
+    assert_eq!(mistral["messages"][0]["role"], "system");
+    assert_eq!((&mistral["max_tokens"], &mistral["stream_options"]), (&json!(8192), &Value::Null));
+}
+
+#[test]
+fn ids_and_names_are_sent_in_the_form_that_the_host_takes() {
+    let mut odd = assistant(Api::OpenaiCompletions, vec![call("functions.read:0", "a")]);
+    if let ContentBlock::ToolCall(call) = &mut odd.content[0] {
+        call.name = "my tool".to_owned();
+    }
+    let messages = [user("a"), Message::Assistant(odd), result("functions.read:0", vec![], false)];
+    let anthropic = Conversation::new(Api::AnthropicMessages, &messages).wire_messages();
+    let sent = &anthropic[1]["content"][0];
+    assert_eq!(
+        (&sent["id"], &sent["name"]),
+        (&json!("functions_read_0_a12d3apm8dzd1"), &json!("my_tool"))
+    );
+    assert_eq!(anthropic[2]["content"][0]["tool_use_id"], sent["id"]);
+    assert_eq!(
+        anthropic[2]["content"][0]["content"],
+        json!([{"type": "text", "text": "(no output)"}])
+    );
+
+    let mut conversation = Conversation::new(Api::OpenaiCompletions, &messages);
+    conversation.model.provider = "mistral".to_owned();
+    let mistral = conversation.wire_messages();
+    let id = mistral[2]["tool_calls"][0]["id"].as_str().unwrap();
+    assert_eq!(id.len(), 9);
+    assert_eq!(mistral[3], json!({"role": "tool", "content": "(no output)", "tool_call_id": id}));
+}
+
+#[test]
+fn nothing_empty_is_sent() {
+    let messages = [
+        user("a"),
+        user("  \n"),
+        Message::Assistant(assistant(
+            Api::OpenaiCompletions,
+            vec![ContentBlock::text(""), ContentBlock::text(" "), call("one", "a")],
+        )),
+        result("one", vec![ContentBlock::text("")], true),
+        Message::Assistant(assistant(Api::OpenaiCompletions, vec![ContentBlock::text(" \n")])),
+        user("b"),
+    ];
+    let openai = Conversation::new(Api::OpenaiCompletions, &messages).wire_messages();
+    let call = json!([{"id": "one", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]);
+    assert_eq!(
+        openai,
+        json!([
+            {"role": "system", "content": "You help."},
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "tool_calls": call},
+            {"role": "tool", "content": "(no output)", "tool_call_id": "one"},
+            {"role": "user", "content": "b"},
+        ])
+    );
+    let anthropic = Conversation::new(Api::AnthropicMessages, &messages).wire_messages();
+    assert_eq!(
+        anthropic,
+        json!([
+            {"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "one", "name": "read", "input": {"path": "a"}},
+            ]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "one", "is_error": true,
+                 "content": [{"type": "text", "text": "(no output)"}]},
+                {"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}},
+            ]},
+        ])
+    );
+}
+
+#[test]
+fn unreadable_arguments_go_back_as_what_they_were() {
+    let mut message = assistant(Api::OpenaiCompletions, vec![call("one", "a")]);
+    if let ContentBlock::ToolCall(call) = &mut message.content[0] {
+        call.arguments.clear();
+        call.invalid_arguments = Some("{\"path\": ".to_owned());
+    }
+    let messages = [user("a"), Message::Assistant(message)];
+    let anthropic = Conversation::new(Api::AnthropicMessages, &messages).wire_messages();
+    assert_eq!(anthropic[1]["content"][0]["input"], json!({"invalid_json": "{\"path\": "}));
+    let openai = Conversation::new(Api::OpenaiCompletions, &messages).wire_messages();
+    assert_eq!(
+        openai[2]["tool_calls"][0]["function"]["arguments"],
+        r#"{"invalid_json":"{\"path\": "}"#
+    );
+}
+
+#[test]
+fn thinking_goes_back_only_where_it_came_from() {
+    let content = vec![
+        thinking("signed", Some("sig"), false),
+        thinking("", Some("secret"), true),
+        thinking("unsigned", None, false),
+        ContentBlock::text("Answer."),
+    ];
+    let sent = |message: AssistantMessage| {
+        let messages = [user("a"), Message::Assistant(message), user("b")];
+        Conversation::new(Api::AnthropicMessages, &messages).wire_messages()[1]["content"].take()
+    };
+    let as_text =
+        |text: &str| json!({"type": "text", "text": format!("<thinking>\n{text}\n</thinking>")});
+    let own = assistant(Api::AnthropicMessages, content);
+    assert_eq!(
+        sent(own.clone()),
+        json!([
+            {"type": "thinking", "thinking": "signed", "signature": "sig"},
+            {"type": "redacted_thinking", "data": "secret"},
+            as_text("unsigned"),
+            {"type": "text", "text": "Answer."},
+        ])
+    );
+    let dated = AssistantMessage { model: "test-model-20260101".to_owned(), ..own.clone() };
+    assert_eq!(sent(dated), sent(own.clone()));
+    for foreign in [
+        AssistantMessage { model: "other-model".to_owned(), ..own.clone() },
+        AssistantMessage { provider: "other".to_owned(), ..own.clone() },
+        AssistantMessage { api: Api::OpenaiCompletions, ..own },
+    ] {
+        assert_eq!(
+            sent(foreign),
+            json!([as_text("signed"), as_text("unsigned"), {"type": "text", "text": "Answer."}])
+        );
+    }
+}
+
+#[test]
+fn openai_hosts_get_no_reasoning_fields() {
+    let content =
+        vec![thinking("hm", None, false), ContentBlock::text("Answer."), call("one", "a")];
+    let own = Message::Assistant(assistant(Api::OpenaiCompletions, content.clone()));
+    let foreign = Message::Assistant(assistant(Api::AnthropicMessages, content));
+    let sent = |provider: &str, message: &Message| {
+        let messages =
+            [user("a"), message.clone(), result("one", vec![ContentBlock::text("x")], false)];
+        let mut conversation = Conversation::new(Api::OpenaiCompletions, &messages);
+        if let Message::Assistant(assistant) = &mut conversation.messages[1] {
+            assistant.provider = provider.to_owned();
+        }
+        conversation.model.provider = provider.to_owned();
+        conversation.wire_messages()[2].take()
+    };
+    assert_eq!(sent("testing", &own)["content"], "Answer.");
+    assert_eq!(
+        sent("testing", &own).as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["role", "content", "tool_calls"]
+    );
+    assert_eq!(sent("testing", &foreign)["content"], "<thinking>\nhm\n</thinking>\n\nAnswer.");
+    assert_eq!(sent("deepseek", &own)["reasoning_content"], "hm");
+}
+
+#[test]
+fn the_signature_of_a_call_goes_back_to_its_model() {
+    let mut content = vec![call("one", "a")];
+    if let ContentBlock::ToolCall(call) = &mut content[0] {
+        call.thought_signature = Some("sig".to_owned());
+    }
+    let own = assistant(Api::OpenaiCompletions, content);
+    let foreign = AssistantMessage { model: "other".to_owned(), ..own.clone() };
+    for (message, expected) in
+        [(own, json!({"google": {"thought_signature": "sig"}})), (foreign, Value::Null)]
+    {
+        let messages = [user("a"), Message::Assistant(message)];
+        let wire = Conversation::new(Api::OpenaiCompletions, &messages).wire_messages();
+        assert_eq!(wire[2]["tool_calls"][0]["extra_content"], expected);
+    }
+}
+
+#[test]
+fn keys_stand_in_the_headers_and_are_never_printed() {
+    let header = |api: Api, key: &str, name: &str| {
+        let mut conversation = Conversation::new(api, &[user("a")]);
+        conversation.key = Some(SecretString::from(key));
+        let request = conversation.encode();
+        assert!(!format!("{request:?}").contains(key.trim()), "{request:?}");
+        request.headers.get(name).map(|value| value.to_str().unwrap().to_owned())
+    };
+    assert_eq!(
+        header(Api::AnthropicMessages, " sk-ant-api03-x\n", "x-api-key").as_deref(),
+        Some("sk-ant-api03-x")
+    );
+    assert_eq!(header(Api::AnthropicMessages, "sk-ant-oat01-x", "x-api-key"), None);
+    let bearer = header(Api::AnthropicMessages, "sk-ant-oat01-x", "authorization");
+    assert_eq!(bearer.as_deref(), Some("Bearer sk-ant-oat01-x"));
+    let bearer = header(Api::OpenaiCompletions, "sk-x1234", "authorization");
+    assert_eq!(bearer.as_deref(), Some("Bearer sk-x1234"));
+    assert_eq!(
+        Conversation::new(Api::OpenaiCompletions, &[user("a")])
+            .encode()
+            .headers
+            .get("authorization"),
+        None
+    );
+}
+
+#[test]
+fn what_cannot_be_sent_is_an_error() {
+    let key = SecretString::from("sk-with\nbreak");
+    let mut model = model(Api::OpenaiCompletions, "https://models.example/v1");
+    let hello = PairedMessages::repair(vec![user("hi")]);
+    let blank = PairedMessages::repair(vec![user(" ")]);
+    let mut error = |api: Api, messages: &PairedMessages, api_key: Option<&SecretString>| {
+        model.api = api;
+        let request = ModelRequest {
+            model: &model,
+            system_prompt: "",
+            volatile_context: "",
+            messages,
+            tools: &[],
+            max_output: None,
+            api_key,
+            limits: CallLimits::default(),
+        };
+        encode(&request).unwrap_err().message
+    };
+    for api in [Api::OpenaiCompletions, Api::AnthropicMessages] {
+        let refused = "the API key holds a character that no HTTP header can carry (a line break?): copy it again";
+        assert_eq!(error(api, &hello, Some(&key)), refused);
+        assert_eq!(error(api, &blank, None), "there is no message to send to the model");
+    }
+    assert_eq!(
+        error(Api::Builtin, &hello, None),
+        "model testing/test-model is not served over HTTP"
+    );
+}
