@@ -356,11 +356,16 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
                 });
                 let shared = Arc::clone(&shared);
                 connections.spawn(async move {
+                    // A connection that breaks is the client's affair, or was asked for.
                     let _ = serve_connection(stream, number, &shared).await;
-                    shared.update(|state| state.closed += 1);
                 });
             }
-            Some(_) = connections.join_next() => {}
+            Some(ended) = connections.join_next() => shared.update(|state| {
+                state.closed += 1;
+                if ended.is_err_and(|error| error.is_panic()) {
+                    state.complaints.push("the function that decides the answers panicked".to_owned());
+                }
+            }),
         }
     }
 }

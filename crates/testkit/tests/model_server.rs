@@ -362,3 +362,14 @@ fn a_reset_and_a_silent_stall_are_seen_as_such() {
     drop(client);
     server.wait_for_closed_connections_blocking(3);
 }
+
+#[test]
+fn a_script_that_panics_fails_the_test() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::answer_with(|_, _| panic!("no such turn")));
+    Client::connect(server.address()).send_post("/v1/messages", &[], &question(true));
+    server.wait_for_closed_connections_blocking(1);
+    let finished =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| server.assert_finished()));
+    assert!(finished.unwrap_err().downcast_ref::<String>().unwrap().contains("panicked"));
+}
