@@ -1,10 +1,13 @@
 //! The two programs that are measured, and how each is asked for one turn.
 
+use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use myclaw_testkit::{TempHome, WireFormat};
+
+use crate::scenario::Scenario;
 
 /// The conversation every run continues.
 const SESSION: &str = "bench";
@@ -48,6 +51,17 @@ impl Contestant {
             std::fs::remove_dir_all(&sessions)?;
         }
         std::fs::create_dir_all(sessions)
+    }
+
+    /// Makes the transcript what it is before the turn.
+    pub(crate) fn prepare(&self, scenario: Scenario) -> io::Result<()> {
+        match scenario {
+            Scenario::Plain | Scenario::Tools | Scenario::Stream { .. } => self.forget(),
+            // Cut back rather than written anew: a program that syncs the file should not pay for our writing.
+            Scenario::Session { transcript, .. } => {
+                OpenOptions::new().write(true).open(self.transcript())?.set_len(transcript)
+            }
+        }
     }
 
     /// Where its transcript is.

@@ -133,7 +133,8 @@ fn digits(figure: f64) -> String {
     match figure.abs() {
         size if size >= 100.0 || figure.fract() == 0.0 => format!("{figure:.0}"),
         size if size >= 10.0 => format!("{figure:.1}"),
-        _ => format!("{figure:.2}"),
+        size if size >= 0.1 => format!("{figure:.2}"),
+        _ => format!("{figure:.3}"),
     }
 }
 
@@ -184,3 +185,6 @@ pub(crate) fn table(rows: &[Row], options: &Options) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,12 @@ pub(crate) enum Scenario {
     /// An answer of so many deltas.
     Stream { deltas: usize, arrival: Arrival },
     /// A short answer in a conversation of so many messages.
-    Session { messages: usize, history: History },
+    Session {
+        messages: usize,
+        history: History,
+        /// Bytes of the transcript before the turn.
+        transcript: u64,
+    },
 }
 
 /// How the deltas of a stream arrive.
@@ -42,7 +47,8 @@ impl Scenario {
     pub(crate) fn script(self) -> Script {
         let last = Reply::anthropic().text("All is well.");
         let script = match self {
-            Self::Plain | Self::Session { .. } => Script::from(last),
+            Self::Plain => Script::from(last),
+            Self::Session { .. } => Script::repeat(last),
             Self::Stream { deltas, arrival } => {
                 let answer = Reply::anthropic().repeated_text(" word", deltas).step();
                 Script::from(match arrival {
@@ -64,11 +70,13 @@ impl Scenario {
         script.accept_invalid_requests()
     }
 
-    /// How many model calls the turn makes.
-    pub(crate) fn calls(self) -> usize {
+    /// Whether a turn of so many model calls is one.
+    pub(crate) fn may_call(self, calls: usize) -> bool {
         match self {
-            Self::Plain | Self::Stream { .. } | Self::Session { .. } => 1,
-            Self::Tools => TOOL_CALLS + 1,
+            Self::Plain | Self::Stream { .. } => calls == 1,
+            Self::Tools => calls == TOOL_CALLS + 1,
+            // What is longer than the model's window may be summarised first.
+            Self::Session { .. } => calls >= 1,
         }
     }
 
@@ -83,10 +91,10 @@ impl Scenario {
             Self::Stream { deltas, arrival: Arrival::InBursts } => {
                 format!("a stream of {deltas} deltas, in bursts")
             }
-            Self::Session { messages, history: History::Whole } => {
+            Self::Session { messages, history: History::Whole, .. } => {
                 format!("a session of {messages} messages")
             }
-            Self::Session { messages, history: History::Compacted } => {
+            Self::Session { messages, history: History::Compacted, .. } => {
                 format!("a session of {messages} messages, compacted")
             }
         }

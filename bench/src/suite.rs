@@ -145,11 +145,12 @@ fn session(
     history: History,
     rows: &mut Vec<Row>,
 ) -> io::Result<()> {
+    let mut length = 0;
     for contestant in [&contestants.myclaw, &contestants.bare].into_iter().flatten() {
         contestant.forget()?;
-        transcript::write(&contestant.transcript(), messages, history)?;
+        length = transcript::write(&contestant.transcript(), messages, history)?;
     }
-    let scenario = Scenario::Session { messages, history };
+    let scenario = Scenario::Session { messages, history, transcript: length };
     let name = match history {
         History::Whole => format!("session of {} messages", grouped(messages)),
         History::Compacted => format!("the same of {}, compacted", grouped(messages)),
@@ -163,6 +164,8 @@ fn session(
     ));
     rows.push(timed.row(&format!("{name}, wall"), Unit::Milliseconds, Aim::None, wall));
     rows.push(timed.row(&format!("{name}, body sent"), Unit::Kilobytes, Aim::None, body_kilobytes));
+    let calls = |run: &Observation| Some(run.calls as f64);
+    rows.push(timed.row(&format!("{name}, model calls"), Unit::Count, Aim::None, calls));
     let memory = contestants.compare(scenario, Purpose::Memory, MEMORY_RUNS)?;
     rows.push(memory.row(&format!("{name}, peak memory"), Unit::Megabytes, Aim::Below(40.0), peak));
     Ok(())
@@ -187,10 +190,7 @@ impl Contestants {
                 let (Some(contestant), Ok(observations)) = (contestant, &mut *observed) else {
                     continue;
                 };
-                if !matches!(scenario, Scenario::Session { .. }) {
-                    contestant.forget()?;
-                }
-                match run(contestant, &scenario, purpose) {
+                match run(contestant, scenario, purpose) {
                     Ok(_warm_up) if number == 0 => {}
                     Ok(observation) => observations.push(observation),
                     Err(error) => *observed = Err(error.to_string()),

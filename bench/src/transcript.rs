@@ -18,8 +18,9 @@ const BEGAN: u64 = 1_760_000_000_000;
 /// Messages that a summary leaves as they are.
 const KEPT: usize = 200;
 
-/// Writes a transcript of `messages` messages (rounded up to whole rounds), in which every tool call has its result.
-pub(crate) fn write(path: &Path, messages: usize, history: History) -> io::Result<()> {
+/// Writes a transcript of `messages` messages (rounded up to whole rounds), in which every tool call has its
+/// result, and returns its length in bytes.
+pub(crate) fn write(path: &Path, messages: usize, history: History) -> io::Result<u64> {
     let mut out = BufWriter::new(File::create(path)?);
     let header =
         json!({"type": "session", "version": 1, "sessionKey": SESSION_KEY, "createdAt": BEGAN});
@@ -41,7 +42,9 @@ pub(crate) fn write(path: &Path, messages: usize, history: History) -> io::Resul
         });
         writeln!(out, "{entry}")?;
     }
-    out.flush()
+    let file = out.into_inner()?;
+    file.sync_all()?;
+    Ok(file.metadata()?.len())
 }
 
 fn rows(round: usize) -> [Value; ROUND] {

@@ -1,6 +1,6 @@
 //! Child processes: whole process trees, bounded output, a clean environment.
 //!
-//! [`run`] starts one program, reads what it prints, and ends it with everything it started when its time is up, when
+//! [`run()`] starts one program, reads what it prints, and ends it with everything it started when its time is up, when
 //! the caller cancels, or when the future is dropped. This room knows nothing of agents, tools and sessions.
 //!
 //! | module | is |

@@ -108,7 +108,8 @@ impl Tree {
         let mut pause = FIRST_PAUSE;
         loop {
             match self.blocking(move |tree| tree.ask_escaped(&asked)).await {
-                Some(alive) if alive.is_empty() => return,
+                // One more look follows: a process that forks during the first can be missed by it.
+                Some(alive) if alive.is_empty() => break,
                 alive => asked = alive.unwrap_or_default(),
             }
             if Instant::now() >= forced_at {

@@ -167,8 +167,10 @@ async fn read_answer(
                 body.feed(&chunk, decoder, sink).map_err(|error| server.said(error))?
             }
             Next::End => {
+                // The counters of a whole message may lack their last line end; nothing else there matters.
+                let ended = body.end(decoder, sink);
                 if !complete {
-                    body.end(decoder, sink).map_err(|error| server.said(error))?;
+                    ended.map_err(|error| server.said(error))?;
                 }
                 break;
             }
@@ -329,8 +331,9 @@ impl Server<'_> {
     }
 
     fn without_secrets(&self, mut error: ModelError) -> ModelError {
-        error.message =
-            redact(&error.message, self.request.api_key.map(SecretString::expose_secret));
+        let key = self.request.api_key.map(SecretString::expose_secret);
+        error.message = redact(&error.message, key);
+        error.code = error.code.map(|code| redact(&code, key));
         error
     }
 }

@@ -3,7 +3,7 @@
 //! [`PairedMessages`] is the only list a [`crate::ModelRequest`] takes, and its constructor repairs whatever it is
 //! given, so a request that breaks pairing cannot be built.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use crate::wire::tool_ids;
 use crate::{AssistantMessage, ContentBlock, Message, StopReason, ToolCall, ToolResultMessage};
@@ -73,8 +73,8 @@ struct Repair {
     turns: Vec<Turn>,
     /// The unanswered calls of the last message that used this id; empty when they are all answered or dropped.
     open_calls: HashMap<String, VecDeque<Place>>,
-    /// Ids given so far.
-    ids: HashSet<String>,
+    /// The ids given so far, each with the number for the next call of the same id: the lower ones are taken.
+    numbers: HashMap<String, u64>,
 }
 
 /// Which call: of which turn, and the how manieth.
@@ -129,10 +129,13 @@ impl Repair {
             if call.id.is_empty() {
                 call.id = NAMELESS_CALL.to_owned();
             }
-            if self.ids.contains(&call.id) {
-                call.id = tool_ids::numbered(&call.id, |id| self.ids.contains(id));
+            if let Some(&first) = self.numbers.get(&call.id) {
+                let (renamed, number) =
+                    tool_ids::numbered(&call.id, first, |id| self.numbers.contains_key(id));
+                let used = std::mem::replace(&mut call.id, renamed);
+                self.numbers.insert(used, number + 1);
             }
-            self.ids.insert(call.id.clone());
+            self.numbers.insert(call.id.clone(), tool_ids::SECOND);
         }
         self.turns.push(Turn { message: Message::Assistant(assistant), results });
     }

@@ -184,6 +184,8 @@ pub(crate) fn json_request(
     let mut headers = auth_headers(request.model.api, request.api_key)?;
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     headers.insert("accept", HeaderValue::from_static("text/event-stream"));
+    // Compressed events arrive late: the compressor waits for more.
+    headers.insert("accept-encoding", HeaderValue::from_static("identity"));
     let body = serde_json::to_vec(body).map_err(|error| {
         ModelError::new(
             ErrorClass::Unknown,

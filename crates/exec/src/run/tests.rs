@@ -9,8 +9,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::EnvironmentPolicy;
 
-/// Long enough that a test which waits for it has failed.
-const FOREVER: &str = "600";
+/// In seconds: long enough that a test which waits for it has failed, short enough that nothing stays behind then.
+const FOREVER: &str = "60";
 
 fn bash(directory: &Path, script: &str) -> ChildSpec {
     let mut spec = ChildSpec::new("bash", directory);
@@ -26,16 +26,22 @@ async fn in_bash(script: &str) -> Finished {
     finished(bash(Path::new("/"), script)).await
 }
 
-/// Waits until `file` holds a process id and returns it.
-async fn pid_in(file: &Path) -> i32 {
+/// Waits until `condition` gives something.
+async fn eventually<T>(what: &str, condition: impl Fn() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        if let Ok(text) = fs::read_to_string(file)
-            && let Some(line) = text.strip_suffix('\n')
-        {
-            return line.parse().unwrap();
+        if let Some(value) = condition() {
+            return value;
         }
+        assert!(Instant::now() < deadline, "waited too long until {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+}
+
+/// Waits until `file` holds a process id and returns it.
+async fn pid_in(file: &Path) -> i32 {
+    let pid = || fs::read_to_string(file).ok()?.strip_suffix('\n')?.parse().ok();
+    eventually(&format!("{} holds a process id", file.display()), pid).await
 }
 
 fn is_alive(pid: i32) -> bool {
@@ -45,9 +51,7 @@ fn is_alive(pid: i32) -> bool {
 
 /// Waits until the process is gone; a process killed with SIGKILL takes a moment.
 async fn vanishes(pid: i32) {
-    while is_alive(pid) {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    eventually(&format!("process {pid} is gone"), || (!is_alive(pid)).then_some(())).await;
 }
 
 /// A script that starts processes of every kind, each of which writes its id to a file in the directory, and waits.
@@ -199,13 +203,12 @@ async fn cancelling_ends_the_whole_tree_and_nothing_else() {
     };
     let pids = escapees(folder.path()).await;
     cancel.cancel();
-    assert_eq!(running.await.unwrap().exit, Exit::Aborted);
-    for pid in pids {
-        assert!(!is_alive(pid), "{pid} is alive");
-    }
-    assert!(is_alive(bystander.id().cast_signed()));
+    let exit = running.await.unwrap().exit;
+    let alive: Vec<i32> = pids.into_iter().filter(|pid| is_alive(*pid)).collect();
+    let bystander_is_alive = is_alive(bystander.id().cast_signed());
     bystander.kill().unwrap();
     bystander.wait().unwrap();
+    assert_eq!((exit, alive, bystander_is_alive), (Exit::Aborted, vec![], true));
 }
 
 #[tokio::test]
@@ -249,7 +252,7 @@ async fn one_that_prints_without_end_is_ended_too() {
 async fn already_cancelled_is_aborted() {
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let result = run(bash(Path::new("/"), "sleep 600"), &cancel, &mut |_| {}).await.unwrap();
+    let result = run(bash(Path::new("/"), "sleep 60"), &cancel, &mut |_| {}).await.unwrap();
     assert_eq!(result.exit, Exit::Aborted);
 }
 
@@ -287,9 +290,8 @@ async fn a_background_process_may_go_on_printing() {
     let script = "(while [ ! -e stop ]; do echo noise || break; sleep 0.01; done; echo done > end) & echo started";
     finished(bash(folder.path(), script)).await;
     fs::write(folder.path().join("stop"), "").unwrap();
-    while !folder.path().join("end").exists() {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    eventually("the process has printed all", || folder.path().join("end").exists().then_some(()))
+        .await;
 }
 
 fn kill(pid: i32) {

@@ -1,5 +1,7 @@
 //! Puts an assistant message together from what a wire format decodes, and reports each step.
 
+use std::collections::HashSet;
+
 use crate::wire::{arguments, tool_ids};
 use crate::{
     AssistantMessage, ContentBlock, ErrorClass, EventSink, Message, Model, ModelError, Price,
@@ -118,7 +120,7 @@ impl<'a> MessageBuilder<'a> {
 
     /// Begins a call. `id` may be empty or one that was used before: the call gets one of its own.
     pub(crate) fn start_call(&mut self, id: &str, name: &str, sink: EventSink<'_>) -> usize {
-        let id = tool_ids::unused(id, |candidate| self.knows_call(candidate));
+        let id = self.unused_id(id);
         let call = Block::Call {
             id: id.clone(),
             name: name.to_owned(),
@@ -236,19 +238,35 @@ impl<'a> MessageBuilder<'a> {
         self.blocks.len() - 1
     }
 
-    fn knows_call(&self, candidate: &str) -> bool {
-        let in_history = self.history.iter().any(|message| match message {
-            Message::Assistant(assistant) => {
-                assistant.tool_calls().any(|call| call.id == candidate)
-            }
-            Message::User(_) | Message::ToolResult(_) => false,
+    fn unused_id(&self, id: &str) -> String {
+        if id.is_empty() {
+            return tool_ids::made_up();
+        }
+        if !self.call_ids().any(|known| known == id) {
+            return id.to_owned();
+        }
+        let known: HashSet<&str> = self.call_ids().collect();
+        tool_ids::numbered(id, tool_ids::SECOND, |candidate| known.contains(candidate)).0
+    }
+
+    /// The ids of the calls in the history and in this message.
+    fn call_ids(&self) -> impl Iterator<Item = &str> {
+        let in_history = self.history.iter().flat_map(|message| {
+            let assistant = match message {
+                Message::Assistant(assistant) => Some(assistant),
+                Message::User(_) | Message::ToolResult(_) => None,
+            };
+            assistant
+                .into_iter()
+                .flat_map(AssistantMessage::tool_calls)
+                .map(|call| call.id.as_str())
         });
-        in_history
-            || self.blocks.iter().any(|block| match block {
-                Block::Call { id, .. } => id == candidate,
-                Block::Closed(ContentBlock::ToolCall(call)) => call.id == candidate,
-                _ => false,
-            })
+        let in_message = self.blocks.iter().filter_map(|block| match block {
+            Block::Call { id, .. } => Some(id.as_str()),
+            Block::Closed(ContentBlock::ToolCall(call)) => Some(call.id.as_str()),
+            _ => None,
+        });
+        in_history.chain(in_message)
     }
 }
 

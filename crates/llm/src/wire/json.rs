@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::{ErrorClass, ModelError};
 
@@ -80,6 +81,16 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
         }
         serde_json::from_str(repaired).map_err(|error| unreadable(&error))
     })
+}
+
+/// Reads a side value, such as counters, that must not spoil the message when it has an odd shape.
+pub(crate) fn optional<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// Whether there is a value other than `null`.
+pub(crate) fn is_present(raw: Option<&RawValue>) -> bool {
+    raw.is_some_and(|raw| raw.get() != "null")
 }
 
 /// Writes `text` to `out` with every lone surrogate escape replaced; whether there was one.

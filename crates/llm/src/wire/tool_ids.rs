@@ -20,24 +20,21 @@ pub enum ToolIdRule {
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// `id`, or if that is taken or empty one that is not.
-pub(crate) fn unused(id: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    if id.is_empty() {
-        return format!("call_{}", Uuid::new_v4().simple());
-    }
-    if !is_taken(id) {
-        return id.to_owned();
-    }
-    numbered(id, is_taken)
+/// The number that the second call of one id gets.
+pub(crate) const SECOND: u64 = 2;
+
+/// An id for a call whose server sent none.
+pub(crate) fn made_up() -> String {
+    format!("call_{}", Uuid::new_v4().simple())
 }
 
-/// `id` with the first number behind it, from 2, that makes it a new one.
-pub(crate) fn numbered(id: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    let mut number = 2_u64;
+/// `id` with the first number behind it, from `first` on, that makes it one that is not taken; and that number.
+pub(crate) fn numbered(id: &str, first: u64, is_taken: impl Fn(&str) -> bool) -> (String, u64) {
+    let mut number = first;
     loop {
         let candidate = format!("{id}_{number}");
         if !is_taken(&candidate) {
-            return candidate;
+            return (candidate, number);
         }
         number += 1;
     }

@@ -54,8 +54,43 @@ async fn requests_carry_the_headers_of_their_format() {
     for request in [anthropic, openai] {
         assert_eq!(request.header("content-type"), Some("application/json"));
         assert_eq!(request.header("user-agent"), Some("myclaw-test/1"));
-        assert_eq!(request.header("accept-encoding"), None);
+        assert_eq!(request.header("accept-encoding"), Some("identity"));
     }
+}
+
+/// Some proxies drop `stream: true`, and some label streams as JSON or the other way round.
+#[tokio::test]
+async fn an_answer_is_read_whatever_its_content_type_says() {
+    let document = json!({
+        "choices": [{"message": {"role": "assistant", "content": "Four."}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2},
+    })
+    .to_string();
+    let events = text_stream("Four.");
+    for (content_type, body) in [
+        ("application/json", &document),
+        ("text/event-stream", &document),
+        ("application/json", &events),
+        ("text/plain", &events),
+    ] {
+        let server = Server::start([answer("200 OK", content_type, &format!("\n{body}"))]).await;
+        let outcome = call(&provider(), &model(Api::OpenaiCompletions, &server.url())).await;
+        assert_eq!(outcome.message().text(), "Four.");
+        assert!(
+            outcome
+                .events
+                .contains(&StreamEvent::TextDelta { index: 0, delta: "Four.".to_owned() })
+        );
+    }
+}
+
+#[tokio::test]
+async fn counters_that_lack_their_last_line_end_count() {
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}});
+    let body = text_stream("a").replace("data: [DONE]\n\n", &format!("data: {usage}"));
+    let server = Server::start([answer("200 OK", "text/event-stream", &body)]).await;
+    let outcome = call(&provider(), &model(Api::OpenaiCompletions, &server.url())).await;
+    assert_eq!((outcome.message().usage.input, outcome.message().usage.output), (3, 2));
 }
 
 #[tokio::test]
@@ -150,7 +185,7 @@ async fn a_silent_server_is_given_up() {
     let start = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{}}\n\n";
     let text = "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n";
     let endless = |piece: &str| {
-        (0..200)
+        (0..6000)
             .flat_map(|_| {
                 [Step::Send(chunk(piece.as_bytes())), Step::Wait(Duration::from_millis(10))]
             })
@@ -204,9 +239,12 @@ async fn a_silent_server_is_given_up() {
     ] {
         let server = Server::start([steps]).await;
         let model = model(Api::AnthropicMessages, &server.url());
-        let outcome =
-            call_with(&provider(), &model, &hello(), short_limits(), &CancellationToken::new())
-                .await;
+        let cancel = CancellationToken::new();
+        let messages = hello();
+        let provider = provider();
+        let calling = call_with(&provider, &model, &messages, short_limits(), &cancel);
+        // The endless scripts go on for a minute.
+        let outcome = tokio::time::timeout(Duration::from_secs(20), calling).await.expect(name);
         let Err(CallFailure::Failed { error, partial }) = &outcome.result else {
             panic!("{name}: {outcome:?}")
         };
@@ -237,8 +275,7 @@ async fn a_stream_that_goes_on_is_never_given_up() {
     steps.extend([Step::Send(chunk(b"data: [DONE]\n\n")), send("0\r\n\r\n")]);
     let server = Server::start([steps]).await;
     let model = model(Api::OpenaiCompletions, &server.url());
-    let outcome =
-        call_with(&provider(), &model, &hello(), limits, &CancellationToken::new()).await;
+    let outcome = call_with(&provider(), &model, &hello(), limits, &CancellationToken::new()).await;
     assert_eq!(outcome.message().text(), "x".repeat(24));
 }
 

@@ -263,6 +263,7 @@ fn openai_counters_of_every_kind() {
             Usage { output: 4, cache_read: 1, ..Usage::default() },
         ),
         (json!(null), Usage::default()),
+        (json!({"prompt_tokens": -1, "completion_tokens": "many"}), Usage::default()),
     ] {
         let (message, _) = openai(&[
             delta(json!({"content": "a"})),

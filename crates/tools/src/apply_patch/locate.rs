@@ -60,6 +60,9 @@ impl<'l> Locator<'l> {
     }
 
     fn find(&mut self, hunk: &Hunk, wanted: &[&str]) -> Result<Place, Misfit> {
+        if let Some(first) = self.where_it_says(hunk, wanted) {
+            return Ok(Place { first, shift: Shift::None, tolerance: Tolerance::Exact });
+        }
         for tolerance in Tolerance::ALL {
             let blocks = self.candidates(hunk, wanted, tolerance);
             if let Some(block) = self.choose(hunk, wanted.len(), &blocks) {
@@ -74,21 +77,38 @@ impl<'l> Locator<'l> {
         Err(self.not_found(hunk, wanted))
     }
 
+    /// The line that the header names, if the hunk fits there exactly: the usual case, and no other place could be
+    /// better.
+    fn where_it_says(&self, hunk: &Hunk, wanted: &[&str]) -> Option<usize> {
+        let first = expected(hunk)?.saturating_add_signed(self.drift);
+        let fits = !hunk.at_end
+            && first + wanted.len() <= self.lines.len()
+            && wanted
+                .iter()
+                .enumerate()
+                .all(|(offset, line)| self.lines.content(first + offset) == *line)
+            && self.is_behind(hunk, first);
+        fits.then_some(first)
+    }
+
     /// Places that fit, in order: behind the hunks before this one, or, if there are none, between them.
     fn candidates(&self, hunk: &Hunk, wanted: &[&str], tolerance: Tolerance) -> Vec<Block> {
         let mut blocks = find_blocks(self.lines, wanted, tolerance);
-        blocks.retain(|block| {
-            changed_lines(hunk, block.first)
-                .iter()
-                .all(|own| self.taken.iter().all(|taken| !overlap(own, taken)))
-        });
-        let behind = self.taken.iter().map(|taken| taken.end).max().unwrap_or(0);
-        let is_behind =
-            |block: &Block| changed_lines(hunk, block.first).iter().all(|own| own.start >= behind);
-        if blocks.iter().any(is_behind) {
-            blocks.retain(is_behind);
+        let is_free = |block: &Block| {
+            let changed = changed_lines(hunk, block.first);
+            changed.iter().all(|own| self.taken.iter().all(|taken| !overlap(own, taken)))
+        };
+        blocks.retain(is_free);
+        if blocks.iter().any(|block| self.is_behind(hunk, block.first)) {
+            blocks.retain(|block| self.is_behind(hunk, block.first));
         }
         blocks
+    }
+
+    /// Whether all that `hunk` changes at `first` is behind what the hunks before it change.
+    fn is_behind(&self, hunk: &Hunk, first: usize) -> bool {
+        let end = self.taken.iter().map(|taken| taken.end).max().unwrap_or(0);
+        changed_lines(hunk, first).iter().all(|own| own.start >= end)
     }
 
     fn choose<'b>(&self, hunk: &Hunk, length: usize, blocks: &'b [Block]) -> Option<&'b Block> {

@@ -102,7 +102,7 @@ async fn output_that_cannot_be_saved_is_said() {
 async fn a_timed_out_command_says_what_to_do() {
     let workspace = Workspace::new(&[]);
     let result =
-        output(&workspace, json!({"command": "echo started; sleep 600", "timeout": 1})).await;
+        output(&workspace, json!({"command": "echo started; sleep 60", "timeout": 1})).await;
     let text = text_of(&result);
     assert!(result.is_error);
     assert!(
@@ -132,7 +132,7 @@ fn timeouts_are_bounded() {
 async fn an_aborted_command_keeps_what_it_had_printed() {
     let workspace = Workspace::new(&[]);
     let tool = tool();
-    let call = workspace.call(&tool, json!({"command": "echo started; touch ready; sleep 600"}));
+    let call = workspace.call(&tool, json!({"command": "echo started; touch ready; sleep 60"}));
     let abort = async {
         while !workspace.path("ready").exists() {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -205,7 +205,7 @@ async fn no_secret_reaches_a_command() {
 #[tokio::test]
 async fn a_background_process_is_named() {
     let workspace = Workspace::new(&[]);
-    let result = output(&workspace, json!({"command": "sleep 600 & echo $! > pid"})).await;
+    let result = output(&workspace, json!({"command": "sleep 60 & echo $! > pid"})).await;
     let pid = fs::read_to_string(workspace.path("pid")).unwrap();
     let expected = format!(
         "(no output)\n[still running in the background: sleep (pid {}); what it prints from now on",

@@ -12,6 +12,8 @@ mod killed;
 #[cfg(test)]
 mod patch_forms;
 #[cfg(test)]
+mod patch_git;
+#[cfg(test)]
 mod patch_properties;
 #[cfg(test)]
 mod patch_safety;

@@ -226,6 +226,16 @@ fn of_several_places_takes_the_clearly_nearer_one() {
 }
 
 #[test]
+fn a_hunk_moves_as_far_as_the_one_before_it() {
+    let block = "start\nx\nend\n";
+    let file = format!("{block}head\n{}", block.repeat(4));
+    let patch =
+        "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-head\n+HEAD\n@@ -5,3 +5,3 @@\n start\n-x\n+y\n end\n";
+    let expected = format!("{block}HEAD\n{block}start\ny\nend\n{}", block.repeat(2));
+    assert_eq!(patched(&file, patch), expected);
+}
+
+#[test]
 fn a_hunk_is_searched_behind_the_one_before_it() {
     let file = "x\nmiddle\nx\n";
     let patch = "--- a/f\n+++ b/f\n@@\n-middle\n+MIDDLE\n@@\n-x\n+y\n";

@@ -49,8 +49,10 @@ struct Event<'a> {
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
     content_block: Option<WireBlock<'a>>,
-    message: Option<MessageStart>,
-    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    message: Option<MessageStart<'a>>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
@@ -92,8 +94,9 @@ struct WireBlock<'a> {
 }
 
 #[derive(Deserialize)]
-struct MessageStart {
-    usage: Option<WireUsage>,
+struct MessageStart<'a> {
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
 }
 
 /// Counters are cumulative. They come with the first event, the last or both.
@@ -112,7 +115,8 @@ struct WholeMessage<'a> {
     content: Option<Vec<WireBlock<'a>>>,
     #[serde(borrow)]
     stop_reason: Option<Text<'a>>,
-    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
@@ -176,7 +180,7 @@ impl<'a> Decoder<'a> {
             "content_block_stop" => self.stop_block(event.index, sink),
             "message_start" => {
                 self.builder.start(sink);
-                self.take_usage(event.message.as_ref().and_then(|message| message.usage.as_ref()));
+                self.take_usage(event.message.as_ref().and_then(|message| message.usage));
             }
             "message_delta" => {
                 if let Some(reason) =
@@ -184,14 +188,14 @@ impl<'a> Decoder<'a> {
                 {
                     self.stop_reason = Some(stop_reason(reason.as_str()));
                 }
-                self.take_usage(event.usage.as_ref());
+                self.take_usage(event.usage);
             }
             "message_stop" => {
                 self.ended = true;
                 return Ok(Progress::Ended);
             }
             "error" => return Err(classify::stream_error(data)),
-            _ if event.error.is_some_and(|error| error.get() != "null") => {
+            _ if json::is_present(event.error) => {
                 return Err(classify::stream_error(data));
             }
             _ => return Ok(Progress::KeepAlive),
@@ -203,7 +207,7 @@ impl<'a> Decoder<'a> {
     pub(crate) fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
         let mut repaired = String::new();
         let message: WholeMessage<'_> = json::parse(body, &mut repaired)?;
-        if message.error.is_some_and(|error| error.get() != "null") {
+        if json::is_present(message.error) {
             return Err(classify::stream_error(body));
         }
         let Some(blocks) = message.content else { return Err(classify::stream_error(body)) };
@@ -212,7 +216,7 @@ impl<'a> Decoder<'a> {
             self.start_block(number, block, sink);
             self.stop_block(number, sink);
         }
-        self.take_usage(message.usage.as_ref());
+        self.take_usage(message.usage);
         self.stop_reason = message.stop_reason.map(|reason| stop_reason(reason.as_str()));
         self.ended = true;
         Ok(())
@@ -365,8 +369,8 @@ impl<'a> Decoder<'a> {
     }
 
     /// A zero never replaces a count: gateways send the counters they know in one event and zeros in the other.
-    fn take_usage(&mut self, usage: Option<&WireUsage>) {
-        let Some(wire) = usage else { return };
+    fn take_usage(&mut self, usage: Option<&RawValue>) {
+        let Some(wire) = json::optional::<WireUsage>(usage) else { return };
         let Usage { input, output, cache_read, cache_write, .. } = self.builder.usage_mut();
         for (counter, reported) in [
             (input, wire.input_tokens),

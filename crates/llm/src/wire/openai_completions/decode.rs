@@ -45,7 +45,8 @@ struct OpenCall {
 struct Chunk<'a> {
     #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
-    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
@@ -60,7 +61,8 @@ struct Choice<'a> {
     message: Option<Delta<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Text<'a>>,
-    usage: Option<WireUsage>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -217,21 +219,19 @@ impl<'a> Decoder<'a> {
         data: &str,
         sink: EventSink<'_>,
     ) -> Result<Progress, ModelError> {
-        if chunk.error.is_some_and(|error| error.get() != "null") {
+        if json::is_present(chunk.error) {
             return Err(classify::stream_error(data));
         }
         let mut progress = Progress::KeepAlive;
-        if let Some(usage) = &chunk.usage {
-            self.take_usage(usage);
+        if json::is_present(chunk.usage) {
+            self.take_usage(chunk.usage);
             progress = Progress::Advanced;
         }
         // More than one choice is never asked for.
         let Some(choice) = chunk.choices.as_ref().and_then(|choices| choices.first()) else {
             return Ok(self.completed_or(progress));
         };
-        if let Some(usage) = &choice.usage {
-            self.take_usage(usage);
-        }
+        self.take_usage(choice.usage);
         if let Some(delta) = choice.delta.as_ref().or(choice.message.as_ref())
             && self.take_delta(delta, sink)
         {
@@ -353,7 +353,8 @@ impl<'a> Decoder<'a> {
             _ => self
                 .builder
                 .call_arguments(candidate.index)
-                .is_some_and(|text| !text.is_empty() && arguments::parse(text).is_some()),
+                // The cheap look first: hosts that repeat the name do so with every piece.
+                .is_some_and(|text| text.ends_with('}') && arguments::parse(text).is_some()),
         };
         if !begins {
             return Some(candidate.index);
@@ -361,7 +362,8 @@ impl<'a> Decoder<'a> {
         self.calls.iter().rev().find(|call| !id.is_empty() && call.id == id).map(|call| call.index)
     }
 
-    fn take_usage(&mut self, wire: &WireUsage) {
+    fn take_usage(&mut self, usage: Option<&RawValue>) {
+        let Some(wire) = json::optional::<WireUsage>(usage) else { return };
         let prompt = wire.prompt_tokens.unwrap_or(0);
         let completion = wire.completion_tokens.unwrap_or(0);
         if prompt == 0 && completion == 0 {

@@ -3,14 +3,15 @@ use super::*;
 #[test]
 fn an_id_in_use_gets_a_number() {
     let taken = ["call_0", "call_0_2"];
-    assert_eq!(unused("call_1", |id| taken.contains(&id)), "call_1");
-    assert_eq!(unused("call_0", |id| taken.contains(&id)), "call_0_3");
+    let is_taken = |id: &str| taken.contains(&id);
+    assert_eq!(numbered("call_0", SECOND, is_taken), ("call_0_3".to_owned(), 3));
+    assert_eq!(numbered("call_0", 7, is_taken), ("call_0_7".to_owned(), 7));
 }
 
 #[test]
 fn a_missing_id_is_made_up_and_new_each_time() {
-    let (first, second) = (unused("", |_| false), unused("", |_| false));
-    assert!(first.starts_with("call_") && first.len() <= 40);
+    let (first, second) = (made_up(), made_up());
+    assert_eq!(ToolIdRule::Token(40).apply(&first), first);
     assert_ne!(first, second);
 }
 
