@@ -1,6 +1,6 @@
 //! `myclaw chat`: a conversation in the terminal, or line by line where there is none.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use myclaw_llm::Usage;
@@ -121,7 +121,7 @@ impl Chat {
     async fn converse(&mut self) -> Result<(), CliError> {
         let mut source = match self.view {
             View::Terminal => {
-                self.greet();
+                self.greet()?;
                 Source::Editor(Box::new(Editor::new(&self.settings, &self.sessions)))
             }
             View::Plain(_) => Source::Lines(Lines::new()),
@@ -307,25 +307,23 @@ impl Chat {
         text
     }
 
-    fn greet(&self) {
+    fn greet(&self) -> Result<(), CliError> {
         let paint = Paint::for_stream(&io::stdout());
-        let name = self.sessions.name_of(&self.session_key);
-        let head = paint.paint(Style::Heading, &format!("myclaw {}", env!("CARGO_PKG_VERSION")));
+        let head = paint.paint(Style::Heading, concat!("myclaw ", env!("CARGO_PKG_VERSION")));
         let model = self.model.reference.to_string();
-        note(format_args!(
+        let session = self.sessions.name_of(&self.session_key);
+        let line = format!(
             "{head}  {}, conversation `{}`, /help for help",
             escaped(&model),
-            escaped(&name)
-        ));
+            escaped(&session)
+        );
+        put_line(&line)
     }
 
     /// Says something that is no answer of a model.
     fn say(&self, text: &str) -> Result<(), CliError> {
         match &self.view {
-            View::Terminal => {
-                note(escaped(text));
-                Ok(())
-            }
+            View::Terminal => put_line(&escaped(text)),
             View::Plain(output) => {
                 output.push_text(text);
                 output.end_line();
@@ -334,6 +332,14 @@ impl Chat {
             }
         }
     }
+}
+
+/// Writes a line of the program's own to the terminal.
+fn put_line(line: &str) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{line}")
+        .and_then(|()| stdout.flush())
+        .map_err(|error| CliError::output(&error))
 }
 
 /// Whether there is somebody to edit lines and see them drawn.

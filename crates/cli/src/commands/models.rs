@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use myclaw_config::{Config, load_or_default};
 use myclaw_engine::ModelChoice;
-use myclaw_llm::{Catalog, KeyNeed, Model, ModelRef, discover_local, provider_info};
+use myclaw_llm::{Catalog, KeyNeed, LocalFinding, Model, ModelRef, provider_info, survey_local};
 use serde::Serialize;
 
 use crate::args::{ModelsArgs, ModelsCommand};
@@ -22,7 +22,8 @@ pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
     let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
     let mut models = known_models(&config);
     let probe = local_probe(&home.environment)?;
-    if let Some(server) = runtime::block_on(discover_local(&probe))? {
+    for (_, finding) in runtime::block_on(survey_local(&probe))? {
+        let LocalFinding::Server(server) = finding else { continue };
         for id in server.models {
             let reference = ModelRef { provider: server.provider.clone(), id };
             let mut model = resolve(&config, &reference);

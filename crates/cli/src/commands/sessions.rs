@@ -1,10 +1,10 @@
 //! `myclaw sessions`: the conversations that are kept.
 
+use std::path::Path;
 use std::time::Duration;
 
 use myclaw_session::{
-    Entry, IndexedSession, PruneScope, Role, SessionKey, SessionReader, SessionStore,
-    TranscriptMessage,
+    IndexedSession, PruneScope, Role, SessionKey, SessionReader, SessionStore, TranscriptMessage,
 };
 use serde::Serialize;
 
@@ -18,13 +18,18 @@ use crate::time::local_minute;
 mod export;
 mod show;
 
+use show::ShowFormat;
+
 /// Runs one of the commands.
 pub(crate) fn run(args: SessionsArgs, home: &Home) -> Result<(), CliError> {
     let sessions = Sessions { store: home.session_store(), agent_id: home.default_agent_id() };
     match args.command {
         SessionsCommand::List { json: true } => sessions.list_json(),
         SessionsCommand::List { json: false } => sessions.list(),
-        SessionsCommand::Show { name, json, last } => sessions.show(&name, last, json),
+        SessionsCommand::Show { name, json, last } => {
+            let format = if json { ShowFormat::Json } else { ShowFormat::Text };
+            sessions.show(&name, last, format)
+        }
         SessionsCommand::Export { name, format, output } => {
             sessions.export(&name, format, output.as_deref())
         }
@@ -232,10 +237,11 @@ fn tool_calls(message: &TranscriptMessage) -> Vec<(String, String)> {
     blocks.iter().filter_map(call).collect()
 }
 
-/// A summary that stands for what was before it.
-fn summary_of(entry: &Entry) -> Option<&str> {
-    match entry {
-        Entry::Compaction(compaction) => Some(&compaction.summary),
-        Entry::Message(_) | Entry::Unknown(_) => None,
+/// Tells how many lines of a transcript could not be read, if any.
+fn note_damaged_lines(count: usize, transcript: &Path) {
+    match count {
+        0 => {}
+        1 => note(format_args!("1 damaged line of {} was left out", transcript.display())),
+        _ => note(format_args!("{count} damaged lines of {} were left out", transcript.display())),
     }
 }

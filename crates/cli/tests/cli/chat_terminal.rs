@@ -196,3 +196,15 @@ fn a_failure_is_told_and_the_prompt_comes_back() {
     terminal.send_line("/quit");
     assert!(terminal.wait().success());
 }
+
+#[test]
+fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
+    let home = TempHome::new();
+    let mut terminal = chat(&home);
+    let kill = std::process::Command::new("kill").arg(terminal.id().to_string()).status();
+    assert!(kill.expect("kill").success());
+    assert_eq!(terminal.wait().code(), Some(130));
+    let written = raw(&terminal);
+    let (paste_on, paste_off) = (written.rfind("\x1b[?2004h"), written.rfind("\x1b[?2004l"));
+    assert!(paste_on.is_some() && paste_off > paste_on, "{written:?}");
+}

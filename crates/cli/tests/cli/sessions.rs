@@ -127,7 +127,7 @@ fn a_damaged_line_is_left_out_and_told() {
     let output = run(&home, &["sessions", "show", "trip"]);
     output.assert_code(0);
     assert!(output.stdout().contains("Have a good trip."), "{}", output.stdout());
-    assert!(output.stderr().starts_with("1 lines of "), "{}", output.stderr());
+    assert!(output.stderr().starts_with("1 damaged line of "), "{}", output.stderr());
 }
 
 #[test]

@@ -8,10 +8,9 @@ use myclaw_session::{Entry, SessionReader, TranscriptMessage};
 
 use crate::args::ExportFormat;
 use crate::exit::CliError;
-use crate::print::note;
 use crate::time::local_minute;
 
-use super::{Sessions, speaker, summary_of, tool_calls};
+use super::{Sessions, note_damaged_lines, speaker, tool_calls};
 
 impl Sessions {
     /// Writes a conversation to `output`, or to standard output.
@@ -33,12 +32,7 @@ impl Sessions {
             }
             Some(path) => export_to_file(&reader, &name, format, path)?,
         };
-        if skipped > 0 {
-            note(format_args!(
-                "{skipped} lines of {} are damaged and were left out",
-                reader.path().display()
-            ));
-        }
+        note_damaged_lines(skipped, reader.path());
         Ok(())
     }
 }
@@ -115,9 +109,12 @@ fn write_json(value: &impl serde::Serialize, out: &mut impl Write) -> io::Result
 fn write_section(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
     match entry {
         Entry::Message(message) => write_message(message, out),
-        Entry::Compaction(_) => {
-            let summary = summary_of(entry).unwrap_or_default();
-            writeln!(out, "\n## Summary of the conversation so far\n\n{}", summary.trim_end())
+        Entry::Compaction(compaction) => {
+            writeln!(
+                out,
+                "\n## Summary of the conversation so far\n\n{}",
+                compaction.summary.trim_end()
+            )
         }
         Entry::Unknown(_) => Ok(()),
     }

@@ -3,46 +3,69 @@
 use myclaw_session::{Entry, TranscriptMessage};
 
 use crate::exit::CliError;
-use crate::print::{Printer, note};
+use crate::print::Printer;
 use crate::terminal::{Paint, Style};
 use crate::time::local_minute;
 
-use super::{Sessions, speaker, summary_of, tool_calls};
+use super::{Sessions, note_damaged_lines, speaker, tool_calls};
+
+/// Stands where a summary took the place of what was said before, as far as the model is concerned.
+const SUMMARISED: &str = "(here the conversation was summarised for the model)";
+
+/// How a conversation is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ShowFormat {
+    /// For people.
+    Text,
+    /// One message per line.
+    Json,
+}
 
 impl Sessions {
     /// Prints a conversation, or its last `last` messages.
-    pub(super) fn show(&self, name: &str, last: Option<usize>, json: bool) -> Result<(), CliError> {
+    pub(super) fn show(
+        &self,
+        name: &str,
+        last: Option<usize>,
+        format: ShowFormat,
+    ) -> Result<(), CliError> {
         let key = self.find(name)?;
         let reader = self.reader(&key)?;
         let mut printer = Printer::stdout();
         let paint = Paint::for_stream(&std::io::stdout());
-        let mut print = |message: &TranscriptMessage| {
-            if json { printer.json(message) } else { print_message(message, paint, &mut printer) }
-        };
         if let Some(count) = last {
-            reader.last_messages(count)?.iter().try_for_each(print)?;
+            for message in reader.last_messages(count)? {
+                print(&message, format, paint, &mut printer)?;
+            }
             return printer.finish();
         }
         let mut entries = reader.entries();
         for entry in entries.by_ref() {
-            let entry = entry?;
-            match (&entry, summary_of(&entry)) {
-                (Entry::Message(message), _) => print(message)?,
-                (_, Some(_)) if !json => {
-                    note("(here the conversation was summarised for the model)")
+            match entry? {
+                Entry::Message(message) => print(&message, format, paint, &mut printer)?,
+                Entry::Compaction(_) if format == ShowFormat::Text => {
+                    printer.line(paint.paint(Style::Dim, SUMMARISED))?;
+                    printer.line("")?;
                 }
-                _ => {}
+                Entry::Compaction(_) | Entry::Unknown(_) => {}
             }
         }
         let skipped = entries.skipped_lines();
         printer.finish()?;
-        if skipped > 0 {
-            note(format_args!(
-                "{skipped} lines of {} are damaged and were left out",
-                reader.path().display()
-            ));
-        }
+        note_damaged_lines(skipped, reader.path());
         Ok(())
+    }
+}
+
+fn print(
+    message: &TranscriptMessage,
+    format: ShowFormat,
+    paint: Paint,
+    printer: &mut Printer,
+) -> Result<(), CliError> {
+    match format {
+        ShowFormat::Json => printer.json(message),
+        ShowFormat::Text => print_message(message, paint, printer),
     }
 }
 
