@@ -100,7 +100,10 @@ fn a_second_signal_quits_and_takes_stubborn_tools_along() {
     child.wait_for_stderr("tool start");
     std::thread::sleep(Duration::from_millis(50));
     child.signal(Signal::Interrupt);
-    child.wait(PATIENCE).assert_code(130);
+    let output = child.wait(PATIENCE);
+    output.assert_code(130);
+    // Nothing waited for the stubborn to end by themselves.
+    assert!(output.stderr().contains("myclaw: quit; "), "{}", output.stderr());
     processes.into_iter().for_each(wait_until_gone);
     assert_goes_on(&home);
 }
