@@ -59,7 +59,10 @@ impl Interrupts {
     }
 
     fn spawn(target: Arc<Mutex<Target>>) -> io::Result<()> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+        let ignored = ignored_signals();
+        let wanted =
+            [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
+        let mut signals = Signals::new(wanted)?;
         let wait = move || {
             while signals.wait().next().is_some() {
                 handle(&target, &mut signals);
@@ -108,6 +111,14 @@ impl Drop for ArmedTurn<'_> {
             *lock(&self.interrupts.target) = Target::Leave;
         }
     }
+}
+
+/// The signals that this process was started to ignore, one bit each from signal 1 on: `nohup` and shells that put a
+/// job into the background mean it. None where the system does not tell.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn handle(target: &Mutex<Target>, signals: &mut Signals) {

@@ -182,7 +182,8 @@ impl Scene {
                 let (mark, style) =
                     if is_error { ('✗', Style::Bad) } else { ('✓', Style::Dim) };
                 let time = format_elapsed(Duration::from_millis(duration_ms));
-                self.put_line(style, &format!("{mark} {tool_name} {about}  {time}{outcome}"));
+                let call = format!("{tool_name} {about}");
+                self.put_line(style, &format!("{mark} {}  {time}{outcome}", call.trim_end()));
                 self.show_calls();
             }
             AgentRunEvent::Done { result } => {
@@ -257,10 +258,9 @@ impl Scene {
             0 => String::new(),
             count => format!(" (and {count} more)"),
         };
-        let text = format!("{} {}{others}", first.tool, first.about);
-        let since = first.since;
-        self.live.set(&text);
-        self.waiting = Some(since);
+        let call = format!("{} {}", first.tool, first.about);
+        self.live.set(&format!("{}{others}", call.trim_end()));
+        self.waiting = Some(first.since);
     }
 
     fn wait_for(&mut self, what: &str) {

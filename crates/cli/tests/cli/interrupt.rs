@@ -100,7 +100,10 @@ fn a_second_signal_quits_and_takes_stubborn_tools_along() {
     child.wait_for_stderr("tool start");
     std::thread::sleep(Duration::from_millis(50));
     child.signal(Signal::Interrupt);
-    child.wait(PATIENCE).assert_code(130);
+    let output = child.wait(PATIENCE);
+    output.assert_code(130);
+    // Nothing waited for the stubborn to end by themselves.
+    assert!(output.stderr().contains("myclaw: quit; "), "{}", output.stderr());
     processes.into_iter().for_each(wait_until_gone);
     assert_goes_on(&home);
 }
@@ -115,4 +118,30 @@ fn waiting_for_a_silent_server_can_be_aborted() {
     child.signal(Signal::Interrupt);
     child.wait(PATIENCE).assert_code(130);
     server.wait_for_closed_connections_blocking(1);
+}
+
+#[test]
+fn a_signal_that_the_caller_ignores_stays_ignored() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::from([Step::event_stream("").stall_after(0)]));
+    let home = home_with(&server);
+    // As `nohup` starts a program.
+    let mut command = home.command("sh");
+    command.args([
+        "-c",
+        "trap '' HUP; exec \"$@\"",
+        "sh",
+        env!("CARGO_BIN_EXE_myclaw"),
+        "run",
+        "hello",
+    ]);
+    let child = RunningChild::spawn(&mut command);
+    server.wait_for_requests_blocking(1);
+    let hang_up =
+        std::process::Command::new("kill").args(["-HUP", &child.id().to_string()]).status();
+    assert!(hang_up.expect("kill").success());
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(server.closed_connections(), 0);
+    child.signal(Signal::Terminate);
+    child.wait(PATIENCE).assert_code(130);
 }
