@@ -5,7 +5,7 @@
 
 use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
 use myclaw_session::{
-    CompactionEntry, Entry, SessionError, SessionLog, SyncHandle, Tail, TailLimit,
+    CompactionEntry, Entry, EntryId, SessionError, SessionLog, SyncHandle, Tail, TailLimit,
 };
 
 use crate::estimate::row_cost;
@@ -27,8 +27,8 @@ pub(crate) struct Conversation {
 pub(crate) struct Opening {
     /// Lines of the log that could not be read.
     pub(crate) skipped_lines: usize,
-    /// Whether the log holds messages before the first loaded one that no compaction accounts for.
-    pub(crate) older_messages_exist: bool,
+    /// The first loaded message, if the log holds older ones that no compaction accounts for.
+    pub(crate) cut_before: Option<EntryId>,
 }
 
 /// What the end of the log asks for.
@@ -51,31 +51,38 @@ pub(crate) struct PendingCalls {
 }
 
 impl Conversation {
-    /// Reads as much of the log's end as the next request can hold.
+    /// Reads as much of the log's end as the next request can hold, or only half of that if there is more: the turn
+    /// itself needs room too.
     pub(crate) fn load(log: SessionLog, budget: u64) -> Result<(Self, Opening), SessionError> {
         let mut conversation = Self { log, messages: Vec::new(), budget };
-        let opening = conversation.reload()?;
+        let mut tail = conversation.tail()?;
+        if tail.older_messages_exist {
+            tail = conversation.log.tail(tail_limit(budget / 2))?;
+        }
+        let opening = Opening {
+            skipped_lines: tail.skipped_lines,
+            cut_before: tail
+                .messages
+                .first()
+                .filter(|_| tail.older_messages_exist)
+                .map(|message| message.id),
+        };
+        conversation.fill(tail);
         Ok((conversation, opening))
     }
 
-    /// Builds the list in memory anew from the log.
-    pub(crate) fn reload(&mut self) -> Result<Opening, SessionError> {
-        let tail = self.tail()?;
-        let opening = Opening {
-            skipped_lines: tail.skipped_lines,
-            older_messages_exist: tail.older_messages_exist,
-        };
+    /// Builds the list in memory anew from the log's end.
+    fn fill(&mut self, tail: Tail) {
         self.messages.clear();
         let compacted_at = tail.compaction.as_ref().map_or(0, |compaction| compaction.ts);
         self.messages.extend(tail.compaction.as_ref().map(summary_message));
         self.messages.extend(tail.messages.into_iter().filter_map(row_to_message));
         forget_counts_until(&mut self.messages, compacted_at);
-        Ok(opening)
     }
 
     /// The rows behind the list in memory.
     pub(crate) fn tail(&mut self) -> Result<Tail, SessionError> {
-        self.log.tail(TailLimit { max_cost: self.budget, cost: row_cost })
+        self.log.tail(tail_limit(self.budget))
     }
 
     /// Appends to the log, then to the list.
@@ -99,7 +106,20 @@ impl Conversation {
         compaction: CompactionEntry,
     ) -> Result<(), SessionError> {
         self.log.append(&[Entry::Compaction(compaction)])?;
-        self.reload().map(|_opening| ())
+        let tail = self.tail()?;
+        self.fill(tail);
+        Ok(())
+    }
+
+    /// Appends a compaction that keeps every message of the list.
+    pub(crate) fn append_compaction_before_all(
+        &mut self,
+        compaction: CompactionEntry,
+    ) -> Result<(), SessionError> {
+        self.log.append(&[Entry::Compaction(compaction.clone())])?;
+        self.messages.insert(0, summary_message(&compaction));
+        forget_counts_until(&mut self.messages, compaction.ts);
+        Ok(())
     }
 
     /// What the end of the list asks for.
@@ -153,6 +173,10 @@ impl Conversation {
     pub(crate) fn sync_handle(&self) -> SyncHandle {
         self.log.sync_handle()
     }
+}
+
+fn tail_limit(max_cost: u64) -> TailLimit {
+    TailLimit { max_cost, cost: row_cost }
 }
 
 /// What a provider counted before a compaction was a larger request than the next one.

@@ -28,6 +28,10 @@ const INPUT_BYTES_PER_WINDOW_TOKEN: u64 = 2;
 /// conversation whose newest messages fill the window would be summarised again before each call.
 const WORTHWHILE_SHARE: u64 = 4;
 
+/// Takes the place of what is left out without a summary.
+const LEFT_OUT: &str = "The earlier messages of this conversation do not fit the context window and were left out \
+                        without a summary. They are still in the session file; ask the user for what you need of them.";
+
 const INSTRUCTION: &str = include_str!("../../../prompts/summarise.md");
 
 /// Why a conversation is compacted.
@@ -56,26 +60,28 @@ pub(super) async fn compact(turn: &mut Turn<'_>, trigger: Trigger) -> Result<boo
     }
     let earlier_summary = tail.compaction.as_ref().map(|compaction| compaction.summary.as_str());
     let summary = summarise(turn, earlier_summary, older).await?;
-    append(
-        turn,
-        summary,
-        first_kept.id,
-        Counts { tokens_before, old_count, new_count: kept.len() + 1 },
-    )?;
+    let counts = Counts { tokens_before, old_count, new_count: kept.len() + 1 };
+    let entry = entry(turn, summary, first_kept.id, counts);
+    turn.conversation.append_compaction(entry)?;
+    turn.emit(counts.event());
     Ok(true)
 }
 
 /// Starts the conversation at the loaded end of a log that is too long to be read whole.
-pub(super) fn leave_out_older_messages(turn: &mut Turn<'_>) -> Result<(), RunError> {
-    let tail = turn.conversation.tail()?;
-    let Some(first_kept) = tail.messages.first().map(|row| row.id) else { return Ok(()) };
-    let summary = "The earlier messages of this conversation do not fit the context window and were left out without \
-                   a summary. They are still in the session file; ask the user for what you need of them.";
-    let kept = tail.messages.len();
-    turn.notice("the session is longer than the model's context window; its oldest messages are no longer sent");
+pub(super) fn leave_out_older_messages(
+    turn: &mut Turn<'_>,
+    first_kept_id: EntryId,
+) -> Result<(), RunError> {
+    turn.notice(
+        "the session is longer than the model's context window; its oldest messages are no longer sent",
+    );
+    let kept = turn.conversation.messages().len();
     let counts =
         Counts { tokens_before: estimated_tokens(turn), old_count: kept, new_count: kept + 1 };
-    append(turn, summary.to_owned(), first_kept, counts)
+    let entry = entry(turn, LEFT_OUT.to_owned(), first_kept_id, counts);
+    turn.conversation.append_compaction_before_all(entry)?;
+    turn.emit(counts.event());
+    Ok(())
 }
 
 #[derive(Clone, Copy)]
@@ -85,26 +91,27 @@ struct Counts {
     new_count: usize,
 }
 
-fn append(
-    turn: &mut Turn<'_>,
+impl Counts {
+    fn event(self) -> AgentRunEvent {
+        AgentRunEvent::Compaction { old_count: self.old_count, new_count: self.new_count }
+    }
+}
+
+fn entry(
+    turn: &Turn<'_>,
     summary: String,
     first_kept_id: EntryId,
     counts: Counts,
-) -> Result<(), RunError> {
-    turn.conversation.append_compaction(CompactionEntry {
+) -> CompactionEntry {
+    CompactionEntry {
         id: EntryId::generate(),
-        ts: turn.params.clock.now_ms(),
+        ts: turn.now_ms(),
         summary,
         first_kept_id,
         tokens_before: counts.tokens_before,
         old_count: counts.old_count as u64,
         new_count: counts.new_count as u64,
-    })?;
-    turn.emit(AgentRunEvent::Compaction {
-        old_count: counts.old_count,
-        new_count: counts.new_count,
-    });
-    Ok(())
+    }
 }
 
 /// Where the kept part begins: the last ten messages, or a few more so that no result is parted from its call.

@@ -38,10 +38,10 @@ pub(super) fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<(), RunE
             turn.opening.skipped_lines
         ));
     }
-    if turn.opening.older_messages_exist {
-        compact::leave_out_older_messages(turn)?;
+    match turn.opening.cut_before {
+        Some(first_kept) => compact::leave_out_older_messages(turn, first_kept),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Compacts before the window is full, where the summary would make a real difference.
