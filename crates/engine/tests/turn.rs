@@ -294,3 +294,23 @@ async fn a_stream_that_breaks_after_visible_text_is_kept_and_reported_not_repeat
         assert_eq!(bench.run("once more").await.unwrap().reply, "Again, whole.");
     }
 }
+
+#[tokio::test]
+async fn a_model_that_goes_in_circles_is_told() {
+    let format = WireFormat::AnthropicMessages;
+    let mut script: Vec<Reply> =
+        (0..4).map(|number| echo(format, &format!("call_{number}"), "same")).collect();
+    script.push(Reply::anthropic().text("I stop."));
+    let bench = Bench::new(format, script).await;
+
+    bench.run("go").await.unwrap();
+
+    let told: Vec<bool> = bench
+        .rows()
+        .iter()
+        .filter(|row| row["role"] == "tool")
+        .map(|row| row["content"].as_str().unwrap().contains("Do not repeat it"))
+        .collect();
+    assert_eq!(told, [false, false, true, true]);
+    assert!(bench.server.last_request().body_text().contains("same result 4 times"));
+}

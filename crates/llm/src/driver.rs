@@ -3,18 +3,19 @@
 mod body;
 mod models;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use reqwest::Response;
 use reqwest::header::LOCATION;
+use reqwest::{Client, Response};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::http::{Clients, transport_error};
+use crate::http::{Clients, is_broken_connection, transport_error};
 use crate::redact::redact;
 use crate::retry_after::retry_after;
 use crate::wire::{self, Decoder, EncodedRequest, Progress, cut_stream, host_label};
@@ -52,12 +53,14 @@ const ABORTED: &str = "aborted";
 #[derive(Debug, Default)]
 pub struct HttpProvider {
     clients: Clients,
+    /// Whether a call was answered before, so that the next one may go over a connection that was kept.
+    has_answered: AtomicBool,
 }
 
 impl HttpProvider {
     /// A provider without any connection yet; this costs nothing.
     pub fn new(options: HttpOptions) -> Self {
-        Self { clients: Clients::new(options) }
+        Self { clients: Clients::new(options), has_answered: AtomicBool::new(false) }
     }
 
     async fn exchange(
@@ -71,10 +74,9 @@ impl HttpProvider {
         let server = Server { request, url: encoded.url.clone() };
         let mut timer = EventTimer::start(limits);
         let client = self.clients.client(&encoded.url, limits.connect).await?;
-        let sent = client.post(encoded.url).headers(encoded.headers).body(encoded.body).send();
         let mut response = tokio::select! {
             biased;
-            sent = sent => sent.map_err(|error| server.transport(&error))?,
+            sent = self.send(&client, encoded) => sent.map_err(|error| server.transport(&error))?,
             () = timer.expired() => return Err(server.silent(&timer)),
         };
         if !response.status().is_success() {
@@ -83,7 +85,25 @@ impl HttpProvider {
         let mut body = AnswerBody::new();
         let message =
             read_answer(&server, &mut response, &mut body, &mut timer, decoder, sink).await?;
+        self.has_answered.store(true, Ordering::Relaxed);
         Ok((message, response))
+    }
+
+    /// Sends the request. Servers close kept connections without a word, some after each answer, and that shows only
+    /// when the next request goes out: then it is sent once more, over a new connection. A first request that breaks
+    /// is a failure of the server's.
+    async fn send(
+        &self,
+        client: &Client,
+        encoded: EncodedRequest,
+    ) -> Result<Response, reqwest::Error> {
+        let request = client.post(encoded.url).headers(encoded.headers).body(encoded.body);
+        let again =
+            self.has_answered.load(Ordering::Relaxed).then(|| request.try_clone()).flatten();
+        match (request.send().await, again) {
+            (Err(error), Some(again)) if is_broken_connection(&error) => again.send().await,
+            (sent, _) => sent,
+        }
     }
 }
 

@@ -221,6 +221,11 @@ pub(crate) fn transport_error(
     ModelError::new(class, message)
 }
 
+/// Whether the connection ended before any of the answer came.
+pub(crate) fn is_broken_connection(error: &reqwest::Error) -> bool {
+    matches!(cause(error), Cause::Broken)
+}
+
 /// Why there was no answer.
 enum Cause {
     Refused,

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use myclaw_llm::{ContentBlock, Message, ToolCall, ToolResultMessage};
 
-use super::{Turn, result_text};
+use super::{Turn, repetition, result_text};
 use crate::arguments::fit_arguments;
 use crate::conversation::PendingCalls;
 use crate::{
@@ -65,7 +65,10 @@ async fn run_group(turn: &mut Turn<'_>, group: Vec<ToolCall>) -> Result<(), RunE
             finished.push(output);
         }
     }
-    for (call, output) in group.iter().zip(finished) {
+    for (call, mut output) in group.iter().zip(finished) {
+        let text = result_text::text_of(&output.content);
+        let note = repetition::note(turn.conversation.messages(), call, &text);
+        output.content.extend(note.map(ContentBlock::text));
         append_result(turn, call, output)?;
     }
     Ok(())

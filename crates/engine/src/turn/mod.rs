@@ -10,6 +10,7 @@ mod finish;
 mod fit;
 mod intake;
 mod repair;
+mod repetition;
 mod result_text;
 
 pub(crate) use fit::{Recovery, input_budget};

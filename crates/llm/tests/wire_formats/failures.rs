@@ -306,6 +306,24 @@ async fn a_broken_call_leaves_the_provider_usable() {
 }
 
 #[tokio::test]
+async fn a_kept_connection_that_the_server_closed_is_replaced_without_a_word() {
+    let server = Server::start([stream(OPENAI), vec![Step::Close], stream(OPENAI)]).await;
+    let (provider, model) = (provider(), model(Api::OpenaiCompletions, &server.url()));
+    call(&provider, &model).await.message();
+    assert_eq!(call(&provider, &model).await.message().stop_reason, StopReason::ToolUse);
+    assert_eq!((server.requests().len(), server.connections()), (3, 2));
+    assert_eq!(server.requests()[2].body, server.requests()[1].body);
+}
+
+#[tokio::test]
+async fn a_first_request_that_breaks_is_not_sent_again() {
+    let server = Server::start([vec![Step::Close], stream(OPENAI)]).await;
+    let model = model(Api::OpenaiCompletions, &server.url());
+    assert_eq!(call(&provider(), &model).await.error().class, ErrorClass::Timeout);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
 async fn redirects_stay_on_their_host() {
     let other = Server::start([stream(OPENAI)]).await;
     let away = head(
