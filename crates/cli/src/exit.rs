@@ -53,6 +53,12 @@ impl CliError {
         Self { exit: Exit::Usage, class: "usage", message: message.into() }
     }
 
+    /// The parser of the command line refused it, in words that begin as its own do.
+    pub(crate) fn command_line(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        Self::usage(text.trim_end().trim_start_matches("error: "))
+    }
+
     /// The config file has to be changed.
     pub(crate) fn config(message: impl Into<String>) -> Self {
         Self { exit: Exit::Config, class: "config", message: message.into() }

@@ -5,11 +5,13 @@
 
 use std::io;
 use std::process;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +24,13 @@ const STACK_BYTES: usize = 64 * 1024;
 const QUIT_GRACE: Duration = Duration::from_secs(1);
 /// How often the waiting thread looks for a third signal meanwhile.
 const QUIT_POLL: Duration = Duration::from_millis(10);
+
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail like one to a full disk, instead of killing the
+/// process half-way through a line. A handler does that, and tools are not born with the signal ignored.
+pub(crate) fn survive_file_size_limit() {
+    // The error of the write says everything, so nobody looks at the flag. Without a handler the limit kills, as before.
+    drop(flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))));
+}
 
 /// What the next signal does.
 #[derive(Debug, Default)]

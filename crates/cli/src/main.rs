@@ -29,9 +29,8 @@ use crate::settings::Home;
 
 fn main() -> ExitCode {
     panic::install_hook();
-    // Prints help or a usage error and exits with 0 or 2 by itself.
-    let cli = Cli::parse();
-    let outcome = match std::panic::catch_unwind(|| run(cli)) {
+    interrupt::survive_file_size_limit();
+    let outcome = match std::panic::catch_unwind(|| parse().and_then(run)) {
         Ok(outcome) => outcome,
         // The hook has told the user.
         Err(_) => return Exit::Failure.into(),
@@ -45,6 +44,16 @@ fn main() -> ExitCode {
             error.exit.into()
         }
     }
+}
+
+/// The command line. Help and version are printed here, and end the program.
+fn parse() -> Result<Cli, CliError> {
+    Cli::try_parse().map_err(|error| {
+        if !error.use_stderr() {
+            error.exit();
+        }
+        CliError::command_line(&error)
+    })
 }
 
 fn run(cli: Cli) -> Result<(), CliError> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_engine::{Engine, EventCallback, ModelChoice, RunAgentParams, RunError, RunResult};
-use myclaw_llm::ModelError;
+use myclaw_llm::{ErrorClass, ModelError};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
 
@@ -110,11 +110,16 @@ fn model_failure(error: &ModelError, model: &ChosenModel) -> String {
     let name = &model.reference;
     let message = error.message.trim_end_matches('.');
     match &model.source {
-        ChoiceSource::KeyVariable(variable) if error.class == myclaw_llm::ErrorClass::Auth => {
+        ChoiceSource::KeyVariable(variable) if error.class == ErrorClass::Auth => {
             format!(
                 "{name}: {message}. The key came from {variable}; check it, or choose another model with --model"
             )
         }
-        _ => format!("{name}: {message}"),
+        _ => match error.class {
+            ErrorClass::Timeout | ErrorClass::RateLimit => format!(
+                "{name}: {message}. The conversation is kept; try again later, or choose another model with --model"
+            ),
+            _ => format!("{name}: {message}"),
+        },
     }
 }

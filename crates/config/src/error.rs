@@ -30,6 +30,15 @@ pub enum ConfigError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// The user named a settings file, and there is none.
+    #[error(
+        "no settings file at {}, which MYCLAW_CONFIG_PATH names: correct or unset it, or let `myclaw init` write one there",
+        path.display()
+    )]
+    NamedFileNotFound {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// The settings file is a symbolic link to nothing.
     #[error("{} is a symbolic link to {}, which does not exist: repair the link or remove it", path.display(), target.display())]
     DanglingLink {

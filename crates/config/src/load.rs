@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::diagnose;
 use crate::lookup::{SubstitutionLookup, Workspaces};
+use crate::paths::CONFIG_PATH_VARIABLE;
 use crate::strict::StrictTree;
 use crate::substitute::{substitute, substitute_tree};
 use crate::{Config, ConfigError, Environment, Paths, semantics, tree};
@@ -33,7 +34,7 @@ pub struct Loaded {
 /// Reads the settings file. Nothing is cached; see [`crate::ConfigCache`].
 ///
 /// # Errors
-/// [`ConfigError::NotFound`] if there is none; any other [`ConfigError`] if its place cannot be told, or it cannot be
+/// [`ConfigError::NotFound`] or [`ConfigError::NamedFileNotFound`] if there is none; any other [`ConfigError`] if its place cannot be told, or it cannot be
 /// read, or there is a mistake in it.
 pub fn load_config(environment: &Environment) -> Result<Loaded, ConfigError> {
     load(environment, Paths::resolve(environment)?)
@@ -42,7 +43,7 @@ pub fn load_config(environment: &Environment) -> Result<Loaded, ConfigError> {
 /// Reads the settings file, or gives the built-in defaults if there is none.
 ///
 /// # Errors
-/// As [`load_config`], but for a missing file.
+/// As [`load_config`], but for a missing file that `MYCLAW_CONFIG_PATH` does not name.
 pub fn load_or_default(environment: &Environment) -> Result<Loaded, ConfigError> {
     let paths = Paths::resolve(environment)?;
     match load(environment, paths.clone()) {
@@ -56,7 +57,13 @@ pub fn load_or_default(environment: &Environment) -> Result<Loaded, ConfigError>
 
 pub(crate) fn load(environment: &Environment, paths: Paths) -> Result<Loaded, ConfigError> {
     let path = paths.config_file().to_path_buf();
-    let text = read(&path)?;
+    let text = read(&path).map_err(|error| match error {
+        // Whoever names a file does not mean the built-in settings.
+        ConfigError::NotFound { path } if environment.path(CONFIG_PATH_VARIABLE).is_some() => {
+            ConfigError::NamedFileNotFound { path }
+        }
+        error => error,
+    })?;
     // Some editors begin a file with a byte order mark; it says nothing about UTF-8.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut config = parse(text, environment, &paths)?;

@@ -71,9 +71,17 @@ pub(crate) fn prepare_workspace(directory: &Path) -> Result<Bootstrap, RunError>
 
 /// A workspace that cannot be written to is still readable, so a failure here is only a notice.
 fn write_starter(directory: &Path, bootstrap: &mut Bootstrap) {
-    let starter =
-        fs::OpenOptions::new().write(true).create_new(true).open(directory.join("AGENTS.md"));
-    match starter.and_then(|mut file| file.write_all(STARTER_AGENTS.as_bytes())) {
+    let path = directory.join("AGENTS.md");
+    let starter = fs::OpenOptions::new().write(true).create_new(true).open(&path);
+    let written = starter.and_then(|mut file| {
+        let written = file.write_all(STARTER_AGENTS.as_bytes());
+        if written.is_err() {
+            // On a full disk: half a file would stand in the way of a whole one later.
+            drop(fs::remove_file(&path));
+        }
+        written
+    });
+    match written {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         Err(error) => bootstrap

@@ -166,10 +166,16 @@ pub(crate) fn auth_headers(api: Api, key: Option<&SecretString>) -> Result<Heade
         true => ("x-api-key", key.to_owned()),
         false => ("authorization", format!("Bearer {key}")),
     };
-    let mut value = HeaderValue::from_str(&text).map_err(|_| {
+    let unusable = || {
         let message = "the API key holds a character that no HTTP header can carry (a line break?): copy it again";
         ModelError::new(ErrorClass::Auth, message)
-    })?;
+    };
+    // Header values may hold bytes beyond ASCII, but a key with a typographic quotation mark or an invisible space is
+    // one that was copied wrongly.
+    if !key.is_ascii() {
+        return Err(unusable());
+    }
+    let mut value = HeaderValue::from_str(&text).map_err(|_| unusable())?;
     value.set_sensitive(true);
     headers.insert(name, value);
     Ok(headers)

@@ -66,6 +66,16 @@ pub enum SessionError {
         /// What the system said.
         source: io::Error,
     },
+    /// There is a directory where a file should be, or a file where a directory should be.
+    #[error("failed to {action} {}: {source}; move away what is in its place, or keep the state elsewhere by setting MYCLAW_STATE_DIR", .path.display())]
+    InTheWay {
+        /// What was tried, as words behind "failed to".
+        action: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Any other failure of the system.
     #[error("failed to {action} {}: {source}", .path.display())]
     Io {
@@ -126,6 +136,9 @@ impl SessionError {
             | io::ErrorKind::WriteZero => Self::NoSpace { action, path, source },
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnlyFileSystem { action, path, source },
             io::ErrorKind::PermissionDenied => Self::PermissionDenied { action, path, source },
+            io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::AlreadyExists => Self::InTheWay { action, path, source },
             _ => Self::Io { action, path, source },
         }
     }

@@ -61,6 +61,16 @@ pub enum SessionKeyError {
     /// Nothing is there.
     #[error("a session name must not be empty; give a word such as `work`")]
     Empty,
+    /// A name of which nothing would be left, so that it would share a session with every other such name.
+    #[error(
+        "`{0}` has no letter and no digit, so it cannot name a session; give a word such as `work`"
+    )]
+    NothingUsable(String),
+    /// A name that would be cut, and share a session with every other name that begins like it.
+    #[error(
+        "a session name has at most {MAX_PART_CHARS} characters, and this one has {0}; give a shorter one"
+    )]
+    TooLong(usize),
     /// It has colons but fits no form.
     #[error(
         "`{0}` is no session key; give a word such as `work`, agentId:channelId:peerId:threadId, or \
@@ -115,7 +125,7 @@ impl SessionKey {
     /// Reads any form of key; a bare word is a terminal session of the agent `main`.
     ///
     /// # Errors
-    /// The text is empty, or has colons and fits no form.
+    /// The text is empty, or is a word that would not stay a name of its own, or has colons and fits no form.
     pub fn parse(text: &str) -> Result<Self, SessionKeyError> {
         Self::parse_for_agent(DEFAULT_AGENT, text)
     }
@@ -124,14 +134,21 @@ impl SessionKey {
     /// positional form names none.
     ///
     /// # Errors
-    /// The text is empty, or has colons and fits no form.
+    /// The text is empty, or is a word that would not stay a name of its own, or has colons and fits no form.
     pub fn parse_for_agent(agent_id: &str, text: &str) -> Result<Self, SessionKeyError> {
         let text = text.trim();
         if text.is_empty() {
             return Err(SessionKeyError::Empty);
         }
         if !text.contains(':') {
-            return Ok(Self::for_cli(agent_id, text));
+            let length = text.chars().count();
+            return match length {
+                _ if !text.chars().any(is_safe) => {
+                    Err(SessionKeyError::NothingUsable(text.to_owned()))
+                }
+                _ if length > MAX_PART_CHARS => Err(SessionKeyError::TooLong(length)),
+                _ => Ok(Self::for_cli(agent_id, text)),
+            };
         }
         split_canonical(text)
             .or_else(|| split_short(text))

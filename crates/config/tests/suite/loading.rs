@@ -216,7 +216,7 @@ fn what_is_no_settings_file_is_told_apart() {
     assert_eq!(bom.load().unwrap().config.agent.max_retries, 9);
     let below_a_file =
         Home::with_config("{}").variable("MYCLAW_CONFIG_PATH", "~/.myclaw/myclaw.json/x.json");
-    assert!(matches!(below_a_file.load(), Err(ConfigError::NotFound { .. })));
+    assert!(matches!(below_a_file.load(), Err(ConfigError::NamedFileNotFound { .. })));
 }
 
 #[cfg(unix)]
@@ -251,6 +251,15 @@ fn without_a_file_there_are_defaults_for_those_who_ask() {
     assert_eq!(
         loaded.config.agent_settings(None).unwrap().workspace,
         home.state_dir().join("workspace")
+    );
+    let named = Home::with_config("{}").variable("MYCLAW_CONFIG_PATH", "~/elsewhere.json");
+    assert_eq!(
+        load_or_default(&named.environment()).map(|loaded| loaded.found).unwrap_err().to_string(),
+        format!(
+            "no settings file at {}, which MYCLAW_CONFIG_PATH names: correct or unset it, or let `myclaw init` write one \
+             there",
+            named.path().join("elsewhere.json").display()
+        )
     );
     let broken = Home::with_config("{");
     assert!(load_or_default(&broken.environment()).is_err());

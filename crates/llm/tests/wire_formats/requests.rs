@@ -313,6 +313,7 @@ fn what_cannot_be_sent_is_an_error() {
     for api in [Api::OpenaiCompletions, Api::AnthropicMessages] {
         let refused = "the API key holds a character that no HTTP header can carry (a line break?): copy it again";
         assert_eq!(error(api, &hello, Some(&key)), refused);
+        assert_eq!(error(api, &hello, Some(&SecretString::from("“sk-quoted”"))), refused);
         assert_eq!(error(api, &blank, None), "there is no message to send to the model");
     }
     assert_eq!(

@@ -112,6 +112,15 @@ fn what_fits_no_form_is_refused() {
 }
 
 #[test]
+fn a_word_that_would_be_another_names_session_is_refused() {
+    assert_eq!(SessionKey::parse("🦞 / 🦞"), Err(SessionKeyError::NothingUsable("🦞 / 🦞".into())));
+    assert_eq!(SessionKey::parse(&"é".repeat(129)), Err(SessionKeyError::TooLong(129)));
+    let longest = "é".repeat(128);
+    assert_eq!(SessionKey::parse(&longest), Ok(SessionKey::for_cli("main", &longest)));
+    assert_eq!(SessionKey::parse("die 🦞").unwrap().parts().peer_id, "die_");
+}
+
+#[test]
 fn a_bare_word_belongs_to_the_agent_in_question() {
     let parse = |text: &str| SessionKey::parse_for_agent("Ops", text).unwrap().to_string();
     assert_eq!(parse("work"), "agent:ops:channel:cli:account:default:peer:direct:work");

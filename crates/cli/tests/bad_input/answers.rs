@@ -1,0 +1,134 @@
+//! Servers that cannot be reached, and answers that are none.
+
+use std::net::TcpListener;
+
+use myclaw_testkit::{ModelServer, Reply, Step, TempHome, WireFormat};
+use serde_json::json;
+
+use crate::{
+    FORMATS, assert_fails, assert_goes_on, config, count, home_for, rows, run, said, serve,
+};
+
+/// A failed turn keeps what the user said, and nothing else; the next one goes on from there.
+fn assert_only_the_message_is_kept(home: &TempHome, format: WireFormat) {
+    assert_eq!(rows(home, "main"), said(&[("user", "hello")]));
+    let request = assert_goes_on(home, format, "main");
+    assert_eq!(count(&request, "hello"), 1);
+    assert_eq!(
+        rows(home, "main"),
+        said(&[("user", "hello"), ("user", "and now?"), ("assistant", "Going on.")])
+    );
+}
+
+fn assert_step_fails(step: &Step, words: &[&str]) {
+    for format in FORMATS {
+        let server = serve(step.clone());
+        let home = home_for(&server, format);
+        assert_fails(&run(&home, &["run", "hello"]), 4, words);
+        assert_eq!(server.requests().len(), 1, "one attempt");
+        assert_only_the_message_is_kept(&home, format);
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there() {
+    // A port that was free a moment ago, and is free again.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    drop(listener);
+    for format in FORMATS {
+        let home = TempHome::new();
+        home.write_config(&config(&format!("http://{address}"), format));
+        let output = run(&home, &["run", "hello"]);
+        assert_fails(&output, 4, &[&address, "nothing listens", "is the server running"]);
+        assert_only_the_message_is_kept(&home, format);
+    }
+}
+
+#[test]
+fn a_server_that_hangs_up() {
+    assert_step_fails(&Step::raw(""), &["127.0.0.1", "broke"]);
+    assert_step_fails(&Step::raw("SSH-2.0-OpenSSH_9.6\r\n"), &["127.0.0.1"]);
+}
+
+#[test]
+fn a_web_page_instead_of_json() {
+    let page = "<!doctype html><html><head><title>Sign in to the hotel</title></head><body><script>x()</script></body>";
+    assert_step_fails(&Step::html(page), &["web page", "Sign in to the hotel", "base URL"]);
+}
+
+#[test]
+fn a_proxy_that_reaches_nobody() {
+    let page =
+        "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><hr>nginx</body></html>";
+    let step = Step::status(502, &[("content-type", "text/html")], page);
+    assert_step_fails(&step, &["502", "web page", "Bad Gateway", "again"]);
+}
+
+#[test]
+fn an_error_in_an_answer_that_claims_success() {
+    let error =
+        json!({"error": {"type": "invalid_request_error", "message": "model `m` is on holiday"}});
+    assert_step_fails(
+        &Step::status(200, &[], error.to_string()),
+        &["model `m` is on holiday", "invalid_request_error"],
+    );
+    assert_step_fails(
+        &Step::event_stream(format!("data: {error}\n\n")),
+        &["model `m` is on holiday", "invalid_request_error"],
+    );
+}
+
+#[test]
+fn an_answer_without_anything() {
+    for step in [Step::status(200, &[], ""), Step::empty_stream()] {
+        assert_step_fails(&step, &["127.0.0.1", "again"]);
+    }
+    assert_step_fails(&Step::status(204, &[], ""), &["127.0.0.1"]);
+}
+
+#[test]
+fn an_answer_that_is_json_of_something_else() {
+    for body in ["{}", "null", "[]", "\"hello\"", "{\"status\":\"ok\"}", "42"] {
+        assert_step_fails(&Step::status(200, &[], body), &["127.0.0.1"]);
+    }
+    assert_step_fails(&Step::status(200, &[], b"\x1f\x8b\x08\0\xff\xfe".to_vec()), &["127.0.0.1"]);
+}
+
+#[test]
+fn a_redirect_to_another_host_takes_no_key_along() {
+    let other = serve(Reply::anthropic().text("never"));
+    let target = format!("{}/v1/messages", other.url());
+    let step = Step::status(307, &[("location", target.as_str())], "");
+    assert_step_fails(&step, &["307", &target, "base URL"]);
+    assert_eq!(other.all_requests().len(), 0);
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let cases: [(u16, &str, &[&str]); 5] = [
+        (401, "authentication_error", &["401", "check the API key"]),
+        (403, "permission_error", &["403", "check the API key"]),
+        (402, "billing_error", &["402", "check the credit"]),
+        (404, "not_found_error", &["404", "check the base URL and the model id"]),
+        (400, "invalid_request_error", &["400", "from the server"]),
+    ];
+    for (status, kind, words) in cases {
+        // Servers repeat keys; we do not.
+        let body = json!({"error": {"type": kind, "message": "from the server: bad key test-key"}});
+        assert_step_fails(&Step::status(status, &[], body.to_string()), words);
+    }
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up() {
+    for format in FORMATS {
+        let server: ModelServer = serve(Step::event_stream("").stall_after(0));
+        let home = TempHome::new();
+        let mut settings = config(server.url(), format);
+        settings["models"] = json!({"timeouts": {"firstEventSeconds": 1}});
+        home.write_config(&settings);
+        assert_fails(&run(&home, &["run", "hello"]), 4, &["127.0.0.1", "no event within 1 s"]);
+        assert_only_the_message_is_kept(&home, format);
+    }
+}
