@@ -100,7 +100,7 @@ impl TextReporter {
             } => {
                 state.calls.remove(&tool_call_id);
                 if is_error {
-                    let reason = first_line(&text);
+                    let reason = failure_line(&text);
                     self.say(
                         Style::Bad,
                         &format!("tool error {tool_name} {duration_ms} ms: {reason}"),
@@ -216,6 +216,12 @@ pub(crate) fn summarise_arguments(arguments: &Map<String, Value>) -> String {
 /// `text` with its line ends and other runs of white space as single spaces: a message that must not be cut.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a tool's error says, in one short line.
+pub(crate) fn failure_line(text: &str) -> String {
+    // Where a command printed nothing, what became of it stands in the line below.
+    first_line(text.strip_prefix("(no output)\n").unwrap_or(text))
 }
 
 /// The first line of `text` that is not blank, cut to a readable length.

@@ -38,7 +38,7 @@ pub use load::{Loaded, load_config, load_or_default};
 pub use lookup::{SubstitutionLookup, Workspaces};
 pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
 pub use report::{Issue, Location, RenderStyle, Report};
-pub use scaffold::{STARTER_CONFIG, Scaffold, scaffold_config_if_missing};
+pub use scaffold::{STARTER_CONFIG, Scaffold, make_private_folder, scaffold_config_if_missing};
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, AuthProfile, BashToolConfig,
     ChannelsConfig, ChatId, Config, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig,

@@ -51,9 +51,12 @@ fn create(path: &Path, folder: &Path) -> io::Result<bool> {
     }
 }
 
-/// Makes a folder that others cannot look into, for settings, keys and conversations lie in it. One that exists stays
-/// as it is.
-fn make_private_folder(folder: &Path) -> io::Result<()> {
+/// Makes a folder, and those above it, that others cannot look into, for settings, keys and conversations lie in the
+/// state folder, which may be among them. What exists stays as it is.
+///
+/// # Errors
+/// What the system says: no permission, no space, or something that is no folder in its place.
+pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

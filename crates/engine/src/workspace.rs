@@ -6,6 +6,8 @@ use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
+use myclaw_config::make_private_folder;
+
 use crate::RunError;
 
 /// Files that go into the system prompt, in this order.
@@ -51,7 +53,8 @@ pub(crate) struct Bootstrap {
 pub(crate) fn prepare_workspace(directory: &Path) -> Result<Bootstrap, RunError> {
     let failed = |source| RunError::Workspace { path: directory.to_owned(), source };
     if !directory.is_dir() {
-        fs::create_dir_all(directory).map_err(failed)?;
+        // The state folder may be among those that are missing.
+        make_private_folder(directory).map_err(failed)?;
     }
     let mut bootstrap = Bootstrap::default();
     write_starter(directory, &mut bootstrap);

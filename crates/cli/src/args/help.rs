@@ -9,10 +9,10 @@ LM Studio), else a small built-in planner, builtin/demo. One line on standard er
 
 pub(super) const ROOT_EXAMPLES: &str = "\
 Examples:
-  myclaw run \"List the files in my workspace\"   one message, one answer
-  myclaw                                         an interactive chat
-  myclaw init                                    write a starter config
-  myclaw doctor                                  what is configured, what is missing
+  myclaw run \"List the files in my workspace\"  one message, one answer
+  myclaw                                       an interactive chat
+  myclaw init                                  write a starter config
+  myclaw doctor                                what is configured, what is missing
 
 Exit codes:
   0    success; for a message: there is an answer
@@ -34,10 +34,10 @@ pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
   myclaw run \"List the files in my workspace\"
   myclaw run -C ~/src/project \"Why does the build fail?\"
-  git diff | myclaw run -                          the message from standard input
-  myclaw run --session trip \"Where were we?\"       another conversation
-  myclaw run --model ollama/qwen3:8b \"Hello\"       another model
-  myclaw run --json \"Count the lines\" | jq .type    one event per line";
+  git diff | myclaw run -                         the message from standard input
+  myclaw run --session trip \"Where were we?\"      another conversation
+  myclaw run --model ollama/qwen3:8b \"Hello\"      another model
+  myclaw run --json \"Count the lines\" | jq .type  one event per line";
 
 pub(super) const CHAT: &str = "\
 Talk with the agent in the terminal. This is what happens when no command is given.

@@ -14,7 +14,7 @@ use myclaw_llm::StreamEvent;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::report::{first_line, narrate, summarise_arguments};
+use crate::report::{failure_line, narrate, summarise_arguments};
 use crate::terminal::{LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed};
 
 /// Shortest time between two drawings: faster than a screen is refreshed nobody sees it.
@@ -178,7 +178,7 @@ impl Scene {
                     None => String::new(),
                 };
                 let outcome =
-                    if is_error { format!(": {}", first_line(&text)) } else { String::new() };
+                    if is_error { format!(": {}", failure_line(&text)) } else { String::new() };
                 let (mark, style) =
                     if is_error { ('✗', Style::Bad) } else { ('✓', Style::Dim) };
                 let time = format_elapsed(Duration::from_millis(duration_ms));

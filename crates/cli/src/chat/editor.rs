@@ -1,10 +1,11 @@
 //! The prompt of the chat: line editing, history, several lines, completion.
 
 use std::borrow::Cow;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 
+use myclaw_config::make_private_folder;
 use reedline::{
     ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
@@ -56,12 +57,7 @@ impl Editor {
                 ReedlineEvent::MenuNext,
             ]),
         );
-        // The line is still there then, so that an empty one can be told from one that is given up.
-        keybindings.add_binding(
-            KeyModifiers::CONTROL,
-            KeyCode::Char('c'),
-            ReedlineEvent::ExecuteHostCommand(INTERRUPT.to_owned()),
-        );
+        keybindings.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), on_ctrl_c());
         let reedline = Reedline::create()
             .with_completer(Box::new(completer))
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
@@ -120,6 +116,17 @@ impl Editor {
     }
 }
 
+/// Ends a search in the history or closes the menu first. Otherwise it comes back to this program with the line still
+/// there, so that an empty one can be told from one that is given up.
+fn on_ctrl_c() -> ReedlineEvent {
+    let interrupt = ReedlineEvent::ExecuteHostCommand(INTERRUPT.to_owned());
+    ReedlineEvent::UntilFound(vec![
+        // Several events at once are for the line alone: a search passes over them and takes what comes next.
+        ReedlineEvent::Multiple(vec![ReedlineEvent::Esc, interrupt]),
+        ReedlineEvent::Esc,
+    ])
+}
+
 fn own_models(settings: &Settings) -> Vec<String> {
     let providers = &settings.config.models.providers;
     providers
@@ -137,11 +144,8 @@ fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     if let Some(directory) = path.parent() {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        make_private_folder(directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
     options.open(path).map_err(|error| format!("{}: {error}", path.display()))?;
     FileBackedHistory::with_file(HISTORY_ENTRIES, path.to_path_buf())

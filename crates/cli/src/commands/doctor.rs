@@ -109,7 +109,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
                 Err(error) => checks.push(Check::fail(
                     "model",
                     error.message,
-                    "set the variable or change the config file; `myclaw models list` shows what there is",
+                    "change the variable or the config file; `myclaw models list` shows what there is",
                 )),
             }
         }
@@ -148,7 +148,10 @@ fn describe(error: &ConfigError, home: &Home) -> (String, String) {
     match error {
         ConfigError::MissingEnvVar { var, .. } => (
             first,
-            format!("set {var}, for example in {}", home.paths.state_dir().join(".env").display()),
+            format!(
+                "set {var}, for example in {}, or take out of the config file what refers to it",
+                home.paths.state_dir().join(".env").display()
+            ),
         ),
         _ => (first, "`myclaw config check` shows where and how".to_owned()),
     }
@@ -218,7 +221,10 @@ async fn check_local_servers(home: &Home) -> Vec<Check> {
             LocalFinding::NotAModelServer => {
                 checks.push(Check::ok(
                     NAME,
-                    format!("something listens at {}, but no model server", candidate.address),
+                    format!(
+                        "something listens at {}, but it gave no list of models in time",
+                        candidate.address
+                    ),
                 ));
             }
             LocalFinding::NoModels => checks.push(Check::warn(

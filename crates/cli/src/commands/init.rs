@@ -1,8 +1,8 @@
 //! `myclaw init`.
 
-use std::fs;
-
-use myclaw_config::{load_or_default, scaffold_config_if_missing};
+use myclaw_config::{
+    ConfigError, load_or_default, make_private_folder, scaffold_config_if_missing,
+};
 
 use crate::exit::CliError;
 use crate::print::Printer;
@@ -13,11 +13,12 @@ pub(crate) fn run() -> Result<(), CliError> {
     let home = Home::find()?;
     let scaffold = scaffold_config_if_missing(&home.paths).map_err(|error| config_error(&error))?;
     // The starter config refers to a key that may not be set yet; the workspace does not depend on it.
-    let workspace = load_or_default(&home.environment)
-        .and_then(|loaded| loaded.config.agent_settings(None))
-        .map_or_else(|_| home.paths.workspace_dir(None), |agent| agent.workspace);
+    let agent =
+        load_or_default(&home.environment).and_then(|loaded| loaded.config.agent_settings(None));
+    let first_step = first_step(agent.as_ref().err(), &home);
+    let workspace = agent.map_or_else(|_| home.paths.workspace_dir(None), |agent| agent.workspace);
     let existed = workspace.is_dir();
-    fs::create_dir_all(&workspace).map_err(|error| {
+    make_private_folder(&workspace).map_err(|error| {
         CliError::failure(format!("cannot make the workspace {}: {error}", workspace.display()))
     })?;
 
@@ -31,11 +32,23 @@ pub(crate) fn run() -> Result<(), CliError> {
     printer.line(format_args!("workspace: {} ({})", workspace.display(), state(!existed)))?;
     printer.line("")?;
     printer.line("Next:")?;
-    printer.line(
-        "  1. Put a provider and its key into the config file, or set the variable that it names,",
-    )?;
-    printer.line("     such as ANTHROPIC_API_KEY; to use what is found on this machine, remove `provider` from it.")?;
-    printer.line("  2. myclaw config check")?;
-    printer.line("  3. myclaw run \"List the files in my workspace\"")?;
+    for (number, step) in (1..).zip(first_step.into_iter().chain([
+        "myclaw config check".to_owned(),
+        "myclaw run \"List the files in my workspace\"".to_owned(),
+    ])) {
+        printer.line(format_args!("  {number}. {step}"))?;
+    }
     printer.finish()
+}
+
+/// What stands between the config file and a turn, where anything does.
+fn first_step(error: Option<&ConfigError>, home: &Home) -> Option<String> {
+    let ConfigError::MissingEnvVar { var, .. } = error? else {
+        return Some("Correct the config file; the next command says where.".to_owned());
+    };
+    Some(format!(
+        "Set {var}, for example in {}, or put another provider into the config file,\n     \
+         or remove `provider` from it to use what is found on this machine.",
+        home.paths.state_dir().join(".env").display()
+    ))
 }

@@ -4,7 +4,7 @@ use myclaw_engine::{AgentRunEvent, RunResult};
 use myclaw_llm::{Cost, Usage};
 use serde_json::{Map, Value, json};
 
-use super::{first_line, narrate, summarise_arguments, usage_line};
+use super::{failure_line, first_line, narrate, summarise_arguments, usage_line};
 
 fn object(value: &Value) -> Map<String, Value> {
     value.as_object().expect("an object").clone()
@@ -53,6 +53,13 @@ fn calls_are_told_by_their_most_telling_argument() {
     ] {
         assert_eq!(summarise_arguments(&object(&arguments)), summary);
     }
+}
+
+#[test]
+fn a_failure_without_output_is_told_by_what_became_of_it() {
+    assert_eq!(failure_line("(no output)\n[exit code 3]"), "[exit code 3]");
+    assert_eq!(failure_line("(no output)"), "(no output)");
+    assert_eq!(failure_line("no such file\n[exit code 1]"), "no such file …");
 }
 
 #[test]

@@ -119,6 +119,22 @@ fn ctrl_c_at_the_prompt_drops_the_line_and_leaves_when_pressed_twice() {
 }
 
 #[test]
+fn ctrl_c_ends_a_search_in_the_history_and_leaves_the_prompt() {
+    let home = TempHome::new();
+    let mut terminal = chat(&home);
+    terminal.send_line("/usage");
+    terminal.expect("this chat: 0 turns");
+    terminal.expect("You: ");
+    terminal.send("\x12usa");
+    terminal.expect("(search: usa)");
+    terminal.press_ctrl_c();
+    terminal.expect("You: ");
+    terminal.send_line("/sessions");
+    terminal.expect("no conversations yet");
+    assert!(!terminal.text().contains("Ctrl-C again leaves"));
+}
+
+#[test]
 fn several_lines_are_one_message() {
     let server =
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Read.")));

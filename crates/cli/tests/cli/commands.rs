@@ -53,11 +53,14 @@ fn init_writes_once_and_never_again() {
     let stdout = output.stdout();
     assert!(stdout.contains(&format!("{} (written)", home.config_path().display())), "{stdout}");
     assert!(stdout.contains(&format!("{} (written)", home.workspace().display())), "{stdout}");
-    assert!(stdout.contains("myclaw config check"), "{stdout}");
+    // The starter names a key that is not set here, and without it no turn can run.
+    assert!(stdout.contains("  1. Set ANTHROPIC_API_KEY"), "{stdout}");
+    assert!(stdout.contains("  2. myclaw config check"), "{stdout}");
     assert!(home.workspace().is_dir());
     let mode =
         |path: &std::path::Path| fs::metadata(path).expect("exists").permissions().mode() & 0o777;
     assert_eq!((mode(&home.config_path()), mode(&home.state_directory())), (0o600, 0o700));
+    assert_eq!(mode(&home.workspace()), 0o700);
 
     home.write_config_text("{ agent: { maxIterations: 7 } }");
     let output = run(&home, &["init"]);
@@ -68,6 +71,7 @@ fn init_writes_once_and_never_again() {
         "{}",
         output.stdout()
     );
+    assert!(output.stdout().contains("Next:\n  1. myclaw config check"), "{}", output.stdout());
     assert_eq!(
         fs::read_to_string(home.config_path()).expect("config"),
         "{ agent: { maxIterations: 7 } }"

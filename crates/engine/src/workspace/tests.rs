@@ -19,6 +19,22 @@ fn a_new_workspace_gets_its_directory_and_the_starter_file_only() {
     assert_eq!(bootstrap.notices, Vec::<String>::new());
 }
 
+#[cfg(unix)]
+#[test]
+fn directories_that_are_made_belong_to_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let home = tempfile::tempdir().unwrap();
+    fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let state = home.path().join(".myclaw");
+
+    prepare_workspace(&state.join("workspace")).unwrap();
+
+    assert_eq!((mode(&state), mode(&state.join("workspace"))), (0o700, 0o700));
+    assert_eq!(mode(home.path()), 0o755, "what exists keeps its mode");
+}
+
 #[test]
 fn existing_files_are_kept_and_read_in_prompt_order() {
     let workspace = tempfile::tempdir().unwrap();
