@@ -9,7 +9,7 @@
     reason = "all of this is test code, where a panic is a failed test"
 )]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -108,55 +108,68 @@ fn check(home: &TempHome, server: &ModelServer, context: &str) {
     if !home.transcript_path("killed").exists() {
         return;
     }
-    let rows = rows(home);
-    let results = results_by_call(&rows);
-    for (call, texts) in &results {
-        assert_eq!(texts.len(), 1, "{context}: {call} has one result");
+    let stored = Stored::of(&rows(home));
+    for (call, count) in &stored.results {
+        assert_eq!(*count, 1, "{context}: {call} has one result");
     }
     if let Some(request) = server.requests().last() {
         validate_pairing(request).unwrap_or_else(|violation| panic!("{context}: {violation}"));
         for message in request.messages() {
-            assert_stored(message, &rows, &results, context);
+            stored.assert_holds(message, context);
         }
     }
     for number in marks(&home.workspace().join("marks")) {
         let call = format!("mark_{number}");
-        let stored =
-            rows.iter().any(|row| row["meta"]["contentBlocks"].to_string().contains(&call));
-        assert!(stored, "{context}: the call {call} ran, so it was stored before");
+        assert!(stored.calls.contains(&call), "{context}: {call} ran, so it was stored before");
     }
 }
 
-/// Each part of a message that the server has received is in the transcript.
-fn assert_stored(
-    message: &Value,
-    rows: &[Value],
-    results: &HashMap<String, Vec<String>>,
-    context: &str,
-) {
-    let blocks = message["content"].as_array().cloned().unwrap_or_default();
-    for block in blocks {
-        match block["type"].as_str().unwrap() {
-            "tool_result" => {
-                let call = block["tool_use_id"].as_str().unwrap();
-                assert!(
-                    results.contains_key(call),
-                    "{context}: the result of {call} was sent but is not stored"
-                );
+/// What a transcript holds.
+#[derive(Default)]
+struct Stored {
+    texts: HashSet<String>,
+    calls: HashSet<String>,
+    /// How many results each call has.
+    results: HashMap<String, usize>,
+}
+
+impl Stored {
+    fn of(rows: &[Value]) -> Self {
+        let mut stored = Self::default();
+        for row in rows {
+            stored.texts.extend(row["content"].as_str().map(str::to_owned));
+            for block in row["meta"]["contentBlocks"].as_array().into_iter().flatten() {
+                stored.calls.extend(block["id"].as_str().map(str::to_owned));
             }
-            "tool_use" => {
-                let call = block["id"].as_str().unwrap();
-                let stored =
-                    rows.iter().any(|row| row["meta"]["contentBlocks"].to_string().contains(call));
-                assert!(stored, "{context}: {call} was sent but is not stored");
+            if row["role"] == "tool" {
+                *stored
+                    .results
+                    .entry(row["toolCallId"].as_str().unwrap().to_owned())
+                    .or_default() += 1;
             }
-            "text" => {
-                let text = block["text"].as_str().unwrap();
-                let is_time = text.starts_with("<sent>");
-                let stored = is_time || rows.iter().any(|row| row["content"] == text);
-                assert!(stored, "{context}: {text:?} was sent but is not stored");
-            }
-            other => panic!("{context}: a block of type {other}"),
+        }
+        stored
+    }
+
+    /// Each part of a message that the server has received is in the transcript.
+    fn assert_holds(&self, message: &Value, context: &str) {
+        for block in message["content"].as_array().into_iter().flatten() {
+            let (part, is_stored) = match block["type"].as_str().unwrap() {
+                "tool_result" => {
+                    let call = block["tool_use_id"].as_str().unwrap();
+                    (call, self.results.contains_key(call))
+                }
+                "tool_use" => {
+                    let call = block["id"].as_str().unwrap();
+                    (call, self.calls.contains(call))
+                }
+                "text" => {
+                    let text = block["text"].as_str().unwrap();
+                    (text, text.starts_with("<sent>") || self.texts.contains(text))
+                }
+                other => panic!("{context}: a block of type {other}"),
+            };
+            assert!(is_stored, "{context}: {} {part:?} was sent but is not stored", block["type"]);
         }
     }
 }
@@ -168,15 +181,6 @@ fn rows(home: &TempHome) -> Vec<Value> {
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect()
-}
-
-fn results_by_call(rows: &[Value]) -> HashMap<String, Vec<String>> {
-    let mut results: HashMap<String, Vec<String>> = HashMap::new();
-    for row in rows.iter().filter(|row| row["role"] == "tool") {
-        let call = row["toolCallId"].as_str().unwrap().to_owned();
-        results.entry(call).or_default().push(row["content"].as_str().unwrap().to_owned());
-    }
-    results
 }
 
 fn marks(path: &Path) -> Vec<String> {
