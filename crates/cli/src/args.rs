@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -30,6 +31,28 @@ pub(crate) struct Cli {
     /// Options of the chat that begins when no command is given.
     #[command(flatten)]
     pub(crate) chat: ChatArgs,
+}
+
+impl Cli {
+    /// Reads the command line. Prints help or a usage error and exits with 0 or 2 by itself.
+    pub(crate) fn read() -> Self {
+        let first = std::env::args().nth(1);
+        Self::try_parse().unwrap_or_else(|error| with_tip(error, first.as_deref()).exit())
+    }
+}
+
+/// The error with what to write instead, where a message stands in the place of the command.
+fn with_tip(mut error: clap::Error, first: Option<&str>) -> clap::Error {
+    let is_message = error.get(ContextKind::SuggestedSubcommand).is_none()
+        && matches!(
+            error.get(ContextKind::InvalidSubcommand),
+            Some(ContextValue::String(word)) if Some(word.as_str()) == first
+        );
+    if is_message {
+        let tip = "a message goes behind `run`, as in `myclaw run \"list my files\"`".into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
 }
 
 /// The commands.
@@ -87,7 +110,7 @@ pub(crate) struct RunArgs {
     /// Print one event per line as JSON instead of the text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print nothing but the answer and errors
+    /// Print nothing but the answer, errors, and that builtin/demo answers where it does
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Which conversation.

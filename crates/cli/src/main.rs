@@ -20,8 +20,6 @@ mod turn;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::args::{Cli, Command};
 use crate::exit::{CliError, Exit};
 use crate::print::note;
@@ -29,8 +27,7 @@ use crate::settings::Home;
 
 fn main() -> ExitCode {
     panic::install_hook();
-    // Prints help or a usage error and exits with 0 or 2 by itself.
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let outcome = match std::panic::catch_unwind(|| run(cli)) {
         Ok(outcome) => outcome,
         // The hook has told the user.
