@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -30,6 +31,31 @@ pub(crate) struct Cli {
     /// Options of the chat that begins when no command is given.
     #[command(flatten)]
     pub(crate) chat: ChatArgs,
+}
+
+impl Cli {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    /// It cannot be understood, or it asks for help or the version.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let first = std::env::args().nth(1);
+        Self::try_parse().map_err(|error| with_tip(error, first.as_deref()))
+    }
+}
+
+/// The error with what to write instead, where a message stands in the place of the command.
+fn with_tip(mut error: clap::Error, first: Option<&str>) -> clap::Error {
+    let is_message = error.get(ContextKind::SuggestedSubcommand).is_none()
+        && matches!(
+            error.get(ContextKind::InvalidSubcommand),
+            Some(ContextValue::String(word)) if Some(word.as_str()) == first
+        );
+    if is_message {
+        let tip = "a message goes behind `run`, as in `myclaw run \"list my files\"`".into();
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
 }
 
 /// The commands.
@@ -87,7 +113,7 @@ pub(crate) struct RunArgs {
     /// Print one event per line as JSON instead of the text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print nothing but the answer and errors
+    /// Print nothing but the answer, errors, and that builtin/demo answers where it does
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Which conversation.

@@ -20,8 +20,6 @@ mod turn;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::args::{Cli, Command};
 use crate::exit::{CliError, Exit};
 use crate::print::note;
@@ -48,7 +46,7 @@ fn main() -> ExitCode {
 
 /// The command line. Help and version are printed here, and end the program.
 fn parse() -> Result<Cli, CliError> {
-    Cli::try_parse().map_err(|error| {
+    Cli::read().map_err(|error| {
         if !error.use_stderr() {
             error.exit();
         }

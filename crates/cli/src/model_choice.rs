@@ -11,8 +11,8 @@ use myclaw_config::{
     AuthProfile, Config, Environment, ModelApi, ProviderConfig, ProviderModels, SecretString,
 };
 use myclaw_llm::{
-    KeyNeed, LocalCandidate, LocalProbe, ModelRef, ProviderInfo, discover_local,
-    first_provider_with_key, parse_model_ref, provider_info,
+    BUILTIN_PROVIDER, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalProbe, ModelRef, ProviderInfo,
+    discover_local, first_provider_with_key, parse_model_ref, provider_info,
 };
 
 use crate::exit::CliError;
@@ -25,10 +25,6 @@ pub(crate) const LOCAL_SERVERS_VARIABLE: &str = "MYCLAW_LOCAL_SERVERS";
 const OLLAMA_HOST_VARIABLE: &str = "OLLAMA_HOST";
 /// Ollama's default port.
 const OLLAMA_PORT: u16 = 11_434;
-/// Name of the built-in planner's provider.
-pub(crate) const BUILTIN_PROVIDER: &str = "builtin";
-/// Name of the built-in planner.
-const DEMO_MODEL: &str = "demo";
 
 /// The model that answers.
 #[derive(Debug, Clone)]
@@ -137,7 +133,8 @@ async fn choose_unconfigured(
         let source = ChoiceSource::LocalServer { base_url: server.base_url };
         return Ok(ChosenModel { reference, source, config });
     }
-    let reference = ModelRef { provider: BUILTIN_PROVIDER.to_owned(), id: DEMO_MODEL.to_owned() };
+    let reference =
+        ModelRef { provider: BUILTIN_PROVIDER.to_owned(), id: DEMO_MODEL_ID.to_owned() };
     Ok(ChosenModel { reference, source: ChoiceSource::Builtin, config: Arc::clone(config) })
 }
 

@@ -30,3 +30,8 @@ pub use hook::{AgentStart, Hook, HookError, PendingToolCall, ToolCallVerdict};
 pub use model_choice::{AuthProfile, ModelChoice};
 pub use run::{RunAgentParams, RunResult};
 pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+
+/// The example of this page must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/engine.md")]
+struct EnginePage;

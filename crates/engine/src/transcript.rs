@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use myclaw_llm::{
-    Api, AssistantMessage, ContentBlock, Message, StopReason, ToolResultMessage, Usage, UserMessage,
+    Api, AssistantMessage, ContentBlock, Message, StopReason, ToolResultMessage, Usage,
+    UserMessage, joined_text,
 };
 use myclaw_session::{EntryId, Meta, Role, TranscriptMessage};
 use serde::Deserialize;
@@ -92,7 +93,7 @@ pub(crate) fn message_to_row(message: &Message) -> TranscriptMessage {
         Message::User(user) => {
             let meta = has_more_than_text(&user.content)
                 .then(|| object([("contentBlocks", json!(user.content))]));
-            (Role::User, text_of(&user.content), user.timestamp, None, meta)
+            (Role::User, joined_text(&user.content, "\n"), user.timestamp, None, meta)
         }
         Message::Assistant(assistant) => {
             let mut meta = object([
@@ -154,17 +155,6 @@ fn has_more_than_text(content: &[ContentBlock]) -> bool {
         content,
         [] | [ContentBlock::Text(myclaw_llm::TextContent { text_signature: None, .. })]
     )
-}
-
-fn text_of(content: &[ContentBlock]) -> String {
-    let texts: Vec<&str> = content
-        .iter()
-        .filter_map(|block| match block {
-            ContentBlock::Text(text) => Some(text.text.as_str()),
-            _ => None,
-        })
-        .collect();
-    texts.join("\n")
 }
 
 #[cfg(test)]

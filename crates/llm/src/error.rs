@@ -28,14 +28,6 @@ pub enum ErrorClass {
 }
 
 impl ErrorClass {
-    /// Whether another attempt, with another key or later, may succeed.
-    pub fn is_retriable(self) -> bool {
-        match self {
-            Self::Auth | Self::RateLimit | Self::Billing | Self::Timeout => true,
-            Self::Quota | Self::ContextOverflow | Self::Unknown => false,
-        }
-    }
-
     /// The name used in events and messages.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -38,7 +38,7 @@ pub use local::{
 };
 pub use message::{
     AssistantMessage, ContentBlock, ImageContent, Message, StopReason, TextContent,
-    ThinkingContent, ToolCall, ToolResultMessage, UserMessage,
+    ThinkingContent, ToolCall, ToolResultMessage, UserMessage, joined_text,
 };
 pub use model::{Api, InputKind, Model, Price};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};

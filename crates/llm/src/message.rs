@@ -205,7 +205,7 @@ impl ToolResultMessage {
 }
 
 /// The text blocks of `content`, joined by `separator`.
-pub(crate) fn joined_text(content: &[ContentBlock], separator: &str) -> String {
+pub fn joined_text(content: &[ContentBlock], separator: &str) -> String {
     let texts: Vec<&str> = content
         .iter()
         .filter_map(|block| match block {

@@ -47,7 +47,7 @@ impl Editor {
             },
             own_models: own_models(settings),
         };
-        let menu = ColumnarMenu::default().with_name(MENU);
+        let menu = ColumnarMenu::default().with_name(MENU).with_marker("");
         let mut keybindings = default_emacs_keybindings();
         keybindings.add_binding(
             KeyModifiers::NONE,

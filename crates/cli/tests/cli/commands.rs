@@ -46,6 +46,16 @@ fn a_wrong_command_line_is_exit_code_2() {
 }
 
 #[test]
+fn a_message_without_its_command_is_told_where_it_goes() {
+    let home = TempHome::new();
+    let tip = "a message goes behind `run`";
+    assert!(run(&home, &["list my files"]).stderr().contains(tip));
+    for known in [&["sessons"][..], &["sessions", "lost"], &["run"]] {
+        assert!(!run(&home, known).stderr().contains(tip), "{known:?}");
+    }
+}
+
+#[test]
 fn init_writes_once_and_never_again() {
     let home = TempHome::new();
     let output = run(&home, &["init"]);

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use strsim::levenshtein;
+
 use super::Catalog;
 
 /// Most suggestions that one message gives.
@@ -103,7 +105,7 @@ pub fn suggest_model(text: &str) -> Vec<String> {
 fn default_of_provider_like(wanted: &str) -> Option<String> {
     Catalog::builtin().providers().find_map(|provider| {
         let is_like = !wanted.contains('/')
-            && edit_distance(wanted, provider.name) <= allowed_slips(provider.name);
+            && levenshtein(wanted, provider.name) <= allowed_slips(provider.name);
         is_like.then_some(provider.default_model?).map(|model| format!("{}/{model}", provider.name))
     })
 }
@@ -116,7 +118,7 @@ fn unlikeness(wanted: &str, reference: &str) -> Option<usize> {
         Some((_, id)) if !wanted.contains('/') => id,
         _ => reference.as_str(),
     };
-    let distance = edit_distance(wanted, name);
+    let distance = levenshtein(wanted, name);
     let allowed = allowed_slips(name);
     if distance <= allowed {
         return Some(distance);
@@ -128,20 +130,6 @@ fn unlikeness(wanted: &str, reference: &str) -> Option<usize> {
 /// Letters that may differ before a name is another name: one in five.
 fn allowed_slips(name: &str) -> usize {
     (name.len() / 5).max(1)
-}
-
-/// Levenshtein distance in bytes: insertions, deletions and replacements.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (done, left_byte) in left.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], done + 1);
-        for (column, right_byte) in right.bytes().enumerate() {
-            let replaced = diagonal + usize::from(left_byte != right_byte);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 fn did_you_mean(suggestions: &[String]) -> String {

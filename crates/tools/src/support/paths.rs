@@ -224,7 +224,7 @@ fn near_names(folder: &Path, wanted: &str) -> Vec<String> {
             let lower = name.to_lowercase();
             // "config" for "config.toml": the ending forgotten, or the wrong one.
             let stem_matches = stem(&lower) == stem(&wanted) && !stem(&wanted).is_empty();
-            let distance = if stem_matches { 1 } else { edit_distance(&lower, &wanted) };
+            let distance = if stem_matches { 1 } else { strsim::levenshtein(&lower, &wanted) };
             (distance <= allowed).then_some((distance, name))
         })
         .collect();
@@ -237,22 +237,6 @@ fn stem(name: &str) -> &str {
         Some((stem, _)) => stem,
         None => name,
     }
-}
-
-/// Levenshtein distance in characters.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, left_char) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, right_char) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(left_char != *right_char);
-            diagonal = row[column + 1];
-            row[column + 1] = substituted.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]
