@@ -11,13 +11,13 @@ use futures_util::StreamExt;
 
 use common::{Bench, EchoTool};
 use myclaw_engine::{RunAgentParams, RunError, RunResult, run_agent};
-use myclaw_testkit::{Reply, Script, Step, WireFormat};
+use myclaw_testkit::{Reply, Script, Step, TempHome, WireFormat};
 use serde_json::{Value, json};
 
 /// What the model says before its call; short, because every byte of it is a run.
 const WORDS: &str = "Hm.";
 
-/// Runs at the same time: most of their time they wait for the disk.
+/// Runs at the same time: they also wait, for the socket and for the blocking threads.
 const AT_ONCE: usize = 8;
 
 fn call(format: WireFormat) -> Reply {
@@ -70,7 +70,8 @@ enum Fate {
 }
 
 async fn cut_at(format: WireFormat, cut: usize) -> Fate {
-    let bench = Bench::new(format, script(format, cut)).await;
+    let mut bench = Bench::new(format, script(format, cut)).await;
+    bench.home = TempHome::in_memory();
     let (outcome, runs) = run(&bench, "begin").await;
     let rows_then = bench.rows();
     let fate = match outcome {
