@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,6 +13,12 @@ use crate::{ModelServer, WireFormat};
 
 /// Variables that a child may inherit: what programs need to start at all, and what coverage tools need to write.
 const INHERITED: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "TMPDIR"];
+
+/// How the names of temporary homes begin.
+const PREFIX: &str = "myclaw-home-";
+
+/// Where Linux has a file system in memory.
+const MEMORY: &str = "/dev/shm";
 
 /// A temporary home directory, removed when dropped.
 #[derive(Debug)]
@@ -32,7 +39,20 @@ impl TempHome {
     /// # Panics
     /// When no temporary directory can be made.
     pub fn new() -> Self {
-        let directory = TempDir::with_prefix("myclaw-home-").expect("a temporary directory");
+        Self::at(TempDir::with_prefix(PREFIX))
+    }
+
+    /// An empty home in memory, where the system has such a file system: for tests of thousands of runs, which would
+    /// else wait for the disk most of their time.
+    ///
+    /// # Panics
+    /// When no temporary directory can be made.
+    pub fn in_memory() -> Self {
+        Self::at(TempDir::with_prefix_in(PREFIX, MEMORY).or_else(|_| TempDir::with_prefix(PREFIX)))
+    }
+
+    fn at(directory: io::Result<TempDir>) -> Self {
+        let directory = directory.expect("a temporary directory");
         // Tests compare paths with what the program prints, which has its symlinks resolved.
         let path = directory.path().canonicalize().expect("the path of a temporary directory");
         Self { directory, path }
