@@ -7,7 +7,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use futures_util::StreamExt;
+use futures_util::StreamExt as _;
 
 use common::{Bench, EchoTool};
 use myclaw_engine::{RunAgentParams, RunError, RunResult, run_agent};

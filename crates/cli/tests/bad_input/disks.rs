@@ -44,8 +44,8 @@ fn run_in_shell(home: &TempHome, preparation: &str, arguments: &[&str]) -> Child
     RunningChild::run(&mut command)
 }
 
-/// Has the program's standard error only.
-fn without_notices(output: &ChildOutput) -> usize {
+/// How many messages of the program stand on standard error.
+fn messages_in(output: &ChildOutput) -> usize {
     output.stderr().matches("myclaw: ").count()
 }
 
@@ -190,7 +190,7 @@ fn a_read_only_home_is_named_and_what_is_in_it_can_be_read() {
         {
             let output = run_in_namespace(&home, &read_only, arguments);
             output.assert_code(0);
-            assert_eq!(without_notices(&output), 0, "{}", output.stderr());
+            assert_eq!(messages_in(&output), 0, "{}", output.stderr());
         }
         assert_eq!(server.requests().len(), 1);
         assert_goes_on(&home, format, "main");
