@@ -114,10 +114,10 @@ impl Conversation {
     /// Appends a compaction that keeps every message of the list.
     pub(crate) fn append_compaction_before_all(
         &mut self,
-        compaction: CompactionEntry,
+        compaction: &CompactionEntry,
     ) -> Result<(), SessionError> {
         self.log.append(&[Entry::Compaction(compaction.clone())])?;
-        self.messages.insert(0, summary_message(&compaction));
+        self.messages.insert(0, summary_message(compaction));
         forget_counts_until(&mut self.messages, compaction.ts);
         Ok(())
     }

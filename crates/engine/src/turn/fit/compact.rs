@@ -79,7 +79,7 @@ pub(super) fn leave_out_older_messages(
     let counts =
         Counts { tokens_before: estimated_tokens(turn), old_count: kept, new_count: kept + 1 };
     let entry = entry(turn, LEFT_OUT.to_owned(), first_kept_id, counts);
-    turn.conversation.append_compaction_before_all(entry)?;
+    turn.conversation.append_compaction_before_all(&entry)?;
     turn.emit(counts.event());
     Ok(())
 }

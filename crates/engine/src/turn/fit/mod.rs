@@ -33,10 +33,12 @@ pub(crate) fn input_budget(model: &myclaw_llm::Model) -> u64 {
 /// begin with the same bytes.
 pub(super) fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<(), RunError> {
     if turn.opening.skipped_lines > 0 {
-        turn.notice(format!(
-            "{} unreadable lines of the session file were skipped; they are still in the file",
-            turn.opening.skipped_lines
-        ));
+        let lines = match turn.opening.skipped_lines {
+            1 => "1 unreadable line".to_owned(),
+            count => format!("{count} unreadable lines"),
+        };
+        let path = turn.store.transcript_path(&turn.params.session_key);
+        turn.notice(format!("{lines} of {} skipped; they stay in the file", path.display()));
     }
     match turn.opening.cut_before {
         Some(first_kept) => compact::leave_out_older_messages(turn, first_kept),
