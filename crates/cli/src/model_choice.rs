@@ -58,7 +58,7 @@ pub(crate) enum ChoiceSource {
 impl ChosenModel {
     /// Whether it is the built-in planner, which is announced on every run.
     pub(crate) fn is_builtin(&self) -> bool {
-        self.reference.provider == BUILTIN_PROVIDER
+        self.reference.provider == BUILTIN_PROVIDER && self.reference.id == DEMO_MODEL_ID
     }
 
     /// The line that tells the user which model was chosen and how to change that; `None` where the user chose.

@@ -19,7 +19,7 @@ pub(crate) const MAIN_SESSION: &str = "main";
 /// The environment and the folders; enough for commands that must work while the config file has a mistake.
 #[derive(Debug)]
 pub(crate) struct Home {
-    /// Variables of the process and of the `.env` beside the config file.
+    /// Variables of the process and of the `.env` in the state folder.
     pub(crate) environment: Environment,
     /// Where things are.
     pub(crate) paths: Paths,

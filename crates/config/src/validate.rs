@@ -27,7 +27,7 @@ pub(crate) struct Finding {
     pub(crate) help: Option<String>,
 }
 
-/// Holds a tree against a schema as [`crate::json_schema`] gives it. Gives the first `limit` mistakes.
+/// Holds a tree against a schema as [`crate::json_schema()`] gives it. Gives the first `limit` mistakes.
 pub(crate) fn validate(schema: &Value, tree: &Value, limit: usize) -> Vec<Finding> {
     let mut validator =
         Validator { root: schema, path: ConfigPath::default(), findings: Vec::new(), limit };

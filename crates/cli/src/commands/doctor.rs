@@ -11,7 +11,9 @@ use serde::Serialize;
 
 use crate::args::DoctorArgs;
 use crate::exit::{CliError, Exit};
-use crate::model_choice::{ChoiceSource, ChosenModel, choose, environment_key, local_probe};
+use crate::model_choice::{
+    ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, choose, environment_key, local_probe,
+};
 use crate::print::Printer;
 use crate::runtime;
 use crate::settings::Home;
@@ -37,19 +39,27 @@ struct Check {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// What the program ends with because of it.
+    #[serde(skip)]
+    exit: Exit,
 }
 
 impl Check {
     fn ok(check: &'static str, message: impl Into<String>) -> Self {
-        Self { check, status: Status::Ok, message: message.into(), next: None }
+        Self { check, status: Status::Ok, message: message.into(), next: None, exit: Exit::Success }
     }
 
     fn warn(check: &'static str, message: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { check, status: Status::Warn, message: message.into(), next: Some(next.into()) }
+        Self { status: Status::Warn, next: Some(next.into()), ..Self::ok(check, message) }
     }
 
     fn fail(check: &'static str, message: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { check, status: Status::Fail, message: message.into(), next: Some(next.into()) }
+        Self { status: Status::Fail, exit: Exit::Failure, ..Self::warn(check, message, next) }
+    }
+
+    /// The same, where it may be the config file that has to be changed.
+    fn with_exit(self, exit: Exit) -> Self {
+        Self { exit, ..self }
     }
 }
 
@@ -73,9 +83,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), CliError> {
             let mut error = CliError::failure(
                 "no turn can run yet; the lines marked `fail` say what to do first",
             );
-            if failed.check == "config" {
-                error.exit = Exit::Config;
-            }
+            error.exit = failed.exit;
             Err(error)
         }
     }
@@ -106,11 +114,12 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
             let configured = agent.as_ref().and_then(|agent| agent.model.as_deref());
             match choose(&config, &home.environment, None, configured).await {
                 Ok(model) => checks.extend(check_model(&model, home)),
-                Err(error) => checks.push(Check::fail(
-                    "model",
-                    error.message,
-                    "change the variable or the config file; `myclaw models list` shows what there is",
-                )),
+                Err(error) => {
+                    let is_configured = error.exit == Exit::Config;
+                    let exit = if is_configured { Exit::Config } else { Exit::Failure };
+                    let next = "change the variable or the config file; `myclaw models list` shows what there is";
+                    checks.push(Check::fail("model", error.message, next).with_exit(exit));
+                }
             }
         }
         check_local_servers(home).await
@@ -118,7 +127,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
     checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
-    checks.push(check_program("bash", "the `bash` tool cannot run commands without it"));
+    checks.push(check_program("bash", without_bash()));
     checks.push(check_program("git", "many tasks in repositories need it"));
     checks.push(check_terminal());
     Ok(checks)
@@ -136,7 +145,7 @@ fn check_config(home: &Home) -> (Check, Arc<Config>) {
         Err(error) => {
             let (message, next) = describe(&error, home);
             let config = Config { paths: Some(home.paths.clone()), ..Config::default() };
-            (Check::fail("config", message, next), Arc::new(config))
+            (Check::fail("config", message, next).with_exit(Exit::Config), Arc::new(config))
         }
     }
 }
@@ -241,9 +250,12 @@ async fn check_local_servers(home: &Home) -> Vec<Check> {
     if checks.is_empty() {
         let names: Vec<&str> =
             findings.iter().map(|(candidate, _)| candidate.provider.as_str()).collect();
-        let names =
-            if names.is_empty() { "nowhere was looked".to_owned() } else { names.join(", ") };
-        checks.push(Check::ok(NAME, format!("no model server listens on this machine ({names})")));
+        let message = if names.is_empty() {
+            format!("not looked for, as {LOCAL_SERVERS_VARIABLE} says")
+        } else {
+            format!("no model server listens on this machine ({})", names.join(", "))
+        };
+        checks.push(Check::ok(NAME, message));
     }
     checks
 }
@@ -290,6 +302,13 @@ fn check_program(name: &'static str, why: &str) -> Check {
             format!("not found; {why}"),
             format!("install {name} with the system's package manager"),
         ),
+    }
+}
+
+fn without_bash() -> &'static str {
+    match find_program("sh") {
+        Some(_) => "the `bash` tool runs commands with sh instead",
+        None => "the `bash` tool cannot run commands without it",
     }
 }
 

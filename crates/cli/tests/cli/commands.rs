@@ -179,9 +179,11 @@ fn doctor_fails_where_no_turn_can_run_and_says_what_to_do() {
     assert!(stdout.contains("fail  config") && stdout.contains("-> set NO_SUCH_KEY"), "{stdout}");
     assert!(stdout.contains("ok    workspace"), "{stdout}");
 
+    // As a turn would end.
     home.write_config_text("{ agents: { defaults: { model: \"openai/gpt-5.1\" } } }");
+    run(&home, &["run", "hi"]).assert_code(3);
     let output = run(&home, &["doctor"]);
-    output.assert_code(1);
+    output.assert_code(3);
     assert!(
         output.stdout().contains("fail  model") && output.stdout().contains("OPENAI_API_KEY"),
         "{}",
