@@ -1,12 +1,12 @@
 use super::*;
 
 fn matches(pattern: &str, path: &str) -> bool {
-    let patterns = PathPatterns::new(pattern, Path::new("/work/root")).unwrap();
+    let patterns = PathPatterns::new(pattern, Path::new("/home/ada/project")).unwrap();
     patterns.match_file(Path::new(path), Path::new(path))
 }
 
 fn folder_matches(pattern: &str, path: &str) -> bool {
-    let patterns = PathPatterns::new(pattern, Path::new("/work/root")).unwrap();
+    let patterns = PathPatterns::new(pattern, Path::new("/home/ada/project")).unwrap();
     patterns.match_folder(Path::new(path), Path::new(path))
 }
 
@@ -34,13 +34,13 @@ fn a_glob_with_a_slash_is_about_paths() {
     assert!(!matches("/main.rs", "src/main.rs"));
     assert!(matches("./main.rs", "main.rs"));
     assert!(!matches("./main.rs", "src/main.rs"));
-    assert!(matches("/work/root/src/*.rs", "src/main.rs"));
+    assert!(matches("/home/ada/project/src/*.rs", "src/main.rs"));
     assert!(matches("src/**", "src/a/b"));
 }
 
 #[test]
 fn a_glob_may_be_written_from_the_working_directory() {
-    let patterns = PathPatterns::new("src/*.rs", Path::new("/work/root/src")).unwrap();
+    let patterns = PathPatterns::new("src/*.rs", Path::new("/home/ada/project/src")).unwrap();
     assert!(patterns.match_file(Path::new("main.rs"), Path::new("src/main.rs")));
     assert!(!patterns.match_file(Path::new("main.rs"), Path::new("lib/main.rs")));
 }
@@ -74,7 +74,7 @@ fn names_with_a_dot_are_noticed() {
         ("../x", false),
         ("a.b", false),
     ] {
-        let patterns = PathPatterns::new(pattern, Path::new("/work/root")).unwrap();
+        let patterns = PathPatterns::new(pattern, Path::new("/home/ada/project")).unwrap();
         assert_eq!(patterns.names_hidden(), expected, "{pattern}");
     }
 }
