@@ -109,6 +109,8 @@ fn run_error(error: RunError, model: &ChosenModel) -> CliError {
 fn model_failure(error: &ModelError, model: &ChosenModel) -> String {
     let name = &model.reference;
     let message = error.message.trim_end_matches('.');
+    // The model layer says the provider first; the model's name says it already.
+    let message = message.strip_prefix(&format!("{}: ", name.provider)).unwrap_or(message);
     match &model.source {
         ChoiceSource::KeyVariable(variable) if error.class == ErrorClass::Auth => {
             format!(

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use myclaw_llm::{ContentBlock, Message, ToolCall, ToolResultMessage};
+use myclaw_llm::{ContentBlock, Message, ToolCall, ToolResultMessage, joined_text};
 
 use super::{Turn, repetition, result_text};
 use crate::arguments::fit_arguments;
@@ -66,7 +66,7 @@ async fn run_group(turn: &mut Turn<'_>, group: Vec<ToolCall>) -> Result<(), RunE
         }
     }
     for (call, mut output) in group.iter().zip(finished) {
-        let text = result_text::text_of(&output.content);
+        let text = joined_text(&output.content, "\n");
         let note = repetition::note(turn.conversation.messages(), call, &text);
         output.content.extend(note.map(ContentBlock::text));
         append_result(turn, call, output)?;
@@ -204,7 +204,7 @@ fn emit_end(
         tool_call_id: tool_call_id.to_owned(),
         duration_ms: duration.as_millis() as u64,
         is_error: output.is_error,
-        text: result_text::text_of(&output.content),
+        text: joined_text(&output.content, "\n"),
         details: output.details.clone(),
     });
 }

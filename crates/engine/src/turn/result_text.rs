@@ -42,21 +42,14 @@ pub(super) fn tool_failed(text: &str) -> String {
     format!("Tool execution error: {text}")
 }
 
+/// A tool that says by itself that it was aborted is taken at its word.
 pub(super) fn aborted(done_so_far: &str) -> String {
     let note = "Aborted by the user before it finished.";
-    if done_so_far.is_empty() { note.to_owned() } else { format!("{done_so_far}\n\n{note}") }
-}
-
-/// All text blocks, joined by newlines.
-pub(super) fn text_of(content: &[ContentBlock]) -> String {
-    let texts: Vec<&str> = content
-        .iter()
-        .filter_map(|block| match block {
-            ContentBlock::Text(text) => Some(text.text.as_str()),
-            _ => None,
-        })
-        .collect();
-    texts.join("\n")
+    match done_so_far {
+        "" => note.to_owned(),
+        said if said.contains("[aborted") => said.to_owned(),
+        said => format!("{said}\n\n{note}"),
+    }
 }
 
 /// Cuts the text of `content` to `max_chars` characters in all and says how many were removed.
