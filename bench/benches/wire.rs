@@ -8,7 +8,8 @@ use myclaw_llm::sse::SseDecoder;
 use myclaw_llm::wire::{Decoder, encode};
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, InputKind, Message, Model, ModelRequest,
-    PairedMessages, Price, StopReason, ToolCall, ToolResultMessage, Usage, UserMessage,
+    PairedMessages, Price, StopReason, ThinkingLevel, ToolCall, ToolResultMessage, Usage,
+    UserMessage,
 };
 use myclaw_testkit::{Reply, WireFormat};
 use serde_json::json;
@@ -84,6 +85,7 @@ fn request(bencher: Bencher<'_, '_>, format: WireFormat) {
         messages: &messages,
         tools: &[],
         max_output: None,
+        thinking: ThinkingLevel::Off,
         api_key: None,
         limits: CallLimits::default(),
     };
@@ -108,6 +110,7 @@ fn model(format: WireFormat) -> Model {
         api,
         base_url: "http://127.0.0.1:1/v1".to_owned(),
         reasoning: false,
+        thinking_levels: myclaw_llm::ThinkingLevels::default(),
         input: vec![InputKind::Text],
         price: Price::default(),
         context_window: 200_000,

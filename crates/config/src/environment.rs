@@ -68,6 +68,14 @@ impl Environment {
         }
     }
 
+    /// Every variable that [`Environment::get`] gives.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        let process =
+            self.process.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str()?)));
+        let file = self.state_file.iter().filter(|(name, _)| !self.process.contains_key(*name));
+        process.chain(file.map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
     /// A variable of the process alone, whatever its encoding; blank counts as unset.
     pub(crate) fn process_path(&self, name: &str) -> Option<PathBuf> {
         self.process.get(name).and_then(trimmed_path)

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use myclaw_config::{AgentSettings, ConfigError};
 use myclaw_llm::{
-    Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ToolSchema, parse_model_ref,
+    Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ToolSchema, Variables,
+    parse_model_ref,
 };
 use myclaw_session::{LockWait, SessionStore};
 
@@ -32,9 +33,14 @@ pub async fn run_agent(params: RunAgentParams) -> Result<RunResult, RunError> {
 }
 
 impl Engine {
-    /// Opens no connection yet.
+    /// Opens no connection yet. Credentials of cloud providers are looked for in the variables of this process.
     pub fn new() -> Self {
-        Self { http: HttpProvider::new(http_options()), builtin: DemoProvider }
+        Self::with_variables(Variables::from_process())
+    }
+
+    /// Like [`Engine::new`], with other variables.
+    pub fn with_variables(variables: Variables) -> Self {
+        Self { http: HttpProvider::new(http_options(variables)), builtin: DemoProvider }
     }
 
     /// Runs one turn: takes the user message, calls the model, runs tools until the model answers, and returns when
@@ -105,16 +111,21 @@ impl Engine {
 
     fn provider(&self, api: Api) -> &dyn Provider {
         match api {
-            Api::AnthropicMessages | Api::OpenaiCompletions => &self.http,
+            Api::AnthropicMessages
+            | Api::OpenaiCompletions
+            | Api::OpenaiResponses
+            | Api::GoogleGenerativeAi
+            | Api::BedrockConverse => &self.http,
             Api::Builtin => &self.builtin,
         }
     }
 }
 
 /// Servers are told which program calls, as their operators expect.
-fn http_options() -> HttpOptions {
+fn http_options(variables: Variables) -> HttpOptions {
     HttpOptions {
         user_agent: concat!("myclaw/", env!("CARGO_PKG_VERSION")).to_owned(),
+        variables,
         ..HttpOptions::default()
     }
 }

@@ -102,6 +102,9 @@ fn wire_format(api: ModelApi) -> Api {
     match api {
         ModelApi::AnthropicMessages => Api::AnthropicMessages,
         ModelApi::OpenaiCompletions => Api::OpenaiCompletions,
+        ModelApi::OpenaiResponses => Api::OpenaiResponses,
+        ModelApi::GoogleGenerativeAi => Api::GoogleGenerativeAi,
+        ModelApi::BedrockConverse => Api::BedrockConverse,
     }
 }
 

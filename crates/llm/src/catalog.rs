@@ -16,7 +16,7 @@ pub use providers::{KeyNeed, ProviderInfo, first_provider_with_key, provider_inf
 pub use reference::{ModelRef, ModelRefError, parse_model_ref, suggest_model};
 pub use resolve::{ResolveModel, resolve_model};
 
-use crate::{InputKind, Model, Price};
+use crate::{InputKind, Model, Price, ThinkingLevels};
 use providers::PROVIDERS;
 
 /// The models, sorted by the bytes of `provider/id`. See `data/SOURCE.md` for where the figures come from.
@@ -107,6 +107,7 @@ fn read_line(line: &'static str) -> Option<Model> {
         api: info.api,
         base_url: info.base_url.to_owned(),
         reasoning: line.reasoning,
+        thinking_levels: ThinkingLevels::default(),
         input: line.input,
         price: line.price,
         context_window: line.context_window,

@@ -1,5 +1,6 @@
 //! The one driver of every wire format: it owns the connection, the time limits and the abort.
 
+mod access;
 mod body;
 mod models;
 
@@ -63,6 +64,28 @@ impl HttpProvider {
         Self { clients: Clients::new(options), has_answered: AtomicBool::new(false) }
     }
 
+    /// One call, from credentials to the whole message. `place` receives the decoder, so that what has arrived can
+    /// still be had when this ends early.
+    async fn attempt<'a>(
+        &self,
+        request: &ModelRequest<'a>,
+        place: &mut Option<Decoder<'a>>,
+        sink: EventSink<'_>,
+    ) -> Result<(AssistantMessage, Response), ModelError> {
+        let unsent = |mut error: ModelError| {
+            error.message = format!("{}: {}", request.model.provider, error.message);
+            error
+        };
+        let access = self.access(request).await.map_err(unsent)?;
+        let prepared = access.apply(*request);
+        let encoded =
+            wire::encode(&prepared).and_then(|encoded| access.sign(encoded)).map_err(unsent)?;
+        let history = request.messages.as_slice();
+        let decoder =
+            Decoder::new(prepared.model, history, now_in_milliseconds()).map_err(unsent)?;
+        self.exchange(&prepared, encoded, place.insert(decoder), sink).await
+    }
+
     async fn exchange(
         &self,
         request: &ModelRequest<'_>,
@@ -115,29 +138,11 @@ impl Provider for HttpProvider {
         sink: EventSink<'a>,
     ) -> BoxFuture<'a, Result<AssistantMessage, CallFailure>> {
         Box::pin(async move {
-            let prepared = wire::encode(&request).and_then(|encoded| {
-                let decoder = Decoder::new(
-                    request.model,
-                    request.messages.as_slice(),
-                    now_in_milliseconds(),
-                )?;
-                Ok((encoded, decoder))
-            });
-            let (encoded, mut decoder) = match prepared {
-                Ok(prepared) => prepared,
-                Err(mut error) => {
-                    error.message = format!("{}: {}", request.model.provider, error.message);
-                    sink(StreamEvent::Error {
-                        reason: StopReason::Error,
-                        error: error.message.clone(),
-                    });
-                    return Err(error.into());
-                }
-            };
+            let mut decoder = None;
             let outcome = tokio::select! {
                 biased;
                 () = cancel.cancelled() => None,
-                outcome = self.exchange(&request, encoded, &mut decoder, sink) => Some(outcome),
+                outcome = self.attempt(&request, &mut decoder, sink) => Some(outcome),
             };
             match outcome {
                 Some(Ok((message, response))) => {
@@ -150,9 +155,8 @@ impl Provider for HttpProvider {
                         error: error.message.clone(),
                     });
                     let partial = decoder
-                        .has_visible_output()
-                        .then(|| decoder.partial(StopReason::Error, &error.message))
-                        .flatten();
+                        .filter(Decoder::has_visible_output)
+                        .and_then(|decoder| decoder.partial(StopReason::Error, &error.message));
                     Err(CallFailure::Failed {
                         error: Box::new(error),
                         partial: partial.map(Box::new),
@@ -163,7 +167,8 @@ impl Provider for HttpProvider {
                         reason: StopReason::Aborted,
                         error: ABORTED.to_owned(),
                     });
-                    let partial = decoder.partial(StopReason::Aborted, ABORTED);
+                    let partial =
+                        decoder.and_then(|decoder| decoder.partial(StopReason::Aborted, ABORTED));
                     Err(CallFailure::Aborted { partial: partial.map(Box::new) })
                 }
             }

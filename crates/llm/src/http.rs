@@ -14,7 +14,7 @@ use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
 use url::Url;
 
 use crate::wire::{host_label, is_loopback};
-use crate::{ErrorClass, ModelError};
+use crate::{ErrorClass, ModelError, Variables};
 
 /// How long an idle connection is kept: a tool may run for minutes between two calls.
 const IDLE_CONNECTION: Duration = Duration::from_secs(600);
@@ -32,6 +32,8 @@ pub struct HttpOptions {
     pub user_agent: String,
     /// PEM files with certificate authorities to trust beside the system's.
     pub extra_ca_files: Vec<PathBuf>,
+    /// Where credentials of cloud providers are looked for (AWS profiles, Google's application default credentials).
+    pub variables: Variables,
 }
 
 /// Makes *ring* the cryptography of this process. Calling it again does nothing.

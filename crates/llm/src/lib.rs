@@ -20,7 +20,9 @@ mod provider;
 mod redact;
 mod retry_after;
 pub mod sse;
+mod thinking;
 mod usage;
+mod variables;
 pub mod wire;
 
 pub use builtin::{BUILTIN_PROVIDER, DEMO_MODEL_ID, DemoProvider, demo_model};
@@ -43,4 +45,6 @@ pub use message::{
 pub use model::{Api, InputKind, Model, Price};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};
 pub use provider::{CallLimits, EventSink, ModelRequest, Provider, ToolSchema};
+pub use thinking::{ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
+pub use variables::Variables;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ThinkingLevels;
+
 /// The wire formats. What differs between hosts of one format is data, not another variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -10,6 +12,12 @@ pub enum Api {
     AnthropicMessages,
     /// OpenAI's Chat Completions API, spoken by most other hosts.
     OpenaiCompletions,
+    /// OpenAI's Responses API.
+    OpenaiResponses,
+    /// Google's Generative Language API, which AI Studio and Vertex AI both speak.
+    GoogleGenerativeAi,
+    /// Amazon Bedrock's Converse API.
+    BedrockConverse,
     /// A model inside this process, such as `builtin/demo`.
     Builtin,
 }
@@ -52,6 +60,9 @@ pub struct Model {
     pub base_url: String,
     /// Whether it can think before it answers.
     pub reasoning: bool,
+    /// How much it can be asked to think; counts only with `reasoning`.
+    #[serde(default)]
+    pub thinking_levels: ThinkingLevels,
     /// What it takes as input.
     pub input: Vec<InputKind>,
     /// What it costs; zero when unknown.

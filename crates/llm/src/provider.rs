@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{AssistantMessage, CallFailure, Model, PairedMessages, StreamEvent};
+use crate::{AssistantMessage, CallFailure, Model, PairedMessages, StreamEvent, ThinkingLevel};
 
 /// Receives stream events in order, as they happen. It must not block.
 pub type EventSink<'a> = &'a mut (dyn FnMut(StreamEvent) + Send);
@@ -37,6 +37,8 @@ pub struct ModelRequest<'a> {
     pub tools: &'a [ToolSchema],
     /// Output limit in tokens; `None` means the model's own.
     pub max_output: Option<u64>,
+    /// How much the model should think; one it does not offer becomes [`Model::thinking_level`].
+    pub thinking: ThinkingLevel,
     /// Key for the provider; `None` where none is needed.
     pub api_key: Option<&'a SecretString>,
     /// Time limits of the call.

@@ -14,6 +14,8 @@ mod json;
 pub mod openai_completions;
 pub(crate) mod tool_ids;
 
+use std::fmt;
+
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
@@ -61,19 +63,31 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     match request.model.api {
         Api::AnthropicMessages => anthropic_messages::encode(request),
         Api::OpenaiCompletions => openai_completions::encode(request),
-        Api::Builtin => Err(no_wire_format(request.model)),
+        Api::OpenaiResponses | Api::GoogleGenerativeAi | Api::BedrockConverse | Api::Builtin => {
+            Err(no_wire_format(request.model))
+        }
     }
 }
 
 /// Reads the answer to one request. Events come in order; errors say only what the server did, so the driver adds
 /// where.
 #[derive(Debug)]
-pub struct Decoder<'a>(Format<'a>);
+pub struct Decoder<'a>(Box<dyn FormatDecoder<'a> + Send + 'a>);
 
-#[derive(Debug)]
-enum Format<'a> {
-    Anthropic(anthropic_messages::Decoder<'a>),
-    OpenAi(openai_completions::Decoder<'a>),
+/// What the decoder of each format does; see [`Decoder`] for the meaning of each function.
+pub(crate) trait FormatDecoder<'a>: fmt::Debug {
+    fn feed(
+        &mut self,
+        event: &str,
+        data: &str,
+        sink: EventSink<'_>,
+    ) -> Result<Progress, ModelError>;
+
+    fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError>;
+
+    fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError>;
+
+    fn builder(&self) -> &MessageBuilder<'a>;
 }
 
 impl<'a> Decoder<'a> {
@@ -85,12 +99,17 @@ impl<'a> Decoder<'a> {
     pub fn new(model: &Model, history: &'a [Message], timestamp: u64) -> Result<Self, ModelError> {
         let builder = MessageBuilder::new(model, history, timestamp);
         Ok(Self(match model.api {
-            Api::AnthropicMessages => Format::Anthropic(anthropic_messages::Decoder::new(builder)),
+            Api::AnthropicMessages => Box::new(anthropic_messages::Decoder::new(builder)),
             Api::OpenaiCompletions => {
                 let compat = compat::Compat::of(model);
-                Format::OpenAi(openai_completions::Decoder::new(builder, &compat))
+                Box::new(openai_completions::Decoder::new(builder, &compat))
             }
-            Api::Builtin => return Err(no_wire_format(model)),
+            Api::OpenaiResponses
+            | Api::GoogleGenerativeAi
+            | Api::BedrockConverse
+            | Api::Builtin => {
+                return Err(no_wire_format(model));
+            }
         }))
     }
 
@@ -99,11 +118,8 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// When the frame reports a failure or makes no sense.
     pub fn feed(&mut self, frame: &Frame<'_>, sink: EventSink<'_>) -> Result<Progress, ModelError> {
-        let progress = match &mut self.0 {
-            Format::Anthropic(decoder) => decoder.feed(&frame.event, &frame.data, sink),
-            Format::OpenAi(decoder) => decoder.feed(&frame.event, &frame.data, sink),
-        }?;
-        self.builder().check_size()?;
+        let progress = self.0.feed(&frame.event, &frame.data, sink)?;
+        self.0.builder().check_size()?;
         Ok(progress)
     }
 
@@ -112,10 +128,7 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// When it reports a failure or is no answer.
     pub fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
-        match &mut self.0 {
-            Format::Anthropic(decoder) => decoder.feed_whole(body, sink),
-            Format::OpenAi(decoder) => decoder.feed_whole(body, sink),
-        }
+        self.0.feed_whole(body, sink)
     }
 
     /// Closes the message and reports [`crate::StreamEvent::Done`].
@@ -123,27 +136,17 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// When the answer is not complete: the stream ended without its terminal event.
     pub fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
-        match &mut self.0 {
-            Format::Anthropic(decoder) => decoder.finish(sink),
-            Format::OpenAi(decoder) => decoder.finish(sink),
-        }
+        self.0.finish(sink)
     }
 
     /// What has arrived so far, as a message that stopped for `reason`; `None` when nothing has.
     pub fn partial(&self, reason: StopReason, error: &str) -> Option<AssistantMessage> {
-        self.builder().partial(reason, error)
+        self.0.builder().partial(reason, error)
     }
 
     /// Whether something that a user may have seen was reported.
     pub fn has_visible_output(&self) -> bool {
-        self.builder().has_visible_output()
-    }
-
-    fn builder(&self) -> &MessageBuilder<'a> {
-        match &self.0 {
-            Format::Anthropic(decoder) => decoder.builder(),
-            Format::OpenAi(decoder) => decoder.builder(),
-        }
+        self.0.builder().has_visible_output()
     }
 }
 

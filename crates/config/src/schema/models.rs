@@ -131,6 +131,12 @@ pub enum ModelApi {
     AnthropicMessages,
     /// OpenAI's Chat Completions API, spoken by most other servers.
     OpenaiCompletions,
+    /// OpenAI's Responses API.
+    OpenaiResponses,
+    /// Google's Generative Language API (AI Studio, Vertex AI).
+    GoogleGenerativeAi,
+    /// Amazon Bedrock's Converse API.
+    BedrockConverse,
 }
 
 /// What is known about one model. What is left out is taken from the catalog, else guessed.

@@ -1,3 +1,4 @@
+use myclaw_llm::ThinkingLevels;
 use secrecy::ExposeSecret;
 use serde_json::json;
 
@@ -66,6 +67,7 @@ fn what_the_settings_say_about_a_model_wins() {
         api: Api::OpenaiCompletions,
         base_url: "http://127.0.0.1:8080/v1".to_owned(),
         reasoning: true,
+        thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text],
         price: Price { input: 3.0, ..Price::default() },
         context_window: 4_096,

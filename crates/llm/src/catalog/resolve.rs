@@ -1,7 +1,7 @@
 //! From a provider and a model id to a whole [`Model`], known or not.
 
 use super::{Catalog, provider_info};
-use crate::{Api, InputKind, Model, Price};
+use crate::{Api, InputKind, Model, Price, ThinkingLevels};
 
 /// Window assumed for a model that the catalog does not have.
 const UNKNOWN_CONTEXT_WINDOW: u64 = 200_000;
@@ -49,6 +49,7 @@ fn built_by_hand(provider: &str, id: &str) -> Model {
         api: info.map_or(Api::OpenaiCompletions, |info| info.api),
         base_url: info.map_or(UNKNOWN_BASE_URL, |info| info.base_url).to_owned(),
         reasoning: false,
+        thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text, InputKind::Image],
         price: Price::default(),
         context_window: UNKNOWN_CONTEXT_WINDOW,

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Api;
+use crate::{Api, ThinkingLevels};
 
 fn resolve(provider: &str, id: &str) -> Model {
     resolve_model(ResolveModel { provider, id, base_url: None, api: None })
@@ -50,6 +50,7 @@ fn a_known_model_has_the_published_figures() {
         api: Api::AnthropicMessages,
         base_url: "https://api.anthropic.com".to_owned(),
         reasoning: true,
+        thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text, InputKind::Image],
         price: Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 },
         context_window: 200_000,
@@ -122,6 +123,7 @@ fn an_unknown_model_is_built_by_hand() {
         api: Api::OpenaiCompletions,
         base_url: "https://api.openai.com/v1".to_owned(),
         reasoning: false,
+        thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text, InputKind::Image],
         price: Price::default(),
         context_window: 200_000,

@@ -9,6 +9,9 @@ pub(crate) fn call_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
     let path: &[&str] = match api {
         Api::AnthropicMessages => &["messages"],
         Api::OpenaiCompletions | Api::Builtin => &["chat", "completions"],
+        Api::OpenaiResponses => &["responses"],
+        // These two put the model into the path: their encoders write it.
+        Api::GoogleGenerativeAi | Api::BedrockConverse => &[],
     };
     endpoint(base_url, path)
 }

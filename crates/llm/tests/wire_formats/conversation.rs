@@ -3,7 +3,8 @@
 use myclaw_llm::wire::{EncodedRequest, encode};
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, ImageContent, Message, Model, ModelRequest,
-    PairedMessages, StopReason, ThinkingContent, ToolCall, ToolResultMessage, Usage, UserMessage,
+    PairedMessages, StopReason, ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, Usage,
+    UserMessage,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -32,6 +33,7 @@ impl Conversation {
             messages: &messages,
             tools: &tools,
             max_output: None,
+            thinking: ThinkingLevel::Off,
             api_key: self.key.as_ref(),
             limits: CallLimits::default(),
         })

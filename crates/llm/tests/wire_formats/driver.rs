@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::*;
 use myclaw_llm::{
     Api, CallFailure, CallLimits, ContentBlock, ErrorClass, Message, PairedMessages, StopReason,
-    StreamEvent, ToolResultMessage, UserMessage,
+    StreamEvent, ThinkingLevel, ToolResultMessage, UserMessage,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -135,6 +135,7 @@ async fn an_abort_closes_the_connection_and_keeps_what_came() {
         messages: &messages,
         tools: &[],
         max_output: None,
+        thinking: ThinkingLevel::Off,
         api_key: Some(&key),
         limits: CallLimits::default(),
     };

@@ -3,6 +3,7 @@
 use myclaw_llm::wire::encode;
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, Message, ModelRequest, PairedMessages,
+    ThinkingLevel,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -305,6 +306,7 @@ fn what_cannot_be_sent_is_an_error() {
             messages,
             tools: &[],
             max_output: None,
+            thinking: ThinkingLevel::Off,
             api_key,
             limits: CallLimits::default(),
         };

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use myclaw_llm::{
     Api, AssistantMessage, CallFailure, CallLimits, HttpOptions, HttpProvider, InputKind, Message,
-    Model, ModelError, ModelRequest, PairedMessages, Price, Provider, StreamEvent, ToolSchema,
-    UserMessage,
+    Model, ModelError, ModelRequest, PairedMessages, Price, Provider, StreamEvent, ThinkingLevel,
+    ThinkingLevels, ToolSchema, UserMessage,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -211,6 +211,7 @@ pub(crate) fn model(api: Api, base_url: &str) -> Model {
         api,
         base_url: base_url.to_owned(),
         reasoning: false,
+        thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text, InputKind::Image],
         price: Price { input: 1.0, output: 10.0, cache_read: 0.1, cache_write: 1.25 },
         context_window: 200_000,
@@ -254,6 +255,7 @@ pub(crate) fn provider() -> HttpProvider {
     HttpProvider::new(HttpOptions {
         user_agent: "myclaw-test/1".to_owned(),
         extra_ca_files: Vec::new(),
+        ..HttpOptions::default()
     })
 }
 
@@ -276,6 +278,7 @@ pub(crate) async fn call_with(
         messages,
         tools: &tools,
         max_output: None,
+        thinking: ThinkingLevel::Off,
         api_key: Some(&key),
         limits,
     };

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use myclaw_llm::{CallFailure, Message, ModelRequest, PairedMessages, UserMessage};
+use myclaw_llm::{CallFailure, Message, ModelRequest, PairedMessages, ThinkingLevel, UserMessage};
 use myclaw_session::{CompactionEntry, EntryId, Role, TranscriptMessage};
 
 use serde_json::Value;
@@ -146,6 +146,7 @@ async fn summarise(
         messages: &messages,
         tools: &[],
         max_output: None,
+        thinking: ThinkingLevel::Off,
         api_key: profile.api_key.as_ref(),
         limits: turn.limits.call,
     };

@@ -5,8 +5,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::*;
 use crate::{
-    CallLimits, ContentBlock, Message, PairedMessages, StreamEvent, ToolCall, ToolResultMessage,
-    ToolSchema, UserMessage,
+    CallLimits, ContentBlock, Message, PairedMessages, StreamEvent, ThinkingLevel, ToolCall,
+    ToolResultMessage, ToolSchema, UserMessage,
 };
 
 pub(super) const ALL_TOOLS: &[&str] = &["read", "bash", "write", "grep", "find", "ls"];
@@ -82,6 +82,7 @@ impl Conversation {
             messages: &messages,
             tools: &self.tools,
             max_output: self.max_output,
+            thinking: ThinkingLevel::Off,
             api_key: None,
             limits: CallLimits::default(),
         };

@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::*;
 use super::conversation::{Conversation, answered};
-use crate::{Api, ContentBlock, Cost, InputKind, Message, StreamEvent, UserMessage};
+use crate::{Api, ContentBlock, Cost, InputKind, Message, StreamEvent, ThinkingLevel, UserMessage};
 
 #[tokio::test]
 async fn events_build_up_the_message() {
@@ -175,6 +175,7 @@ async fn another_id_is_refused() {
         messages: &messages,
         tools: &[],
         max_output: None,
+        thinking: ThinkingLevel::Off,
         api_key: None,
         limits: crate::CallLimits::default(),
     };

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::wire::json::{self, Text};
-use crate::wire::{MessageBuilder, Progress, cut_stream};
+use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, Usage, classify};
 
 /// Reads one answer.
@@ -132,31 +132,6 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    pub(crate) fn builder(&self) -> &MessageBuilder<'a> {
-        &self.builder
-    }
-
-    /// Takes one frame of the stream.
-    pub(crate) fn feed(
-        &mut self,
-        event_name: &str,
-        data: &str,
-        sink: EventSink<'_>,
-    ) -> Result<Progress, ModelError> {
-        if data.trim() == "[DONE]" {
-            // Not of this format, but some gateways end every stream with it.
-            return Ok(if self.ended { Progress::Ended } else { Progress::KeepAlive });
-        }
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = match json::parse::<Event<'_>>(data, &mut repaired) {
-            Ok(event) => self.take_event(event_name, &event, data, sink),
-            Err(_) if event_name == "error" => Err(classify::stream_error(data)),
-            Err(error) => Err(error),
-        };
-        self.repaired = repaired;
-        outcome
-    }
-
     fn take_event(
         &mut self,
         event_name: &str,
@@ -201,52 +176,6 @@ impl<'a> Decoder<'a> {
             _ => return Ok(Progress::KeepAlive),
         }
         Ok(Progress::Advanced)
-    }
-
-    /// Takes an answer that is no stream.
-    pub(crate) fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
-        let mut repaired = String::new();
-        let message: WholeMessage<'_> = json::parse(body, &mut repaired)?;
-        if json::is_present(message.error) {
-            return Err(classify::stream_error(body));
-        }
-        let Some(blocks) = message.content else { return Err(classify::stream_error(body)) };
-        self.builder.start(sink);
-        for (number, block) in (0_u64..).zip(&blocks) {
-            self.start_block(number, block, sink);
-            self.stop_block(number, sink);
-        }
-        self.take_usage(message.usage);
-        self.stop_reason = message.stop_reason.map(|reason| stop_reason(reason.as_str()));
-        self.ended = true;
-        Ok(())
-    }
-
-    /// Closes the message.
-    pub(crate) fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
-        if !self.ended {
-            return Err(cut_stream());
-        }
-        // A call that the limit cut gets no `content_block_stop`; its arguments are taken as far as they go.
-        while let Some(slot) = self.slots.first() {
-            let number = slot.number;
-            self.stop_block(number, sink);
-        }
-        let calls = self.builder.has_tool_calls();
-        let reason = match self.stop_reason {
-            None if calls => StopReason::ToolUse,
-            None if self.builder.is_empty() => {
-                return Err(ModelError::new(
-                    ErrorClass::Timeout,
-                    "the answer is empty: no content and no stop reason",
-                ));
-            }
-            None => StopReason::Stop,
-            Some(StopReason::Stop) if calls => StopReason::ToolUse,
-            Some(StopReason::ToolUse) if !calls => StopReason::Stop,
-            Some(reason) => reason,
-        };
-        Ok(self.builder.finish(reason, sink))
     }
 
     fn start_block(&mut self, number: u64, block: &WireBlock<'_>, sink: EventSink<'_>) {
@@ -382,6 +311,76 @@ impl<'a> Decoder<'a> {
                 *counter = reported;
             }
         }
+    }
+}
+
+impl<'a> FormatDecoder<'a> for Decoder<'a> {
+    fn feed(
+        &mut self,
+        event_name: &str,
+        data: &str,
+        sink: EventSink<'_>,
+    ) -> Result<Progress, ModelError> {
+        if data.trim() == "[DONE]" {
+            // Not of this format, but some gateways end every stream with it.
+            return Ok(if self.ended { Progress::Ended } else { Progress::KeepAlive });
+        }
+        let mut repaired = std::mem::take(&mut self.repaired);
+        let outcome = match json::parse::<Event<'_>>(data, &mut repaired) {
+            Ok(event) => self.take_event(event_name, &event, data, sink),
+            Err(_) if event_name == "error" => Err(classify::stream_error(data)),
+            Err(error) => Err(error),
+        };
+        self.repaired = repaired;
+        outcome
+    }
+
+    fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
+        let mut repaired = String::new();
+        let message: WholeMessage<'_> = json::parse(body, &mut repaired)?;
+        if json::is_present(message.error) {
+            return Err(classify::stream_error(body));
+        }
+        let Some(blocks) = message.content else { return Err(classify::stream_error(body)) };
+        self.builder.start(sink);
+        for (number, block) in (0_u64..).zip(&blocks) {
+            self.start_block(number, block, sink);
+            self.stop_block(number, sink);
+        }
+        self.take_usage(message.usage);
+        self.stop_reason = message.stop_reason.map(|reason| stop_reason(reason.as_str()));
+        self.ended = true;
+        Ok(())
+    }
+
+    fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
+        if !self.ended {
+            return Err(cut_stream());
+        }
+        // A call that the limit cut gets no `content_block_stop`; its arguments are taken as far as they go.
+        while let Some(slot) = self.slots.first() {
+            let number = slot.number;
+            self.stop_block(number, sink);
+        }
+        let calls = self.builder.has_tool_calls();
+        let reason = match self.stop_reason {
+            None if calls => StopReason::ToolUse,
+            None if self.builder.is_empty() => {
+                return Err(ModelError::new(
+                    ErrorClass::Timeout,
+                    "the answer is empty: no content and no stop reason",
+                ));
+            }
+            None => StopReason::Stop,
+            Some(StopReason::Stop) if calls => StopReason::ToolUse,
+            Some(StopReason::ToolUse) if !calls => StopReason::Stop,
+            Some(reason) => reason,
+        };
+        Ok(self.builder.finish(reason, sink))
+    }
+
+    fn builder(&self) -> &MessageBuilder<'a> {
+        &self.builder
     }
 }
 

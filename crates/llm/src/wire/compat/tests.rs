@@ -8,6 +8,7 @@ fn compat(provider: &str, base_url: &str) -> Compat {
         api: Api::OpenaiCompletions,
         base_url: base_url.to_owned(),
         reasoning: true,
+        thinking_levels: crate::ThinkingLevels::default(),
         input: vec![InputKind::Text],
         price: Price::default(),
         context_window: 1000,

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::wire::compat::{Compat, ReasoningField};
 use crate::wire::json::{self, Text};
-use crate::wire::{MessageBuilder, Progress, arguments, cut_stream};
+use crate::wire::{FormatDecoder, MessageBuilder, Progress, arguments, cut_stream};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
 
 use super::content::{Content, Prose};
@@ -155,62 +155,6 @@ impl<'a> Decoder<'a> {
             done: false,
             repaired: String::new(),
         }
-    }
-
-    pub(crate) fn builder(&self) -> &MessageBuilder<'a> {
-        &self.builder
-    }
-
-    /// Takes one frame of the stream.
-    pub(crate) fn feed(
-        &mut self,
-        event_name: &str,
-        data: &str,
-        sink: EventSink<'_>,
-    ) -> Result<Progress, ModelError> {
-        if data.trim() == "[DONE]" {
-            self.done = true;
-            return Ok(Progress::Ended);
-        }
-        if event_name == "error" {
-            return Err(classify::stream_error(data));
-        }
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = json::parse::<Chunk<'_>>(data, &mut repaired)
-            .and_then(|chunk| self.take(&chunk, data, sink));
-        self.repaired = repaired;
-        outcome
-    }
-
-    /// Takes an answer that is no stream.
-    pub(crate) fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
-        let mut repaired = String::new();
-        let chunk: Chunk<'_> = json::parse(body, &mut repaired)?;
-        if chunk.choices.as_ref().is_none_or(Vec::is_empty) {
-            return Err(classify::stream_error(body));
-        }
-        self.take(&chunk, body, sink)?;
-        self.done = true;
-        Ok(())
-    }
-
-    /// Closes the message.
-    pub(crate) fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
-        let calls = self.builder.has_tool_calls();
-        let reason = match self.stop_reason {
-            None if !self.done => return Err(cut_stream()),
-            None if self.builder.is_empty() => {
-                let message =
-                    "the answer is empty: it ended without content and without a finish reason";
-                return Err(ModelError::new(ErrorClass::Timeout, message));
-            }
-            _ if self.refused && !calls => StopReason::Refusal,
-            None | Some(StopReason::Stop) if calls => StopReason::ToolUse,
-            None => StopReason::Stop,
-            Some(StopReason::ToolUse) if !calls => StopReason::Stop,
-            Some(reason) => reason,
-        };
-        Ok(self.builder.finish(reason, sink))
     }
 
     fn take(
@@ -394,6 +338,61 @@ impl<'a> Decoder<'a> {
         usage.cache_read = cache_read;
         usage.cache_write = cache_write;
         usage.reasoning = reasoning;
+    }
+}
+
+impl<'a> FormatDecoder<'a> for Decoder<'a> {
+    fn feed(
+        &mut self,
+        event_name: &str,
+        data: &str,
+        sink: EventSink<'_>,
+    ) -> Result<Progress, ModelError> {
+        if data.trim() == "[DONE]" {
+            self.done = true;
+            return Ok(Progress::Ended);
+        }
+        if event_name == "error" {
+            return Err(classify::stream_error(data));
+        }
+        let mut repaired = std::mem::take(&mut self.repaired);
+        let outcome = json::parse::<Chunk<'_>>(data, &mut repaired)
+            .and_then(|chunk| self.take(&chunk, data, sink));
+        self.repaired = repaired;
+        outcome
+    }
+
+    fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
+        let mut repaired = String::new();
+        let chunk: Chunk<'_> = json::parse(body, &mut repaired)?;
+        if chunk.choices.as_ref().is_none_or(Vec::is_empty) {
+            return Err(classify::stream_error(body));
+        }
+        self.take(&chunk, body, sink)?;
+        self.done = true;
+        Ok(())
+    }
+
+    fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
+        let calls = self.builder.has_tool_calls();
+        let reason = match self.stop_reason {
+            None if !self.done => return Err(cut_stream()),
+            None if self.builder.is_empty() => {
+                let message =
+                    "the answer is empty: it ended without content and without a finish reason";
+                return Err(ModelError::new(ErrorClass::Timeout, message));
+            }
+            _ if self.refused && !calls => StopReason::Refusal,
+            None | Some(StopReason::Stop) if calls => StopReason::ToolUse,
+            None => StopReason::Stop,
+            Some(StopReason::ToolUse) if !calls => StopReason::Stop,
+            Some(reason) => reason,
+        };
+        Ok(self.builder.finish(reason, sink))
+    }
+
+    fn builder(&self) -> &MessageBuilder<'a> {
+        &self.builder
     }
 }
 

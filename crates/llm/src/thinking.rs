@@ -1,0 +1,115 @@
+//! How much a model is asked to think before it answers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Model;
+
+/// How much a model should think before it answers. Each provider has its own words and numbers for it; which of
+/// these levels a model knows, and by which word, is data ([`ThinkingLevels`]).
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ThinkingLevel {
+    /// Answers at once.
+    Off,
+    /// The least a model can be asked for.
+    Minimal,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    #[default]
+    High,
+    /// The most.
+    Xhigh,
+}
+
+impl ThinkingLevel {
+    /// Every level, from the least to the most.
+    pub const ALL: [Self; 6] =
+        [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh];
+
+    /// The name in settings, commands and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+        }
+    }
+}
+
+impl fmt::Display for ThinkingLevel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.as_str())
+    }
+}
+
+/// A word that is no thinking level.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no thinking level: use off, minimal, low, medium, high or xhigh")]
+pub struct UnknownThinkingLevel(pub String);
+
+impl FromStr for ThinkingLevel {
+    type Err = UnknownThinkingLevel;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|level| level.as_str().eq_ignore_ascii_case(word.trim()))
+            .ok_or_else(|| UnknownThinkingLevel(word.to_owned()))
+    }
+}
+
+/// The levels that a model knows. A level that is listed without a word goes by its own name; one that is not listed
+/// is not offered. An empty list means `off` to `high`, each by its own name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ThinkingLevels(Vec<(ThinkingLevel, Option<String>)>);
+
+impl ThinkingLevels {
+    /// Levels with the provider's word for each that differs from ours.
+    pub fn new(levels: impl IntoIterator<Item = (ThinkingLevel, Option<String>)>) -> Self {
+        Self(levels.into_iter().collect())
+    }
+
+    fn offers(&self, level: ThinkingLevel) -> bool {
+        match self.0.is_empty() {
+            true => level <= ThinkingLevel::High,
+            false => self.0.iter().any(|(offered, _)| *offered == level),
+        }
+    }
+}
+
+impl Model {
+    /// The level that this model thinks at when `requested` is asked for: that one, else the next lower one it
+    /// offers, else the lowest it offers. A model that cannot think has only `off`.
+    pub fn thinking_level(&self, requested: ThinkingLevel) -> ThinkingLevel {
+        if !self.reasoning {
+            return ThinkingLevel::Off;
+        }
+        let offered =
+            || ThinkingLevel::ALL.into_iter().filter(|level| self.thinking_levels.offers(*level));
+        offered()
+            .rfind(|level| *level <= requested)
+            .or_else(|| offered().next())
+            .unwrap_or_default()
+    }
+
+    /// The provider's word for `level`.
+    pub fn thinking_word(&self, level: ThinkingLevel) -> &str {
+        let word = self.thinking_levels.0.iter().find(|(offered, _)| *offered == level);
+        word.and_then(|(_, word)| word.as_deref()).unwrap_or(level.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests;
