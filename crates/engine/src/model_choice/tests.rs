@@ -1,4 +1,4 @@
-use myclaw_llm::{Quirks, ThinkingLevels};
+use myclaw_llm::{Api, InputKind, Price, Quirks, ThinkingLevels};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
