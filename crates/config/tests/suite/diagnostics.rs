@@ -277,6 +277,9 @@ fn a_secret_is_in_no_message() {
     const SECRET: &str = "hunter2";
     for text in [
         "{ provider: { name: 'a', model: 'm', authProfiles: [{ id: 'x', apiKey: 'hunter2', extra: 1 }] } }",
+        "{ models: { providers: { a: { headers: { 'x-key': 'hunter2' }, extra: 1 } } } }",
+        "{ models: { providers: { a: { headers: { 'x key': 'hunter2' } } } } }",
+        "{ models: { providers: { a: { headers: { 'x-key': ['hunter2'] } } } } }",
         "{ provider: { name: 'a', model: 'm', authProfiles: ['hunter2'] } }",
         "{ provider: { name: 'a', model: 'm', authProfiles: 'hunter2' } }",
         "{ provider: { name: 'a', model: 'm', apikey: 'hunter2' } }",

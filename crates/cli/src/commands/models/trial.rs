@@ -56,7 +56,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     if args.json {
         printer.json(&trial)?;
     } else {
-        for line in columns(&trial.rows()) {
+        for line in std::iter::once(trial.heading()).chain(columns(&trial.rows())) {
             let line = printer.safe(&line).into_owned();
             printer.line(line)?;
         }
@@ -140,6 +140,14 @@ impl Trial {
         })
     }
 
+    fn heading(&self) -> String {
+        let Self { model, api, base_url, profile, .. } = self;
+        match base_url.as_str() {
+            "" => format!("{model} answers ({api})"),
+            base_url => format!("{model} answers ({api} at {base_url}, key {profile})"),
+        }
+    }
+
     fn rows(&self) -> Vec<Vec<String>> {
         let row = |name: &str, works: bool, what: String| {
             let works = if works { "ok" } else { "no" };
@@ -164,12 +172,7 @@ impl Trial {
             0 => "no token counts came; cost will show as zero".to_owned(),
             _ => tokens_and_cost(&self.usage),
         };
-        let place = match self.base_url.as_str() {
-            "" => self.api.to_owned(),
-            base_url => format!("{} at {base_url}, key {}", self.api, self.profile),
-        };
         vec![
-            row(&self.model, true, place),
             row("text", !self.text.trim().is_empty(), text),
             row("tool call", self.tool_call.is_some(), call),
             row("streaming", self.pieces > 1, streaming),
