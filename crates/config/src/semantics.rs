@@ -46,7 +46,7 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
     let has_provider = config.provider.is_some();
     let agents = root().key("agents");
     if let Some(model) = &config.agents.defaults.model {
-        check_model(model, has_provider, agents.clone().key("defaults").key("model"), findings);
+        check_model(model, has_provider, &agents.clone().key("defaults").key("model"), findings);
     }
     if let Some(models) = &config.agents.defaults.models {
         let path = agents.clone().key("defaults").key("models");
@@ -63,7 +63,7 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
             ));
         }
         if let Some(model) = &entry.model {
-            check_model(model, has_provider, path.key("model"), findings);
+            check_model(model, has_provider, &path.key("model"), findings);
         }
     }
     let ids: Vec<_> = config.agents.list.iter().map(|entry| AgentId::new(&entry.id)).collect();
@@ -78,7 +78,7 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
 fn check_model(
     model: &ModelChoice,
     has_provider: bool,
-    path: ConfigPath,
+    path: &ConfigPath,
     findings: &mut Vec<Finding>,
 ) {
     let well_formed = |name: &str| match name.split_once('/') {

@@ -1,6 +1,8 @@
 //! A conversation that goes on with another model: whatever one format recorded, every other one accepts, and the log is
 //! never changed by it.
 
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that uses it")]
+
 mod common;
 
 use std::fs;

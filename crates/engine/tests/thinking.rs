@@ -1,5 +1,7 @@
 //! How much a model thinks: what was asked for, else the settings, else `high`; and never more than it offers.
 
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that uses it")]
+
 mod common;
 
 use common::Bench;

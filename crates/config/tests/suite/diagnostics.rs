@@ -84,6 +84,14 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
             "1:57: models.providers.a.api: expected \"anthropic-messages\", \"openai-completions\", \
              \"openai-responses\", \"google-generative-ai\" or \"bedrock-converse\", found another string",
         ),
+    ] {
+        assert_eq!(message(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn levels_of_thinking_are_words() {
+    for (text, expected) in [
         (
             "{ agents: { defaults: { thinkingDefault: 'hihg' } } }",
             "1:42: agents.defaults.thinkingDefault: expected \"off\", \"minimal\", \"low\", \"medium\", \"high\" or \
