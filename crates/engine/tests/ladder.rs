@@ -60,7 +60,7 @@ async fn every_rung_makes_the_request_smaller_and_the_ladder_ends() {
     let summaries = requests.len() - refused.len();
     assert!(summaries <= 8, "at most four calls for each of two summaries: {summaries}");
     let rows = bench.rows();
-    let kept = rows.iter().filter(|row| row["role"] == "user").last().unwrap();
+    let kept = rows.iter().rfind(|row| row["role"] == "user").unwrap();
     assert_eq!(kept["content"].as_str().unwrap().len(), 17 * 60_000, "the log keeps it whole");
 }
 
@@ -162,8 +162,10 @@ async fn pruning_changes_what_is_sent_only_where_the_log_says_so() {
         bench.config.agents.defaults.context_pruning = mode;
         for number in 0..6 {
             let id = format!("call_{number}");
-            bench.server.push(Reply::anthropic().tool_call(&id, "echo", json!({"text": "long"})));
-            bench.server.push(Reply::anthropic().text("Done.").usage(0, 0));
+            let call = Reply::anthropic().tool_call(&id, "echo", json!({"text": "long"}));
+            let sent = number * 25_000;
+            bench.server.push(call.usage(sent, 50));
+            bench.server.push(Reply::anthropic().text("Done.").usage(sent + 25_000, 5));
             bench.run("go").await.unwrap();
         }
         assert_eq!(check_prefixes(&bench) > 0, prunes, "{mode:?}");

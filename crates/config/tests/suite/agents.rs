@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use myclaw_config::{AgentId, AgentSettings, Config, ConfigError, IterationCap, Paths};
+use myclaw_config::{CompactionSettings, ContextPruning, AgentId, AgentSettings, Config, ConfigError, IterationCap, Paths};
 
 use crate::support::Home;
 
@@ -23,6 +23,8 @@ fn without_agents_there_is_main() {
         max_iterations: IterationCap::default(),
         max_retries: 3,
         max_tool_result_chars: 50_000,
+        compaction: CompactionSettings::default(),
+        context_pruning: ContextPruning::Off,
     };
     for id in [None, Some("main"), Some(""), Some(" MAIN ")] {
         assert_eq!(config.agent_settings(id).unwrap(), expected, "{id:?}");
