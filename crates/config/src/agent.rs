@@ -4,7 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::schema::AgentEntry;
-use crate::{Config, ConfigError, IterationCap, ModelChoice, ThinkingDefault};
+use crate::{
+    CompactionSettings, Config, ConfigError, ContextPruning, IterationCap, ModelChoice,
+    ThinkingDefault,
+};
 
 /// Longest agent id, in characters.
 const MAX_ID_LENGTH: usize = 64;
@@ -74,6 +77,10 @@ pub struct AgentSettings {
     pub max_retries: u32,
     /// Characters of a tool result that the model is shown.
     pub max_tool_result_chars: usize,
+    /// When and how older messages are summarised.
+    pub compaction: CompactionSettings,
+    /// Whether old results of tools are sent shorter.
+    pub context_pruning: ContextPruning,
 }
 
 impl Config {
@@ -121,6 +128,8 @@ impl Config {
                 .unwrap_or(self.agent.max_iterations),
             max_retries: self.agent.max_retries,
             max_tool_result_chars: self.agent.max_tool_result_chars,
+            compaction: defaults.compaction.clone(),
+            context_pruning: defaults.context_pruning,
             id,
         })
     }
@@ -135,6 +144,14 @@ impl Config {
                     && (allowed_id == "*" || allowed_id == id)
             },
         )
+    }
+
+    /// How many messages of a chat are sent at most, by the settings of its channel; `None` for all. `is_direct` tells
+    /// a chat with one person from a group.
+    pub fn history_limit(&self, channel: &str, is_direct: bool) -> Option<usize> {
+        let telegram = self.channels.telegram.as_ref().filter(|_| channel == "telegram")?;
+        let limit = if is_direct { telegram.dm_history_limit } else { telegram.history_limit };
+        Some(limit).filter(|limit| *limit > 0)
     }
 
     fn default_entry(&self) -> Option<&AgentEntry> {

@@ -15,7 +15,8 @@ use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{Recovery, Tally, Turn, TurnLimits, input_budget};
 use crate::workspace::{Bootstrap, prepare_workspace};
 use crate::{
-    AgentRunEvent, AgentStart, ModelChoice, RunAgentParams, RunError, RunResult, ToolContext,
+    AgentRunEvent, AgentStart, CompactionReport, ModelChoice, RunAgentParams, RunError, RunResult,
+    ToolContext,
 };
 
 /// Runs turns. Keep one for several turns: it keeps the connection to the model's server open between them.
@@ -65,6 +66,22 @@ impl Engine {
         turn.close(outcome).await
     }
 
+    /// Puts a summary in the place of all but the newest messages of a session, without a turn. The session, the
+    /// settings and the model are those of `params`; its user message is not used. `focus` is what the summary should
+    /// pay attention to.
+    ///
+    /// # Errors
+    /// See [`RunError`]. The session is as it was then.
+    pub async fn compact(
+        &self,
+        params: RunAgentParams,
+        focus: Option<&str>,
+    ) -> Result<CompactionReport, RunError> {
+        let setup = Setup::new(&params)?;
+        let opened = open(&params, &setup).await?;
+        self.turn(&params, &setup, opened, ThinkingLevel::Off).compact_by_hand(focus).await
+    }
+
     fn turn<'a>(
         &'a self,
         params: &'a RunAgentParams,
@@ -102,6 +119,8 @@ impl Engine {
             limits: TurnLimits {
                 max_iterations: settings.max_iterations.limit(),
                 max_retries: settings.max_retries,
+                compaction: settings.compaction.clone(),
+                context_pruning: settings.context_pruning,
                 call: CallLimits {
                     connect: timeouts.connect(),
                     first_event: timeouts.first_event(),
@@ -224,7 +243,7 @@ async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError
     let working_directory = params.working_directory.clone();
     let store = setup.store.clone();
     let key = params.session_key.clone();
-    let budget = input_budget(&setup.model.model);
+    let budget = input_budget(&setup.model.model, &setup.settings.compaction);
     let opening = tokio::task::spawn_blocking(move || {
         check_directory(working_directory)?;
         let bootstrap = prepare_workspace(&workspace)?;

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use myclaw_config::{
-    AgentId, AgentSettings, Config, ConfigError, IterationCap, Paths, ThinkingDefault,
+    AgentId, AgentSettings, CompactionSettings, Config, ConfigError, ContextPruning, IterationCap,
+    Paths, ThinkingDefault,
 };
 
 use crate::support::Home;
@@ -26,6 +27,8 @@ fn without_agents_there_is_main() {
         max_iterations: IterationCap::default(),
         max_retries: 3,
         max_tool_result_chars: 50_000,
+        compaction: CompactionSettings::default(),
+        context_pruning: ContextPruning::Off,
     };
     for id in [None, Some("main"), Some(""), Some(" MAIN ")] {
         assert_eq!(config.agent_settings(id).unwrap(), expected, "{id:?}");
