@@ -13,6 +13,8 @@ mod driver;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod hosts;
+#[cfg(test)]
 mod oddities;
 #[cfg(test)]
 mod requests;
