@@ -24,6 +24,7 @@ use crate::{
     ModelRequest, Provider, StopReason, StreamEvent, classify,
 };
 
+pub use access::copilot;
 use body::AnswerBody;
 pub use models::list_models;
 
@@ -55,12 +56,13 @@ pub struct HttpProvider {
     clients: Clients,
     /// Whether a call was answered before, so that the next one may go over a connection that was kept.
     has_answered: AtomicBool,
+    copilot: copilot::Sessions,
 }
 
 impl HttpProvider {
     /// A provider without any connection yet; this costs nothing.
     pub fn new(options: HttpOptions) -> Self {
-        Self { clients: Clients::new(options), has_answered: AtomicBool::new(false) }
+        Self { clients: Clients::new(options), ..Self::default() }
     }
 
     /// One call, from credentials to the whole message. `place` receives the decoder, so that what has arrived can
@@ -149,6 +151,9 @@ impl Provider for HttpProvider {
                     Ok(message)
                 }
                 Some(Err(error)) => {
+                    if error.class == ErrorClass::Auth {
+                        self.forget_copilot_session(&request).await;
+                    }
                     sink(StreamEvent::Error {
                         reason: StopReason::Error,
                         error: error.message.clone(),

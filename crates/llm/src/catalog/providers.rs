@@ -65,6 +65,15 @@ pub(super) const PROVIDERS: &[ProviderInfo] = &[
         "accounts/fireworks/models/gpt-oss-120b",
     ),
     hosted("cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"], "gpt-oss-120b"),
+    ProviderInfo {
+        name: "github-copilot",
+        base_url: "https://api.githubcopilot.com",
+        api: Api::OpenaiCompletions,
+        key_variables: &["COPILOT_GITHUB_TOKEN"],
+        key: KeyNeed::Required,
+        // The account's plan decides.
+        default_model: None,
+    },
     local("ollama", "http://127.0.0.1:11434/v1"),
     local("llamacpp", "http://127.0.0.1:8080/v1"),
     local("lmstudio", "http://127.0.0.1:1234/v1"),

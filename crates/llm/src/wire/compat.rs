@@ -92,6 +92,8 @@ pub enum AfterResults {
 pub enum Addressing {
     /// `authorization: Bearer`, and the path of the format.
     Usual,
+    /// `authorization: Bearer`, and the path of the format without a version: Copilot's.
+    Unversioned,
     /// Azure's: `api-key`, with the deployment in the path or below `/openai/v1`.
     Azure,
 }

@@ -5,6 +5,8 @@ mod context;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]
+mod copilot;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod decoding;

@@ -130,7 +130,7 @@ pub(super) const HOSTS: &[HostRow] = &[
     row(
         &["githubcopilot.com", "ghe.com"],
         &["github-copilot"],
-        Compat { tool_ids: ToolIdRule::Token(64), ..COMMON },
+        Compat { tool_ids: ToolIdRule::Token(64), addressing: Addressing::Unversioned, ..COMMON },
     ),
     row(
         &["generativelanguage.googleapis.com"],

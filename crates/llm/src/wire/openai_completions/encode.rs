@@ -31,6 +31,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     let compat = Compat::of(model);
     let url = match compat.addressing {
         Addressing::Usual => endpoint::call_url(model.api, &model.base_url)?,
+        Addressing::Unversioned => endpoint::unversioned_url(&model.base_url)?,
         Addressing::Azure => endpoint::azure_url(&model.base_url, &model.id)?,
     };
     let mut messages = Conversation::new(request, compat);
