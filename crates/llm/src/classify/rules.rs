@@ -218,6 +218,8 @@ pub(super) const PHRASES: &[Rule<&str>] = &[
             "econnaborted",
             "socket hang up",
             "network error",
+            "server had an error",
+            "error was encountered while running the model",
         ],
     ),
     (Quota, &["quota", "exceeded your current", "insufficient_quota", "billing hard limit"]),

@@ -137,6 +137,18 @@ fn a_finish_reason_may_be_a_failure() {
     }
 }
 
+/// A gateway may end in peace what failed behind it; if something arrived, it is an answer.
+#[test]
+fn the_reason_of_the_host_behind_a_gateway_counts_when_nothing_arrived() {
+    let ended = json!({"choices": [{
+        "delta": {"content": ""}, "finish_reason": "stop", "native_finish_reason": "network_error",
+    }]});
+    let error = openai(std::slice::from_ref(&ended)).0.unwrap_err();
+    assert_eq!((error.class, error.code.as_deref()), (ErrorClass::Timeout, Some("network_error")));
+    let text = delta(json!({"content": "so far"}));
+    assert_eq!(openai(&[text, ended]).0.unwrap().stop_reason, StopReason::Stop);
+}
+
 /// What the model said is no part of an error: here it speaks of a window and a quota.
 #[test]
 fn the_words_of_a_model_do_not_classify() {

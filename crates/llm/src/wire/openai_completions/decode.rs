@@ -68,6 +68,9 @@ struct Choice<'a> {
     message: Option<Delta<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Text<'a>>,
+    /// The word of the host behind a gateway, which may be a failure where the gateway's own is peaceful.
+    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
+    native_finish_reason: Option<Cow<'a, str>>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -200,7 +203,7 @@ impl<'a> Decoder<'a> {
         }
         match choice.finish_reason.as_ref().map(Text::as_str) {
             None | Some("") => {}
-            Some(reason) => match ending(reason) {
+            Some(reason) => match ending(self.telling_reason(reason, choice)) {
                 Ending::Stop(reason) => {
                     self.builder.start(sink);
                     self.stop_reason = Some(reason);
@@ -209,10 +212,19 @@ impl<'a> Decoder<'a> {
                 Ending::Failure(ErrorClass::ContextOverflow) if !self.builder.is_empty() => {
                     self.stop_reason = Some(StopReason::Length);
                 }
-                Ending::Failure(class) => return Err(failed_ending(class, reason)),
+                Ending::Failure(class) => {
+                    let reason = self.telling_reason(reason, choice);
+                    return Err(failed_ending(class, reason));
+                }
             },
         }
         Ok(self.completed_or(progress))
+    }
+
+    /// The reason that counts: a failure of the host behind a gateway, if nothing arrived.
+    fn telling_reason<'r>(&self, reason: &'r str, choice: &'r Choice<'_>) -> &'r str {
+        let native = choice.native_finish_reason.as_deref().filter(|_| self.builder.is_empty());
+        native.filter(|native| matches!(ending(native), Ending::Failure(_))).unwrap_or(reason)
     }
 
     fn completed_or(&self, progress: Progress) -> Progress {
