@@ -98,12 +98,7 @@ pub(super) const PROVIDERS: &[ProviderInfo] = &[
     },
     ProviderInfo {
         default_model: None,
-        ..hosted(
-            "github-copilot",
-            "https://api.individual.githubcopilot.com",
-            &["COPILOT_GITHUB_TOKEN"],
-            "",
-        )
+        ..hosted("github-copilot", "https://api.githubcopilot.com", &["COPILOT_GITHUB_TOKEN"], "")
     },
     cloud(
         "amazon-bedrock",

@@ -16,6 +16,31 @@ pub(crate) fn call_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
     endpoint(base_url, path)
 }
 
+/// The URL of a call to a host whose paths have no version.
+pub(crate) fn unversioned_url(base_url: &str) -> Result<Url, ModelError> {
+    let mut url = call_url(Api::OpenaiCompletions, base_url)?;
+    if url.path() == "/v1/chat/completions" && !base_url.contains("/v1") {
+        url.set_path("/chat/completions");
+    }
+    Ok(url)
+}
+
+/// The URL of a call to an Azure resource. A base URL that names a deployment, or `/openai/v1`, is taken as it is; a
+/// resource alone means its `/openai/v1`, or with `?api-version=…` the deployment of the model's name.
+pub(crate) fn azure_url(base_url: &str, deployment: &str) -> Result<Url, ModelError> {
+    let mut url = endpoint(base_url, &[])?;
+    let is_resource_alone = matches!(url.path().trim_matches('/'), "" | "v1" | "openai");
+    if is_resource_alone {
+        let has_version = url.query_pairs().any(|(name, _)| name == "api-version");
+        let path = match has_version {
+            true => format!("/openai/deployments/{deployment}"),
+            false => "/openai/v1".to_owned(),
+        };
+        url.set_path(&path);
+    }
+    endpoint(url.as_str(), &["chat", "completions"])
+}
+
 /// The URL of the list of models for `base_url`.
 pub(crate) fn models_url(base_url: &str) -> Result<Url, ModelError> {
     endpoint(base_url, &["models"])

@@ -5,11 +5,17 @@ mod context;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]
+mod copilot;
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
 mod decoding;
 #[cfg(test)]
 mod driver;
 #[cfg(test)]
 mod failures;
+#[cfg(test)]
+mod hosts;
 #[cfg(test)]
 mod oddities;
 #[cfg(test)]

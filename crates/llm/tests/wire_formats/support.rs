@@ -112,7 +112,9 @@ async fn serve(mut socket: TcpStream, connection: usize, state: Arc<Mutex<State>
     while let Some((head, body)) = read_request(&mut socket, &mut buffer).await {
         let steps = {
             let mut state = state.lock().unwrap();
-            let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+            // A form is kept as text.
+            let body = serde_json::from_slice(&body)
+                .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&body)));
             state.requests.push(Recorded { connection, head, body });
             state.answers.pop_front().unwrap_or_default()
         };

@@ -3,15 +3,24 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use reqwest::header::{HeaderMap, HeaderValue};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::wire::compat::{Compat, OutputLimitField, ReasoningReplay, StreamUsage, SystemRole};
+use crate::wire::compat::{
+    Addressing, AfterResults, Compat, OutputLimitField, ReasoningReplay, StreamUsage, SystemRole,
+};
 use crate::wire::{EncodedRequest, endpoint, history, json_request};
 use crate::{
     AssistantMessage, ContentBlock, ErrorClass, ImageContent, Message, Model, ModelError,
-    ModelRequest, ToolResultMessage, ToolSchema, UserMessage,
+    ModelRequest, ThinkingLevel, ToolResultMessage, ToolSchema, UserMessage,
 };
+
+use super::details;
+use super::thinking::Thinking;
+
+/// Stands between tool results and the user where a host does not let the one follow the other.
+const RESULTS_READ: &str = "I have read the results.";
 
 /// Encodes `request`.
 ///
@@ -20,8 +29,12 @@ use crate::{
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
     let compat = Compat::of(model);
-    let url = endpoint::call_url(model.api, &model.base_url)?;
-    let mut messages = Conversation::new(model, compat);
+    let url = match compat.addressing {
+        Addressing::Usual => endpoint::call_url(model.api, &model.base_url)?,
+        Addressing::Unversioned => endpoint::unversioned_url(&model.base_url)?,
+        Addressing::Azure => endpoint::azure_url(&model.base_url, &model.id)?,
+    };
+    let mut messages = Conversation::new(request, compat);
     messages.add_system_prompt(request.system_prompt);
     messages.add_all(request.messages.as_slice());
     if !messages.has_said_something {
@@ -41,9 +54,25 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         max_completion_tokens: limit.filter(|_| !is_older_name),
         tools: request.tools.iter().map(Tool::new).collect(),
         tool_choice: (!request.tools.is_empty()).then_some("auto"),
+        thinking: Thinking::new(compat.thinking_field, model, request.thinking),
         messages: messages.wire,
     };
-    json_request(request, url, &body)
+    let mut encoded = json_request(request, url, &body)?;
+    if compat.addressing == Addressing::Azure {
+        azure_key(&mut encoded.headers);
+    }
+    Ok(encoded)
+}
+
+/// Azure takes a token as `authorization: Bearer`, but a key as `api-key`. Tokens are JSON, written in Base64.
+fn azure_key(headers: &mut HeaderMap) {
+    let key = headers.get("authorization").and_then(|value| value.to_str().ok());
+    let Some(key) = key.and_then(|value| value.strip_prefix("Bearer ")) else { return };
+    if let Some(Ok(mut value)) = (!key.starts_with("ey")).then(|| HeaderValue::from_str(key)) {
+        value.set_sensitive(true);
+        headers.remove("authorization");
+        headers.insert("api-key", value);
+    }
 }
 
 #[derive(Serialize)]
@@ -60,6 +89,8 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
+    #[serde(flatten)]
+    thinking: Thinking<'a>,
     messages: Vec<WireMessage<'a>>,
 }
 
@@ -96,6 +127,8 @@ struct WireMessage<'a> {
     content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<WireCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,6 +191,8 @@ struct CallFunction<'a> {
 struct Conversation<'a> {
     model: &'a Model,
     compat: Compat,
+    /// Whether the model is asked to think.
+    thinks: bool,
     wire: Vec<WireMessage<'a>>,
     has_said_something: bool,
     /// Images of the tool results just added. They can only travel in a user message, which must not stand between
@@ -166,10 +201,12 @@ struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    fn new(model: &'a Model, compat: Compat) -> Self {
+    fn new(request: &ModelRequest<'a>, compat: Compat) -> Self {
+        let model = request.model;
         Self {
             model,
             compat,
+            thinks: model.thinking_level(request.thinking) != ThinkingLevel::Off,
             wire: Vec::new(),
             has_said_something: false,
             pending_images: Vec::new(),
@@ -241,13 +278,18 @@ impl<'a> Conversation<'a> {
         let same_origin = history::has_same_origin(self.model, message);
         let mut text: Cow<'a, str> = Cow::Borrowed("");
         let mut reasoning = String::new();
+        let mut reasoning_details = Vec::new();
         let mut tool_calls = Vec::new();
         for block in &message.content {
             match block {
                 ContentBlock::Text(block) if !history::is_blank(&block.text) => {
                     append(&mut text, "", Cow::Borrowed(&block.text));
                 }
-                ContentBlock::Thinking(thinking) if same_origin => reasoning.push_str(&thinking.thinking),
+                ContentBlock::Thinking(thinking) if same_origin => {
+                    reasoning.push_str(&thinking.thinking);
+                    let details = thinking.thinking_signature.as_deref().and_then(details::parse);
+                    reasoning_details.extend(details.into_iter().flatten());
+                }
                 ContentBlock::Thinking(thinking) => {
                     if let Some(thinking) = history::thinking_as_text(thinking) {
                         append(&mut text, "", Cow::Owned(thinking + "\n\n"));
@@ -270,12 +312,18 @@ impl<'a> Conversation<'a> {
         if text.is_empty() && tool_calls.is_empty() {
             return;
         }
-        let replays =
-            self.compat.reasoning_replay == ReasoningReplay::WithinTurn && in_current_turn;
+        let replay = self.compat.reasoning_replay;
+        let within_turn = replay == ReasoningReplay::WithinTurn && in_current_turn;
+        // A model that thinks wants the field with every call it made, even if another model made it.
+        let is_wanted = !reasoning.is_empty() || (self.thinks && !tool_calls.is_empty());
+        if replay != ReasoningReplay::Details {
+            reasoning_details.clear();
+        }
         self.wire.push(WireMessage {
             role: "assistant",
             content: (!text.is_empty()).then_some(Content::Text(text)),
-            reasoning_content: Some(reasoning).filter(|text| replays && !text.is_empty()),
+            reasoning_content: (within_turn && is_wanted).then_some(reasoning),
+            reasoning_details,
             tool_calls,
             tool_call_id: None,
         });
@@ -313,6 +361,15 @@ impl<'a> Conversation<'a> {
     }
 
     fn push(&mut self, role: &'static str, content: Content<'a>) {
+        let is_behind_results = self.wire.last().is_some_and(|last| last.role == "tool");
+        if role == "user" && is_behind_results && self.compat.after_results == AfterResults::NoUser
+        {
+            self.wire.push(WireMessage {
+                role: "assistant",
+                content: Some(Content::Text(Cow::Borrowed(RESULTS_READ))),
+                ..WireMessage::default()
+            });
+        }
         self.wire.push(WireMessage { role, content: Some(content), ..WireMessage::default() });
     }
 }
