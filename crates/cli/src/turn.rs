@@ -91,7 +91,10 @@ fn run_error(error: RunError, model: &ChosenModel) -> CliError {
     match error {
         RunError::Aborted => CliError::aborted(),
         RunError::Model(error) => CliError::model(class, model_failure(&error, model)),
-        RunError::ContextOverflow { .. } => CliError::model(class, error.to_string()),
+        RunError::ContextOverflow { .. }
+        | RunError::AllModelsFailed(_)
+        | RunError::WindowTooSmall { .. } => CliError::model(class, error.to_string()),
+        RunError::UnknownProfile { .. } => CliError::usage(error.to_string()),
         RunError::Config(error) => config_error(&error),
         RunError::NoModel | RunError::ModelName(_) => CliError::config(error.to_string()),
         RunError::Session(_)

@@ -66,6 +66,11 @@ pub struct AgentSettings {
     pub workspace: PathBuf,
     /// `provider/model`, to be parted at the first slash; `None` when the file names no model.
     pub model: Option<String>,
+    /// Models to fall back on, in this order, written as `model`.
+    pub fallbacks: Vec<String>,
+    /// The folder in which what belongs to the agent itself is kept; absolute, need not exist. `None` where the
+    /// settings were made without [`Config::paths`] and name none.
+    pub agent_dir: Option<PathBuf>,
     /// How often the model may be called for one message.
     pub max_iterations: IterationCap,
     /// Further attempts when a model call fails.
@@ -106,11 +111,18 @@ impl Config {
             .and_then(|entry| entry.workspace.as_deref())
             .or(defaults.workspace.as_deref())
             .or(self.agent.workspace_dir.as_deref());
-        let model = entry.and_then(|entry| entry.model.as_ref()).or(defaults.model.as_ref());
+        let own_model = entry.and_then(|entry| entry.model.as_ref());
+        let model = own_model.or(defaults.model.as_ref());
+        let fallbacks = own_model
+            .and_then(ModelChoice::fallbacks)
+            .or_else(|| defaults.model.as_ref()?.fallbacks())
+            .unwrap_or_default();
         Ok(AgentSettings {
             name: entry.and_then(|entry| entry.name.clone()),
             workspace: self.workspace(workspace, (id != default_id).then_some(&id))?,
             model: self.model_name(model),
+            fallbacks: fallbacks.iter().map(|name| self.with_provider(&name.0)).collect(),
+            agent_dir: self.agent_dir(entry.and_then(|entry| entry.agent_dir.as_deref()), &id)?,
             max_iterations: entry
                 .and_then(|entry| entry.max_iterations)
                 .or(defaults.max_iterations)
@@ -138,18 +150,31 @@ impl Config {
         }
     }
 
+    fn agent_dir(
+        &self,
+        configured: Option<&str>,
+        id: &AgentId,
+    ) -> Result<Option<PathBuf>, ConfigError> {
+        match (configured, &self.paths) {
+            (Some(path), Some(paths)) => paths.resolve_in_config(path).map(Some),
+            (Some(path), None) => Ok(Some(PathBuf::from(path)).filter(|path| path.is_absolute())),
+            (None, paths) => Ok(paths.as_ref().map(|paths| paths.agent_dir(id))),
+        }
+    }
+
     /// A model without a provider is one of the configured provider.
     fn model_name(&self, choice: Option<&ModelChoice>) -> Option<String> {
         let provider = self.provider.as_ref();
-        match choice.map(ModelChoice::as_str) {
-            Some(model) if model.contains('/') => Some(model.to_owned()),
-            Some(model) => {
-                Some(provider.map_or_else(
-                    || model.to_owned(),
-                    |provider| format!("{}/{model}", provider.name),
-                ))
-            }
+        match choice {
+            Some(choice) => Some(self.with_provider(choice.as_str())),
             None => provider.map(|provider| format!("{}/{}", provider.name, provider.model)),
+        }
+    }
+
+    fn with_provider(&self, model: &str) -> String {
+        match &self.provider {
+            Some(provider) if !model.contains('/') => format!("{}/{model}", provider.name),
+            _ => model.to_owned(),
         }
     }
 }

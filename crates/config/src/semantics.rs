@@ -70,18 +70,26 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
     );
 }
 
-/// A model is `provider/model`, or the bare model where a provider is configured.
+/// A model and its fallbacks are `provider/model`, or the bare model where a provider is configured.
 fn check_model(
     model: &ModelChoice,
     has_provider: bool,
     path: ConfigPath,
     findings: &mut Vec<Finding>,
 ) {
+    for (index, name) in model.fallbacks().unwrap_or_default().iter().enumerate() {
+        let path = path.clone().key("fallbacks").index(index);
+        check_model_name(&name.0, has_provider, path, findings);
+    }
     let path = match model {
         ModelChoice::Name(_) => path,
         ModelChoice::Primary(_) => path.key("primary"),
     };
-    let well_formed = match model.as_str().split_once('/') {
+    check_model_name(model.as_str(), has_provider, path, findings);
+}
+
+fn check_model_name(name: &str, has_provider: bool, path: ConfigPath, findings: &mut Vec<Finding>) {
+    let well_formed = match name.split_once('/') {
         Some((provider, name)) => !provider.trim().is_empty() && !name.trim().is_empty(),
         None => has_provider,
     };

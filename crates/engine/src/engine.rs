@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use myclaw_auth::{AuthFile, AuthStore, CooldownRules, KeyResolver};
 use myclaw_config::{AgentSettings, ConfigError};
 use myclaw_llm::{
     Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ToolSchema, Variables,
@@ -10,9 +11,10 @@ use myclaw_llm::{
 use myclaw_session::{LockWait, SessionStore};
 
 use crate::conversation::{Conversation, Opening};
-use crate::failover::ProfileRotation;
+use crate::failover::{Candidate, Candidates, Ledger, Sources, error_class};
 use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{Recovery, Tally, Turn, TurnLimits, input_budget};
+use crate::window;
 use crate::workspace::{Bootstrap, prepare_workspace};
 use crate::{
     AgentRunEvent, AgentStart, ModelChoice, RunAgentParams, RunError, RunResult, ToolContext,
@@ -22,6 +24,7 @@ use crate::{
 pub struct Engine {
     http: HttpProvider,
     builtin: DemoProvider,
+    keys: KeyResolver,
 }
 
 /// Runs one turn: see [`Engine::run`].
@@ -40,7 +43,8 @@ impl Engine {
 
     /// Like [`Engine::new`], with other variables.
     pub fn with_variables(variables: Variables) -> Self {
-        Self { http: HttpProvider::new(http_options(variables)), builtin: DemoProvider }
+        let keys = KeyResolver::new(variables.iter());
+        Self { http: HttpProvider::new(http_options(variables)), builtin: DemoProvider, keys }
     }
 
     /// Runs one turn: takes the user message, calls the model, runs tools until the model answers, and returns when
@@ -51,12 +55,20 @@ impl Engine {
     pub async fn run(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
         let setup = Setup::new(&params)?;
         let opened = open(&params, &setup).await?;
-        for notice in &opened.bootstrap.notices {
+        for notice in setup.notices.iter().chain(&opened.notices).chain(&opened.bootstrap.notices) {
             if let Some(on_event) = &params.on_event {
                 on_event(AgentRunEvent::Notice { message: notice.clone() });
             }
         }
-        let mut turn = self.turn(&params, &setup, opened);
+        let mut candidates = Candidates::line_up(&Sources {
+            choices: &setup.choices,
+            store: &opened.auth_file,
+            pinned: params.auth_profile.as_deref(),
+            now_ms: params.clock.now_ms(),
+        })?;
+        let first = candidates.next().ok_or(RunError::NoModel)?;
+        announce_passed_over(&params, &setup, &first, &candidates);
+        let mut turn = self.turn(&params, &setup, opened, (first, candidates));
         let outcome = turn.run().await;
         turn.close(outcome).await
     }
@@ -66,8 +78,10 @@ impl Engine {
         params: &'a RunAgentParams,
         setup: &'a Setup,
         opened: Opened,
+        (first, candidates): (Candidate<'a>, Candidates<'a>),
     ) -> Turn<'a> {
-        let Setup { settings, model, store } = setup;
+        let Setup { settings, store, .. } = setup;
+        let model = first.choice;
         let tool_schemas: Vec<ToolSchema> =
             params.tools.iter().map(|tool| tool.schema().clone()).collect();
         let working_directory =
@@ -80,8 +94,16 @@ impl Engine {
         });
         let timeouts = &params.config.models.timeouts;
         Turn {
+            engine: self,
             provider: self.provider(model.model.api),
             model,
+            rotation: first.rotation,
+            candidates,
+            keys: &self.keys,
+            ledger: Ledger::new(
+                setup.auth_store.clone(),
+                CooldownRules::from(&params.config.auth.cooldowns),
+            ),
             store: store.clone(),
             conversation: opened.conversation,
             opening: opened.opening,
@@ -102,14 +124,14 @@ impl Engine {
                     between_events: timeouts.between_events(),
                 },
             },
-            rotation: ProfileRotation::new(&model.profiles),
             tally: Tally::default(),
             recovery: Recovery::default(),
             params,
         }
     }
 
-    fn provider(&self, api: Api) -> &dyn Provider {
+    /// What stands behind a wire format.
+    pub(crate) fn provider(&self, api: Api) -> &dyn Provider {
         match api {
             Api::AnthropicMessages
             | Api::OpenaiCompletions
@@ -139,27 +161,66 @@ impl Default for Engine {
 /// What the settings say about a run.
 struct Setup {
     settings: AgentSettings,
-    model: ModelChoice,
+    /// The models that may answer, the first one first. Never empty.
+    choices: Vec<ModelChoice>,
     store: SessionStore,
+    auth_store: Option<AuthStore>,
+    notices: Vec<String>,
 }
 
 impl Setup {
     fn new(params: &RunAgentParams) -> Result<Self, RunError> {
         let settings = params.config.agent_settings(params.agent.as_deref())?;
-        let model = match &params.model {
-            Some(model) => model.clone(),
-            None => {
-                let name = settings.model.as_deref().ok_or(RunError::NoModel)?;
-                ModelChoice::from_config(&params.config, &parse_model_ref(name)?)
-            }
-        };
+        let (choices, notices) = window::guard(choices(params, &settings)?)?;
         let paths = params.config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
-        Ok(Self { settings, model, store: SessionStore::new(paths.sessions_dir()) })
+        let agent_dir = params.agent_dir.as_deref().or(settings.agent_dir.as_deref());
+        Ok(Self {
+            auth_store: agent_dir.map(AuthStore::in_agent_dir),
+            settings,
+            choices,
+            store: SessionStore::new(paths.sessions_dir()),
+            notices,
+        })
+    }
+}
+
+/// The models that may answer, the first one first.
+fn choices(
+    params: &RunAgentParams,
+    settings: &AgentSettings,
+) -> Result<Vec<ModelChoice>, RunError> {
+    if let Some(model) = &params.model {
+        return Ok(std::iter::once(model).chain(&params.fallbacks).cloned().collect());
+    }
+    let first = settings.model.as_ref().ok_or(RunError::NoModel)?;
+    std::iter::once(first)
+        .chain(&settings.fallbacks)
+        .map(|name| Ok(ModelChoice::from_config(&params.config, &parse_model_ref(name)?)))
+        .collect()
+}
+
+/// Says so where a run begins with another model than the first, because the keys of that one rest.
+fn announce_passed_over(
+    params: &RunAgentParams,
+    setup: &Setup,
+    first: &Candidate<'_>,
+    candidates: &Candidates<'_>,
+) {
+    let (Some(on_event), Some(wanted)) = (&params.on_event, setup.choices.first()) else { return };
+    if let Some(reason) = candidates.resting(wanted) {
+        on_event(AgentRunEvent::Fallback {
+            from: wanted.reference(),
+            to: first.choice.reference(),
+            reason: error_class(reason),
+            message: "every key rests after earlier failures".to_owned(),
+        });
     }
 }
 
 /// What the file system gave.
 struct Opened {
+    auth_file: AuthFile,
+    notices: Vec<String>,
     bootstrap: Bootstrap,
     conversation: Conversation,
     opening: Opening,
@@ -171,15 +232,32 @@ async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError
     let working_directory = params.working_directory.clone();
     let store = setup.store.clone();
     let key = params.session_key.clone();
-    let budget = input_budget(&setup.model.model);
+    let budget = setup.choices.first().map_or(0, |choice| input_budget(&choice.model));
+    let auth_store = setup.auth_store.clone();
     let opening = tokio::task::spawn_blocking(move || {
         check_directory(working_directory)?;
         let bootstrap = prepare_workspace(&workspace)?;
         let log = store.open(&key, LockWait::Fail)?;
         let (conversation, opening) = Conversation::load(log, budget)?;
-        Ok(Opened { bootstrap, conversation, opening })
+        let (auth_file, notice) = read_store(auth_store.as_ref());
+        Ok(Opened {
+            auth_file,
+            notices: notice.into_iter().collect(),
+            bootstrap,
+            conversation,
+            opening,
+        })
     });
     opening.await.map_err(|error| RunError::Internal(error.to_string()))?
+}
+
+/// What the store holds. One that cannot be read must not stop a run that has other keys.
+fn read_store(store: Option<&AuthStore>) -> (AuthFile, Option<String>) {
+    match store.map(AuthStore::load) {
+        None => (AuthFile::default(), None),
+        Some(Ok(file)) => (file, None),
+        Some(Err(error)) => (AuthFile::default(), Some(error.to_string())),
+    }
 }
 
 /// A directory that the user named is never made: a misspelt one should be noticed.

@@ -20,8 +20,14 @@ pub struct RunAgentParams {
     pub user_message: Vec<ContentBlock>,
     /// The settings, as loaded by `myclaw_config`.
     pub config: Arc<Config>,
-    /// The model and the keys to try for it; `None` means what the settings name for the agent.
+    /// The model and the keys to try for it; `None` means what the settings name for the agent, fallbacks included.
     pub model: Option<ModelChoice>,
+    /// With `model`: the models to ask, in this order, when it cannot answer.
+    pub fallbacks: Vec<ModelChoice>,
+    /// The only auth profile to use for the model's provider, if not all of them.
+    pub auth_profile: Option<String>,
+    /// Where the agent's auth profiles are kept, if not where the settings say.
+    pub agent_dir: Option<PathBuf>,
     /// Which agent's settings apply; `None` means the default agent.
     pub agent: Option<String>,
     /// The tools on offer, in the order in which the model sees them.
@@ -52,9 +58,9 @@ pub struct RunResult {
     pub iterations: u32,
     /// Whether the run ended because it reached the iteration cap.
     pub max_iterations_reached: bool,
-    /// Provider of the last call.
+    /// Provider of the model that answered last; not the first one's after a fallback.
     pub provider: String,
-    /// Model of the last call.
+    /// The model that answered last.
     pub model: String,
 }
 
@@ -70,6 +76,9 @@ impl RunAgentParams {
             user_message: vec![ContentBlock::text(user_message)],
             config,
             model: None,
+            fallbacks: Vec::new(),
+            auth_profile: None,
+            agent_dir: None,
             agent: None,
             tools: Vec::new(),
             hooks: Vec::new(),

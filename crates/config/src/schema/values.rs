@@ -136,7 +136,16 @@ pub struct PrimaryModel {
     #[serde(deserialize_with = "non_blank")]
     #[schemars(with = "NonBlankText")]
     pub primary: String,
+    /// Models that are tried, in this order, when the primary one cannot answer; each as `provider/model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<NonBlankText>>")]
+    pub fallbacks: Option<Vec<ModelName>>,
 }
+
+/// The name of a model, `provider/model`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ModelName(#[serde(deserialize_with = "non_blank")] pub String);
 
 impl ModelChoice {
     /// The model, as it is written.
@@ -144,6 +153,14 @@ impl ModelChoice {
         match self {
             Self::Name(name) => name,
             Self::Primary(choice) => &choice.primary,
+        }
+    }
+
+    /// The models to fall back on, where it says anything about them.
+    pub fn fallbacks(&self) -> Option<&[ModelName]> {
+        match self {
+            Self::Name(_) => None,
+            Self::Primary(choice) => choice.fallbacks.as_deref(),
         }
     }
 }

@@ -20,9 +20,9 @@ fn full() -> Value {
         },
         "agent": { "workspaceDir": "~/w", "maxIterations": 3, "maxRetries": 0, "maxToolResultChars": 10 },
         "agents": {
-            "defaults": { "workspace": "/w", "model": { "primary": "p/m" }, "maxIterations": "unlimited" },
+            "defaults": { "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "maxIterations": "unlimited" },
             "list": [{
-                "id": "main", "default": true, "name": "Claw", "workspace": "/x", "model": { "primary": "p/m" },
+                "id": "main", "default": true, "name": "Claw", "workspace": "/x", "agentDir": "/d", "model": { "primary": "p/m", "fallbacks": [] },
                 "maxIterations": 0,
             }],
         },
@@ -30,6 +30,10 @@ fn full() -> Value {
         "gateway": { "port": 1, "token": "t" },
         "logging": { "level": "warn", "redactSensitive": false },
         "tools": { "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },
+        "auth": { "cooldowns": {
+            "firstSeconds": 60, "factor": 5, "longestSeconds": 3600, "billingFirstSeconds": 18_000,
+            "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
+        } },
         "models": {
             "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
             "providers": { "mine": {

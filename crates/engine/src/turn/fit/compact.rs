@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::estimated_tokens;
 use crate::transcript::row_to_message;
-use crate::turn::Turn;
+use crate::turn::{Turn, call};
 use crate::{AgentRunEvent, RunError};
 
 /// Messages that stay as they are.
@@ -139,7 +139,11 @@ async fn summarise(
         text,
         turn.params.clock.now_ms(),
     ))]);
-    let profile = turn.rotation.current_profile();
+    let key = call::key_of(turn, turn.rotation.current()).await?;
+    let key = match &key {
+        Ok(key) => key.as_ref(),
+        Err(error) => return Ok(without_summary(turn, earlier_summary, older, &error.message)),
+    };
     let request = ModelRequest {
         model,
         system_prompt: "",
@@ -147,7 +151,7 @@ async fn summarise(
         tools: &[],
         max_output: None,
         thinking: ThinkingLevel::Off,
-        api_key: profile.api_key.as_ref(),
+        api_key: key,
         limits: turn.limits.call,
     };
     let reason = match turn.provider.call(request, &turn.params.cancel, &mut |_event| {}).await {
@@ -160,13 +164,28 @@ async fn summarise(
             "the model gave an empty summary".to_owned()
         }
         Err(CallFailure::Aborted { .. }) => return Err(RunError::Aborted),
-        Err(CallFailure::Failed { error, .. }) => error.message,
+        Err(CallFailure::Failed { error, partial }) => {
+            if let Some(partial) = partial {
+                turn.tally.usage.add_call(&partial.usage);
+            }
+            error.message
+        }
     };
+    Ok(without_summary(turn, earlier_summary, older, &reason))
+}
+
+/// What takes the place of a summary that could not be had.
+fn without_summary(
+    turn: &Turn<'_>,
+    earlier_summary: Option<&str>,
+    older: &[TranscriptMessage],
+    reason: &str,
+) -> String {
     turn.notice(format!(
         "the older messages could not be summarised ({reason}); they are left out instead"
     ));
     let earlier = earlier_summary.map(|summary| format!("{summary}\n\n")).unwrap_or_default();
-    Ok(format!("{earlier}{} later messages were left out without a summary: {reason}", older.len()))
+    format!("{earlier}{} later messages were left out without a summary: {reason}", older.len())
 }
 
 /// The rows as text for the summary, at most `limit` bytes: what does not fit is left out in the middle, because the
