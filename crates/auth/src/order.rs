@@ -82,7 +82,7 @@ pub fn arrange(
         let last_used =
             store.usage(provider, &profile.id).and_then(|usage| usage.last_used).unwrap_or(0);
         let unordered = match profile.origin {
-            ProfileOrigin::Settings | ProfileOrigin::Environment => None,
+            ProfileOrigin::Settings => None,
             ProfileOrigin::Store => Some((profile.credential, last_used)),
         };
         (resting.map(|(until, _)| until), Reverse(is_preferred), position(profile), unordered)

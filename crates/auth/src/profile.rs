@@ -34,10 +34,8 @@ impl CredentialType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileOrigin {
-    /// In the settings file, or given by the caller.
+    /// In the settings file or the environment, or given by the caller.
     Settings,
-    /// Nowhere: a variable of the environment that is known to hold the provider's key.
-    Environment,
     /// In the agent's store.
     Store,
 }

@@ -2,23 +2,19 @@
 
 use std::path::PathBuf;
 
-use myclaw_auth::{AuthFile, AuthStore, CooldownRules, KeyResolver};
+use myclaw_auth::{AuthFile, KeyResolver};
 use myclaw_config::{AgentSettings, ConfigError};
 use myclaw_llm::{
     Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ToolSchema, Variables,
-    parse_model_ref,
 };
 use myclaw_session::{LockWait, SessionStore};
 
 use crate::conversation::{Conversation, Opening};
-use crate::failover::{Candidate, Candidates, Ledger, Sources, error_class};
+use crate::failover::{Candidate, Candidates, Roster};
 use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{Recovery, Tally, Turn, TurnLimits, input_budget};
-use crate::window;
 use crate::workspace::{Bootstrap, prepare_workspace};
-use crate::{
-    AgentRunEvent, AgentStart, ModelChoice, RunAgentParams, RunError, RunResult, ToolContext,
-};
+use crate::{AgentRunEvent, AgentStart, RunAgentParams, RunError, RunResult, ToolContext};
 
 /// Runs turns. Keep one for several turns: it keeps the connection to the model's server open between them.
 pub struct Engine {
@@ -55,19 +51,14 @@ impl Engine {
     pub async fn run(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
         let setup = Setup::new(&params)?;
         let opened = open(&params, &setup).await?;
-        for notice in setup.notices.iter().chain(&opened.notices).chain(&opened.bootstrap.notices) {
+        for notice in
+            setup.roster.notices().iter().chain(&opened.notices).chain(&opened.bootstrap.notices)
+        {
             if let Some(on_event) = &params.on_event {
                 on_event(AgentRunEvent::Notice { message: notice.clone() });
             }
         }
-        let mut candidates = Candidates::line_up(&Sources {
-            choices: &setup.choices,
-            store: &opened.auth_file,
-            pinned: params.auth_profile.as_deref(),
-            now_ms: params.clock.now_ms(),
-        })?;
-        let first = candidates.next().ok_or(RunError::NoModel)?;
-        announce_passed_over(&params, &setup, &first, &candidates);
+        let (first, candidates) = setup.roster.line_up(&params, &opened.auth_file)?;
         let mut turn = self.turn(&params, &setup, opened, (first, candidates));
         let outcome = turn.run().await;
         turn.close(outcome).await
@@ -100,10 +91,7 @@ impl Engine {
             rotation: first.rotation,
             candidates,
             keys: &self.keys,
-            ledger: Ledger::new(
-                setup.auth_store.clone(),
-                CooldownRules::from(&params.config.auth.cooldowns),
-            ),
+            ledger: setup.roster.ledger(&params.config),
             store: store.clone(),
             conversation: opened.conversation,
             opening: opened.opening,
@@ -161,59 +149,16 @@ impl Default for Engine {
 /// What the settings say about a run.
 struct Setup {
     settings: AgentSettings,
-    /// The models that may answer, the first one first. Never empty.
-    choices: Vec<ModelChoice>,
+    roster: Roster,
     store: SessionStore,
-    auth_store: Option<AuthStore>,
-    notices: Vec<String>,
 }
 
 impl Setup {
     fn new(params: &RunAgentParams) -> Result<Self, RunError> {
         let settings = params.config.agent_settings(params.agent.as_deref())?;
-        let (choices, notices) = window::guard(choices(params, &settings)?)?;
+        let roster = Roster::new(params, &settings)?;
         let paths = params.config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
-        let agent_dir = params.agent_dir.as_deref().or(settings.agent_dir.as_deref());
-        Ok(Self {
-            auth_store: agent_dir.map(AuthStore::in_agent_dir),
-            settings,
-            choices,
-            store: SessionStore::new(paths.sessions_dir()),
-            notices,
-        })
-    }
-}
-
-/// The models that may answer, the first one first.
-fn choices(
-    params: &RunAgentParams,
-    settings: &AgentSettings,
-) -> Result<Vec<ModelChoice>, RunError> {
-    if let Some(model) = &params.model {
-        return Ok(std::iter::once(model).chain(&params.fallbacks).cloned().collect());
-    }
-    let first = settings.model.as_ref().ok_or(RunError::NoModel)?;
-    std::iter::once(first)
-        .chain(&settings.fallbacks)
-        .map(|name| Ok(ModelChoice::from_config(&params.config, &parse_model_ref(name)?)))
-        .collect()
-}
-
-/// Says so where a run begins with another model than the first, because the keys of that one rest.
-fn announce_passed_over(
-    params: &RunAgentParams,
-    setup: &Setup,
-    first: &Candidate<'_>,
-    candidates: &Candidates<'_>,
-) {
-    let (Some(on_event), Some(wanted)) = (&params.on_event, setup.choices.first()) else { return };
-    if let Some(reason) = candidates.resting(wanted) {
-        on_event(AgentRunEvent::Fallback {
-            from: wanted.reference(),
-            to: first.choice.reference(),
-            reason: error_class(reason),
-            message: "every key rests after earlier failures".to_owned(),
-        });
+        Ok(Self { settings, roster, store: SessionStore::new(paths.sessions_dir()) })
     }
 }
 
@@ -232,14 +177,14 @@ async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError
     let working_directory = params.working_directory.clone();
     let store = setup.store.clone();
     let key = params.session_key.clone();
-    let budget = setup.choices.first().map_or(0, |choice| input_budget(&choice.model));
-    let auth_store = setup.auth_store.clone();
+    let roster = setup.roster.clone();
     let opening = tokio::task::spawn_blocking(move || {
         check_directory(working_directory)?;
         let bootstrap = prepare_workspace(&workspace)?;
         let log = store.open(&key, LockWait::Fail)?;
+        let budget = input_budget(&roster.first().model);
         let (conversation, opening) = Conversation::load(log, budget)?;
-        let (auth_file, notice) = read_store(auth_store.as_ref());
+        let (auth_file, notice) = roster.read_store();
         Ok(Opened {
             auth_file,
             notices: notice.into_iter().collect(),
@@ -249,15 +194,6 @@ async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError
         })
     });
     opening.await.map_err(|error| RunError::Internal(error.to_string()))?
-}
-
-/// What the store holds. One that cannot be read must not stop a run that has other keys.
-fn read_store(store: Option<&AuthStore>) -> (AuthFile, Option<String>) {
-    match store.map(AuthStore::load) {
-        None => (AuthFile::default(), None),
-        Some(Ok(file)) => (file, None),
-        Some(Err(error)) => (AuthFile::default(), Some(error.to_string())),
-    }
 }
 
 /// A directory that the user named is never made: a misspelt one should be noticed.

@@ -2,6 +2,7 @@
 
 mod candidates;
 mod ledger;
+mod roster;
 
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use myclaw_auth::{Arranged, FailureReason, FailureScope};
 use myclaw_llm::{ErrorClass, ModelError};
 
 use crate::AuthProfile;
-pub(crate) use candidates::{Candidate, Candidates, LONGEST_WAIT_BEFORE_FALLBACK, Sources};
+pub(crate) use candidates::{Candidate, Candidates, LONGEST_WAIT_BEFORE_FALLBACK};
 pub(crate) use ledger::{Ledger, Use};
+pub(crate) use roster::Roster;
 
 /// Rest after a profile's first failure; it doubles with each further one.
 const FIRST_COOLDOWN: Duration = Duration::from_secs(1);
