@@ -19,6 +19,4 @@ pub use order::{Arranged, OrderRules, arrange};
 pub use profile::{AuthProfile, CredentialType, ProfileOrigin};
 pub use resolve::{KeyError, KeyResolver};
 pub use stats::{CooldownRules, Failure, FailureReason, FailureScope, ModelStats, UsageStats};
-pub use store::{
-    AuthFile, AuthStore, Credential, STORE_FILE, StoredProfile, StoredSecret, is_private,
-};
+pub use store::{AuthFile, AuthStore, STORE_FILE, StoredProfile, is_private};

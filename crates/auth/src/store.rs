@@ -12,8 +12,8 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-pub use file::{AuthFile, Credential, StoredProfile};
-pub use secret::StoredSecret;
+pub use file::{AuthFile, StoredProfile};
+use secret::StoredSecret;
 
 use crate::error::{AuthStoreError, failed_to};
 use crate::lock::StoreLock;

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) mod auth;
 mod duration;
 mod help;
 
@@ -79,6 +80,9 @@ pub(crate) enum Command {
     /// List the models that can be used
     #[command(long_about = help::MODELS, after_long_help = help::MODELS_EXAMPLES)]
     Models(ModelsArgs),
+    /// List, add, test and order the keys of providers
+    #[command(long_about = help::AUTH, after_long_help = help::AUTH_EXAMPLES)]
+    Auth(auth::AuthArgs),
     /// Say what is configured, what is missing and what to do next
     #[command(long_about = help::DOCTOR, after_long_help = help::DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
@@ -96,6 +100,9 @@ pub(crate) struct ConversationArgs {
     /// Model to use instead of the configured one, as PROVIDER/MODEL
     #[arg(short, long, value_name = "PROVIDER/MODEL")]
     pub(crate) model: Option<String>,
+    /// Auth profile to use, and no other, as `myclaw auth list` names it
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) auth_profile: Option<String>,
     /// Agent to talk to, by its id in the config file
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,

@@ -12,7 +12,7 @@ use crate::commands::run::announce;
 use crate::commands::sessions::Sessions;
 use crate::exit::{CliError, Exit};
 use crate::interrupt::Interrupts;
-use crate::model_choice::{ChosenModel, choose};
+use crate::model_choice::ChosenModel;
 use crate::print::{columns, note};
 use crate::report::{Verbosity, text_reporter, tokens_and_cost};
 use crate::runtime;
@@ -90,10 +90,7 @@ impl Chat {
         interrupts: Interrupts,
         requested: Option<String>,
     ) -> Result<Self, CliError> {
-        let configured = settings.agent.model.as_deref();
-        let model =
-            choose(&settings.config, &settings.home.environment, requested.as_deref(), configured)
-                .await?;
+        let model = settings.choose_model(requested.as_deref()).await?;
         announce(&model, Verbosity::Normal);
         let closed = CancellationToken::new();
         let view = if is_interactive() {
@@ -107,7 +104,7 @@ impl Chat {
                 agent_id: settings.agent.id.to_string(),
             },
             session_key: settings.session_key.clone(),
-            conversation: Conversation::new(),
+            conversation: Conversation::new(&settings.home.environment),
             usage: Usage::default(),
             turns: 0,
             settings,
@@ -276,8 +273,7 @@ impl Chat {
     }
 
     async fn change_model(&mut self, name: &str) -> Result<(), CliError> {
-        match choose(&self.settings.config, &self.settings.home.environment, Some(name), None).await
-        {
+        match self.settings.choose_model(Some(name)).await {
             Ok(model) => {
                 self.model = model;
                 self.say(&format!("{} answers from now on", self.model.reference))

@@ -1,6 +1,8 @@
 //! What stands in the store.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
 use std::path::PathBuf;
 
 use myclaw_config::KeySource;
@@ -36,7 +38,18 @@ pub struct AuthFile {
     pub usage_stats: BTreeMap<String, UsageStats>,
     /// Fields of a later version, kept as they are.
     #[serde(flatten)]
-    unknown: Map<String, Value>,
+    unknown: Kept,
+}
+
+/// What is not understood and kept as it is. It may hold secrets, so it is never shown.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Kept(Map<String, Value>);
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 /// A profile that is understood, or something to be kept as it is.
@@ -44,53 +57,36 @@ pub struct AuthFile {
 #[serde(untagged)]
 enum Entry {
     Known(StoredProfile),
-    Foreign(Value),
+    Foreign(Kept),
 }
 
-/// A profile as it lies in the store.
+/// A profile as it lies in the store. Which of the secrets is meant depends on the type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredProfile {
+    /// What kind of credential it is.
+    #[serde(rename = "type")]
+    pub kind: CredentialType,
     /// Whose key it is.
     pub provider: String,
-    /// The key, or where it is kept.
-    #[serde(flatten)]
-    pub credential: Credential,
-    /// Where the key is kept, as [`KeySource`] is written, if not here.
+    /// The key of an `api_key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key_source: Option<String>,
+    key: Option<StoredSecret>,
+    /// The token of a `token`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<StoredSecret>,
+    /// The token for calls of an `oauth`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    access: Option<StoredSecret>,
+    /// Where the secret is kept if not here, as [`KeySource`] is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key_source: Option<String>,
     /// When it stops being valid, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
-    /// Fields of a later version, kept as they are.
+    /// Everything else, such as what refreshes a login, kept as it is.
     #[serde(flatten)]
-    pub unknown: Map<String, Value>,
-}
-
-/// What kind of credential a stored profile is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Credential {
-    /// A key.
-    ApiKey {
-        /// The key, unless `keySource` says where it is.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        key: Option<StoredSecret>,
-    },
-    /// A token that cannot be refreshed.
-    Token {
-        /// The token, unless `keySource` says where it is.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        token: Option<StoredSecret>,
-    },
-    /// Tokens of a login.
-    Oauth {
-        /// The token for calls.
-        access: StoredSecret,
-        /// The token that gets a new one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        refresh: Option<StoredSecret>,
-    },
+    unknown: Kept,
 }
 
 impl Default for AuthFile {
@@ -102,65 +98,58 @@ impl Default for AuthFile {
             preferred: BTreeMap::new(),
             pinned: BTreeMap::new(),
             usage_stats: BTreeMap::new(),
-            unknown: Map::new(),
+            unknown: Kept::default(),
         }
     }
 }
 
 impl StoredProfile {
-    /// A key that lies in the store.
-    pub fn with_key(provider: impl Into<String>, kind: CredentialType, key: SecretString) -> Self {
-        let key = Some(StoredSecret::new(key));
-        let credential = match (kind, key) {
-            (CredentialType::ApiKey, key) => Credential::ApiKey { key },
-            (CredentialType::Token, token) => Credential::Token { token },
-            (CredentialType::Oauth, Some(access)) => Credential::Oauth { access, refresh: None },
-            (CredentialType::Oauth, None) => Credential::Token { token: None },
-        };
+    fn empty(provider: impl Into<String>, kind: CredentialType) -> Self {
         Self {
+            kind,
             provider: provider.into(),
-            credential,
+            key: None,
+            token: None,
+            access: None,
             key_source: None,
             expires: None,
-            unknown: Map::new(),
+            unknown: Kept::default(),
         }
     }
 
-    /// A key that lies elsewhere. Nothing for [`KeySource::Literal`], which is no place.
-    pub fn with_source(provider: impl Into<String>, source: &KeySource) -> Self {
-        Self {
-            provider: provider.into(),
-            credential: Credential::ApiKey { key: None },
-            key_source: source.describe(),
-            expires: None,
-            unknown: Map::new(),
+    /// A secret that lies in the store.
+    pub fn with_key(provider: impl Into<String>, kind: CredentialType, key: SecretString) -> Self {
+        let mut profile = Self::empty(provider, kind);
+        let secret = Some(StoredSecret::new(key));
+        match kind {
+            CredentialType::ApiKey => profile.key = secret,
+            CredentialType::Token => profile.token = secret,
+            CredentialType::Oauth => profile.access = secret,
         }
+        profile
     }
 
-    fn kind(&self) -> CredentialType {
-        match self.credential {
-            Credential::ApiKey { .. } => CredentialType::ApiKey,
-            Credential::Token { .. } => CredentialType::Token,
-            Credential::Oauth { .. } => CredentialType::Oauth,
-        }
+    /// A secret that lies elsewhere. [`KeySource::Literal`] is no such place: it gives a profile that nobody can use.
+    pub fn with_source(
+        provider: impl Into<String>,
+        kind: CredentialType,
+        source: &KeySource,
+    ) -> Self {
+        Self { key_source: source.describe(), ..Self::empty(provider, kind) }
     }
 
     fn source(&self) -> Option<KeySource> {
-        let literal = match &self.credential {
-            Credential::ApiKey { key: secret } | Credential::Token { token: secret } => {
-                secret.as_ref()
-            }
-            Credential::Oauth { access, .. } => Some(access),
-        };
-        match (&self.key_source, literal) {
-            (Some(written), _) => {
-                let path = |path: &str| Ok::<_, std::convert::Infallible>(PathBuf::from(path));
-                let Ok(source) = KeySource::parse(&SecretString::from(written.as_str()), path);
-                Some(source)
-            }
-            (None, Some(secret)) => Some(KeySource::Literal(secret.key().clone())),
-            (None, None) => None,
+        if let Some(written) = &self.key_source {
+            let as_written = |path: &str| Ok::<_, Infallible>(PathBuf::from(path));
+            let Ok(source) = KeySource::parse(&SecretString::from(written.as_str()), as_written);
+            return Some(source);
         }
+        let secret = match self.kind {
+            CredentialType::ApiKey => self.key.as_ref(),
+            CredentialType::Token => self.token.as_ref(),
+            CredentialType::Oauth => self.access.as_ref(),
+        };
+        secret.map(|secret| KeySource::Literal(secret.key().clone()))
     }
 }
 
@@ -180,7 +169,7 @@ impl AuthFile {
             .filter_map(|(name, stored)| {
                 Some(AuthProfile {
                     id: name.to_owned(),
-                    credential: stored.kind(),
+                    credential: stored.kind,
                     source: Some(stored.source()?),
                     origin: ProfileOrigin::Store,
                     expires_at: stored.expires,

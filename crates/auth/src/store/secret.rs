@@ -5,16 +5,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A key that can be written to the store and nowhere else.
 #[derive(Debug, Clone)]
-pub struct StoredSecret(SecretString);
+pub(super) struct StoredSecret(SecretString);
 
 impl StoredSecret {
     /// Takes a key in.
-    pub fn new(key: SecretString) -> Self {
+    pub(super) fn new(key: SecretString) -> Self {
         Self(key)
     }
 
     /// The key.
-    pub fn key(&self) -> &SecretString {
+    pub(super) fn key(&self) -> &SecretString {
         &self.0
     }
 }

@@ -135,10 +135,12 @@ fn unknown_profile(
     rules: &OrderRules<'_>,
 ) -> RunError {
     let all = OrderRules { pinned: None, ..*rules };
+    let mut unpinned = sources.store.clone();
+    unpinned.pinned.clear();
     RunError::UnknownProfile {
         provider: choice.model.provider.clone(),
         profile: rules.pinned.unwrap_or_default().to_owned(),
-        known: arrange(&choice.profiles, sources.store, &all)
+        known: arrange(&choice.profiles, &unpinned, &all)
             .into_iter()
             .map(|arranged| arranged.profile.id)
             .collect(),
