@@ -137,12 +137,12 @@ fn unknown_profile(
     let all = OrderRules { pinned: None, ..*rules };
     let mut unpinned = sources.store.clone();
     unpinned.pinned.clear();
+    let arranged = arrange(&choice.profiles, &unpinned, &all).into_iter();
+    let mut known: Vec<String> = arranged.map(|arranged| arranged.profile.id).collect();
+    known.sort();
     RunError::UnknownProfile {
         provider: choice.model.provider.clone(),
         profile: rules.pinned.unwrap_or_default().to_owned(),
-        known: arrange(&choice.profiles, &unpinned, &all)
-            .into_iter()
-            .map(|arranged| arranged.profile.id)
-            .collect(),
+        known,
     }
 }
