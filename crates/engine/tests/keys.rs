@@ -186,6 +186,23 @@ async fn when_all_models_fail_there_is_a_line_for_each() {
 }
 
 #[tokio::test]
+async fn a_fallback_that_breaks_off_is_named_and_nobody_else_is_asked() {
+    let script = Script::new()
+        .then(refused(404, &[], "not_found_error"))
+        .then(Step::from(Reply::anthropic().text("Half an answer, cut.")).cut_after(700));
+    let bench = Bench::new(FORMAT, script).await;
+    let choices = ["first", "second", "third"].map(|id| choice(&bench, id, id, &["k"]));
+
+    let error = run(&bench, &choices).await.unwrap_err();
+
+    let RunError::AllModelsFailed(failures) = error else { panic!("{error}") };
+    let models: Vec<&str> = failures.iter().map(|failure| failure.model.as_str()).collect();
+    assert_eq!(models, ["first/first", "second/second"]);
+    assert_eq!(seen(&bench), ["k first", "k second"]);
+    assert_eq!(bench.rows().len(), 2, "what was shown is kept");
+}
+
+#[tokio::test]
 async fn an_empty_answer_is_asked_for_once_more_and_both_are_paid() {
     let script = Script::new()
         .then(Reply::anthropic().usage(10, 1))

@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use myclaw_testkit::{ChildOutput, ModelServer, Reply, RunningChild, Script, Step, TempHome};
+use myclaw_testkit::{
+    ChildOutput, ModelServer, Reply, RunningChild, Script, Step, TempHome, Terminal,
+};
 use serde_json::{Value, json};
 
 use crate::{myclaw, run};
@@ -99,6 +101,26 @@ fn a_key_is_kept_listed_by_its_end_and_removed() {
     assert_eq!(listed(&home).len(), 0);
     let gone = run(&home, &["auth", "remove", "anthropic:default"]);
     gone.assert_code(2);
+}
+
+#[test]
+fn a_typed_key_is_not_shown() {
+    let home = TempHome::new();
+    let arguments = ["auth", "add", "--provider", "anthropic"];
+    let mut terminal = Terminal::spawn(&myclaw(&home, &arguments));
+    terminal.expect("key for anthropic (not shown): ");
+    terminal.send(&format!("{KEY}x\u{7f}\r"));
+    terminal.expect("anthropic:default is kept in");
+    assert!(terminal.wait().success());
+    let drawn = String::from_utf8_lossy(&terminal.raw()).into_owned();
+    assert!(!drawn.contains("sk-ant"), "{drawn:?}");
+    assert_eq!(store(&home)["profiles"]["anthropic:default"]["key"], KEY);
+
+    let mut terminal = Terminal::spawn(&myclaw(&home, &arguments));
+    terminal.expect("not shown");
+    terminal.send("half\u{3}");
+    terminal.expect("no key was kept");
+    assert_eq!(terminal.wait().code(), Some(130));
 }
 
 #[test]

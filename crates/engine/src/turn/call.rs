@@ -93,7 +93,8 @@ async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessa
                 failed(turn, profile, &error).await;
                 if partial.is_some() {
                     keep_partial(turn, partial)?;
-                    return Err(NoMessage::Stop(RunError::Model(*error)));
+                    turn.candidates.give_up_on(turn.model, &error);
+                    return Err(NoMessage::Stop(turn.candidates.exhausted(*error)));
                 }
                 if error.class == ErrorClass::ContextOverflow {
                     fit::recover_from_overflow(turn, &error).await?;
