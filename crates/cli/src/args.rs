@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use myclaw_llm::ThinkingLevel;
 
+pub(crate) mod auth;
 mod duration;
 mod help;
 
@@ -80,6 +81,9 @@ pub(crate) enum Command {
     /// List the models that can be used, show what is known about one, try one
     #[command(long_about = help::MODELS, after_long_help = help::MODELS_EXAMPLES)]
     Models(ModelsArgs),
+    /// List, add, test and order the keys of providers
+    #[command(long_about = help::AUTH, after_long_help = help::AUTH_EXAMPLES)]
+    Auth(auth::AuthArgs),
     /// Say what is configured, what is missing and what to do next
     #[command(long_about = help::DOCTOR, after_long_help = help::DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
@@ -100,6 +104,9 @@ pub(crate) struct ConversationArgs {
     /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
     #[arg(short, long, value_name = "LEVEL")]
     pub(crate) thinking: Option<ThinkingLevel>,
+    /// Auth profile to use, and no other, as `myclaw auth list` names it
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) auth_profile: Option<String>,
     /// Agent to talk to, by its id in the config file
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,

@@ -14,7 +14,7 @@ use crate::commands::run::announce;
 use crate::commands::sessions::Sessions;
 use crate::exit::{CliError, Exit};
 use crate::interrupt::Interrupts;
-use crate::model_choice::{ChosenModel, choose};
+use crate::model_choice::ChosenModel;
 use crate::print::{columns, note};
 use crate::report::{Verbosity, text_reporter, tokens_and_cost};
 use crate::runtime;
@@ -94,10 +94,7 @@ impl Chat {
         interrupts: Interrupts,
         args: &ConversationArgs,
     ) -> Result<Self, CliError> {
-        let configured = settings.agent.model.as_deref();
-        let model =
-            choose(&settings.config, &settings.home.environment, args.model.as_deref(), configured)
-                .await?;
+        let model = settings.choose_model(args.model.as_deref()).await?;
         announce(&model, Verbosity::Normal);
         let closed = CancellationToken::new();
         let view = if is_interactive() {
@@ -111,7 +108,7 @@ impl Chat {
                 agent_id: settings.agent.id.to_string(),
             },
             session_key: settings.session_key.clone(),
-            conversation: Conversation::new(),
+            conversation: Conversation::new(&settings.home.environment),
             usage: Usage::default(),
             turns: 0,
             settings,
@@ -289,8 +286,7 @@ impl Chat {
     }
 
     async fn change_model(&mut self, name: &str) -> Result<(), CliError> {
-        match choose(&self.settings.config, &self.settings.home.environment, Some(name), None).await
-        {
+        match self.settings.choose_model(Some(name)).await {
             Ok(model) => {
                 self.model = model;
                 self.say(&format!("{} answers from now on", self.model.reference))?;

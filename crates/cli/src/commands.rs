@@ -1,5 +1,6 @@
 //! The commands, but for the chat: each does one thing, prints and ends.
 
+pub(crate) mod auth;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;

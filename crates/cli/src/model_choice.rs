@@ -7,10 +7,11 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use myclaw_auth::AuthFile;
 use myclaw_config::{AuthProfile, Config, Environment, ProviderConfig, SecretString};
 use myclaw_llm::{
-    BUILTIN_PROVIDER, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalProbe, ModelRef, ProviderInfo,
-    discover_local, first_provider_with_key, parse_model_ref, provider_info,
+    BUILTIN_PROVIDER, Catalog, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalProbe, ModelRef,
+    ProviderInfo, discover_local, first_provider_with_key, parse_model_ref, provider_info,
 };
 
 use crate::exit::CliError;
@@ -33,6 +34,23 @@ pub(crate) struct ChosenModel {
     pub(crate) source: ChoiceSource,
     /// The settings, completed by what was found: address and key of the provider.
     pub(crate) config: Arc<Config>,
+    /// The models to ask when it cannot answer, each with settings like these.
+    pub(crate) fallbacks: Vec<(ModelRef, Arc<Config>)>,
+    /// What is wrong with fallbacks that cannot be used, in words for the user.
+    pub(crate) unusable: Vec<String>,
+}
+
+/// What says which model shall answer, the first that says anything going before the others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// What the user named now. It stands alone, without fallbacks.
+    pub(crate) requested: Option<&'a str>,
+    /// What the agent's settings name.
+    pub(crate) configured: Option<&'a str>,
+    /// What the agent's settings name to fall back on.
+    pub(crate) fallbacks: &'a [String],
+    /// The keys that the agent's store holds.
+    pub(crate) stored: &'a AuthFile,
 }
 
 /// Why a model was chosen.
@@ -42,6 +60,8 @@ pub(crate) enum ChoiceSource {
     Request,
     /// The config file names it.
     ConfigFile,
+    /// The agent's store holds a key for its provider.
+    StoredKey,
     /// This environment variable holds a key.
     KeyVariable(&'static str),
     /// A server at this address listens on this machine.
@@ -54,6 +74,25 @@ pub(crate) enum ChoiceSource {
 }
 
 impl ChosenModel {
+    fn new(reference: ModelRef, source: ChoiceSource, config: Arc<Config>) -> Self {
+        Self { reference, source, config, fallbacks: Vec::new(), unusable: Vec::new() }
+    }
+
+    /// Adds a fallback, or what is wrong with it: that must not keep the first model from answering.
+    fn fall_back_on(
+        &mut self,
+        name: &str,
+        with_access: impl FnOnce(&ModelRef) -> Result<Arc<Config>, String>,
+    ) {
+        let usable = parse_model_ref(name)
+            .map_err(|error| error.to_string())
+            .and_then(|reference| with_access(&reference).map(|config| (reference, config)));
+        match usable {
+            Ok(fallback) => self.fallbacks.push(fallback),
+            Err(problem) => self.unusable.push(format!("no fallback on {name}: {problem}")),
+        }
+    }
+
     /// Whether it is the built-in planner, which is announced on every run.
     pub(crate) fn is_builtin(&self) -> bool {
         self.reference.provider == BUILTIN_PROVIDER && self.reference.id == DEMO_MODEL_ID
@@ -70,6 +109,10 @@ impl ChosenModel {
             ChoiceSource::KeyVariable(variable) => Some(format!(
                 "{model} answers, because {variable} is set; choose another with --model, or `myclaw init` for good"
             )),
+            ChoiceSource::StoredKey => Some(format!(
+                "{model} answers, because there is a key for {}; choose another with --model, or `myclaw init` for good",
+                model.provider
+            )),
             ChoiceSource::LocalServer { base_url } => Some(format!(
                 "{model} answers, from the server at {base_url}; choose another with --model, or `myclaw init` for good"
             )),
@@ -81,35 +124,46 @@ impl ChosenModel {
     }
 }
 
-/// Chooses the model of a turn. `requested` is what the user named now, `configured` what the agent's settings name.
+/// Chooses the model of a turn.
 ///
 /// # Errors
 /// The requested or configured name cannot be used: it is no name, its provider is unknown, or its key is missing.
 pub(crate) async fn choose(
     config: &Arc<Config>,
     environment: &Environment,
-    requested: Option<&str>,
-    configured: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<ChosenModel, CliError> {
+    let Wanted { requested, configured, stored, .. } = wanted;
+    let with_access = |config: &Arc<Config>, environment: &Environment, reference: &ModelRef| {
+        with_access(config, environment, stored, reference)
+    };
+    let chosen = ChosenModel::new;
     if let Some(text) = requested {
         let reference =
             parse_model_ref(text).map_err(|error| CliError::usage(error.to_string()))?;
         check_allowed(config, &reference).map_err(CliError::usage)?;
         let config = with_access(config, environment, &reference).map_err(CliError::usage)?;
-        return Ok(ChosenModel { reference, source: ChoiceSource::Request, config });
+        return Ok(chosen(reference, ChoiceSource::Request, config));
     }
     if let Some(text) = configured {
         let reference = parse_model_ref(text)
             .map_err(|error| CliError::config(format!("the model in the config file: {error}")))?;
         check_allowed(config, &reference).map_err(CliError::config)?;
         let config = with_access(config, environment, &reference).map_err(CliError::config)?;
-        return Ok(ChosenModel { reference, source: ChoiceSource::ConfigFile, config });
+        let mut chosen = chosen(reference, ChoiceSource::ConfigFile, config.clone());
+        for name in wanted.fallbacks {
+            chosen.fall_back_on(name, |reference| {
+                check_allowed(&config, reference)?;
+                with_access(&config, environment, reference)
+            });
+        }
+        return Ok(chosen);
     }
     if let Some(reference) = first_own_model(config) {
         let config = with_access(config, environment, &reference).map_err(CliError::config)?;
-        return Ok(ChosenModel { reference, source: ChoiceSource::ConfigFile, config });
+        return Ok(chosen(reference, ChoiceSource::ConfigFile, config));
     }
-    let chosen = choose_unconfigured(config, environment).await?;
+    let chosen = choose_unconfigured(config, environment, stored).await?;
     check_allowed(config, &chosen.reference).map_err(CliError::config)?;
     Ok(chosen)
 }
@@ -130,14 +184,23 @@ fn check_allowed(config: &Config, model: &ModelRef) -> Result<(), String> {
 async fn choose_unconfigured(
     config: &Arc<Config>,
     environment: &Environment,
+    stored: &AuthFile,
 ) -> Result<ChosenModel, CliError> {
+    let chosen = ChosenModel::new;
     let found = first_provider_with_key(|variable| key_in(environment, variable).is_some());
     if let Some((info, variable)) = found
         && let Some(model) = info.default_model
     {
         let reference = ModelRef { provider: info.name.to_owned(), id: model.to_owned() };
-        let config = with_access(config, environment, &reference).map_err(CliError::config)?;
-        return Ok(ChosenModel { reference, source: ChoiceSource::KeyVariable(variable), config });
+        let config =
+            with_access(config, environment, stored, &reference).map_err(CliError::config)?;
+        return Ok(chosen(reference, ChoiceSource::KeyVariable(variable), config));
+    }
+    let has_stored_key = |info: &&ProviderInfo| !stored.profiles_of(info.name).is_empty();
+    let of_stored = Catalog::builtin().providers().find(has_stored_key);
+    if let Some((info, model)) = of_stored.and_then(|info| Some((info, info.default_model?))) {
+        let reference = ModelRef { provider: info.name.to_owned(), id: model.to_owned() };
+        return Ok(chosen(reference, ChoiceSource::StoredKey, Arc::clone(config)));
     }
     if let Some(server) = discover_local(&local_probe(environment)?).await
         && let Some(model) = server.models.first()
@@ -145,11 +208,11 @@ async fn choose_unconfigured(
         let reference = ModelRef { provider: server.provider.clone(), id: model.clone() };
         let config = with_server(config, &reference.provider, server.base_url.clone());
         let source = ChoiceSource::LocalServer { base_url: server.base_url };
-        return Ok(ChosenModel { reference, source, config });
+        return Ok(chosen(reference, source, config));
     }
     let reference =
         ModelRef { provider: BUILTIN_PROVIDER.to_owned(), id: DEMO_MODEL_ID.to_owned() };
-    Ok(ChosenModel { reference, source: ChoiceSource::Builtin, config: Arc::clone(config) })
+    Ok(chosen(reference, ChoiceSource::Builtin, Arc::clone(config)))
 }
 
 /// The first model of the user's own in the config file, where no setting names a model.
@@ -167,6 +230,7 @@ fn first_own_model(config: &Config) -> Option<ModelRef> {
 fn with_access(
     config: &Arc<Config>,
     environment: &Environment,
+    stored: &AuthFile,
     model: &ModelRef,
 ) -> Result<Arc<Config>, String> {
     let provider = model.provider.as_str();
@@ -191,7 +255,9 @@ fn with_access(
         return Ok(Arc::clone(config));
     }
     // A server of the user's own may want no key, or find it in a header.
-    let may_go_without = has_address || own.is_some_and(|own| !own.headers.is_empty());
+    let may_go_without = has_address
+        || own.is_some_and(|own| !own.headers.is_empty())
+        || !stored.profiles_of(provider).is_empty();
     match (info.key, environment_key(info, environment)) {
         (KeyNeed::Required | KeyNeed::Cloud, Some((_, key))) if own.is_some() => {
             Ok(with_key(config, provider, key))
@@ -260,8 +326,8 @@ fn key_in<'a>(environment: &'a Environment, variable: &str) -> Option<&'a str> {
 
 fn missing_key(info: &ProviderInfo) -> String {
     format!(
-        "there is no key for {name}: set {variables}, or put it into the config file under `provider.authProfiles` \
-         (`myclaw init` writes one)",
+        "there is no key for {name}: set {variables}, keep one with `myclaw auth add --provider {name}`, or put it into \
+         the config file under `provider.authProfiles` (`myclaw init` writes one)",
         name = info.name,
         variables = info.key_variables.join(" or ")
     )
@@ -275,7 +341,7 @@ pub(crate) fn unknown_provider(config: &Config, provider: &str) -> String {
         .keys()
         .map(String::as_str)
         .chain(config.provider.as_ref().map(|configured| configured.name.as_str()))
-        .chain(myclaw_llm::Catalog::builtin().providers().map(|info| info.name))
+        .chain(Catalog::builtin().providers().map(|info| info.name))
         .collect();
     let suggestion = did_you_mean(provider, known.iter().copied());
     format!(

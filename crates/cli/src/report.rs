@@ -162,6 +162,10 @@ pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style
                 one_line(message)
             ),
         )),
+        AgentRunEvent::Fallback { from, to, reason, message } => Some((
+            Style::Warning,
+            format!("{to} answers instead of {from} ({}): {}", reason.as_str(), one_line(message)),
+        )),
         AgentRunEvent::Compaction { old_count, new_count } => {
             let line = if old_count == new_count {
                 "context made smaller: long tool results were cut".to_owned()

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use myclaw_auth::{AuthFile, AuthStore};
 use myclaw_config::{
     AgentSettings, Config, ConfigError, Environment, Paths, RenderStyle, load_or_default,
 };
@@ -10,6 +11,7 @@ use myclaw_session::{SessionKey, SessionStore};
 
 use crate::args::ConversationArgs;
 use crate::exit::{CliError, Exit};
+use crate::model_choice::{ChosenModel, Wanted, choose};
 use crate::print::note;
 use crate::terminal::Paint;
 
@@ -67,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) directory: Option<PathBuf>,
     /// Which conversation.
     pub(crate) session_key: SessionKey,
+    /// The only auth profile to use, if the user insists on one.
+    pub(crate) auth_profile: Option<String>,
 }
 
 impl Settings {
@@ -87,8 +91,35 @@ impl Settings {
         let session_key = SessionKey::parse_for_agent(agent.id.as_str(), session_name)
             .map_err(|error| CliError::usage(error.to_string()))?;
         let directory = args.directory.as_deref().map(existing_directory).transpose()?;
-        Ok(Self { home, config, agent, directory, session_key })
+        let auth_profile = args.auth_profile.clone();
+        Ok(Self { home, config, agent, directory, session_key, auth_profile })
     }
+}
+
+impl Settings {
+    /// The model that answers: the one that the user names now, else what the settings or this machine give.
+    ///
+    /// # Errors
+    /// See [`choose`].
+    pub(crate) async fn choose_model(
+        &self,
+        requested: Option<&str>,
+    ) -> Result<ChosenModel, CliError> {
+        let stored = stored_keys(&self.agent);
+        let wanted = Wanted {
+            requested,
+            configured: self.agent.model.as_deref(),
+            fallbacks: &self.agent.fallbacks,
+            stored: &stored,
+        };
+        choose(&self.config, &self.home.environment, wanted).await
+    }
+}
+
+/// The keys that the agent's store holds. What is wrong with it is told by the turn, and by `myclaw auth`.
+pub(crate) fn stored_keys(agent: &AgentSettings) -> AuthFile {
+    let store = agent.agent_dir.as_deref().map(AuthStore::in_agent_dir);
+    store.and_then(|store| store.load().ok()).unwrap_or_default()
 }
 
 /// The directory that the user named, absolute. It is never made: a misspelt one should be noticed.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use myclaw_config::Environment;
 use myclaw_engine::{Engine, EventCallback, ModelChoice, RunAgentParams, RunError, RunResult};
 use myclaw_llm::{ErrorClass, ModelError, ThinkingLevel};
 use myclaw_session::SessionKey;
@@ -39,9 +40,9 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Conversation {
-    /// Opens no connection yet.
-    pub(crate) fn new() -> Self {
-        Self { engine: Engine::new() }
+    /// Opens no connection yet. Keys and credentials are looked for in `environment`.
+    pub(crate) fn new(environment: &Environment) -> Self {
+        Self { engine: Engine::with_variables(environment.variables().collect()) }
     }
 
     /// Runs one turn.
@@ -55,6 +56,12 @@ impl Conversation {
             RunAgentParams::new(session_key.clone(), message, Arc::clone(&model.config));
         params.model = Some(choice);
         params.thinking = thinking;
+        params.fallbacks = model
+            .fallbacks
+            .iter()
+            .map(|(reference, config)| ModelChoice::from_config(config, reference))
+            .collect();
+        params.auth_profile.clone_from(&settings.auth_profile);
         params.agent = Some(settings.agent.id.to_string());
         let command_timeout = Duration::from_secs(model.config.tools.bash.timeout_seconds);
         params.tools = myclaw_tools::builtin_tools(command_timeout);
@@ -94,7 +101,10 @@ fn run_error(error: RunError, model: &ChosenModel) -> CliError {
     match error {
         RunError::Aborted => CliError::aborted(),
         RunError::Model(error) => CliError::model(class, model_failure(&error, model)),
-        RunError::ContextOverflow { .. } => CliError::model(class, error.to_string()),
+        RunError::ContextOverflow { .. }
+        | RunError::AllModelsFailed(_)
+        | RunError::WindowTooSmall { .. } => CliError::model(class, error.to_string()),
+        RunError::UnknownProfile { .. } => CliError::usage(error.to_string()),
         RunError::Config(error) => config_error(&error),
         RunError::NoModel | RunError::ModelNotAllowed { .. } | RunError::ModelName(_) => {
             CliError::config(error.to_string())

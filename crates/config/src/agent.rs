@@ -71,6 +71,11 @@ pub struct AgentSettings {
     pub model: Option<String>,
     /// How much the model thinks where nobody asks for a level; `None` when the file does not say.
     pub thinking: Option<ThinkingDefault>,
+    /// Models to fall back on, in this order, written as `model`.
+    pub fallbacks: Vec<String>,
+    /// The folder in which what belongs to the agent itself is kept; absolute, need not exist. `None` where the
+    /// settings were made without [`Config::paths`] and name none.
+    pub agent_dir: Option<PathBuf>,
     /// How often the model may be called for one message.
     pub max_iterations: IterationCap,
     /// Further attempts when a model call fails.
@@ -115,13 +120,17 @@ impl Config {
             .and_then(|entry| entry.workspace.as_deref())
             .or(defaults.workspace.as_deref())
             .or(self.agent.workspace_dir.as_deref());
-        let models = [entry.and_then(|entry| entry.model.as_ref()), defaults.model.as_ref()];
-        let model = models.into_iter().flatten().find_map(ModelChoice::primary);
+        let choices = [entry.and_then(|entry| entry.model.as_ref()), defaults.model.as_ref()];
+        let model = choices.into_iter().flatten().find_map(ModelChoice::primary);
+        let fallbacks =
+            choices.into_iter().flatten().find_map(ModelChoice::fallbacks).unwrap_or_default();
         Ok(AgentSettings {
             name: entry.and_then(|entry| entry.name.clone()),
             workspace: self.workspace(workspace, (id != default_id).then_some(&id))?,
             model: self.model_name(model),
             thinking: entry.and_then(|entry| entry.thinking).or(defaults.thinking_default),
+            fallbacks: fallbacks.iter().map(|name| self.with_provider(&name.0)).collect(),
+            agent_dir: self.agent_dir(entry.and_then(|entry| entry.agent_dir.as_deref()), &id)?,
             max_iterations: entry
                 .and_then(|entry| entry.max_iterations)
                 .or(defaults.max_iterations)
@@ -171,18 +180,31 @@ impl Config {
         }
     }
 
+    fn agent_dir(
+        &self,
+        configured: Option<&str>,
+        id: &AgentId,
+    ) -> Result<Option<PathBuf>, ConfigError> {
+        match (configured, &self.paths) {
+            (Some(path), Some(paths)) => paths.resolve_in_config(path).map(Some),
+            (Some(path), None) => Ok(Some(PathBuf::from(path)).filter(|path| path.is_absolute())),
+            (None, paths) => Ok(paths.as_ref().map(|paths| paths.agent_dir(id))),
+        }
+    }
+
     /// A model without a provider is one of the configured provider.
     fn model_name(&self, choice: Option<&str>) -> Option<String> {
         let provider = self.provider.as_ref();
         match choice {
-            Some(model) if model.contains('/') => Some(model.to_owned()),
-            Some(model) => {
-                Some(provider.map_or_else(
-                    || model.to_owned(),
-                    |provider| format!("{}/{model}", provider.name),
-                ))
-            }
+            Some(choice) => Some(self.with_provider(choice)),
             None => provider.map(|provider| format!("{}/{}", provider.name, provider.model)),
+        }
+    }
+
+    fn with_provider(&self, model: &str) -> String {
+        match &self.provider {
+            Some(provider) if !model.contains('/') => format!("{}/{model}", provider.name),
+            _ => model.to_owned(),
         }
     }
 }

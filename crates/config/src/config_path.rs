@@ -41,6 +41,11 @@ impl ConfigPath {
         self
     }
 
+    /// Whether this is the setting `key` of some object.
+    pub(crate) fn ends_with_key(&self, key: &str) -> bool {
+        matches!(self.0.last(), Some(Step::Key(last)) if last == key)
+    }
+
     pub(crate) fn steps(&self) -> &[Step] {
         &self.0
     }

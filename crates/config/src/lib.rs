@@ -13,6 +13,7 @@ mod dotenv;
 mod environment;
 mod error;
 mod json_schema;
+mod key_source;
 mod load;
 mod locate;
 mod lookup;
@@ -34,19 +35,21 @@ pub use config_path::ConfigPath;
 pub use environment::Environment;
 pub use error::ConfigError;
 pub use json_schema::json_schema;
+pub use key_source::{KEYRING_SERVICE, KeySource};
 pub use load::{Loaded, load_config, load_or_default};
 pub use lookup::{SubstitutionLookup, Workspaces};
+pub use mask::holds_literal_secret;
 pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
 pub use report::{Issue, Location, RenderStyle, Report};
 pub use scaffold::{STARTER_CONFIG, Scaffold, make_private_folder, scaffold_config_if_missing};
 pub use schema::{
-    AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, AuthProfile, BashToolConfig,
-    ChannelsConfig, ChatId, CompactionSettings, Config, ContextPruning, FsToolConfig,
-    GATEWAY_PORT_VARIABLE, GatewayConfig, IterationCap, LogLevel, LoggingConfig, ModelApi,
-    ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts, ModelsConfig,
-    OutputLimitName, PrimaryModel, ProviderConfig, ProviderModels, ReasoningReplayRule,
-    StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName,
-    ThinkingWords, ToolsConfig,
+    AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, AuthConfig, AuthProfile, BashToolConfig,
+    ChannelsConfig, ChatId, CompactionSettings, Config, ContextPruning, CooldownConfig,
+    FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, IterationCap, LogLevel, LoggingConfig,
+    ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice,
+    ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel, ProviderConfig, ProviderModels,
+    ReasoningReplayRule, StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault,
+    ThinkingFormName, ThinkingWords, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

@@ -50,6 +50,11 @@ pub(crate) fn mask_secrets(text: &str) -> String {
     blank(text, &search.secrets)
 }
 
+/// Whether a settings text holds a secret itself, rather than a reference to one.
+pub fn holds_literal_secret(text: &str) -> bool {
+    mask_secrets(text) != text
+}
+
 /// What was found so far. The marks keep text that was looked through once from being looked through again for every
 /// key in it.
 struct Search<'a> {

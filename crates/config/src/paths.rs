@@ -16,6 +16,8 @@ const CONFIG_FILE_NAME: &str = "myclaw.json";
 /// Workspaces that nobody configured begin so.
 pub(crate) const WORKSPACE_DIR_NAME: &str = "workspace";
 const SESSIONS_DIR_NAME: &str = "sessions";
+const AGENTS_DIR_NAME: &str = "agents";
+const AGENT_DIR_NAME: &str = "agent";
 const LOGS_DIR_NAME: &str = "logs";
 
 /// The folders and files of one installation, all absolute. None of them need exist.
@@ -72,6 +74,11 @@ impl Paths {
             Some(id) => self.state_dir.join(format!("{WORKSPACE_DIR_NAME}-{id}")),
             None => self.state_dir.join(WORKSPACE_DIR_NAME),
         }
+    }
+
+    /// Where what belongs to an agent itself is kept when nothing else is configured.
+    pub fn agent_dir(&self, agent: &AgentId) -> PathBuf {
+        self.state_dir.join(AGENTS_DIR_NAME).join(agent.as_str()).join(AGENT_DIR_NAME)
     }
 
     /// Where sessions are kept.

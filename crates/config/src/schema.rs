@@ -10,19 +10,21 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Paths};
 
 mod agents;
+mod auth;
 mod models;
 mod values;
 
 pub use agents::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionSettings, ContextPruning,
 };
+pub use auth::{AuthConfig, CooldownConfig};
 pub use models::{
     AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,
     ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
     StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
 };
 use secrecy::SecretString;
-pub use values::{ChatId, IterationCap, ModelChoice, PrimaryModel};
+pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
 
 /// Goes before `gateway.port`.
@@ -60,6 +62,8 @@ pub struct Config {
     pub tools: ToolsConfig,
     /// Time limits of model calls, and models of your own.
     pub models: ModelsConfig,
+    /// How keys that fail are treated.
+    pub auth: AuthConfig,
     /// Folders of this installation, which relative and default workspaces are resolved against. Not part of the
     /// file: [`crate::load_config`] and [`crate::load_or_default`] fill it in.
     #[serde(skip)]

@@ -74,7 +74,7 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
     );
 }
 
-/// A model is `provider/model`, or the bare model where a provider is configured.
+/// A model and its fallbacks are `provider/model`, or the bare model where a provider is configured.
 fn check_model(
     model: &ModelChoice,
     has_provider: bool,
@@ -92,9 +92,8 @@ fn check_model(
     if model.primary().is_some_and(|name| !well_formed(name)) {
         findings.push(no_model(primary));
     }
-    let ModelChoice::Primary(choice) = model else { return };
-    for (index, name) in choice.fallbacks.iter().enumerate() {
-        if !name.trim().is_empty() && !well_formed(name) {
+    for (index, name) in model.fallbacks().unwrap_or_default().iter().enumerate() {
+        if !well_formed(&name.0) {
             findings.push(no_model(path.clone().key("fallbacks").index(index)));
         }
     }

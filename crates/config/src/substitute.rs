@@ -2,11 +2,15 @@
 //!
 //! A name begins with an upper-case letter or `_` and goes on with those and digits. `$${NAME}` is the text `${NAME}`.
 //! Everything else, a lower-case name, an open brace, a lone `$`, stays as it is. What was put in is not looked at
-//! again, so a value may hold anything.
+//! again, so a value may hold anything. A key's command (`apiKey: "!…"`) is left alone: there `${NAME}` is the shell's.
 
 use serde_json::Value;
 
+use crate::key_source::{as_literal, is_command};
 use crate::{ConfigPath, SubstitutionLookup};
+
+/// The settings that may say where a key is kept.
+const KEY_SETTING: &str = "apiKey";
 
 /// One thing found in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +63,12 @@ impl Walk<'_> {
     fn value(&mut self, value: &mut Value) {
         match value {
             Value::String(text) if text.contains("${") => {
+                let is_key = self.path.ends_with_key(KEY_SETTING);
+                if is_key && is_command(text) {
+                    return;
+                }
                 match substitute(text, |name| self.lookup.get(name)) {
+                    Ok(replaced) if is_key => *text = as_literal(text, replaced),
                     Ok(replaced) => *text = replaced,
                     Err(name) if self.missing.len() < self.limit => {
                         let missing =

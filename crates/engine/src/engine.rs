@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
+use myclaw_auth::{AuthFile, KeyResolver};
 use myclaw_config::{AgentSettings, ConfigError, ThinkingDefault};
 use myclaw_llm::{
     Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ThinkingLevel, ToolSchema,
-    Variables, parse_model_ref,
+    Variables,
 };
 use myclaw_session::{LockWait, SessionStore};
 
 use crate::conversation::{Conversation, Opening};
-use crate::failover::ProfileRotation;
+use crate::failover::{Candidate, Candidates, Roster};
 use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{Recovery, Tally, Turn, TurnLimits, input_budget};
 use crate::workspace::{Bootstrap, prepare_workspace};
@@ -23,6 +24,7 @@ use crate::{
 pub struct Engine {
     http: HttpProvider,
     builtin: DemoProvider,
+    keys: KeyResolver,
 }
 
 /// Runs one turn: see [`Engine::run`].
@@ -41,7 +43,8 @@ impl Engine {
 
     /// Like [`Engine::new`], with other variables.
     pub fn with_variables(variables: Variables) -> Self {
-        Self { http: HttpProvider::new(http_options(variables)), builtin: DemoProvider }
+        let keys = KeyResolver::new(variables.iter());
+        Self { http: HttpProvider::new(http_options(variables)), builtin: DemoProvider, keys }
     }
 
     /// Runs one turn: takes the user message, calls the model, runs tools until the model answers, and returns when
@@ -52,13 +55,17 @@ impl Engine {
     pub async fn run(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
         let setup = Setup::new(&params)?;
         let opened = open(&params, &setup).await?;
-        for notice in &opened.bootstrap.notices {
+        for notice in
+            setup.roster.notices().iter().chain(&opened.notices).chain(&opened.bootstrap.notices)
+        {
             if let Some(on_event) = &params.on_event {
                 on_event(AgentRunEvent::Notice { message: notice.clone() });
             }
         }
-        let thinking = Thinking::new(&params, &setup);
-        let mut turn = self.turn(&params, &setup, opened, thinking.level);
+        let (first, candidates) = setup.roster.line_up(&params, &opened.auth_file)?;
+        let thinking = setup.thinking(&params, first.choice);
+        let mut turn = self.turn(&params, &setup, opened, (first, candidates));
+        turn.thinking = thinking.requested;
         if let Some(notice) = thinking.notice {
             turn.notice(notice);
         }
@@ -79,7 +86,8 @@ impl Engine {
     ) -> Result<CompactionReport, RunError> {
         let setup = Setup::new(&params)?;
         let opened = open(&params, &setup).await?;
-        self.turn(&params, &setup, opened, ThinkingLevel::Off).compact_by_hand(focus).await
+        let answering = setup.roster.line_up(&params, &opened.auth_file)?;
+        self.turn(&params, &setup, opened, answering).compact_by_hand(focus).await
     }
 
     fn turn<'a>(
@@ -87,9 +95,10 @@ impl Engine {
         params: &'a RunAgentParams,
         setup: &'a Setup,
         opened: Opened,
-        thinking: ThinkingLevel,
+        (first, candidates): (Candidate<'a>, Candidates<'a>),
     ) -> Turn<'a> {
-        let Setup { settings, model, store } = setup;
+        let Setup { settings, store, .. } = setup;
+        let model = first.choice;
         let tool_schemas: Vec<ToolSchema> =
             params.tools.iter().map(|tool| tool.schema().clone()).collect();
         let working_directory =
@@ -102,9 +111,14 @@ impl Engine {
         });
         let timeouts = &params.config.models.timeouts;
         Turn {
+            engine: self,
             provider: self.provider(model.model.api),
             model,
-            thinking,
+            thinking: ThinkingLevel::Off,
+            rotation: first.rotation,
+            candidates,
+            keys: &self.keys,
+            ledger: setup.roster.ledger(&params.config),
             store: store.clone(),
             conversation: opened.conversation,
             opening: opened.opening,
@@ -127,14 +141,14 @@ impl Engine {
                     between_events: timeouts.between_events(),
                 },
             },
-            rotation: ProfileRotation::new(&model.profiles),
             tally: Tally::default(),
             recovery: Recovery::default(),
             params,
         }
     }
 
-    fn provider(&self, api: Api) -> &dyn Provider {
+    /// What stands behind a wire format.
+    pub(crate) fn provider(&self, api: Api) -> &dyn Provider {
         match api {
             Api::AnthropicMessages
             | Api::OpenaiCompletions
@@ -164,45 +178,38 @@ impl Default for Engine {
 /// What the settings say about a run.
 struct Setup {
     settings: AgentSettings,
-    model: ModelChoice,
+    roster: Roster,
     store: SessionStore,
 }
 
 impl Setup {
     fn new(params: &RunAgentParams) -> Result<Self, RunError> {
         let settings = params.config.agent_settings(params.agent.as_deref())?;
-        let model = match &params.model {
-            Some(model) => model.clone(),
-            None => {
-                let name = settings.model.as_deref().ok_or(RunError::NoModel)?;
-                ModelChoice::from_config(&params.config, &parse_model_ref(name)?)
-            }
-        };
-        if !params.config.allows_model(&model.model.provider, &model.model.id) {
-            return Err(RunError::ModelNotAllowed { model: model.reference() });
-        }
+        let roster = Roster::new(params, &settings)?;
         let paths = params.config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
-        Ok(Self { settings, model, store: SessionStore::new(paths.sessions_dir()) })
+        Ok(Self { settings, roster, store: SessionStore::new(paths.sessions_dir()) })
     }
 }
 
 /// How much the model thinks in a run.
 struct Thinking {
-    level: ThinkingLevel,
+    requested: ThinkingLevel,
     /// What to say where that is not what the user asked for.
     notice: Option<String>,
 }
 
-impl Thinking {
-    fn new(params: &RunAgentParams, setup: &Setup) -> Self {
-        let model = &setup.model.model;
-        let configured = || setup.settings.thinking.map(thinking_level);
+impl Setup {
+    /// Each model is asked at the level that it offers nearest to the one asked for; of the first one, `model`, the
+    /// user is told where these differ.
+    fn thinking(&self, params: &RunAgentParams, model: &ModelChoice) -> Thinking {
+        let configured = || self.settings.thinking.map(thinking_level);
         let requested = params.thinking.or_else(configured).unwrap_or_default();
-        let level = model.thinking_level(requested);
+        let level = model.model.thinking_level(requested);
         let notice = params.thinking.filter(|asked| *asked != level).map(|asked| {
-            let name = setup.model.reference();
-            if model.reasoning {
+            let name = model.reference();
+            if model.model.reasoning {
                 let offered: Vec<&str> = model
+                    .model
                     .offered_thinking_levels()
                     .into_iter()
                     .map(ThinkingLevel::as_str)
@@ -215,7 +222,7 @@ impl Thinking {
                 format!("{name} cannot think before it answers; the thinking level is {level}")
             }
         });
-        Self { level, notice }
+        Thinking { requested, notice }
     }
 }
 
@@ -232,6 +239,8 @@ fn thinking_level(configured: ThinkingDefault) -> ThinkingLevel {
 
 /// What the file system gave.
 struct Opened {
+    auth_file: AuthFile,
+    notices: Vec<String>,
     bootstrap: Bootstrap,
     conversation: Conversation,
     opening: Opening,
@@ -243,13 +252,22 @@ async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError
     let working_directory = params.working_directory.clone();
     let store = setup.store.clone();
     let key = params.session_key.clone();
-    let budget = input_budget(&setup.model.model, &setup.settings.compaction);
+    let roster = setup.roster.clone();
+    let compaction = setup.settings.compaction.clone();
     let opening = tokio::task::spawn_blocking(move || {
         check_directory(working_directory)?;
         let bootstrap = prepare_workspace(&workspace)?;
         let log = store.open(&key, LockWait::Fail)?;
+        let budget = input_budget(&roster.first().model, &compaction);
         let (conversation, opening) = Conversation::load(log, budget)?;
-        Ok(Opened { bootstrap, conversation, opening })
+        let (auth_file, notice) = roster.read_store();
+        Ok(Opened {
+            auth_file,
+            notices: notice.into_iter().collect(),
+            bootstrap,
+            conversation,
+            opening,
+        })
     });
     opening.await.map_err(|error| RunError::Internal(error.to_string()))?
 }

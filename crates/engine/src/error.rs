@@ -11,6 +11,32 @@ pub enum RunError {
     /// The model could not be called, after all retries.
     #[error("{0}")]
     Model(ModelError),
+    /// Several models were to answer, and none could.
+    #[error("none of the models could answer:{}", lines(.0))]
+    AllModelsFailed(Vec<CandidateFailure>),
+    /// The model's context window is too small to work in.
+    #[error(
+        "{model} has a context window of {tokens} tokens, and the least to work in is {minimum}; use a model with a \
+         larger one, or state contextWindow for it under models.providers in the settings file to use it all the same"
+    )]
+    WindowTooSmall {
+        /// `provider/model`.
+        model: String,
+        /// Its window.
+        tokens: u64,
+        /// The smallest window that is used unasked.
+        minimum: u64,
+    },
+    /// The caller insists on an auth profile that does not exist.
+    #[error("{provider} has no auth profile `{profile}`; known: {}", known.join(", "))]
+    UnknownProfile {
+        /// Whose profile.
+        provider: String,
+        /// What was asked for.
+        profile: String,
+        /// The profiles there are.
+        known: Vec<String>,
+    },
     /// The conversation does not fit the model's context window, even after compaction and truncation.
     #[error(
         "the conversation does not fit the context window of {model} even after it was compacted: {detail}. \
@@ -68,18 +94,42 @@ pub enum RunError {
     Internal(String),
 }
 
+/// A model that was to answer and could not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CandidateFailure {
+    /// `provider/model`.
+    pub model: String,
+    /// Why.
+    pub reason: ErrorClass,
+    /// The failure, in one line.
+    pub message: String,
+}
+
+fn lines(failures: &[CandidateFailure]) -> String {
+    failures
+        .iter()
+        .map(|failure| {
+            format!("\n  {} ({}): {}", failure.model, failure.reason.as_str(), failure.message)
+        })
+        .collect()
+}
+
 impl RunError {
     /// The class of the failure, as printed in machine-readable output.
     pub fn class(&self) -> &'static str {
         match self {
             Self::Model(error) => error.class.as_str(),
+            Self::AllModelsFailed(_) => "all_models_failed",
+            Self::WindowTooSmall { .. } => "window_too_small",
             Self::ContextOverflow { .. } => ErrorClass::ContextOverflow.as_str(),
             Self::Aborted => "aborted",
             Self::Session(_) => "session",
             Self::Workspace { .. } => "workspace",
-            Self::Config(_) | Self::NoModel | Self::ModelNotAllowed { .. } | Self::ModelName(_) => {
-                "config"
-            }
+            Self::Config(_)
+            | Self::NoModel
+            | Self::ModelNotAllowed { .. }
+            | Self::ModelName(_)
+            | Self::UnknownProfile { .. } => "config",
             Self::Hook { .. } => "hook",
             Self::Internal(_) => "internal",
         }

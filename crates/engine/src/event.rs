@@ -84,6 +84,17 @@ pub enum AgentRunEvent {
         /// The failure, in one line.
         message: String,
     },
+    /// A model cannot answer; the next one of the agent's models is asked instead, until the run is over.
+    Fallback {
+        /// The model that was given up, as `provider/model`.
+        from: String,
+        /// The model that is asked from now on, as `provider/model`.
+        to: String,
+        /// Why.
+        reason: ErrorClass,
+        /// The failure, in one line.
+        message: String,
+    },
     /// The context was made smaller.
     Compaction {
         /// Messages before.

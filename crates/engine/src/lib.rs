@@ -21,14 +21,16 @@ mod run;
 mod tool;
 mod transcript;
 mod turn;
+mod window;
 mod workspace;
 
 pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, run_agent};
-pub use error::RunError;
+pub use error::{CandidateFailure, RunError};
 pub use event::{AgentRunEvent, EventCallback};
 pub use hook::{AgentStart, Hook, HookError, PendingToolCall, ToolCallVerdict};
-pub use model_choice::{AuthProfile, ModelChoice};
+pub use model_choice::{ModelChoice, WindowSource};
+pub use myclaw_auth::AuthProfile;
 pub use run::{RunAgentParams, RunResult};
 pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 pub use turn::CompactionReport;

@@ -2,7 +2,11 @@
 
 mod settings;
 
-use myclaw_config::Config;
+use std::convert::Infallible;
+use std::path::PathBuf;
+
+use myclaw_auth::AuthProfile;
+use myclaw_config::{Config, KeySource};
 use myclaw_llm::{Model, ModelRef, ResolveModel, resolve_model};
 use secrecy::SecretString;
 
@@ -13,24 +17,27 @@ pub struct ModelChoice {
     pub model: Model,
     /// Auth profiles, tried in this order. Never empty after [`ModelChoice::new`].
     pub profiles: Vec<AuthProfile>,
+    /// How the size of the context window is known.
+    pub window: WindowSource,
 }
 
-/// One key of a provider.
-#[derive(Debug, Clone)]
-pub struct AuthProfile {
-    /// Name shown in events and messages.
-    pub id: String,
-    /// The key; `None` for servers that need none.
-    pub api_key: Option<SecretString>,
+/// How the size of a model's context window is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WindowSource {
+    /// From the catalog, or guessed. One that is too small for the work is refused.
+    Known,
+    /// The user or the caller stated it. One that is small is used, with a warning.
+    Stated,
 }
 
 impl ModelChoice {
-    /// A choice with `profiles`, or with one keyless profile named `default` if there are none.
+    /// A choice with `profiles`, or with one keyless profile named `default` if there are none. The model is the
+    /// caller's own, so its window counts as stated.
     pub fn new(model: Model, mut profiles: Vec<AuthProfile>) -> Self {
         if profiles.is_empty() {
-            profiles.push(AuthProfile { id: "default".to_owned(), api_key: None });
+            profiles.push(AuthProfile::keyless());
         }
-        Self { model, profiles }
+        Self { model, profiles, window: WindowSource::Stated }
     }
 
     /// The model that `reference` names, with the address and the keys that the settings give for its provider.
@@ -57,22 +64,31 @@ impl ModelChoice {
         let profiles = configured
             .into_iter()
             .flat_map(|provider| &provider.auth_profiles)
-            .map(|profile| AuthProfile {
-                id: profile.id.clone(),
-                api_key: Some(profile.api_key.clone()),
+            .map(|profile| {
+                AuthProfile::new(profile.id.clone(), Some(key_source(config, &profile.api_key)))
             })
-            .chain(
-                own_key
-                    .map(|key| AuthProfile { id: reference.provider.clone(), api_key: Some(key) }),
-            )
+            .chain(own_key.map(|key| {
+                AuthProfile::new(reference.provider.clone(), Some(key_source(config, &key)))
+            }))
             .collect();
-        Self::new(model, profiles)
+        let is_stated = definition.is_some_and(|definition| definition.context_window.is_some());
+        let window = if is_stated { WindowSource::Stated } else { WindowSource::Known };
+        Self { window, ..Self::new(model, profiles) }
     }
 
     /// `provider/model`, as users write it.
     pub fn reference(&self) -> String {
         format!("{}/{}", self.model.provider, self.model.id)
     }
+}
+
+/// A path that cannot be made absolute stays as it is: the message about the file then names it.
+fn key_source(config: &Config, written: &SecretString) -> KeySource {
+    KeySource::from_settings(written, config.paths.as_ref()).unwrap_or_else(|_| {
+        let as_written = |path: &str| Ok::<_, Infallible>(PathBuf::from(path));
+        let Ok(source) = KeySource::parse(written, as_written);
+        source
+    })
 }
 
 #[cfg(test)]

@@ -20,11 +20,17 @@ pub struct RunAgentParams {
     pub user_message: Vec<ContentBlock>,
     /// The settings, as loaded by `myclaw_config`.
     pub config: Arc<Config>,
-    /// The model and the keys to try for it; `None` means what the settings name for the agent.
+    /// The model and the keys to try for it; `None` means what the settings name for the agent, fallbacks included.
     pub model: Option<ModelChoice>,
     /// How much the model should think before it answers; `None` means what the settings say for the agent, else as
     /// much as the model offers up to `high`. Of a level that was asked for and is not offered, a notice tells.
     pub thinking: Option<ThinkingLevel>,
+    /// With `model`: the models to ask, in this order, when it cannot answer.
+    pub fallbacks: Vec<ModelChoice>,
+    /// The only auth profile to use for the model's provider, if not all of them.
+    pub auth_profile: Option<String>,
+    /// Where the agent's auth profiles are kept, if not where the settings say.
+    pub agent_dir: Option<PathBuf>,
     /// Which agent's settings apply; `None` means the default agent.
     pub agent: Option<String>,
     /// The tools on offer, in the order in which the model sees them.
@@ -55,9 +61,9 @@ pub struct RunResult {
     pub iterations: u32,
     /// Whether the run ended because it reached the iteration cap.
     pub max_iterations_reached: bool,
-    /// Provider of the last call.
+    /// Provider of the model that answered last; not the first one's after a fallback.
     pub provider: String,
-    /// Model of the last call.
+    /// The model that answered last.
     pub model: String,
 }
 
@@ -74,6 +80,9 @@ impl RunAgentParams {
             config,
             model: None,
             thinking: None,
+            fallbacks: Vec::new(),
+            auth_profile: None,
+            agent_dir: None,
             agent: None,
             tools: Vec::new(),
             hooks: Vec::new(),

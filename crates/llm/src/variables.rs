@@ -16,6 +16,11 @@ impl Variables {
         std::env::vars_os().filter_map(pair).collect()
     }
 
+    /// Every name with its value, as it is.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// A variable's value, trimmed; blank counts as unset.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())

@@ -123,6 +123,21 @@ Exit codes:
   3  the config file has to be changed
   4  the provider refused, failed or could not be reached";
 
+pub(super) const AUTH: &str = "\
+List, add, test and order the keys of providers. Keys are kept in a file of the agent that its owner alone can read, \
+or stay where they are: in a variable, in a file, in the system's keyring, or behind a command. A key is never shown.";
+
+pub(super) const AUTH_EXAMPLES: &str = "\
+Examples:
+  myclaw auth list
+  myclaw auth add --provider anthropic                      asks for the key
+  pass show openai | myclaw auth add --provider openai --profile work
+  myclaw auth add --provider groq --command 'pass show groq'
+  myclaw auth test
+  myclaw auth order anthropic work private                  these first, in this order
+  myclaw auth pin anthropic:work                            this one and no other
+  myclaw auth clear-cooldown";
+
 pub(super) const DOCTOR: &str = "\
 Say what is configured, what is missing and what to do next. The exit code is 0 if a turn can run. Keys are never \
 shown, only whether they are there.";

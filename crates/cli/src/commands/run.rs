@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::RunArgs;
 use crate::exit::CliError;
 use crate::interrupt::Interrupts;
-use crate::model_choice::{ChosenModel, choose};
+use crate::model_choice::ChosenModel;
 use crate::print::note;
 use crate::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
 use crate::runtime;
@@ -54,9 +54,7 @@ fn run_turn(
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
         let requested = args.conversation.model.as_deref();
-        let configured = settings.agent.model.as_deref();
-        let model =
-            choose(&settings.config, &settings.home.environment, requested, configured).await?;
+        let model = settings.choose_model(requested).await?;
         announce(&model, verbosity);
         let session_key = &settings.session_key;
         let turn = Turn {
@@ -68,7 +66,7 @@ fn run_turn(
             cancel,
             on_event,
         };
-        output.flushing(Conversation::new().run(turn)).await.map(drop)
+        output.flushing(Conversation::new(&settings.home.environment).run(turn)).await.map(drop)
     }))?
 }
 
@@ -78,6 +76,11 @@ pub(crate) fn announce(model: &ChosenModel, verbosity: Verbosity) {
         model.announcement().filter(|_| verbosity == Verbosity::Normal || model.is_builtin())
     {
         note(format_args!("myclaw: {line}"));
+    }
+    if verbosity == Verbosity::Normal {
+        for problem in &model.unusable {
+            note(format_args!("myclaw: {problem}"));
+        }
     }
 }
 

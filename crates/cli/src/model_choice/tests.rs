@@ -1,10 +1,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use myclaw_auth::{AuthFile, CredentialType, StoredProfile};
 use myclaw_config::{Config, Environment, ExposeSecret};
 
 use super::{
-    ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, choose, ollama_address, parse_candidates,
+    ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, Wanted, choose, ollama_address,
+    parse_candidates,
 };
 use crate::exit::{CliError, Exit};
 
@@ -14,14 +16,28 @@ fn choose_with(
     requested: Option<&str>,
     configured: Option<&str>,
 ) -> Result<ChosenModel, CliError> {
+    choose_among(config, variables, requested, configured, &[], &AuthFile::default())
+}
+
+fn choose_among(
+    config: serde_json::Value,
+    variables: &[(&str, &str)],
+    requested: Option<&str>,
+    configured: Option<&str>,
+    fallbacks: &[&str],
+    stored: &AuthFile,
+) -> Result<ChosenModel, CliError> {
+    let fallbacks: Vec<String> = fallbacks.iter().map(|name| (*name).to_owned()).collect();
     let config: Arc<Config> = Arc::new(serde_json::from_value(config).expect("a config"));
     let variables = [(LOCAL_SERVERS_VARIABLE, "none")].into_iter().chain(variables.iter().copied());
     let environment = Environment::new(variables, None, None);
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("runtime")
-        .block_on(choose(&config, &environment, requested, configured))
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime").block_on(
+        choose(
+            &config,
+            &environment,
+            Wanted { requested, configured, fallbacks: &fallbacks, stored },
+        ),
+    )
 }
 
 fn empty() -> serde_json::Value {
@@ -121,7 +137,8 @@ fn a_local_provider_is_reached_where_ollama_host_says() {
     let config: Arc<Config> = Arc::default();
     let environment = Environment::new([("OLLAMA_HOST", "0.0.0.0:9999")], None, None);
     let reference = myclaw_llm::parse_model_ref("ollama/qwen3").expect("a model");
-    let config = super::with_access(&config, &environment, &reference).expect("access");
+    let config = super::with_access(&config, &environment, &AuthFile::default(), &reference)
+        .expect("access");
     assert_eq!(
         config.models.providers["ollama"].base_url.as_deref(),
         Some("http://127.0.0.1:9999/v1")
@@ -152,4 +169,47 @@ fn candidates_are_pairs() {
     assert_eq!(parsed.len(), 2);
     assert_eq!(parsed[1].provider, "lmstudio");
     assert!(parse_candidates("ollama").expect_err("no address").contains("ollama=127.0.0.1:11434"));
+}
+
+fn with_stored(provider: &str) -> AuthFile {
+    let mut stored = AuthFile::default();
+    let key = "a-stored-key".to_owned().into();
+    stored.put("name", StoredProfile::with_key(provider, CredentialType::ApiKey, key));
+    stored
+}
+
+#[test]
+fn a_stored_key_is_as_good_as_one_in_the_environment_which_goes_first() {
+    let stored = with_stored("groq");
+    let chosen = choose_among(empty(), &[], None, None, &[], &stored).expect("a model");
+    assert_eq!(
+        (chosen.reference.provider.as_str(), chosen.source),
+        ("groq", ChoiceSource::StoredKey)
+    );
+    let chosen = choose_among(empty(), &[("XAI_API_KEY", "k")], None, None, &[], &stored);
+    assert_eq!(chosen.expect("a model").source, ChoiceSource::KeyVariable("XAI_API_KEY"));
+    choose_among(empty(), &[], Some("groq/any"), None, &[], &stored).expect("no key is missing");
+    choose_among(empty(), &[], Some("xai/any"), None, &[], &stored).expect_err("one is");
+}
+
+#[test]
+fn fallbacks_come_with_their_keys_and_unusable_ones_are_told() {
+    let names = ["openai/gpt-5.1", "groq/llama", "nobody/model"];
+    let variables = [("OPENAI_API_KEY", "k")];
+    let stored = AuthFile::default();
+    let configured = Some("anthropic/claude-x");
+    let chosen = choose_among(anthropic(), &variables, None, configured, &names, &stored);
+    let chosen = chosen.expect("a model");
+    let usable: Vec<String> =
+        chosen.fallbacks.iter().map(|(reference, _)| reference.to_string()).collect();
+    assert_eq!(usable, ["openai/gpt-5.1"]);
+    let key = &chosen.fallbacks[0].1.provider.as_ref().expect("a provider").auth_profiles[0];
+    assert_eq!(key.api_key.expose_secret(), "k");
+    assert_eq!(chosen.config.provider.as_ref().expect("the first").name, "anthropic");
+    assert!(chosen.unusable[0].starts_with("no fallback on groq/llama: there is no key for groq"));
+    assert!(chosen.unusable[1].starts_with("no fallback on nobody/model: the provider `nobody`"));
+
+    let requested = Some("anthropic/claude-x");
+    let chosen = choose_among(anthropic(), &variables, requested, configured, &names, &stored);
+    assert_eq!(chosen.expect("a model").fallbacks.len(), 0, "what is named stands alone");
 }

@@ -11,9 +11,18 @@ use crate::{myclaw, run};
 #[test]
 fn every_help_has_examples_and_the_root_names_the_exit_codes() {
     let home = TempHome::new();
-    for command in
-        ["run", "agent", "chat", "init", "config", "sessions", "models", "doctor", "completions"]
-    {
+    for command in [
+        "run",
+        "agent",
+        "chat",
+        "init",
+        "config",
+        "sessions",
+        "models",
+        "auth",
+        "doctor",
+        "completions",
+    ] {
         let output = run(&home, &[command, "--help"]);
         output.assert_code(0);
         assert!(output.stdout().contains("Examples:\n  "), "{command}: {}", output.stdout());

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use myclaw_testkit::{ChildOutput, ModelServer, RunningChild, TempHome, WireFormat};
 
+mod auth;
 mod chat_lines;
 mod chat_terminal;
 mod choice;

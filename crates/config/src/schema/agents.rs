@@ -155,6 +155,15 @@ pub struct AgentEntry {
     )]
     #[schemars(with = "Option<NonBlankText>")]
     pub workspace: Option<String>,
+    /// The folder in which what belongs to the agent itself is kept, such as its auth profiles. Default:
+    /// `agents/<id>/agent` in the state folder.
+    #[serde(
+        default,
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub agent_dir: Option<String>,
     /// Its model, as `provider/model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelChoice>,

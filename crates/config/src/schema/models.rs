@@ -44,7 +44,8 @@ pub struct AuthProfile {
     #[serde(deserialize_with = "values::non_blank")]
     #[schemars(with = "NonBlankText")]
     pub id: String,
-    /// The key. Better a reference such as `"${ANTHROPIC_API_KEY}"`.
+    /// The key. Better a reference such as `"${ANTHROPIC_API_KEY}"`, or where it is kept: `"!command"`, `"file:path"`,
+    /// `"env:NAME"` or `"keyring:service/account"`.
     #[serde(with = "values::secret")]
     #[schemars(with = "SecretText")]
     pub api_key: SecretString,
@@ -109,7 +110,8 @@ pub struct ProviderModels {
     #[serde(deserialize_with = "values::optional_url", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<BaseUrl>")]
     pub base_url: Option<String>,
-    /// The key, if the server wants one. Better a reference such as `"${MY_SERVER_KEY}"`.
+    /// The key, if the server wants one. Better a reference such as `"${MY_SERVER_KEY}"`, or where it is kept:
+    /// `"!command"`, `"file:path"`, `"env:NAME"` or `"keyring:service/account"`.
     #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<SecretText>")]
     pub api_key: Option<SecretString>,

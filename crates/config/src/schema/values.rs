@@ -135,10 +135,16 @@ pub struct PrimaryModel {
     /// `provider/model`, parted at the first slash. Blank names none.
     #[serde(default)]
     pub primary: String,
-    /// Models to try in this order when the first one cannot answer, each as `provider/model`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub fallbacks: Vec<String>,
+    /// Models that are tried, in this order, when the primary one cannot answer; each as `provider/model`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<NonBlankText>>")]
+    pub fallbacks: Option<Vec<ModelName>>,
 }
+
+/// The name of a model, `provider/model`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ModelName(#[serde(deserialize_with = "non_blank")] pub String);
 
 impl ModelChoice {
     /// The model, trimmed; `None` if it is blank.
@@ -150,13 +156,12 @@ impl ModelChoice {
         Some(name.trim()).filter(|name| !name.is_empty())
     }
 
-    /// The models to try when the first one cannot answer, in order, trimmed; blank ones are left out.
-    pub fn fallbacks(&self) -> impl Iterator<Item = &str> {
-        let fallbacks: &[String] = match self {
-            Self::Name(_) => &[],
-            Self::Primary(choice) => &choice.fallbacks,
-        };
-        fallbacks.iter().map(|name| name.trim()).filter(|name| !name.is_empty())
+    /// The models to fall back on, where it says anything about them.
+    pub fn fallbacks(&self) -> Option<&[ModelName]> {
+        match self {
+            Self::Name(_) => None,
+            Self::Primary(choice) => choice.fallbacks.as_deref(),
+        }
     }
 }
 

@@ -23,16 +23,21 @@ fn full() -> Value {
             "defaults": {
                 "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"],
                 "thinkingDefault": "low", "maxIterations": "unlimited",
+                "compaction": { "reserveTokens": 1, "keepMessages": 1, "maxResultChars": 1 }, "contextPruning": "cache-ttl",
             },
             "list": [{
-                "id": "main", "default": true, "name": "Claw", "workspace": "/x",
+                "id": "main", "default": true, "name": "Claw", "workspace": "/x", "agentDir": "/d",
                 "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "thinking": "xhigh", "maxIterations": 0,
             }],
         },
-        "channels": { "telegram": { "botToken": "t", "allowedChatIds": [-5, "@me"] } },
+        "channels": { "telegram": { "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"] } },
         "gateway": { "port": 1, "token": "t" },
         "logging": { "level": "warn", "redactSensitive": false },
         "tools": { "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },
+        "auth": { "cooldowns": {
+            "firstSeconds": 60, "factor": 5, "longestSeconds": 3600, "billingFirstSeconds": 18_000,
+            "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
+        } },
         "models": {
             "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
             "providers": { "mine": {

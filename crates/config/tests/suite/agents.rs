@@ -24,6 +24,8 @@ fn without_agents_there_is_main() {
         workspace: home.state_dir().join("workspace"),
         model: None,
         thinking: None,
+        fallbacks: Vec::new(),
+        agent_dir: Some(home.state_dir().join("agents/main/agent")),
         max_iterations: IterationCap::default(),
         max_retries: 3,
         max_tool_result_chars: 50_000,
@@ -98,6 +100,36 @@ fn the_entry_goes_before_the_defaults_and_those_before_the_agent() {
         (plain.model.as_deref(), plain.max_iterations.limit()),
         (Some("anthropic/base"), Some(1))
     );
+}
+
+#[test]
+fn fallbacks_of_an_agent_go_before_those_of_the_defaults() {
+    let (home, config) = config(
+        "{
+            provider: { name: 'anthropic', model: 'base', authProfiles: [{ id: 'p', apiKey: 'k' }] },
+            agents: {
+                defaults: { model: { primary: 'groq/llama', fallbacks: ['openai/gpt', 'haiku'] } },
+                list: [
+                    { id: 'inherits', model: 'xai/grok' },
+                    { id: 'none', model: { primary: 'xai/grok', fallbacks: [] }, agentDir: 'kept/here' },
+                ],
+            },
+        }",
+    );
+    let inherits = config.agent_settings(Some("inherits")).unwrap();
+    assert_eq!(inherits.fallbacks, ["openai/gpt", "anthropic/haiku"]);
+    assert_eq!(inherits.agent_dir, Some(home.state_dir().join("agents/inherits/agent")));
+    let none = config.agent_settings(Some("none")).unwrap();
+    assert_eq!(none.fallbacks, [""; 0]);
+    assert_eq!(none.agent_dir, Some(home.state_dir().join("kept/here")));
+
+    let home = Home::with_config(
+        "{ agents: { defaults: { model: { primary: 'a/b', fallbacks: ['gpt', '/x'] } } } }",
+    );
+    let error = home.load().unwrap_err().to_string();
+    for place in ["agents.defaults.model.fallbacks[0]", "agents.defaults.model.fallbacks[1]"] {
+        assert!(error.contains(place), "{error}");
+    }
 }
 
 #[test]

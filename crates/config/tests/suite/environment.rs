@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use myclaw_config::{
-    AgentId, ConfigError, Environment, ExposeSecret, Paths, SubstitutionLookup, Workspaces,
+    AgentId, ConfigError, Environment, ExposeSecret, KeySource, Paths, SubstitutionLookup,
+    Workspaces,
 };
 
 use crate::support::Home;
@@ -16,6 +17,35 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
 
 fn paths(variables: &[(&str, &str)]) -> Paths {
     environment(variables).paths().unwrap()
+}
+
+#[test]
+fn a_variable_is_always_a_key_and_never_names_a_command() {
+    let written = "{ provider: { name: 'anthropic', model: 'm', authProfiles: [
+        { id: 'a', apiKey: '${FROM_PROJECT}' },
+        { id: 'b', apiKey: '!pass show ${WHICH}' },
+        { id: 'c', apiKey: 'file:/keys/${USER_NAME}' },
+        { id: 'd', apiKey: 'literal:${FROM_PROJECT}' },
+    ] } }";
+    let home = Home::with_config(written)
+        .variable("FROM_PROJECT", "!rm -rf /")
+        .variable("USER_NAME", "me");
+    let config = home.load().unwrap().config;
+    let sources: Vec<String> = config
+        .provider
+        .as_ref()
+        .unwrap()
+        .auth_profiles
+        .iter()
+        .map(|profile| {
+            let source = KeySource::from_settings(&profile.api_key, config.paths.as_ref()).unwrap();
+            match &source {
+                KeySource::Literal(key) => format!("key {}", key.expose_secret()),
+                source => source.describe().unwrap(),
+            }
+        })
+        .collect();
+    assert_eq!(sources, ["key !rm -rf /", "!pass show ${WHICH}", "file:/keys/me", "key !rm -rf /"]);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 use super::*;
 
 fn rotation(names: &[&str]) -> ProfileRotation {
-    let profiles: Vec<_> =
-        names.iter().map(|id| AuthProfile { id: (*id).to_owned(), api_key: None }).collect();
-    ProfileRotation::new(&profiles)
+    ProfileRotation::new(names.iter().map(|id| arranged(id, None)).collect())
+}
+
+fn arranged(id: &str, resting: Option<(u64, FailureReason)>) -> Arranged {
+    Arranged { profile: AuthProfile::new(id, None), resting, has_failures: resting.is_some() }
 }
 
 fn error(class: ErrorClass) -> ModelError {
@@ -77,4 +79,27 @@ fn the_upcoming_profile_is_the_one_that_is_picked_next() {
     assert_eq!(rotation.upcoming(0), ("b".to_owned(), Duration::ZERO));
     rotation.failed(1, &error(ErrorClass::RateLimit), 500);
     assert_eq!(rotation.upcoming(600), ("a".to_owned(), Duration::from_millis(400)));
+}
+
+#[test]
+fn a_rest_from_before_the_run_holds_unless_the_profile_is_alone() {
+    let resting = Some((5_000, FailureReason::RateLimit));
+    let mut alone = ProfileRotation::new(vec![arranged("a", resting)]);
+    assert_eq!((alone.pick(0), alone.resting_for()), (Pick::Ready(0), None));
+    assert!(alone.succeeded(0), "the store learns that it works again");
+    assert!(!alone.succeeded(0));
+
+    let mut two = ProfileRotation::new(vec![arranged("a", resting), arranged("b", resting)]);
+    assert_eq!(two.pick(0), Pick::Wait(Duration::from_secs(5)));
+    assert_eq!(two.resting_for(), Some(FailureReason::RateLimit));
+    assert_eq!(two.pick(5_000), Pick::Ready(0));
+}
+
+#[test]
+fn a_profile_that_another_model_spent_is_spent_here_too() {
+    let mut rotation = rotation(&["a", "b"]);
+    rotation.spend("a");
+    assert_eq!(rotation.pick(0), Pick::Ready(1));
+    rotation.spend("b");
+    assert_eq!(rotation.pick(0), Pick::Spent);
 }

@@ -18,7 +18,12 @@ fn keys(choice: &ModelChoice) -> Vec<(&str, Option<&str>)> {
         .profiles
         .iter()
         .map(|profile| {
-            (profile.id.as_str(), profile.api_key.as_ref().map(ExposeSecret::expose_secret))
+            let key = match &profile.source {
+                Some(KeySource::Literal(key)) => Some(key.expose_secret()),
+                Some(source) => panic!("{source:?}"),
+                None => None,
+            };
+            (profile.id.as_str(), key)
         })
         .collect()
 }

@@ -1,53 +1,110 @@
-//! Step `call`: one model call, through the auth profiles.
+//! Step `call`: one message of a model, through the auth profiles of the model and then through the fallback models.
 //!
-//! Before anything visible arrived a failed attempt may be repeated with another key. After that it never is: the
-//! partial message is closed, kept, and the failure is reported.
+//! Before anything visible arrived a failed attempt may be repeated with another key or another model. After that it
+//! never is: the partial message is closed, kept, and the failure is reported.
 
-use std::time::Duration;
+mod wait;
 
 use myclaw_llm::{
-    AssistantMessage, CallFailure, ErrorClass, Message, ModelError, ModelRequest, StreamEvent,
+    AssistantMessage, CallFailure, ErrorClass, Message, ModelError, ModelRequest, StopReason,
+    StreamEvent, classify,
 };
+use secrecy::SecretString;
 
 use super::{Turn, fit};
-use crate::failover::Pick;
+use crate::failover::{Use, concerns_every_model, failure_reason};
 use crate::{AgentRunEvent, RunError};
 
-/// Longest time that a run waits for a key to be available again. Beyond it a clear message is worth more than
-/// silence.
-const LONGEST_WAIT: Duration = Duration::from_secs(90);
+/// Why there is no message.
+enum NoMessage {
+    /// The run is over.
+    Stop(RunError),
+    /// Nothing is left to try with this model; another may answer.
+    GiveUp(ModelError),
+}
 
-/// Calls the model until it gives a message, or until nothing is left to try.
+impl<E: Into<RunError>> From<E> for NoMessage {
+    fn from(error: E) -> Self {
+        Self::Stop(error.into())
+    }
+}
+
+/// Asks until a model gives a message, or until nothing is left to try.
 pub(super) async fn call_model(turn: &mut Turn<'_>) -> Result<AssistantMessage, RunError> {
+    loop {
+        match call_candidate(turn).await {
+            Ok(message) => return Ok(message),
+            Err(NoMessage::Stop(error)) => return Err(error),
+            Err(NoMessage::GiveUp(error)) => fall_back(turn, error).await?,
+        }
+    }
+}
+
+/// Goes on to the next model.
+async fn fall_back(turn: &mut Turn<'_>, error: ModelError) -> Result<(), RunError> {
+    turn.candidates.give_up_on(turn.model, &error);
+    let Some(next) = turn.candidates.next() else {
+        return Err(turn.candidates.exhausted(error));
+    };
+    turn.emit(AgentRunEvent::Fallback {
+        from: turn.model.reference(),
+        to: next.choice.reference(),
+        reason: error.class,
+        message: error.message,
+    });
+    turn.ask_from_now_on(next);
+    // Its window may be smaller.
+    fit::before_call(turn).await
+}
+
+/// Calls the current model until it gives a message, or until none of its keys can help.
+async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessage> {
     let mut retries = 0;
+    let mut asked_again = false;
     let mut last_error = None;
     loop {
-        let profile = available_profile(turn, last_error.as_ref()).await?;
-        match attempt(turn, profile).await {
+        let profile = wait::available_profile(turn, last_error.as_ref()).await?;
+        let key = match key_of(turn, profile).await? {
+            Ok(key) => key,
+            Err(error) => {
+                // Nothing was sent, so no retry is spent; a key that is not there is not looked for again.
+                turn.notice(error.message.clone());
+                turn.rotation.failed(profile, &error, turn.now_ms());
+                last_error = Some(error);
+                continue;
+            }
+        };
+        match attempt(turn, key.as_ref()).await {
+            Ok(message) if !asked_again && is_empty(&message) => {
+                asked_again = true;
+                turn.tally.usage.add_call(&message.usage);
+                turn.notice("the model gave an empty answer; it is asked once more");
+            }
             Ok(message) => {
-                turn.rotation.succeeded(profile);
+                succeeded(turn, profile).await;
                 turn.emit(AgentRunEvent::LlmEnd { message: Box::new(message.clone()) });
                 return Ok(message);
             }
             Err(CallFailure::Aborted { partial }) => {
                 keep_partial(turn, partial)?;
-                return Err(RunError::Aborted);
+                return Err(NoMessage::Stop(RunError::Aborted));
             }
-            Err(CallFailure::Failed { error, partial: Some(partial) }) => {
-                keep_partial(turn, Some(partial))?;
-                return Err(RunError::Model(*error));
-            }
-            Err(CallFailure::Failed { error, partial: None })
-                if error.class == ErrorClass::ContextOverflow =>
-            {
-                fit::recover_from_overflow(turn, &error).await?;
-            }
-            Err(CallFailure::Failed { error, partial: None }) => {
+            Err(CallFailure::Failed { error, partial }) => {
+                failed(turn, profile, &error).await;
+                if partial.is_some() {
+                    keep_partial(turn, partial)?;
+                    turn.candidates.give_up_on(turn.model, &error);
+                    return Err(NoMessage::Stop(turn.candidates.exhausted(*error)));
+                }
+                if error.class == ErrorClass::ContextOverflow {
+                    fit::recover_from_overflow(turn, &error).await?;
+                    continue;
+                }
                 if retries >= turn.limits.max_retries || !may_retry(turn, profile, &error) {
-                    return Err(RunError::Model(*error));
+                    return Err(NoMessage::GiveUp(*error));
                 }
                 retries += 1;
-                turn.rotation.failed(profile, &error, turn.params.clock.now_ms());
+                turn.rotation.failed(profile, &error, turn.now_ms());
                 announce_retry(turn, retries, &error);
                 last_error = Some(*error);
             }
@@ -55,8 +112,31 @@ pub(super) async fn call_model(turn: &mut Turn<'_>) -> Result<AssistantMessage, 
     }
 }
 
+/// The key of a profile, or why it cannot be had.
+pub(super) async fn key_of(
+    turn: &Turn<'_>,
+    profile: usize,
+) -> Result<Result<Option<SecretString>, ModelError>, RunError> {
+    let profile = turn.rotation.profile(profile);
+    let cancel = &turn.params.cancel;
+    match turn.keys.resolve(profile, turn.now_ms(), cancel).await {
+        Ok(key) => Ok(Ok(key)),
+        Err(_) if cancel.is_cancelled() => Err(RunError::Aborted),
+        Err(error) => {
+            let message = format!(
+                "{}: the key of the auth profile {} cannot be had: {error}",
+                turn.model.model.provider, profile.id
+            );
+            Ok(Err(ModelError::new(ErrorClass::Auth, message)))
+        }
+    }
+}
+
 /// One attempt with one key.
-async fn attempt(turn: &mut Turn<'_>, profile: usize) -> Result<AssistantMessage, CallFailure> {
+async fn attempt(
+    turn: &mut Turn<'_>,
+    key: Option<&SecretString>,
+) -> Result<AssistantMessage, CallFailure> {
     let model = &turn.model.model;
     turn.emit(AgentRunEvent::LlmStart {
         iteration: turn.tally.iterations,
@@ -71,7 +151,7 @@ async fn attempt(turn: &mut Turn<'_>, profile: usize) -> Result<AssistantMessage
         tools: &turn.tool_schemas,
         max_output: None,
         thinking: turn.thinking,
-        api_key: turn.rotation.profile(profile).api_key.as_ref(),
+        api_key: key,
         limits: turn.limits.call,
     };
     let on_event = turn.params.on_event.as_ref();
@@ -82,38 +162,23 @@ async fn attempt(turn: &mut Turn<'_>, profile: usize) -> Result<AssistantMessage
     };
     let outcome = turn.provider.call(request, &turn.params.cancel, &mut sink).await;
     turn.conversation.put_back(messages);
-    outcome
+    outcome.and_then(unless_failed)
 }
 
-/// Waits until a profile is available; `last_error` is why there may be none.
-async fn available_profile(
-    turn: &mut Turn<'_>,
-    last_error: Option<&ModelError>,
-) -> Result<usize, RunError> {
-    loop {
-        if turn.params.cancel.is_cancelled() {
-            return Err(RunError::Aborted);
-        }
-        let give_up = || {
-            let unexpected =
-                || ModelError::new(ErrorClass::Unknown, "no auth profile is left to try");
-            last_error.cloned().unwrap_or_else(unexpected)
-        };
-        match turn.rotation.pick(turn.params.clock.now_ms()) {
-            Pick::Ready(profile) => return Ok(profile),
-            Pick::Spent => return Err(RunError::Model(give_up())),
-            Pick::Wait(wait) if wait > LONGEST_WAIT => {
-                let mut error = give_up();
-                error.message =
-                    format!("{} (the provider asks to wait {} s)", error.message, wait.as_secs());
-                return Err(RunError::Model(error));
-            }
-            Pick::Wait(wait) => tokio::select! {
-                () = turn.params.clock.sleep(wait) => {}
-                () = turn.params.cancel.cancelled() => return Err(RunError::Aborted),
-            },
-        }
+/// A provider may report its failure as a message: that is a failed call like any other.
+fn unless_failed(message: AssistantMessage) -> Result<AssistantMessage, CallFailure> {
+    if message.stop_reason != StopReason::Error {
+        return Ok(message);
     }
+    let text = message.error_message.clone().unwrap_or_else(|| "the model failed".to_owned());
+    let error = ModelError::new(classify(None, [], &text), text);
+    let partial = (!message.content.is_empty()).then(|| Box::new(message));
+    Err(CallFailure::Failed { error: Box::new(error), partial })
+}
+
+/// Whether a model said that it was done without having said anything.
+fn is_empty(message: &AssistantMessage) -> bool {
+    message.stop_reason == StopReason::Stop && message.content.is_empty()
 }
 
 /// Whether trying again can help: later with the same key, or at once with another.
@@ -127,8 +192,39 @@ fn may_retry(turn: &Turn<'_>, profile: usize, error: &ModelError) -> bool {
     }
 }
 
-fn announce_retry(turn: &mut Turn<'_>, attempt: u32, error: &ModelError) {
-    let (profile_id, delay) = turn.rotation.upcoming(turn.params.clock.now_ms());
+async fn succeeded(turn: &mut Turn<'_>, profile: usize) {
+    let had_failures = turn.rotation.succeeded(profile);
+    let (call, count) = (use_of(turn, profile), turn.rotation.count());
+    if let Some(complaint) = turn.ledger.succeeded(call, had_failures, count).await {
+        turn.notice(complaint);
+    }
+}
+
+/// Writes down what a failed call says about its key, for this run's other models and for later runs.
+async fn failed(turn: &mut Turn<'_>, profile: usize, error: &ModelError) {
+    let Some(reason) = failure_reason(error.class) else { return };
+    let call = use_of(turn, profile);
+    if concerns_every_model(error.class) {
+        let provider = &turn.model.model.provider;
+        turn.candidates.spend(provider, &turn.rotation.profile(profile).id);
+        turn.keys.forget(turn.rotation.profile(profile));
+    }
+    if let Some(complaint) = turn.ledger.failed(call, reason, error.retry_after).await {
+        turn.notice(complaint);
+    }
+}
+
+fn use_of(turn: &Turn<'_>, profile: usize) -> Use {
+    let model = &turn.model.model;
+    Use {
+        profile: turn.rotation.profile(profile).store_name(&model.provider),
+        model: model.id.clone(),
+        at_ms: turn.now_ms(),
+    }
+}
+
+fn announce_retry(turn: &Turn<'_>, attempt: u32, error: &ModelError) {
+    let (profile_id, delay) = turn.rotation.upcoming(turn.now_ms());
     turn.emit(AgentRunEvent::Retry {
         attempt,
         reason: error.class,
@@ -138,15 +234,15 @@ fn announce_retry(turn: &mut Turn<'_>, attempt: u32, error: &ModelError) {
     });
 }
 
-/// Stores what had arrived of a message that will not be completed.
+/// Stores what had arrived of a message that will not be completed. What it cost counts.
 fn keep_partial(
     turn: &mut Turn<'_>,
     partial: Option<Box<AssistantMessage>>,
 ) -> Result<(), RunError> {
-    match partial {
-        Some(partial) if !partial.content.is_empty() => {
-            Ok(turn.conversation.append(Message::Assistant(*partial))?)
-        }
-        _ => Ok(()),
+    let Some(partial) = partial else { return Ok(()) };
+    turn.tally.usage.add_call(&partial.usage);
+    if partial.content.is_empty() {
+        return Ok(());
     }
+    Ok(turn.conversation.append(Message::Assistant(*partial))?)
 }

@@ -18,21 +18,31 @@ pub(crate) use fit::{Recovery, input_budget};
 
 use std::sync::Arc;
 
+use myclaw_auth::KeyResolver;
 use myclaw_llm::{Provider, ThinkingLevel, ToolSchema, Usage};
 use myclaw_session::SessionStore;
 
 use crate::conversation::{Conversation, NextStep, Opening};
-use crate::failover::ProfileRotation;
+use crate::failover::{Candidate, Candidates, Ledger, ProfileRotation};
 use crate::{
-    AgentRunEvent, AgentStart, Hook, ModelChoice, RunAgentParams, RunError, RunResult, ToolContext,
+    AgentRunEvent, AgentStart, Engine, Hook, ModelChoice, RunAgentParams, RunError, RunResult,
+    ToolContext,
 };
 
 /// What the steps of a turn share.
 pub(crate) struct Turn<'a> {
     pub(crate) params: &'a RunAgentParams,
+    pub(crate) engine: &'a Engine,
     pub(crate) provider: &'a dyn Provider,
+    /// The model that is asked at the moment.
     pub(crate) model: &'a ModelChoice,
     pub(crate) thinking: ThinkingLevel,
+    /// Its keys.
+    pub(crate) rotation: ProfileRotation,
+    /// Those to ask when it cannot answer.
+    pub(crate) candidates: Candidates<'a>,
+    pub(crate) keys: &'a KeyResolver,
+    pub(crate) ledger: Ledger,
     pub(crate) store: SessionStore,
     pub(crate) conversation: Conversation,
     pub(crate) opening: Opening,
@@ -40,7 +50,6 @@ pub(crate) struct Turn<'a> {
     pub(crate) tool_schemas: Vec<ToolSchema>,
     pub(crate) tool_context: ToolContext,
     pub(crate) limits: TurnLimits,
-    pub(crate) rotation: ProfileRotation,
     pub(crate) tally: Tally,
     pub(crate) recovery: Recovery,
 }
@@ -66,6 +75,16 @@ pub(crate) struct Tally {
     pub(crate) usage: Usage,
     pub(crate) last_call_usage: Usage,
     pub(crate) iterations: u32,
+}
+
+impl<'a> Turn<'a> {
+    /// Asks another model from here to the end of the run.
+    pub(crate) fn ask_from_now_on(&mut self, candidate: Candidate<'a>) {
+        self.provider = self.engine.provider(candidate.choice.model.api);
+        self.model = candidate.choice;
+        self.rotation = candidate.rotation;
+        self.recovery = Recovery::default();
+    }
 }
 
 impl Turn<'_> {

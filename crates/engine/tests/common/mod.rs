@@ -96,10 +96,7 @@ impl Bench {
         let profiles = self
             .profiles
             .iter()
-            .map(|key| AuthProfile {
-                id: format!("profile-{key}"),
-                api_key: Some((*key).to_owned().into()),
-            })
+            .map(|key| AuthProfile::with_key(format!("profile-{key}"), (*key).to_owned().into()))
             .collect();
         let events = Arc::clone(&self.events);
         let config = Config {

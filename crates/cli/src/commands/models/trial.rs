@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_config::load_or_default;
+use myclaw_auth::{AuthFile, KeyResolver, OrderRules, arrange};
+use myclaw_config::{SecretString, load_or_default};
 use myclaw_engine::ModelChoice;
 use myclaw_llm::{
     Api, AssistantMessage, CallFailure, CallLimits, DemoProvider, HttpOptions, HttpProvider,
@@ -18,11 +19,11 @@ use super::show::api_name;
 use crate::args::ModelArgs;
 use crate::exit::CliError;
 use crate::interrupt::Interrupts;
-use crate::model_choice::choose;
+use crate::model_choice::{Wanted, choose};
 use crate::print::{Printer, columns};
 use crate::report::{first_line, tokens_and_cost};
 use crate::runtime;
-use crate::settings::{Home, config_error};
+use crate::settings::{Home, config_error, stored_keys};
 use crate::time::now_ms;
 
 /// Output limit of the call: enough for a sentence and a call, even of a model that always thinks a little.
@@ -42,15 +43,25 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     let cancel = CancellationToken::new();
     let armed = interrupts.arm(cancel.clone());
     let trial = runtime::block_on(armed.unless_quit(async {
-        let chosen = choose(&config, &home.environment, Some(&args.model), None).await?;
+        let agent = config.agent_settings(None).map_err(|error| config_error(&error))?;
+        let stored = stored_keys(&agent);
+        let wanted = Wanted {
+            requested: Some(&args.model),
+            configured: None,
+            fallbacks: &[],
+            stored: &stored,
+        };
+        let chosen = choose(&config, &home.environment, wanted).await?;
         let choice = ModelChoice::from_config(&chosen.config, &chosen.reference);
+        let key = FirstKey::of(&choice, &stored, &home, &cancel).await?;
+        let variables = home.environment.variables().collect();
         let timeouts = &config.models.timeouts;
         let limits = CallLimits {
             connect: timeouts.connect(),
             first_event: timeouts.first_event(),
             between_events: timeouts.between_events(),
         };
-        Trial::run(&choice, limits, &cancel).await
+        Trial::run(&choice, key, variables, limits, &cancel).await
     }))??;
     let mut printer = Printer::stdout();
     if args.json {
@@ -85,6 +96,39 @@ struct Trial {
     total_ms: u64,
 }
 
+/// The key that a run would try first.
+struct FirstKey {
+    profile: String,
+    secret: Option<SecretString>,
+}
+
+impl FirstKey {
+    async fn of(
+        choice: &ModelChoice,
+        stored: &AuthFile,
+        home: &Home,
+        cancel: &CancellationToken,
+    ) -> Result<Self, CliError> {
+        let model = &choice.model;
+        let rules = OrderRules {
+            provider: &model.provider,
+            model: &model.id,
+            pinned: None,
+            now_ms: now_ms(),
+        };
+        let first = arrange(&choice.profiles, stored, &rules).into_iter().next();
+        let Some(profile) = first.map(|arranged| arranged.profile) else {
+            return Ok(Self { profile: String::new(), secret: None });
+        };
+        let resolver = KeyResolver::new(home.environment.variables());
+        let secret = resolver
+            .resolve(&profile, now_ms(), cancel)
+            .await
+            .map_err(|error| CliError::model("auth", format!("the key {}: {error}", profile.id)))?;
+        Ok(Self { profile: profile.id, secret })
+    }
+}
+
 /// What is noted while the answer comes.
 #[derive(Default)]
 struct Arrival {
@@ -95,6 +139,8 @@ struct Arrival {
 impl Trial {
     async fn run(
         choice: &ModelChoice,
+        key: FirstKey,
+        variables: Variables,
         limits: CallLimits,
         cancel: &CancellationToken,
     ) -> Result<Self, CliError> {
@@ -102,7 +148,6 @@ impl Trial {
         let messages =
             PairedMessages::repair(vec![Message::User(UserMessage::text(QUESTION, now_ms()))]);
         let tools = [report_tool()];
-        let profile = choice.profiles.first();
         let thinking = model.thinking_level(ThinkingLevel::Off);
         let request = ModelRequest {
             model,
@@ -111,7 +156,7 @@ impl Trial {
             tools: &tools,
             max_output: Some(MAX_OUTPUT.min(model.max_output)),
             thinking,
-            api_key: profile.and_then(|profile| profile.api_key.as_ref()),
+            api_key: key.secret.as_ref(),
             limits,
         };
         let began = Instant::now();
@@ -122,14 +167,14 @@ impl Trial {
                 arrival.first.get_or_insert_with(|| began.elapsed());
             }
         };
-        let outcome = provider_of(model.api).call(request, cancel, &mut sink).await;
+        let outcome = provider_of(model.api, variables).call(request, cancel, &mut sink).await;
         let total = began.elapsed();
         let message = outcome.map_err(|failure| failed(&failure, choice))?;
         Ok(Self {
             model: choice.reference(),
             api: api_name(model.api),
             base_url: model.base_url.clone(),
-            profile: profile.map(|profile| profile.id.clone()).unwrap_or_default(),
+            profile: key.profile,
             text: message.text(),
             tool_call: reported(&message),
             thinking,
@@ -182,7 +227,7 @@ impl Trial {
     }
 }
 
-fn provider_of(api: Api) -> Arc<dyn Provider> {
+fn provider_of(api: Api, variables: Variables) -> Arc<dyn Provider> {
     match api {
         Api::Builtin => Arc::new(DemoProvider),
         Api::AnthropicMessages
@@ -191,7 +236,7 @@ fn provider_of(api: Api) -> Arc<dyn Provider> {
         | Api::GoogleGenerativeAi
         | Api::BedrockConverse => Arc::new(HttpProvider::new(HttpOptions {
             user_agent: concat!("myclaw/", env!("CARGO_PKG_VERSION")).to_owned(),
-            variables: Variables::from_process(),
+            variables,
             ..HttpOptions::default()
         })),
     }

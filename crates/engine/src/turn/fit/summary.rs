@@ -6,9 +6,9 @@ use myclaw_llm::{CallFailure, Message, ModelRequest, PairedMessages, ThinkingLev
 use myclaw_session::{Role, Tail, TranscriptMessage};
 use serde_json::Value;
 
-use super::Turn;
 use crate::RunError;
 use crate::transcript::row_to_message;
+use crate::turn::{Turn, call};
 
 /// Characters of each tool result in the summary's input: enough to tell what it was.
 const TOOL_TEXT_CHARS: usize = 500;
@@ -88,7 +88,10 @@ async fn call(
     let text = format!("{INSTRUCTION}{focus}\n<conversation>\n{before}{piece}</conversation>");
     let message = UserMessage::text(text, turn.params.clock.now_ms());
     let messages = PairedMessages::repair(vec![Message::User(message)]);
-    let profile = turn.rotation.current_profile();
+    let key = match call::key_of(turn, turn.rotation.current()).await? {
+        Ok(key) => key,
+        Err(error) => return Ok(Err(error.message)),
+    };
     let request = ModelRequest {
         model,
         system_prompt: "",
@@ -96,7 +99,7 @@ async fn call(
         tools: &[],
         max_output: Some(model.max_output.min(model.context_window / LARGEST_SHARE)),
         thinking: ThinkingLevel::Off,
-        api_key: profile.api_key.as_ref(),
+        api_key: key.as_ref(),
         limits: turn.limits.call,
     };
     match turn.provider.call(request, &turn.params.cancel, &mut |_event| {}).await {
@@ -109,7 +112,12 @@ async fn call(
             })
         }
         Err(CallFailure::Aborted { .. }) => Err(RunError::Aborted),
-        Err(CallFailure::Failed { error, .. }) => Ok(Err(error.message)),
+        Err(CallFailure::Failed { error, partial }) => {
+            if let Some(partial) = partial {
+                turn.tally.usage.add_call(&partial.usage);
+            }
+            Ok(Err(error.message))
+        }
     }
 }
 

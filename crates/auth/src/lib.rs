@@ -1,0 +1,22 @@
+//! The keys of providers: where they come from, the store of auth profiles, and how long a key that failed rests.
+//!
+//! An [`AuthProfile`] names a key without holding it ready: [`KeyResolver`] fetches it when a call is about to be made.
+//! [`AuthStore`] is the file `auth-profiles.json` of one agent; what several sources know about a provider's profiles
+//! becomes one list in [`arrange`]. This room knows nothing of models' answers, engines or sessions: a model is a name
+//! here, and a failure a [`FailureReason`].
+#![forbid(unsafe_code)]
+
+mod error;
+mod lock;
+mod order;
+mod profile;
+mod resolve;
+mod stats;
+mod store;
+
+pub use error::AuthStoreError;
+pub use order::{Arranged, OrderRules, arrange};
+pub use profile::{AuthProfile, CredentialType, ProfileOrigin};
+pub use resolve::{KeyError, KeyResolver};
+pub use stats::{CooldownRules, Failure, FailureReason, FailureScope, ModelStats, UsageStats};
+pub use store::{AuthFile, AuthStore, STORE_FILE, StoredProfile, is_private};

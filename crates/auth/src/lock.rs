@@ -1,0 +1,52 @@
+//! The lock that lets one process at a time change a store.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::AuthStoreError;
+use crate::error::failed_to;
+
+/// First pause between two tries; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// Longest pause between two tries: short enough that nobody notices, long enough to cost nothing.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// Longest wait for another process. A change takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A held lock. The system releases it with the file, so a killed process leaves none behind. The lock file stays:
+/// removing it would let a process that waits on the old file and one that makes a new one in together.
+#[derive(Debug)]
+pub(crate) struct StoreLock {
+    _file: File,
+}
+
+impl StoreLock {
+    /// Waits for the lock at `path`, whose folder must exist. Blocks.
+    pub(crate) fn acquire(path: &Path) -> Result<Self, AuthStoreError> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(path)
+            .map_err(failed_to("open", path))?;
+        let started = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(failed_to("lock", path)(error)),
+            }
+            let waited = started.elapsed();
+            if waited >= PATIENCE {
+                return Err(AuthStoreError::Locked { path: path.to_path_buf(), waited });
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}

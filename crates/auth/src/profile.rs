@@ -1,0 +1,91 @@
+//! One key of a provider, by name.
+
+use myclaw_config::KeySource;
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+/// What kind of credential a profile is. Where nothing else is said, they are tried in this order.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum CredentialType {
+    /// Tokens of a login, with one to refresh them.
+    Oauth,
+    /// A token that stands for a login and cannot be refreshed.
+    Token,
+    /// A key.
+    #[default]
+    ApiKey,
+}
+
+impl CredentialType {
+    /// The name used in the store and in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Oauth => "oauth",
+            Self::Token => "token",
+            Self::ApiKey => "api_key",
+        }
+    }
+}
+
+/// Where a profile is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileOrigin {
+    /// In the settings file or the environment, or given by the caller.
+    Settings,
+    /// In the agent's store.
+    Store,
+}
+
+/// One key of a provider, without the key.
+#[derive(Debug, Clone)]
+pub struct AuthProfile {
+    /// Name shown in events and messages.
+    pub id: String,
+    /// What kind of credential it is.
+    pub credential: CredentialType,
+    /// Where the key comes from; `None` for servers that need none.
+    pub source: Option<KeySource>,
+    /// Where the profile is written down.
+    pub origin: ProfileOrigin,
+    /// When the credential stops being valid, in milliseconds since the Unix epoch.
+    pub expires_at: Option<u64>,
+}
+
+impl AuthProfile {
+    /// A profile of the settings.
+    pub fn new(id: impl Into<String>, source: Option<KeySource>) -> Self {
+        Self {
+            id: id.into(),
+            credential: CredentialType::ApiKey,
+            source,
+            origin: ProfileOrigin::Settings,
+            expires_at: None,
+        }
+    }
+
+    /// A profile whose key is at hand.
+    pub fn with_key(id: impl Into<String>, key: SecretString) -> Self {
+        Self::new(id, Some(KeySource::Literal(key)))
+    }
+
+    /// The profile of servers that need no key.
+    pub fn keyless() -> Self {
+        Self::new("default", None)
+    }
+
+    /// The name under which the store keeps what happened to the profile: `provider:id`, since two providers may have a
+    /// profile `primary`.
+    pub fn store_name(&self, provider: &str) -> String {
+        store_name(provider, &self.id)
+    }
+}
+
+/// `provider:id`; an id that has the provider in front stays as it is.
+pub(crate) fn store_name(provider: &str, id: &str) -> String {
+    let is_full = id.strip_prefix(provider).is_some_and(|rest| rest.starts_with(':'));
+    if is_full { id.to_owned() } else { format!("{provider}:{id}") }
+}

@@ -1,0 +1,155 @@
+//! Fetching a key, at the moment when a call is about to be made with it.
+
+mod command;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use myclaw_config::KeySource;
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio_util::sync::CancellationToken;
+
+use crate::AuthProfile;
+use command::CommandFailure;
+
+/// Largest file that is read as a key: a long token has some KiB.
+const MAX_KEY_FILE: u64 = 64 * 1024;
+
+/// Why there is no key. No message holds one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The variable is unset or blank.
+    #[error(
+        "the variable {name} is not set, or empty; set it, for example in .env in the state folder"
+    )]
+    Unset {
+        /// Which one.
+        name: String,
+    },
+    /// The file cannot be read.
+    #[error("the key file {} cannot be read: {source}", path.display())]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file, command or keyring entry is empty.
+    #[error("{origin} holds no key; it is empty")]
+    Empty {
+        /// Which one, as it is written.
+        origin: String,
+    },
+    /// The command gave no key.
+    #[error("the key command `{command}` {failure}")]
+    Command {
+        /// As it is written.
+        command: String,
+        /// What happened.
+        failure: CommandFailure,
+    },
+    /// The credential is no longer valid.
+    #[error("the login has expired; `myclaw auth add` renews it")]
+    Expired,
+    /// The caller gave up meanwhile.
+    #[error("aborted while the key was fetched")]
+    Aborted,
+}
+
+/// Fetches keys. One per process: what a command printed is kept, so that it runs once.
+#[derive(Debug, Clone)]
+pub struct KeyResolver {
+    variables: Arc<BTreeMap<String, String>>,
+    printed: Arc<Mutex<HashMap<Vec<String>, SecretString>>>,
+}
+
+impl KeyResolver {
+    /// A resolver that looks variables up among these, and gives them to the commands it runs: they are the user's
+    /// own, and password managers are unlocked by variables.
+    pub fn new<K: Into<String>, V: Into<String>>(
+        variables: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        Self { variables: Arc::new(variables.collect()), printed: Arc::default() }
+    }
+
+    /// The key of a profile; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub async fn resolve(
+        &self,
+        profile: &AuthProfile,
+        now_ms: u64,
+        cancel: &CancellationToken,
+    ) -> Result<Option<SecretString>, KeyError> {
+        if profile.expires_at.is_some_and(|at| at <= now_ms) {
+            return Err(KeyError::Expired);
+        }
+        match &profile.source {
+            Some(source) => self.fetch(source, cancel).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Forgets what a profile's command printed: a key that was refused may have been replaced since.
+    pub fn forget(&self, profile: &AuthProfile) {
+        if let Some(command) = profile.source.as_ref().and_then(command::of_source) {
+            self.printed.lock().unwrap_or_else(PoisonError::into_inner).remove(&command.words);
+        }
+    }
+
+    async fn fetch(
+        &self,
+        source: &KeySource,
+        cancel: &CancellationToken,
+    ) -> Result<SecretString, KeyError> {
+        match source {
+            KeySource::Literal(key) => Ok(key.clone()),
+            KeySource::Environment(name) => {
+                let value = self.variables.get(name).map(|value| value.trim());
+                let value = value.filter(|value| !value.is_empty());
+                value.map(SecretString::from).ok_or_else(|| KeyError::Unset { name: name.clone() })
+            }
+            KeySource::File(path) => {
+                let path = path.clone();
+                // A named pipe or a network drive may take long, which must not hold other work up.
+                let reading = tokio::task::spawn_blocking(move || read_key_file(&path));
+                reading.await.unwrap_or(Err(KeyError::Aborted))
+            }
+            KeySource::Command(_) | KeySource::Keyring { .. } => {
+                let Some(command) = command::of_source(source) else {
+                    return Err(KeyError::Aborted);
+                };
+                let known = || self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(key) = known().get(&command.words) {
+                    return Ok(key.clone());
+                }
+                let key = command.run(&self.variables, cancel).await?;
+                known().insert(command.words, key.clone());
+                Ok(key)
+            }
+        }
+    }
+}
+
+fn read_key_file(path: &Path) -> Result<SecretString, KeyError> {
+    let unreadable = |source| KeyError::File { path: path.to_path_buf(), source };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut text = String::new();
+    file.take(MAX_KEY_FILE).read_to_string(&mut text).map_err(unreadable)?;
+    let text = SecretString::from(text);
+    first_line(text.expose_secret())
+        .ok_or_else(|| KeyError::Empty { origin: format!("the file {}", path.display()) })
+}
+
+/// The first line that is not blank, without blanks around it: password managers print the password first.
+fn first_line(text: &str) -> Option<SecretString> {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(SecretString::from)
+}
+
+#[cfg(test)]
+mod tests;

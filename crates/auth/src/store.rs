@@ -1,0 +1,179 @@
+//! `auth-profiles.json`: the keys that belong to one agent, their order, and what happened to them.
+//!
+//! Several processes use it at once. A change takes the lock, reads the file anew, and puts a new file in its place, so
+//! that nobody ever sees half of one. What is not understood in it is kept.
+
+mod file;
+mod secret;
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use file::{AuthFile, StoredProfile};
+use secret::StoredSecret;
+
+use crate::error::{AuthStoreError, failed_to};
+use crate::lock::StoreLock;
+use file::VERSION;
+
+/// Name of the file in the agent's folder.
+pub const STORE_FILE: &str = "auth-profiles.json";
+/// Largest file that is read: room for thousands of profiles.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// Bits that let anybody but the owner do something.
+const OTHERS: u32 = 0o077;
+
+/// The store of one agent. Every call blocks: it waits for the lock and the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthStore {
+    path: PathBuf,
+}
+
+/// What a change is worth: whether it must survive a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    /// Keys and their order.
+    Synced,
+    /// What happened to keys, which the next calls find out again.
+    Unsynced,
+}
+
+/// What becomes of a file that is no store when something is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Corrupt {
+    /// It is copied away, and a new one begun.
+    SetAside,
+    /// It stays, and nothing is written.
+    Leave,
+}
+
+impl AuthStore {
+    /// The store in an agent's folder, which need not exist yet.
+    pub fn in_agent_dir(agent_dir: &Path) -> Self {
+        Self { path: agent_dir.join(STORE_FILE) }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether there is a file.
+    pub fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
+    /// What is in it; nothing if there is no file.
+    ///
+    /// # Errors
+    /// [`AuthStoreError::Corrupt`] if it is no store, others if the system refuses.
+    pub fn load(&self) -> Result<AuthFile, AuthStoreError> {
+        let file = match fs::File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(AuthFile::default()),
+            Err(error) => return Err(failed_to("read", &self.path)(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed_to("read", &self.path))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(AuthStoreError::TooLarge { path: self.path.clone(), limit: MAX_BYTES });
+        }
+        serde_json::from_slice(&bytes).map_err(|error| AuthStoreError::Corrupt {
+            path: self.path.clone(),
+            // The error's own text may quote what it found.
+            detail: format!("line {}, column {}: not as expected", error.line(), error.column()),
+        })
+    }
+
+    /// Changes profiles or their order, and waits until that is on disk. A file that is no store is copied to a name
+    /// beside it first; that name is given.
+    ///
+    /// # Errors
+    /// Nothing changed then: the store is locked, of a later version, or the system refuses.
+    pub fn change<T>(
+        &self,
+        change: impl FnOnce(&mut AuthFile) -> T,
+    ) -> Result<(T, Option<PathBuf>), AuthStoreError> {
+        self.update(change, Durability::Synced, Corrupt::SetAside)
+    }
+
+    /// Changes what is remembered about the use of profiles.
+    ///
+    /// # Errors
+    /// As [`AuthStore::change`]; and a file that is no store stays as it is.
+    pub fn record(&self, change: impl FnOnce(&mut AuthFile)) -> Result<(), AuthStoreError> {
+        self.update(change, Durability::Unsynced, Corrupt::Leave).map(|((), _)| ())
+    }
+
+    fn update<T>(
+        &self,
+        change: impl FnOnce(&mut AuthFile) -> T,
+        durability: Durability,
+        corrupt: Corrupt,
+    ) -> Result<(T, Option<PathBuf>), AuthStoreError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(failed_to("make", folder))?;
+        let _lock = StoreLock::acquire(&self.path.with_extension("json.lock"))?;
+        let (before, backup) = match self.load() {
+            Ok(file) => (file, None),
+            Err(AuthStoreError::Corrupt { .. }) if corrupt == Corrupt::SetAside => {
+                (AuthFile::default(), Some(self.set_aside()?))
+            }
+            Err(error) => return Err(error),
+        };
+        if before.version > VERSION {
+            return Err(AuthStoreError::NewerVersion {
+                path: self.path.clone(),
+                found: before.version,
+                supported: VERSION,
+            });
+        }
+        let mut after = before.clone();
+        let outcome = change(&mut after);
+        if after != before || backup.is_some() {
+            self.replace(folder, &after, durability).map_err(failed_to("write", &self.path))?;
+        }
+        Ok((outcome, backup))
+    }
+
+    /// Copies the file to a name of its own, readable by its owner alone.
+    fn set_aside(&self) -> Result<PathBuf, AuthStoreError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let backup = self.path.with_extension(format!("json.bak.{now}"));
+        fs::copy(&self.path, &backup)
+            .and_then(|_| fs::set_permissions(&backup, fs::Permissions::from_mode(0o600)))
+            .map_err(failed_to("save the unreadable store as", &backup))?;
+        Ok(backup)
+    }
+
+    /// Puts a new file in the place of the old one. A temporary file is readable by its owner alone.
+    fn replace(&self, folder: &Path, file: &AuthFile, durability: Durability) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(file)?;
+        text.push(b'\n');
+        // Whoever keeps the file elsewhere and links to it here means that file.
+        let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let folder = target.parent().unwrap_or(folder);
+        let mut new = tempfile::NamedTempFile::new_in(folder)?;
+        new.write_all(&text)?;
+        if durability == Durability::Synced {
+            new.as_file().sync_all()?;
+        }
+        new.persist(&target)?;
+        if durability == Durability::Synced {
+            fs::File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether nobody but its owner can read or write the file at `path`; true if there is none.
+pub fn is_private(path: &Path) -> bool {
+    fs::metadata(path).map_or(true, |metadata| metadata.permissions().mode() & OTHERS == 0)
+}

@@ -1,0 +1,125 @@
+//! The command line of `myclaw auth`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Arguments of `auth`.
+#[derive(Debug, Args)]
+pub(crate) struct AuthArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: AuthCommand,
+    /// Agent whose keys are meant, by its id in the config file; without it the default agent
+    #[arg(short, long, value_name = "ID", global = true)]
+    pub(crate) agent: Option<String>,
+}
+
+/// What can be done with keys.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuthCommand {
+    /// List the keys in the order in which they are tried
+    List {
+        /// Only those of this provider
+        provider: Option<String>,
+        /// Print JSON, one key per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Keep a key, read from standard input, or where one is found
+    Add(AddArgs),
+    /// Remove a key that is kept here
+    Remove {
+        /// The key, as `auth list` names it
+        profile: String,
+    },
+    /// Make one tiny call with each key and say what came of it
+    Test {
+        /// Only this key, as `auth list` names it
+        profile: Option<String>,
+        /// Only the keys of this provider
+        #[arg(long)]
+        provider: Option<String>,
+        /// Model to call instead of the provider's usual one, by its id there
+        #[arg(short, long, value_name = "MODEL", requires = "provider")]
+        model: Option<String>,
+        /// Print JSON, one key per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Let keys that failed be tried again at once
+    ClearCooldown {
+        /// Only this key, as `auth list` names it
+        profile: Option<String>,
+    },
+    /// Set which keys of a provider are tried first; without keys, the usual order holds again
+    Order {
+        /// The provider
+        provider: String,
+        /// Its keys, the first one first
+        profiles: Vec<String>,
+    },
+    /// Use one key of a provider and no other
+    Pin {
+        /// The key, as `auth list` names it
+        profile: String,
+    },
+    /// Try one key of a provider before the others
+    Prefer {
+        /// The key, as `auth list` names it
+        profile: String,
+    },
+    /// Take back `pin` and `prefer`
+    Unpin {
+        /// The provider
+        provider: String,
+    },
+}
+
+/// Arguments of `auth add`.
+#[derive(Debug, Args)]
+pub(crate) struct AddArgs {
+    /// Whose key it is
+    #[arg(short, long)]
+    pub(crate) provider: String,
+    /// What the key is called
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) profile: String,
+    /// What kind of credential it is
+    #[arg(long = "type", value_enum, default_value_t = KeyType::ApiKey)]
+    pub(crate) kind: KeyType,
+    /// Where the key stays, if it is not to be kept here.
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// Take the place of a key of that name
+    #[arg(long)]
+    pub(crate) replace: bool,
+}
+
+/// Where a key stays.
+#[derive(Debug, Default, Args)]
+#[group(multiple = false)]
+pub(crate) struct PlaceArgs {
+    /// File that holds the key; it stays there and is read when it is needed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Command that prints the key; it is run when the key is needed
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+    /// Variable that holds the key when it is needed
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Option<String>,
+    /// Entry of the system's keyring, as ACCOUNT or SERVICE/ACCOUNT
+    #[arg(long, value_name = "ENTRY")]
+    pub(crate) keyring: Option<String>,
+}
+
+/// A kind of credential that can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeyType {
+    /// A key.
+    #[value(name = "api_key")]
+    ApiKey,
+    /// A token that stands for a login.
+    Token,
+}

@@ -1,0 +1,147 @@
+//! `myclaw auth add`.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
+
+use myclaw_auth::{CredentialType, StoredProfile};
+use myclaw_config::{KEYRING_SERVICE, KeySource, SecretString};
+use myclaw_llm::{Catalog, KeyNeed, provider_info};
+
+use super::{Keys, prompt, say};
+use crate::args::auth::{AddArgs, KeyType, PlaceArgs};
+use crate::exit::CliError;
+use crate::similar::did_you_mean;
+
+/// Longest name of a profile, in characters.
+const MAX_NAME: usize = 64;
+/// Most that is read from standard input: a long token has some KiB.
+const MAX_INPUT: u64 = 64 * 1024;
+
+/// Keeps a key.
+pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
+    let keys = Keys::without_store(agent)?;
+    check_provider(&keys, &args.provider)?;
+    let name = profile_name(&args.provider, &args.profile)?;
+    let kind = match args.kind {
+        KeyType::ApiKey => CredentialType::ApiKey,
+        KeyType::Token => CredentialType::Token,
+    };
+    let profile = match source(&args.place)? {
+        Some(source) => StoredProfile::with_source(&args.provider, kind, &source),
+        None => StoredProfile::with_key(&args.provider, kind, read_key(&args.provider)?),
+    };
+    let is_kept = keys.change(|file| {
+        let is_free = args.replace || !file.profiles().any(|(known, _)| known == name);
+        if is_free {
+            file.put(&name, profile);
+        }
+        is_free
+    })?;
+    if !is_kept {
+        return Err(CliError::usage(format!(
+            "there is a key `{name}` already; give another name with --profile, or --replace it"
+        )));
+    }
+    say(&format!("{name} is kept in {}", keys.store.path().display()))
+}
+
+/// A misspelt provider would never find its key again.
+fn check_provider(keys: &Keys, name: &str) -> Result<(), CliError> {
+    let config = &keys.config;
+    let is_own = config.models.providers.contains_key(name)
+        || config.provider.as_ref().is_some_and(|provider| provider.name == name);
+    match provider_info(name) {
+        Some(info) if info.key == KeyNeed::Required || is_own => Ok(()),
+        Some(_) => Err(CliError::usage(format!(
+            "{name} needs no key; where yours does, give it under `models.providers.{name}` in the config file first"
+        ))),
+        None if is_own => Ok(()),
+        None => {
+            let builtin = Catalog::builtin();
+            let known: Vec<&str> = builtin
+                .providers()
+                .filter(|info| info.key == KeyNeed::Required)
+                .map(|info| info.name)
+                .chain(config.models.providers.keys().map(String::as_str))
+                .collect();
+            let suggestion = did_you_mean(name, known.iter().copied());
+            Err(CliError::usage(format!(
+                "the provider `{name}` is not known{suggestion} Give its address in the config file under \
+                 `models.providers.{name}.baseUrl` first, or use one of: {}",
+                known.join(", ")
+            )))
+        }
+    }
+}
+
+/// `provider:name`.
+fn profile_name(provider: &str, name: &str) -> Result<String, CliError> {
+    let name = name.strip_prefix(provider).and_then(|rest| rest.strip_prefix(':')).unwrap_or(name);
+    let is_fine = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@' | '+');
+    if name.is_empty() || name.chars().count() > MAX_NAME || !name.chars().all(is_fine) {
+        return Err(CliError::usage(format!(
+            "a key's name has 1 to {MAX_NAME} letters, digits and the characters . _ - @ +"
+        )));
+    }
+    Ok(format!("{provider}:{name}"))
+}
+
+/// Where the key stays, if it is not to be kept in the store.
+fn source(place: &PlaceArgs) -> Result<Option<KeySource>, CliError> {
+    let filled = |text: &str, option: &str| match text.trim() {
+        "" => Err(CliError::usage(format!("{option} is empty"))),
+        text => Ok(text.to_owned()),
+    };
+    Ok(if let Some(path) = &place.key_file {
+        Some(KeySource::File(existing_file(path)?))
+    } else if let Some(command) = &place.command {
+        Some(KeySource::Command(filled(command, "--command")?))
+    } else if let Some(name) = &place.env {
+        Some(KeySource::Environment(filled(name, "--env")?))
+    } else if let Some(entry) = &place.keyring {
+        let entry = filled(entry, "--keyring")?;
+        let (service, account) = entry.split_once('/').unwrap_or((KEYRING_SERVICE, &entry));
+        Some(KeySource::Keyring { service: service.to_owned(), account: account.to_owned() })
+    } else {
+        None
+    })
+}
+
+/// The file, absolute, since the next turn may run elsewhere.
+fn existing_file(path: &Path) -> Result<std::path::PathBuf, CliError> {
+    let unusable = |error: io::Error| {
+        CliError::usage(format!("cannot read the key file {}: {error}", path.display()))
+    };
+    let path = std::fs::canonicalize(path).map_err(unusable)?;
+    std::fs::File::open(&path).map_err(unusable)?;
+    if path.to_str().is_none() {
+        return Err(CliError::usage(format!(
+            "the path of the key file is not UTF-8: {}; rename it",
+            path.display()
+        )));
+    }
+    Ok(path)
+}
+
+/// The key from standard input: typed unseen, or piped.
+fn read_key(provider: &str) -> Result<SecretString, CliError> {
+    let text = if io::stdin().is_terminal() {
+        prompt::read_unseen(&format!("key for {provider} (not shown): "))?
+    } else {
+        let mut text = String::new();
+        io::stdin().lock().take(MAX_INPUT).read_to_string(&mut text).map_err(|error| {
+            CliError::usage(format!("cannot read the key from standard input: {error}"))
+        })?;
+        text
+    };
+    let key = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    if key.is_empty() {
+        return Err(CliError::usage(
+            "no key was given; pipe it in, or name where it is with --key-file, --command, --env or --keyring",
+        ));
+    }
+    if key.contains(|c: char| c.is_control() || c.is_whitespace()) {
+        return Err(CliError::usage("a key has no blanks in it; copy it once more"));
+    }
+    Ok(SecretString::from(key))
+}

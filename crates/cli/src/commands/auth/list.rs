@@ -1,0 +1,167 @@
+//! `myclaw auth list`.
+
+use myclaw_auth::{Arranged, CredentialType, FailureReason, ProfileOrigin, UsageStats};
+use myclaw_config::{ExposeSecret, KeySource};
+use serde::Serialize;
+
+use super::Keys;
+use crate::exit::CliError;
+use crate::print::{Printer, columns, note};
+use crate::time::{local_minute, now_ms};
+
+/// Shown characters of a key: enough to tell two apart.
+const SHOWN: usize = 4;
+/// Keys shorter than this are not shown even in part.
+const SHORTEST_SHOWN: usize = 16;
+
+/// A key as it is listed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    provider: String,
+    profile: String,
+    #[serde(rename = "type")]
+    kind: CredentialType,
+    origin: ProfileOrigin,
+    /// Its last characters, or where it is kept.
+    key: String,
+    state: State,
+    /// What it rests for.
+    resting: Vec<Rest>,
+    /// Milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used: Option<u64>,
+    pinned: bool,
+    preferred: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    Resting,
+    Expired,
+}
+
+/// A rest after failures.
+#[derive(Debug, Serialize)]
+struct Rest {
+    /// The model it concerns; all of them where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    reason: FailureReason,
+    /// Milliseconds since the Unix epoch.
+    until: u64,
+}
+
+/// Prints the list.
+pub(super) fn run(keys: &Keys, provider: Option<&str>, json: bool) -> Result<(), CliError> {
+    let providers = match provider {
+        Some(name) => vec![keys.known_provider(name)?],
+        None => keys.providers(),
+    };
+    let now_ms = now_ms();
+    let listed: Vec<Listed> = providers
+        .iter()
+        .flat_map(|provider| {
+            keys.of(provider).into_iter().map(|entry| listed(keys, provider, entry, now_ms))
+        })
+        .collect();
+    let mut printer = Printer::stdout();
+    if json {
+        listed.iter().try_for_each(|key| printer.json(key))?;
+    } else if listed.is_empty() {
+        note("no keys yet; `myclaw auth add --provider anthropic` keeps one");
+    } else {
+        for line in table(&listed) {
+            let line = printer.safe(&line).into_owned();
+            printer.line(line)?;
+        }
+    }
+    printer.finish()
+}
+
+fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
+    let profile = entry.profile;
+    let store_name = profile.store_name(provider);
+    let usage = keys.file.usage(provider, &profile.id);
+    let resting = usage.map(|usage| rests(usage, now_ms)).unwrap_or_default();
+    let is_named =
+        |name: Option<&String>| name.is_some_and(|name| *name == store_name || *name == profile.id);
+    let state = if profile.expires_at.is_some_and(|at| at <= now_ms) {
+        State::Expired
+    } else if resting.is_empty() {
+        State::Ok
+    } else {
+        State::Resting
+    };
+    Listed {
+        pinned: is_named(keys.file.pinned.get(provider)),
+        preferred: is_named(keys.file.preferred.get(provider)),
+        provider: provider.to_owned(),
+        kind: profile.credential,
+        origin: profile.origin,
+        key: profile.source.as_ref().map_or_else(|| "-".to_owned(), shown),
+        state,
+        resting,
+        last_used: usage.and_then(|usage| usage.last_used),
+        profile: profile.id,
+    }
+}
+
+fn rests(usage: &UsageStats, now_ms: u64) -> Vec<Rest> {
+    let of_profile =
+        usage.resting_profile(now_ms).map(|(until, reason)| Rest { model: None, reason, until });
+    let of_models = usage.models.iter().flat_map(|(model, reasons)| {
+        reasons.iter().filter(|(_, stats)| stats.cooldown_until > now_ms).map(|(reason, stats)| {
+            Rest { model: Some(model.clone()), reason: *reason, until: stats.cooldown_until }
+        })
+    });
+    of_profile.into_iter().chain(of_models).collect()
+}
+
+/// `…abcd`, or where the key is kept.
+fn shown(source: &KeySource) -> String {
+    let KeySource::Literal(key) = source else { return source.describe().unwrap_or_default() };
+    let characters: Vec<char> = key.expose_secret().chars().collect();
+    if characters.len() < SHORTEST_SHOWN {
+        return "…".to_owned();
+    }
+    std::iter::once('…').chain(characters[characters.len() - SHOWN..].iter().copied()).collect()
+}
+
+fn table(listed: &[Listed]) -> Vec<String> {
+    let head = ["PROVIDER", "PROFILE", "TYPE", "FROM", "KEY", "LAST USED", "STATE"];
+    let rows = listed.iter().map(|key| {
+        let from = match key.origin {
+            ProfileOrigin::Settings => "settings",
+            ProfileOrigin::Store => "store",
+        };
+        vec![
+            key.provider.clone(),
+            key.profile.clone(),
+            key.kind.as_str().to_owned(),
+            from.to_owned(),
+            key.key.clone(),
+            local_minute(key.last_used.unwrap_or(0)),
+            state(key),
+        ]
+    });
+    columns(&std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect::<Vec<_>>())
+}
+
+/// `ok, pinned`, `rests until 2026-11-21 23:42 (auth)`.
+fn state(key: &Listed) -> String {
+    let mut words: Vec<String> = match key.state {
+        State::Ok => vec!["ok".to_owned()],
+        State::Expired => vec!["expired".to_owned()],
+        State::Resting => Vec::new(),
+    };
+    words.extend(key.resting.iter().map(|rest| {
+        let model = rest.model.as_ref().map(|model| format!(" for {model}")).unwrap_or_default();
+        format!("rests{model} until {} ({})", local_minute(rest.until), rest.reason.as_str())
+    }));
+    words.extend(key.pinned.then(|| "pinned".to_owned()));
+    words.extend(key.preferred.then(|| "preferred".to_owned()));
+    words.join(", ")
+}

@@ -1,0 +1,59 @@
+//! Asking for something that must not be seen.
+
+use std::io::{self, Write};
+
+use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers, read};
+use crossterm::terminal::enable_raw_mode;
+
+use crate::exit::CliError;
+use crate::terminal;
+
+/// Longest text that is taken.
+const MAX_CHARS: usize = 16 * 1024;
+
+/// Puts the terminal back in order, however the question ends.
+struct RawMode;
+
+impl Drop for RawMode {
+    fn drop(&mut self) {
+        terminal::restore();
+        drop(writeln!(io::stderr()));
+    }
+}
+
+/// Asks on standard error and reads a line that is not shown.
+///
+/// # Errors
+/// The user gave up, or the terminal cannot be read.
+pub(super) fn read_unseen(question: &str) -> Result<String, CliError> {
+    let unreadable = |error: io::Error| {
+        CliError::failure(format!(
+            "cannot read from the terminal: {error}; pipe the key in instead"
+        ))
+    };
+    drop(write!(io::stderr(), "{question}"));
+    drop(io::stderr().flush());
+    enable_raw_mode().map_err(unreadable)?;
+    let _raw_mode = RawMode;
+    let mut text = String::new();
+    loop {
+        let event = read().map_err(unreadable)?;
+        let Event::Key(key) = event else { continue };
+        if key.kind == KeyEventKind::Release {
+            continue;
+        }
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Enter => return Ok(text),
+            KeyCode::Char('c' | 'd') if is_control => {
+                let mut given_up = CliError::aborted();
+                given_up.message = "no key was kept".to_owned();
+                return Err(given_up);
+            }
+            KeyCode::Char('u') if is_control => text.clear(),
+            KeyCode::Backspace => drop(text.pop()),
+            KeyCode::Char(character) if text.len() < MAX_CHARS => text.push(character),
+            _ => {}
+        }
+    }
+}

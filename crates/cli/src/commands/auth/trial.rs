@@ -1,0 +1,242 @@
+//! `myclaw auth test`: one tiny call with each key.
+
+use std::time::{Duration, Instant};
+
+use myclaw_auth::{AuthProfile, KeyResolver};
+use myclaw_engine::ModelChoice;
+use myclaw_llm::{
+    CallFailure, CallLimits, HttpOptions, HttpProvider, Message, Model, ModelRef, ModelRequest,
+    PairedMessages, Provider, ThinkingLevel, UserMessage, parse_model_ref, provider_info,
+};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use super::{Found, Keys};
+use crate::exit::CliError;
+use crate::print::{Printer, columns, note};
+use crate::runtime;
+use crate::time::now_ms;
+
+/// What is asked: the answer does not matter, only that there is one.
+const QUESTION: &str = "Answer with the word ok.";
+/// Longest answer in tokens; the least that every provider takes.
+const MAX_OUTPUT: u64 = 16;
+/// How long a key may take: far beyond what so short an answer needs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Which keys are tried, and with what.
+pub(super) struct Wanted<'a> {
+    pub(super) profile: Option<&'a str>,
+    pub(super) provider: Option<&'a str>,
+    pub(super) model: Option<&'a str>,
+}
+
+/// What came of a key.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    provider: String,
+    profile: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    ok: bool,
+    /// The class of the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<&'static str>,
+    message: String,
+}
+
+/// Tries the keys one after the other.
+pub(super) fn run(keys: &Keys, wanted: &Wanted<'_>, json: bool) -> Result<(), CliError> {
+    let meant = meant(keys, wanted)?;
+    if meant.is_empty() {
+        note("no keys yet; `myclaw auth add --provider anthropic` keeps one");
+        return Ok(());
+    }
+    let outcomes = runtime::block_on(async {
+        let trial = Trial::new(keys);
+        let mut outcomes = Vec::with_capacity(meant.len());
+        for found in &meant {
+            outcomes.push(trial.attempt(found, wanted.model).await);
+        }
+        outcomes
+    })?;
+    print(&outcomes, json)?;
+    let failed = outcomes.iter().filter(|outcome| !outcome.ok).count();
+    if failed == 0 {
+        return Ok(());
+    }
+    let class = outcomes.iter().find_map(|outcome| outcome.class).unwrap_or("unknown");
+    let message = format!("{failed} of {} keys cannot be used", outcomes.len());
+    Err(CliError::model(class, message))
+}
+
+fn meant(keys: &Keys, wanted: &Wanted<'_>) -> Result<Vec<Found>, CliError> {
+    if let Some(name) = wanted.profile {
+        return Ok(vec![keys.find(name)?]);
+    }
+    let providers = match wanted.provider {
+        Some(name) => vec![keys.known_provider(name)?],
+        None => keys.providers(),
+    };
+    Ok(providers
+        .into_iter()
+        .flat_map(|provider| {
+            let arranged = keys.of(&provider);
+            arranged
+                .into_iter()
+                .map(move |entry| Found { provider: provider.clone(), profile: entry.profile })
+        })
+        .collect())
+}
+
+fn print(outcomes: &[Outcome], json: bool) -> Result<(), CliError> {
+    let mut printer = Printer::stdout();
+    if json {
+        outcomes.iter().try_for_each(|outcome| printer.json(outcome))?;
+        return printer.finish();
+    }
+    let rows: Vec<Vec<String>> = outcomes
+        .iter()
+        .map(|outcome| {
+            let word = if outcome.ok { "ok" } else { "fail" };
+            vec![
+                word.to_owned(),
+                outcome.provider.clone(),
+                outcome.profile.clone(),
+                outcome.message.clone(),
+            ]
+        })
+        .collect();
+    for line in columns(&rows) {
+        let line = printer.safe(&line).into_owned();
+        printer.line(line)?;
+    }
+    printer.finish()
+}
+
+/// What the calls have in common.
+struct Trial<'a> {
+    keys: &'a Keys,
+    resolver: KeyResolver,
+    http: HttpProvider,
+    cancel: CancellationToken,
+}
+
+impl<'a> Trial<'a> {
+    fn new(keys: &'a Keys) -> Self {
+        let environment = &keys.home.environment;
+        let options =
+            HttpOptions { variables: environment.variables().collect(), ..HttpOptions::default() };
+        Self {
+            keys,
+            resolver: KeyResolver::new(environment.variables()),
+            http: HttpProvider::new(options),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    async fn attempt(&self, found: &Found, model: Option<&str>) -> Outcome {
+        let mut outcome = Outcome {
+            provider: found.provider.clone(),
+            profile: found.profile.id.clone(),
+            model: None,
+            ok: false,
+            class: None,
+            message: String::new(),
+        };
+        let Some(model) = self.model(&found.provider, model) else {
+            outcome.message = format!(
+                "no model of {} is known; name one with --provider {} --model MODEL",
+                found.provider, found.provider
+            );
+            return outcome;
+        };
+        outcome.model = Some(model.id.clone());
+        let began = Instant::now();
+        match self.call(&found.profile, &model).await {
+            Ok(()) => {
+                outcome.ok = true;
+                outcome.message =
+                    format!("{} answered in {} ms", model.id, began.elapsed().as_millis());
+                self.remember_success(found, &model);
+            }
+            Err((class, message)) => {
+                outcome.class = Some(class);
+                outcome.message = message;
+            }
+        }
+        outcome
+    }
+
+    /// The model to call: the one named, else one that the settings name, else the provider's usual one.
+    fn model(&self, provider: &str, named: Option<&str>) -> Option<Model> {
+        let config = &self.keys.config;
+        let configured = || {
+            let reference = parse_model_ref(self.keys.agent.model.as_deref()?).ok()?;
+            (reference.provider == provider).then_some(reference.id)
+        };
+        let of_provider = || {
+            let configured = config.provider.as_ref().filter(|own| own.name == provider)?;
+            Some(configured.model.clone())
+        };
+        let own = || Some(config.models.providers.get(provider)?.models.first()?.id.clone());
+        let usual = || Some(provider_info(provider)?.default_model?.to_owned());
+        let id = named
+            .map(str::to_owned)
+            .or_else(configured)
+            .or_else(of_provider)
+            .or_else(own)
+            .or_else(usual)?;
+        let reference = ModelRef { provider: provider.to_owned(), id };
+        Some(ModelChoice::from_config(config, &reference).model)
+    }
+
+    async fn call(
+        &self,
+        profile: &AuthProfile,
+        model: &Model,
+    ) -> Result<(), (&'static str, String)> {
+        let key = self
+            .resolver
+            .resolve(profile, now_ms(), &self.cancel)
+            .await
+            .map_err(|error| ("auth", error.to_string()))?;
+        let question = Message::User(UserMessage::text(QUESTION, now_ms()));
+        let messages = PairedMessages::repair(vec![question]);
+        let timeouts = &self.keys.config.models.timeouts;
+        let request = ModelRequest {
+            model,
+            system_prompt: "",
+            messages: &messages,
+            tools: &[],
+            max_output: Some(MAX_OUTPUT),
+            thinking: ThinkingLevel::Off,
+            api_key: key.as_ref(),
+            limits: CallLimits {
+                connect: timeouts.connect(),
+                first_event: timeouts.first_event().min(PATIENCE),
+                between_events: timeouts.between_events().min(PATIENCE),
+            },
+        };
+        match self.http.call(request, &self.cancel, &mut |_| {}).await {
+            Ok(_) => Ok(()),
+            Err(CallFailure::Failed { error, .. }) => {
+                Err((error.class.as_str(), error.message.clone()))
+            }
+            Err(CallFailure::Aborted { .. }) => Err(("aborted", "aborted".to_owned())),
+        }
+    }
+
+    /// A key that works need not rest any longer.
+    fn remember_success(&self, found: &Found, model: &Model) {
+        let name = found.store_name();
+        if !self.keys.file.usage_stats.contains_key(&name) {
+            return;
+        }
+        let recorded =
+            self.keys.store.record(|file| file.record_success(&name, &model.id, now_ms()));
+        if let Err(error) = recorded {
+            note(format_args!("myclaw: {error}"));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! How a key is written in the settings: as itself, or as where it is kept.
+//!
+//! | written | means |
+//! |---|---|
+//! | `!command` | what a shell command prints |
+//! | `file:path` | what a file holds |
+//! | `env:NAME` | a variable, looked up when the key is needed |
+//! | `keyring:service/account` | an entry of the system's keyring |
+//! | `literal:text` | the text itself, whatever it begins with |
+//! | anything else | the key itself |
+//!
+//! A value that came out of a variable is always a key and never one of these: variables may come from a `.env` file of
+//! somebody else's project, which must not be able to name a command (see [`as_literal`]).
+
+use std::path::{Path, PathBuf};
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::ConfigError;
+use crate::Paths;
+
+const COMMAND: &str = "!";
+const FILE: &str = "file:";
+const ENVIRONMENT: &str = "env:";
+const KEYRING: &str = "keyring:";
+const LITERAL: &str = "literal:";
+
+/// Service under which keys lie in the system's keyring where none is named.
+pub const KEYRING_SERVICE: &str = "myclaw";
+
+/// Where a key comes from.
+#[derive(Debug, Clone)]
+pub enum KeySource {
+    /// The key itself.
+    Literal(SecretString),
+    /// The variable of this name.
+    Environment(String),
+    /// What stands in this file.
+    File(PathBuf),
+    /// The first line that this command prints; a shell runs it.
+    Command(String),
+    /// An entry of the system's keyring.
+    Keyring {
+        /// The program or service that the entry belongs to.
+        service: String,
+        /// Which of its entries.
+        account: String,
+    },
+}
+
+impl KeySource {
+    /// Reads a key as it is written in the settings. `resolve_path` makes a path absolute.
+    ///
+    /// # Errors
+    /// What `resolve_path` says.
+    pub fn parse<E>(
+        written: &SecretString,
+        resolve_path: impl FnOnce(&str) -> Result<PathBuf, E>,
+    ) -> Result<Self, E> {
+        let text = written.expose_secret().trim();
+        Ok(if let Some(command) = text.strip_prefix(COMMAND) {
+            Self::Command(command.trim().to_owned())
+        } else if let Some(path) = text.strip_prefix(FILE) {
+            Self::File(resolve_path(path.trim())?)
+        } else if let Some(name) = text.strip_prefix(ENVIRONMENT) {
+            Self::Environment(name.trim().to_owned())
+        } else if let Some(entry) = text.strip_prefix(KEYRING) {
+            let (service, account) = entry.split_once('/').unwrap_or((KEYRING_SERVICE, entry));
+            Self::Keyring { service: service.to_owned(), account: account.to_owned() }
+        } else {
+            let key = text.strip_prefix(LITERAL).unwrap_or(text);
+            Self::Literal(SecretString::from(key))
+        })
+    }
+
+    /// Reads a key of the settings file, whose paths start at its folder.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoHome`] if a path begins with `~` and there is no home, [`ConfigError::NoPaths`] if it is relative
+    /// and the settings were made without folders.
+    pub fn from_settings(
+        written: &SecretString,
+        paths: Option<&Paths>,
+    ) -> Result<Self, ConfigError> {
+        Self::parse(written, |path| match paths {
+            Some(paths) => paths.resolve_in_config(path),
+            None if Path::new(path).is_absolute() => Ok(PathBuf::from(path)),
+            None => Err(ConfigError::NoPaths),
+        })
+    }
+
+    /// The source as it is written; `None` for a key itself, which is never shown.
+    pub fn describe(&self) -> Option<String> {
+        match self {
+            Self::Literal(_) => None,
+            Self::Environment(name) => Some(format!("{ENVIRONMENT}{name}")),
+            Self::File(path) => Some(format!("{FILE}{}", path.display())),
+            Self::Command(command) => Some(format!("{COMMAND}{command}")),
+            Self::Keyring { service, account } => Some(format!("{KEYRING}{service}/{account}")),
+        }
+    }
+}
+
+/// Whether a setting says how a command is run, whose text is the shell's business and not ours.
+pub(crate) fn is_command(written: &str) -> bool {
+    written.trim_start().starts_with(COMMAND)
+}
+
+/// Whether a setting says where a key is kept, rather than being one.
+fn is_marked(written: &str) -> bool {
+    let written = written.trim_start();
+    [COMMAND, FILE, ENVIRONMENT, KEYRING, LITERAL].iter().any(|mark| written.starts_with(mark))
+}
+
+/// `value`, which variables made of the setting `written`, in a form that is read as a key even if it looks like a
+/// source.
+pub(crate) fn as_literal(written: &str, value: String) -> String {
+    if is_marked(&value) && !is_marked(written) { format!("{LITERAL}{value}") } else { value }
+}
+
+#[cfg(test)]
+mod tests;

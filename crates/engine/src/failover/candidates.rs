@@ -1,0 +1,148 @@
+//! The models of a run: the one that answers, and those to ask when it cannot.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use myclaw_auth::{AuthFile, FailureReason, OrderRules, arrange};
+use myclaw_llm::ModelError;
+
+use super::ProfileRotation;
+use crate::error::CandidateFailure;
+use crate::{ModelChoice, RunError};
+
+/// Longest wait for a key while there is another model to ask: long enough for a stumble of the server, short enough
+/// not to be noticed beside an answer's own length.
+pub(crate) const LONGEST_WAIT_BEFORE_FALLBACK: Duration = Duration::from_secs(10);
+
+/// A model that may answer, with its keys.
+#[derive(Debug)]
+pub(crate) struct Candidate<'a> {
+    pub(crate) choice: &'a ModelChoice,
+    pub(crate) rotation: ProfileRotation,
+    /// Why all its keys rest for long since an earlier run, if they do.
+    pub(crate) resting_for: Option<FailureReason>,
+}
+
+/// The models that are left to ask, and what became of those that were.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates<'a> {
+    waiting: VecDeque<Candidate<'a>>,
+    failures: Vec<CandidateFailure>,
+}
+
+/// What the candidates of a run are made from.
+pub(crate) struct Sources<'a, 's> {
+    /// The models, the first one first. Never empty.
+    pub(crate) choices: &'a [ModelChoice],
+    /// What the agent's store holds.
+    pub(crate) store: &'s AuthFile,
+    /// The only profile to use for the first model's provider.
+    pub(crate) pinned: Option<&'s str>,
+    /// When, in milliseconds since the Unix epoch.
+    pub(crate) now_ms: u64,
+}
+
+impl<'a> Candidates<'a> {
+    /// The candidates in the order in which they are asked: as the settings say, but models all of whose keys still
+    /// rest for long since an earlier run come last.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownProfile`] if the pinned profile does not exist.
+    pub(crate) fn line_up(sources: &Sources<'a, '_>) -> Result<Self, RunError> {
+        let mut waiting = VecDeque::with_capacity(sources.choices.len());
+        let mut resting = Vec::new();
+        let first_provider = sources.choices.first().map(|choice| &choice.model.provider);
+        for choice in sources.choices {
+            let provider = &choice.model.provider;
+            let rules = OrderRules {
+                provider,
+                model: &choice.model.id,
+                pinned: sources.pinned.filter(|_| first_provider == Some(provider)),
+                now_ms: sources.now_ms,
+            };
+            let arranged = arrange(&choice.profiles, sources.store, &rules);
+            if arranged.is_empty() {
+                return Err(unknown_profile(choice, sources, &rules));
+            }
+            let rests_long = arranged.iter().all(|entry| {
+                let until = entry.resting.map_or(0, |(until, _)| until);
+                let rest = Duration::from_millis(until.saturating_sub(sources.now_ms));
+                rest > LONGEST_WAIT_BEFORE_FALLBACK
+            });
+            let resting_for =
+                arranged.first().and_then(|entry| entry.resting).filter(|_| rests_long);
+            let candidate = Candidate {
+                choice,
+                rotation: ProfileRotation::new(arranged),
+                resting_for: resting_for.map(|(_, reason)| reason),
+            };
+            if rests_long {
+                resting.push(candidate);
+            } else {
+                waiting.push_back(candidate);
+            }
+        }
+        waiting.extend(resting);
+        Ok(Self { waiting, failures: Vec::new() })
+    }
+
+    /// The next model to ask.
+    pub(crate) fn next(&mut self) -> Option<Candidate<'a>> {
+        self.waiting.pop_front()
+    }
+
+    /// Why a model that is still to be asked rests, if it does.
+    pub(crate) fn resting(&self, choice: &ModelChoice) -> Option<FailureReason> {
+        let of_choice = |candidate: &&Candidate<'_>| std::ptr::eq(candidate.choice, choice);
+        self.waiting.iter().find(of_choice)?.resting_for
+    }
+
+    /// Whether there is another model to ask.
+    pub(crate) fn is_any_left(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Takes a profile out for every model of its provider that is left.
+    pub(crate) fn spend(&mut self, provider: &str, profile_id: &str) {
+        let of_provider =
+            |candidate: &&mut Candidate<'_>| candidate.choice.model.provider == provider;
+        for candidate in self.waiting.iter_mut().filter(of_provider) {
+            candidate.rotation.spend(profile_id);
+        }
+    }
+
+    /// Remembers why a model could not answer.
+    pub(crate) fn give_up_on(&mut self, choice: &ModelChoice, error: &ModelError) {
+        self.failures.push(CandidateFailure {
+            model: choice.reference(),
+            reason: error.class,
+            message: error.message.clone(),
+        });
+    }
+
+    /// The error when no model is left: that of the only one, or one line for each.
+    pub(crate) fn exhausted(&mut self, last: ModelError) -> RunError {
+        match self.failures.len() {
+            0 | 1 => RunError::Model(last),
+            _ => RunError::AllModelsFailed(std::mem::take(&mut self.failures)),
+        }
+    }
+}
+
+fn unknown_profile(
+    choice: &ModelChoice,
+    sources: &Sources<'_, '_>,
+    rules: &OrderRules<'_>,
+) -> RunError {
+    let all = OrderRules { pinned: None, ..*rules };
+    let mut unpinned = sources.store.clone();
+    unpinned.pinned.clear();
+    let arranged = arrange(&choice.profiles, &unpinned, &all).into_iter();
+    let mut known: Vec<String> = arranged.map(|arranged| arranged.profile.id).collect();
+    known.sort();
+    RunError::UnknownProfile {
+        provider: choice.model.provider.clone(),
+        profile: rules.pinned.unwrap_or_default().to_owned(),
+        known,
+    }
+}

@@ -1,0 +1,89 @@
+//! What a run tells the agent's store about the keys it used.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use myclaw_auth::{AuthStore, AuthStoreError, CooldownRules, Failure, FailureReason};
+
+/// Writes down what happened to keys, for later runs and other processes.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    store: Option<AuthStore>,
+    rules: CooldownRules,
+    /// The profiles whose use in this run is written down, by their names in the store.
+    noted: HashSet<String>,
+    /// Whether a failure to write was reported; once is enough.
+    has_complained: bool,
+}
+
+/// Which profile was used, for which model, and when.
+#[derive(Debug, Clone)]
+pub(crate) struct Use {
+    /// The profile's name in the store.
+    pub(crate) profile: String,
+    /// The model's id.
+    pub(crate) model: String,
+    /// In milliseconds since the Unix epoch.
+    pub(crate) at_ms: u64,
+}
+
+impl Ledger {
+    /// A ledger that writes to `store`, or to nothing.
+    pub(crate) fn new(store: Option<AuthStore>, rules: CooldownRules) -> Self {
+        Self { store, rules, noted: HashSet::new(), has_complained: false }
+    }
+
+    /// Writes down that a call failed. Gives a complaint to show if that fails for the first time.
+    pub(crate) async fn failed(
+        &mut self,
+        call: Use,
+        reason: FailureReason,
+        retry_after: Option<Duration>,
+    ) -> Option<String> {
+        let rules = self.rules;
+        self.noted.remove(&call.profile);
+        self.write(move |store| {
+            store.record(|file| {
+                let failure =
+                    Failure { model: &call.model, reason, retry_after, at_ms: call.at_ms };
+                file.record_failure(&call.profile, &failure, &rules);
+            })
+        })
+        .await
+    }
+
+    /// Writes down that a call succeeded: once in a run, and only where it is of use, because there were failures to
+    /// forget or there are several keys to take turns. Gives a complaint as [`Ledger::failed`] does.
+    pub(crate) async fn succeeded(
+        &mut self,
+        call: Use,
+        had_failures: bool,
+        profile_count: usize,
+    ) -> Option<String> {
+        let is_known = self.store.as_ref().is_some_and(AuthStore::exists);
+        let is_of_use = had_failures || is_known || profile_count > 1;
+        if !is_of_use || (!self.noted.insert(call.profile.clone()) && !had_failures) {
+            return None;
+        }
+        self.write(move |store| {
+            store.record(|file| file.record_success(&call.profile, &call.model, call.at_ms))
+        })
+        .await
+    }
+
+    /// Writes off the async thread.
+    async fn write(
+        &mut self,
+        write: impl FnOnce(AuthStore) -> Result<(), AuthStoreError> + Send + 'static,
+    ) -> Option<String> {
+        let store = self.store.clone()?;
+        let written = tokio::task::spawn_blocking(move || write(store)).await;
+        let complaint = match written {
+            Ok(Ok(())) => return None,
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        let is_first = !std::mem::replace(&mut self.has_complained, true);
+        is_first.then(|| format!("what happened to the key was not written down: {complaint}"))
+    }
+}

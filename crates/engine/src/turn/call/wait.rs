@@ -1,0 +1,115 @@
+//! Waiting until a key is available, where that is worth it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use myclaw_llm::{ErrorClass, ModelError};
+
+use super::NoMessage;
+use crate::RunError;
+use crate::failover::{LONGEST_WAIT_BEFORE_FALLBACK, Pick, error_class};
+use crate::turn::Turn;
+
+/// Longest time that a run waits for a key to be available again. Beyond it a clear message is worth more than
+/// silence.
+const LONGEST_WAIT: Duration = Duration::from_secs(90);
+
+/// Waits until a profile is available; `last_error` is why there may be none.
+pub(super) async fn available_profile(
+    turn: &mut Turn<'_>,
+    last_error: Option<&ModelError>,
+) -> Result<usize, NoMessage> {
+    let longest =
+        if turn.candidates.is_any_left() { LONGEST_WAIT_BEFORE_FALLBACK } else { LONGEST_WAIT };
+    loop {
+        if turn.params.cancel.is_cancelled() {
+            return Err(NoMessage::Stop(RunError::Aborted));
+        }
+        let now_ms = turn.now_ms();
+        match turn.rotation.pick(now_ms) {
+            Pick::Ready(profile) => return Ok(profile),
+            Pick::Spent => {
+                return Err(NoMessage::GiveUp(
+                    last_error.cloned().unwrap_or_else(|| nothing_left(turn)),
+                ));
+            }
+            Pick::Wait(wait) if wait > longest => {
+                let mut error = last_error.cloned().unwrap_or_else(|| resting(turn));
+                let until = until(now_ms, wait);
+                error.message = if last_error.is_some() {
+                    format!("{} (the provider asks to wait until {until})", error.message)
+                } else {
+                    format!("{} until {until}", error.message)
+                };
+                return Err(NoMessage::GiveUp(error));
+            }
+            Pick::Wait(wait) => {
+                // A wait after a failure of this run was announced with the retry.
+                if last_error.is_none() {
+                    turn.notice(format!(
+                        "{}; waiting {:.1} s",
+                        resting(turn).message,
+                        wait.as_secs_f64()
+                    ));
+                }
+                tokio::select! {
+                    () = turn.params.clock.sleep(wait) => {}
+                    () = turn.params.cancel.cancelled() => {
+                        return Err(NoMessage::Stop(RunError::Aborted));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Every key was refused for another model of the same provider.
+fn nothing_left(turn: &Turn<'_>) -> ModelError {
+    let provider = &turn.model.model.provider;
+    ModelError::new(ErrorClass::Auth, format!("{provider}: no key is left to try"))
+}
+
+/// Every key rests since an earlier run.
+fn resting(turn: &Turn<'_>) -> ModelError {
+    let provider = &turn.model.model.provider;
+    let class = turn.rotation.resting_for().map_or(ErrorClass::Unknown, error_class);
+    let message = format!(
+        "{provider}: every key rests after earlier failures ({}; `myclaw auth clear-cooldown` ends that)",
+        class.as_str()
+    );
+    ModelError::new(class, message)
+}
+
+/// `14:05 (for 2 h 3 min)`, with the day where it is not today, in the zone of this machine.
+fn until(now_ms: u64, wait: Duration) -> String {
+    let zoned = |ms: u64| {
+        let time = Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok()?;
+        Some(time.to_zoned(TimeZone::system()))
+    };
+    let then_ms = now_ms.saturating_add(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+    let clock = match (zoned(now_ms), zoned(then_ms)) {
+        (Some(now), Some(then)) if now.date() == then.date() => then.strftime("%H:%M").to_string(),
+        (_, Some(then)) => then.strftime("%Y-%m-%d %H:%M").to_string(),
+        (_, None) => "the end of time".to_owned(),
+    };
+    format!("{clock}, for {}", length(wait))
+}
+
+/// `95 s`, `12 min`, `24 h 5 min`: rounded up, for whoever comes back a second early comes in vain.
+fn length(wait: Duration) -> String {
+    const MINUTES_FROM: u64 = 120;
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    if seconds < MINUTES_FROM {
+        return format!("{seconds} s");
+    }
+    let minutes = seconds.div_ceil(60);
+    match (minutes / 60, minutes % 60) {
+        (0, minutes) => format!("{minutes} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

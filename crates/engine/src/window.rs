@@ -1,0 +1,52 @@
+//! Which context windows are large enough to work in.
+//!
+//! The system prompt, the tools' descriptions and one tool result already fill several thousand tokens; below the
+//! minimum a model spends its turns on summaries of what it has just read.
+
+use crate::{ModelChoice, RunError, WindowSource};
+
+/// Windows below this are not used unasked, in tokens.
+const SMALLEST_WINDOW: u64 = 16_000;
+
+/// Windows below this are warned about, in tokens.
+const COMFORTABLE_WINDOW: u64 = 32_000;
+
+/// Leaves out the models whose window is too small, and says what was noticed. A window that somebody stated is used
+/// however small it is.
+///
+/// # Errors
+/// [`RunError::WindowTooSmall`] about the first model if none is left.
+pub(crate) fn guard(
+    choices: Vec<ModelChoice>,
+) -> Result<(Vec<ModelChoice>, Vec<String>), RunError> {
+    let mut notices = Vec::new();
+    let mut first_refusal = None;
+    let mut kept = Vec::with_capacity(choices.len());
+    for choice in choices {
+        let tokens = choice.model.context_window;
+        if tokens < SMALLEST_WINDOW && choice.window == WindowSource::Known {
+            let refusal = RunError::WindowTooSmall {
+                model: choice.reference(),
+                tokens,
+                minimum: SMALLEST_WINDOW,
+            };
+            notices.push(refusal.to_string());
+            first_refusal.get_or_insert(refusal);
+            continue;
+        }
+        if tokens < COMFORTABLE_WINDOW {
+            notices.push(format!(
+                "{} has a context window of {tokens} tokens; below {COMFORTABLE_WINDOW} long tasks suffer",
+                choice.reference()
+            ));
+        }
+        kept.push(choice);
+    }
+    match first_refusal {
+        Some(refusal) if kept.is_empty() => Err(refusal),
+        _ => Ok((kept, notices)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
