@@ -11,6 +11,8 @@ mod driver;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod oddities;
 #[cfg(test)]
 mod requests;

@@ -186,9 +186,9 @@ pub(crate) fn answer(status: &str, content_type: &str, body: &str) -> Vec<Step> 
 }
 
 /// A stream of events in chunks, properly ended.
-pub(crate) fn stream(body: &str) -> Vec<Step> {
+pub(crate) fn stream(body: impl AsRef<[u8]>) -> Vec<Step> {
     let mut steps = vec![send(chunked_head())];
-    steps.extend(body.as_bytes().chunks(700).map(|piece| Step::Send(chunk(piece))));
+    steps.extend(body.as_ref().chunks(700).map(|piece| Step::Send(chunk(piece))));
     steps.push(send("0\r\n\r\n"));
     steps
 }
