@@ -39,7 +39,7 @@ impl HttpProvider {
         key: Option<&SecretString>,
         timeout: Duration,
     ) -> Result<Vec<String>, ModelError> {
-        let url = models_url(base_url)?;
+        let url = models_url(api, base_url)?;
         let host = host_label(&url);
         let asking = async {
             let client = self.clients.client(&url, timeout).await?;

@@ -13,17 +13,18 @@ pub(crate) fn call_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
         // These two put the model into the path: their encoders write it.
         Api::GoogleGenerativeAi | Api::BedrockConverse => &[],
     };
-    endpoint(base_url, path)
+    endpoint(api, base_url, path)
 }
 
 /// The URL of the list of models for `base_url`.
-pub(crate) fn models_url(base_url: &str) -> Result<Url, ModelError> {
-    endpoint(base_url, &["models"])
+pub(crate) fn models_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
+    endpoint(api, base_url, &["models"])
 }
 
 /// `base_url` with the format's path behind it. Base URLs come with and without the version and the slash at the
-/// end: a host alone means its `/v1`. A base that already ends with the path is taken as it is; a query is kept.
-fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
+/// end: a host alone means its `/v1` (Google's: `/v1beta`). A base that already ends with the path is taken as it is;
+/// a query is kept.
+fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
     let mut url = Url::parse(base_url.trim()).map_err(|error| {
         bad_base_url(base_url, &format!("{error}; write it like https://host/v1"))
     })?;
@@ -47,13 +48,27 @@ fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
             break;
         }
     }
+    if api == Api::GoogleGenerativeAi {
+        drop_model_path(&mut segments);
+    }
     if segments.is_empty() {
-        segments.push("v1".to_owned());
+        let version = if api == Api::GoogleGenerativeAi { "v1beta" } else { "v1" };
+        segments.push(version.to_owned());
     }
     segments.extend(path.iter().map(|&segment| segment.to_owned()));
     url.set_path(&segments.join("/"));
     url.set_fragment(None);
     Ok(url)
+}
+
+/// Drops what a copied address of Google's has behind its version: `models`, or `models/ID:METHOD`.
+fn drop_model_path(segments: &mut Vec<String>) {
+    if segments.last().is_some_and(|last| last.contains(':')) {
+        segments.pop();
+    }
+    if segments.last().is_some_and(|last| last == "models") {
+        segments.pop();
+    }
 }
 
 fn bad_base_url(base_url: &str, why: &str) -> ModelError {

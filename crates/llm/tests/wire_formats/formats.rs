@@ -2,13 +2,15 @@
 //! [`FORMATS`].
 
 mod anthropic_messages;
+mod google_generative_ai;
 mod openai_completions;
 
 use myclaw_llm::{Api, ContentBlock};
 use serde_json::Value;
 
 /// Every format that is spoken over HTTP.
-pub(crate) const FORMATS: [&Format; 2] = [&anthropic_messages::FORMAT, &openai_completions::FORMAT];
+pub(crate) const FORMATS: [&Format; 3] =
+    [&anthropic_messages::FORMAT, &openai_completions::FORMAT, &google_generative_ai::FORMAT];
 
 /// One wire format. What is asked for twice or more is a function, since JSON is no constant.
 pub(crate) struct Format {

@@ -13,6 +13,8 @@ mod failures;
 #[cfg(test)]
 mod formats;
 #[cfg(test)]
+mod google;
+#[cfg(test)]
 mod oddities;
 #[cfg(test)]
 mod requests;
