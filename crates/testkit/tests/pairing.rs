@@ -48,6 +48,30 @@ fn openai() -> Value {
     })
 }
 
+fn google() -> Value {
+    let png = json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}});
+    json!({
+        "systemInstruction": {"parts": [{"text": "s"}]},
+        "tools": [{"functionDeclarations": [{"name": "bash", "parametersJsonSchema": {"type": "object"}}]}],
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi"}, png]},
+            {"role": "model", "parts": [
+                {"text": "hm", "thought": true},
+                {"text": "", "thoughtSignature": "s"},
+                {"functionCall": {"id": "a", "name": "bash", "args": {}}, "thoughtSignature": "t"},
+                {"functionCall": {"id": "b", "name": "bash", "args": {"x": 1}}},
+            ]},
+            {"role": "user", "parts": [
+                {"functionResponse": {"id": "a", "name": "bash", "response": {"output": "x"}, "parts": [png]}},
+                {"functionResponse": {"id": "b", "name": "bash", "response": {"error": "x"}}},
+                {"text": "and?"},
+            ]},
+            {"role": "model", "parts": [{"text": "ok"}]},
+            {"role": "user", "parts": [{"text": "more"}]},
+        ],
+    })
+}
+
 /// The body with another value at a JSON pointer; `null` removes what is there.
 #[cfg(test)]
 fn with(mut body: Value, pointer: &str, new: Value) -> Value {
@@ -66,6 +90,7 @@ fn with(mut body: Value, pointer: &str, new: Value) -> Value {
 fn good_conversations_pass() {
     assert_eq!(validate_body(WireFormat::AnthropicMessages, &anthropic()), Ok(()));
     assert_eq!(validate_body(WireFormat::OpenAiCompletions, &openai()), Ok(()));
+    assert_eq!(validate_body(WireFormat::GoogleGenerativeAi, &google()), Ok(()));
 }
 
 #[test]
@@ -183,6 +208,95 @@ fn each_rule_of_openai_is_checked() {
     ] {
         let violation = validate_body(WireFormat::OpenAiCompletions, &with(openai(), pointer, new))
             .unwrap_err();
+        assert_eq!(violation.place, place, "{pointer}: {violation}");
+        assert!(violation.rule.contains(rule), "{pointer}: {violation}");
+    }
+}
+
+#[test]
+fn each_rule_of_google_is_checked() {
+    let calls = "/contents/1/parts";
+    let responses = "/contents/2/parts";
+    for (pointer, new, place, rule) in [
+        ("/stream".to_owned(), json!(true), "body", "unknown name \"stream\""),
+        ("/systemInstruction/parts".to_owned(), json!([]), "systemInstruction.parts", "empty"),
+        ("/tools".to_owned(), json!([]), "tools", "must be given"),
+        (
+            "/tools/0/functionDeclarations/0/name".to_owned(),
+            json!("1x"),
+            "tools[0].functionDeclarations[0].name",
+            "begin with a letter",
+        ),
+        (
+            "/tools/0/functionDeclarations/0/parametersJsonSchema/type".to_owned(),
+            json!("array"),
+            "tools[0].functionDeclarations[0].parametersJsonSchema.type",
+            "object",
+        ),
+        ("/contents".to_owned(), json!([]), "contents", "empty"),
+        ("/contents/0".to_owned(), Value::Null, "contents[0]", "a user begins"),
+        ("/contents/3".to_owned(), Value::Null, "contents[3]", "alternate"),
+        ("/contents/4".to_owned(), Value::Null, "contents", "last content"),
+        ("/contents/0/parts".to_owned(), json!([]), "contents[0].parts", "empty"),
+        (
+            "/contents/0/parts/0/text".to_owned(),
+            json!(" "),
+            "contents[0].parts[0].text",
+            "non-empty",
+        ),
+        (
+            "/contents/0/parts/0/inlineData".to_owned(),
+            json!({}),
+            "contents[0].parts[0]",
+            "one kind",
+        ),
+        (
+            "/contents/0/parts/1/inlineData/mimeType".to_owned(),
+            json!("image/gif"),
+            "contents[0].parts[1].inlineData.mimeType",
+            "gif",
+        ),
+        (
+            "/contents/0/parts/0/thoughtSignature".to_owned(),
+            json!("s"),
+            "contents[0].parts[0]",
+            "only a model",
+        ),
+        (
+            format!("{calls}/2/functionCall/args"),
+            json!([]),
+            "contents[1].parts[2].functionCall.args",
+            "object",
+        ),
+        (format!("{calls}/2/signature"), json!("s"), "contents[1].parts[2]", "unknown name"),
+        (
+            format!("{calls}/3"),
+            Value::Null,
+            "contents[2].parts",
+            "number of function response parts",
+        ),
+        (
+            format!("{responses}/1"),
+            Value::Null,
+            "contents[2].parts",
+            "number of function response parts",
+        ),
+        (
+            format!("{responses}/0/functionResponse/id"),
+            json!("z"),
+            "contents[2].parts",
+            "answers no call",
+        ),
+        (
+            format!("{responses}/0/functionResponse/response"),
+            json!("x"),
+            "contents[2].parts[0].functionResponse.response",
+            "object",
+        ),
+    ] {
+        let violation =
+            validate_body(WireFormat::GoogleGenerativeAi, &with(google(), &pointer, new))
+                .unwrap_err();
         assert_eq!(violation.place, place, "{pointer}: {violation}");
         assert!(violation.rule.contains(rule), "{pointer}: {violation}");
     }
