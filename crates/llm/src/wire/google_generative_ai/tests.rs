@@ -1,6 +1,6 @@
 use super::*;
 use crate::wire::google_generative_ai::thinking::ThinkingConfig;
-use crate::{Api, InputKind, Price, ThinkingLevel, ThinkingLevels};
+use crate::{Api, InputKind, Price, Quirks, ThinkingLevel, ThinkingLevels};
 use serde_json::{Value, json};
 
 fn model(id: &str, provider: &str, base_url: &str) -> Model {
@@ -15,6 +15,7 @@ fn model(id: &str, provider: &str, base_url: &str) -> Model {
         price: Price::default(),
         context_window: 1,
         max_output: 1,
+        quirks: Quirks::default(),
     }
 }
 
