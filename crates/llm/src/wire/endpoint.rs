@@ -18,7 +18,12 @@ pub(crate) fn call_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
 
 /// The URL of the list of models for `base_url`.
 pub(crate) fn models_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
-    endpoint(api, base_url, &["models"])
+    let mut url = endpoint(api, base_url, &["models"])?;
+    if api == Api::GoogleGenerativeAi {
+        // Google gives fifty otherwise; this is the most it gives at once.
+        url.query_pairs_mut().append_pair("pageSize", "1000");
+    }
+    Ok(url)
 }
 
 /// `base_url` with the format's path behind it. Base URLs come with and without the version and the slash at the

@@ -15,11 +15,14 @@ use crate::wire::endpoint::host_label;
 /// The provider name of Vertex AI.
 const VERTEX_PROVIDER: &str = "google-vertex";
 
-/// The host of Vertex AI; each location has one below it (`europe-west4-aiplatform.googleapis.com`).
-const VERTEX_HOST: &str = "aiplatform.googleapis.com";
+/// The host of Vertex AI for the location `global`.
+pub(crate) const VERTEX_HOST: &str = "aiplatform.googleapis.com";
 
-/// The host of Vertex AI for locations of several regions: `aiplatform.eu.rep.googleapis.com`.
-const VERTEX_MULTI_REGION: (&str, &str) = ("aiplatform.", ".rep.googleapis.com");
+/// What the host of Vertex AI for one region has behind the region: `europe-west4-aiplatform.googleapis.com`.
+pub(crate) const REGIONAL_HOST: &str = "-aiplatform.googleapis.com";
+
+/// What the host of Vertex AI for a location of several regions has around it: `aiplatform.eu.rep.googleapis.com`.
+pub(crate) const VERTEX_MULTI_REGION: (&str, &str) = ("aiplatform.", ".rep.googleapis.com");
 
 /// The header that carries an API key.
 pub(crate) const KEY_HEADER: &str = "x-goog-api-key";
@@ -39,7 +42,9 @@ impl Service {
         let host = Url::parse(model.base_url.trim()).map(|url| host_label(&url));
         let (prefix, suffix) = VERTEX_MULTI_REGION;
         let is_vertex_host = |host: String| {
-            host.ends_with(VERTEX_HOST) || host.starts_with(prefix) && host.ends_with(suffix)
+            host == VERTEX_HOST
+                || host.ends_with(REGIONAL_HOST)
+                || host.starts_with(prefix) && host.ends_with(suffix)
         };
         let is_vertex = model.provider == VERTEX_PROVIDER || host.is_ok_and(is_vertex_host);
         if is_vertex { Self::Vertex } else { Self::AiStudio }

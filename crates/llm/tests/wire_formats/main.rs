@@ -22,3 +22,5 @@ mod requests;
 mod streams;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod vertex;

@@ -36,6 +36,8 @@ pub(crate) fn send(bytes: impl AsRef<[u8]>) -> Step {
 pub(crate) struct Recorded {
     pub(crate) connection: usize,
     pub(crate) head: String,
+    /// The body as it came.
+    pub(crate) text: String,
     pub(crate) body: Value,
 }
 
@@ -112,8 +114,9 @@ async fn serve(mut socket: TcpStream, connection: usize, state: Arc<Mutex<State>
     while let Some((head, body)) = read_request(&mut socket, &mut buffer).await {
         let steps = {
             let mut state = state.lock().unwrap();
+            let text = String::from_utf8_lossy(&body).into_owned();
             let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-            state.requests.push(Recorded { connection, head, body });
+            state.requests.push(Recorded { connection, head, text, body });
             state.answers.pop_front().unwrap_or_default()
         };
         for step in steps {

@@ -61,6 +61,10 @@ fn base_urls_as_people_write_them() {
         models_url(Api::AnthropicMessages, "https://api.anthropic.com").unwrap().as_str(),
         "https://api.anthropic.com/v1/models"
     );
+    assert_eq!(
+        models_url(Api::GoogleGenerativeAi, "https://h.example/v1beta").unwrap().as_str(),
+        "https://h.example/v1beta/models?pageSize=1000"
+    );
 }
 
 #[test]
