@@ -24,6 +24,7 @@ use crate::{
     ModelRequest, Provider, StopReason, StreamEvent, classify,
 };
 
+use access::Access;
 pub use access::copilot;
 use body::AnswerBody;
 pub use models::list_models;
@@ -57,6 +58,7 @@ pub struct HttpProvider {
     /// Whether a call was answered before, so that the next one may go over a connection that was kept.
     has_answered: AtomicBool,
     copilot: copilot::Sessions,
+    vertex: access::vertex::Vertex,
 }
 
 impl HttpProvider {
@@ -66,25 +68,39 @@ impl HttpProvider {
     }
 
     /// One call, from credentials to the whole message. `place` receives the decoder, so that what has arrived can
-    /// still be had when this ends early.
+    /// still be had when this ends early. A token that is refused before its time is replaced, once.
     async fn attempt<'a>(
         &self,
         request: &ModelRequest<'a>,
         place: &mut Option<Decoder<'a>>,
         sink: EventSink<'_>,
     ) -> Result<(AssistantMessage, Response), ModelError> {
-        let unsent = |mut error: ModelError| {
-            error.message = format!("{}: {}", request.model.provider, error.message);
-            error
-        };
-        let access = self.access(request).await.map_err(unsent)?;
+        let access = self.access(request).await.map_err(|error| unsent(request, error))?;
+        match self.attempt_with(&access, request, place, sink).await {
+            Err(error) if error.status == Some(401) && access.discard().await => {
+                let access = self.access(request).await.map_err(|error| unsent(request, error))?;
+                self.attempt_with(&access, request, place, sink).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn attempt_with<'a>(
+        &self,
+        access: &Access,
+        request: &ModelRequest<'a>,
+        place: &mut Option<Decoder<'a>>,
+        sink: EventSink<'_>,
+    ) -> Result<(AssistantMessage, Response), ModelError> {
+        let unsent = |error| unsent(request, error);
         let prepared = access.apply(*request);
         let encoded =
             wire::encode(&prepared).and_then(|encoded| access.sign(encoded)).map_err(unsent)?;
         let history = request.messages.as_slice();
         let decoder =
             Decoder::new(prepared.model, history, now_in_milliseconds()).map_err(unsent)?;
-        self.exchange(&prepared, encoded, place.insert(decoder), sink).await
+        let outcome = self.exchange(&prepared, encoded, place.insert(decoder), sink).await;
+        outcome.map_err(|error| access.explain(error))
     }
 
     async fn exchange(
@@ -178,6 +194,12 @@ impl Provider for HttpProvider {
             }
         })
     }
+}
+
+/// An error of a call that never left.
+fn unsent(request: &ModelRequest<'_>, mut error: ModelError) -> ModelError {
+    error.message = format!("{}: {}", request.model.provider, error.message);
+    error
 }
 
 /// Reads events until the message is whole.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
-use url::Url;
+use url::{Host, Url};
 
 use crate::wire::{host_label, is_loopback};
 use crate::{ErrorClass, ModelError, Repeat, Variables};
@@ -67,7 +67,7 @@ enum Transport {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
-    /// To this machine: no proxy could reach it.
+    /// To this machine or its own link: no proxy could reach it.
     Direct,
     /// Through a proxy if the environment names one.
     Environment,
@@ -78,6 +78,11 @@ impl Clients {
         Self { options, made: Mutex::default() }
     }
 
+    /// Where credentials of cloud providers are looked for.
+    pub(crate) fn variables(&self) -> &Variables {
+        &self.options.variables
+    }
+
     /// A client for `url` that gives up connecting after `connect_limit`.
     pub(crate) async fn client(
         &self,
@@ -86,7 +91,7 @@ impl Clients {
     ) -> Result<Client, ModelError> {
         let kind = ClientKind {
             transport: if url.scheme() == "https" { Transport::Tls } else { Transport::Plain },
-            route: if is_loopback(url) { Route::Direct } else { Route::Environment },
+            route: if is_local(url) { Route::Direct } else { Route::Environment },
             connect_limit,
         };
         if let Some(client) = self.existing(kind) {
@@ -145,6 +150,12 @@ impl Clients {
             builder.user_agent(&self.options.user_agent)
         }
     }
+}
+
+/// Whether `url` is at this machine, or at an address that means nothing beyond its own link, as the metadata servers
+/// of clouds are.
+fn is_local(url: &Url) -> bool {
+    is_loopback(url) || matches!(url.host(), Some(Host::Ipv4(address)) if address.is_link_local())
 }
 
 /// Follows only redirects that repeat the request as it is (307, 308), on the same host, port and scheme.

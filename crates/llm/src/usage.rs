@@ -45,7 +45,9 @@ impl Usage {
     #[must_use]
     pub fn priced(mut self, price: &Price) -> Self {
         let dollars = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1_000_000.0;
-        self.total_tokens = self.input + self.output + self.cache_read + self.cache_write;
+        self.total_tokens = [self.output, self.cache_read, self.cache_write]
+            .into_iter()
+            .fold(self.input, u64::saturating_add);
         self.cost = Cost {
             input: dollars(self.input, price.input),
             output: dollars(self.output, price.output),

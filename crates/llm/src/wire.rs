@@ -9,6 +9,7 @@ mod arguments;
 mod builder;
 pub mod compat;
 mod endpoint;
+pub mod google_generative_ai;
 mod history;
 mod json;
 pub mod openai_completions;
@@ -63,7 +64,8 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     match request.model.api {
         Api::AnthropicMessages => anthropic_messages::encode(request),
         Api::OpenaiCompletions => openai_completions::encode(request),
-        Api::OpenaiResponses | Api::GoogleGenerativeAi | Api::BedrockConverse | Api::Builtin => {
+        Api::GoogleGenerativeAi => google_generative_ai::encode(request),
+        Api::OpenaiResponses | Api::BedrockConverse | Api::Builtin => {
             Err(no_wire_format(request.model))
         }
     }
@@ -104,10 +106,8 @@ impl<'a> Decoder<'a> {
                 let compat = compat::Compat::of(model);
                 Box::new(openai_completions::Decoder::new(builder, &compat))
             }
-            Api::OpenaiResponses
-            | Api::GoogleGenerativeAi
-            | Api::BedrockConverse
-            | Api::Builtin => {
+            Api::GoogleGenerativeAi => Box::new(google_generative_ai::Decoder::new(builder)),
+            Api::OpenaiResponses | Api::BedrockConverse | Api::Builtin => {
                 return Err(no_wire_format(model));
             }
         }))
@@ -163,11 +163,11 @@ pub(crate) fn auth_headers(api: Api, key: Option<&SecretString>) -> Result<Heade
     let Some(key) = key.map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty()) else {
         return Ok(headers);
     };
-    let is_api_key =
-        api == Api::AnthropicMessages && !key.starts_with(anthropic_messages::OAUTH_KEY_PREFIX);
-    let (name, text) = match is_api_key {
-        true => ("x-api-key", key.to_owned()),
-        false => ("authorization", format!("Bearer {key}")),
+    let is_oauth_token = key.starts_with(anthropic_messages::OAUTH_KEY_PREFIX);
+    let (name, text) = match api {
+        Api::AnthropicMessages if !is_oauth_token => ("x-api-key", key.to_owned()),
+        Api::GoogleGenerativeAi => (google_generative_ai::KEY_HEADER, key.to_owned()),
+        _ => ("authorization", format!("Bearer {key}")),
     };
     let unusable = || {
         let message = "the API key holds a character that no HTTP header can carry (a line break?): copy it again";

@@ -1,6 +1,7 @@
 //! The rules for a conversation that the providers enforce, checked from their documentation and error messages.
 
 mod anthropic;
+mod google;
 mod openai;
 
 use std::fmt;
@@ -10,9 +11,11 @@ use serde_json::Value;
 use crate::{RecordedRequest, WireFormat};
 
 /// How the paths of model calls end, whatever the base URL is.
-pub(crate) const ROUTES: [(&str, WireFormat); 2] = [
+pub(crate) const ROUTES: [(&str, WireFormat); 4] = [
     ("/messages", WireFormat::AnthropicMessages),
     ("/chat/completions", WireFormat::OpenAiCompletions),
+    (":streamGenerateContent", WireFormat::GoogleGenerativeAi),
+    (":generateContent", WireFormat::GoogleGenerativeAi),
 ];
 
 /// A rule that a request breaks, and where.
@@ -64,6 +67,7 @@ pub fn validate_body(format: WireFormat, body: &Value) -> Result<(), Violation> 
     match format {
         WireFormat::AnthropicMessages => anthropic::check(body),
         WireFormat::OpenAiCompletions => openai::check(body),
+        WireFormat::GoogleGenerativeAi => google::check(body),
     }
 }
 

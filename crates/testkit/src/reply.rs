@@ -1,6 +1,7 @@
 //! A model's message, built block by block and rendered in the format its client speaks.
 
 mod anthropic;
+mod google;
 mod openai;
 
 use serde::Deserialize;
@@ -20,18 +21,20 @@ pub enum WireFormat {
     AnthropicMessages,
     /// OpenAI's Chat Completions API.
     OpenAiCompletions,
+    /// Google's Generative Language API.
+    GoogleGenerativeAi,
 }
 
 /// Why the model stopped; rendered in each format's own word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// `end_turn`, `stop`.
+    /// `end_turn`, `stop`, `STOP`.
     EndTurn,
-    /// `tool_use`, `tool_calls`.
+    /// `tool_use`, `tool_calls`, `STOP`.
     ToolUse,
-    /// `max_tokens`, `length`.
+    /// `max_tokens`, `length`, `MAX_TOKENS`.
     Length,
-    /// `refusal`, `content_filter`.
+    /// `refusal`, `content_filter`, `SAFETY`.
     Refusal,
     /// Any other word, as it is.
     Other(String),
@@ -41,7 +44,7 @@ pub enum Stop {
 /// deltas unless [`Reply::in_deltas`] follows.
 ///
 /// The stop reason follows from the blocks unless [`Reply::stop`] sets it. The answer is a stream if the request has
-/// `"stream": true`, and whole JSON otherwise, unless [`Reply::always_streamed`] or [`Reply::always_whole`] says so.
+/// `"stream": true` or (Google's) `?alt=sse`, and whole JSON otherwise, unless [`Reply::always_streamed`] or [`Reply::always_whole`] says so.
 #[derive(Debug, Clone)]
 pub struct Reply {
     format: WireFormat,
@@ -120,6 +123,11 @@ impl Reply {
     /// A message in OpenAI's Chat Completions format.
     pub fn openai() -> Self {
         Self::new(WireFormat::OpenAiCompletions)
+    }
+
+    /// A message in Google's Generative Language format.
+    pub fn google() -> Self {
+        Self::new(WireFormat::GoogleGenerativeAi)
     }
 
     /// A message in the given format, for tests that run over both.
@@ -261,6 +269,7 @@ impl Reply {
         match self.format {
             WireFormat::AnthropicMessages => anthropic::stream(self, model),
             WireFormat::OpenAiCompletions => openai::stream(self, model),
+            WireFormat::GoogleGenerativeAi => google::stream(self, model),
         }
     }
 
@@ -270,6 +279,7 @@ impl Reply {
             (Some(failure), _) => failure.body(self.format),
             (None, WireFormat::AnthropicMessages) => anthropic::whole(self, model),
             (None, WireFormat::OpenAiCompletions) => openai::whole(self, model),
+            (None, WireFormat::GoogleGenerativeAi) => google::whole(self, model),
         };
         body.to_string().into_bytes()
     }
@@ -278,7 +288,8 @@ impl Reply {
         let wish: Wish = serde_json::from_slice(&request.body).unwrap_or_default();
         let model = wish.model.as_deref().unwrap_or("test-model");
         let streamed = match self.shape {
-            Shape::AsRequested => wish.stream,
+            // Google's format asks for it in the query.
+            Shape::AsRequested => wish.stream || request.path.contains("alt=sse"),
             Shape::Streamed => true,
             Shape::Whole => false,
         };
@@ -331,6 +342,7 @@ impl StreamFailure {
         match format {
             WireFormat::AnthropicMessages => anthropic::error(self),
             WireFormat::OpenAiCompletions => openai::error(self),
+            WireFormat::GoogleGenerativeAi => google::error(self),
         }
     }
 }

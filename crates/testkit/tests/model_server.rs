@@ -326,14 +326,22 @@ fn a_failure_within_a_stream_ends_it_without_its_proper_end() {
     for (format, path) in [
         (WireFormat::AnthropicMessages, "/v1/messages"),
         (WireFormat::OpenAiCompletions, "/v1/chat/completions"),
+        (WireFormat::GoogleGenerativeAi, "/v1beta/models/m:streamGenerateContent?alt=sse"),
     ] {
         let reply = Reply::new(format).text("Hel").fails_with("overloaded_error", "Overloaded");
         let server = ModelServer::spawn_blocking_thread(reply);
-        let response = Client::connect(server.address()).post(path, &[], &question(true));
+        let body = match format {
+            WireFormat::GoogleGenerativeAi => {
+                json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]})
+            }
+            WireFormat::AnthropicMessages | WireFormat::OpenAiCompletions => question(true),
+        };
+        let response = Client::connect(server.address()).post(path, &[], &body);
         assert!(response.complete && response.status == 200);
         let last = response.events().pop().unwrap();
+        let kind = if format == WireFormat::GoogleGenerativeAi { "status" } else { "type" };
         assert_eq!(
-            (&last["error"]["type"], &last["error"]["message"]),
+            (&last["error"][kind], &last["error"]["message"]),
             (&json!("overloaded_error"), &json!("Overloaded"))
         );
         assert!(!response.text().contains("[DONE]") && !response.text().contains("message_stop"));

@@ -48,6 +48,30 @@ fn openai() -> Value {
     })
 }
 
+fn google() -> Value {
+    let png = json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}});
+    json!({
+        "systemInstruction": {"parts": [{"text": "s"}]},
+        "tools": [{"functionDeclarations": [{"name": "bash", "parametersJsonSchema": {"type": "object"}}]}],
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi"}, png]},
+            {"role": "model", "parts": [
+                {"text": "hm", "thought": true},
+                {"text": "", "thoughtSignature": "s"},
+                {"functionCall": {"id": "a", "name": "bash", "args": {}}, "thoughtSignature": "t"},
+                {"functionCall": {"id": "b", "name": "bash", "args": {"x": 1}}},
+            ]},
+            {"role": "user", "parts": [
+                {"functionResponse": {"id": "a", "name": "bash", "response": {"output": "x"}, "parts": [png]}},
+                {"functionResponse": {"id": "b", "name": "bash", "response": {"error": "x"}}},
+                {"text": "and?"},
+            ]},
+            {"role": "model", "parts": [{"text": "ok"}]},
+            {"role": "user", "parts": [{"text": "more"}]},
+        ],
+    })
+}
+
 /// The body with another value at a JSON pointer; `null` removes what is there.
 #[cfg(test)]
 fn with(mut body: Value, pointer: &str, new: Value) -> Value {
@@ -66,6 +90,7 @@ fn with(mut body: Value, pointer: &str, new: Value) -> Value {
 fn good_conversations_pass() {
     assert_eq!(validate_body(WireFormat::AnthropicMessages, &anthropic()), Ok(()));
     assert_eq!(validate_body(WireFormat::OpenAiCompletions, &openai()), Ok(()));
+    assert_eq!(validate_body(WireFormat::GoogleGenerativeAi, &google()), Ok(()));
 }
 
 #[test]
@@ -186,6 +211,93 @@ fn each_rule_of_openai_is_checked() {
         assert_eq!(violation.place, place, "{pointer}: {violation}");
         assert!(violation.rule.contains(rule), "{pointer}: {violation}");
     }
+}
+
+#[cfg(test)]
+fn assert_breaks_google(broken: &[(&str, Value, &str, &str)]) {
+    for (pointer, new, place, rule) in broken {
+        let body = with(google(), pointer, new.clone());
+        let violation = validate_body(WireFormat::GoogleGenerativeAi, &body).unwrap_err();
+        assert_eq!(violation.place, *place, "{pointer}: {violation}");
+        assert!(violation.rule.contains(rule), "{pointer}: {violation}");
+    }
+}
+
+#[test]
+fn each_rule_of_google_is_checked() {
+    assert_breaks_google(&[
+        ("/stream", json!(true), "body", "unknown name \"stream\""),
+        ("/systemInstruction/parts", json!([]), "systemInstruction.parts", "empty"),
+        ("/tools", json!([]), "tools", "must be given"),
+        (
+            "/tools/0/functionDeclarations/0/name",
+            json!("1x"),
+            "tools[0].functionDeclarations[0].name",
+            "begin with a letter",
+        ),
+        (
+            "/tools/0/functionDeclarations/0/parametersJsonSchema/type",
+            json!("array"),
+            "tools[0].functionDeclarations[0].parametersJsonSchema.type",
+            "object",
+        ),
+        ("/contents", json!([]), "contents", "empty"),
+        ("/contents/0", Value::Null, "contents[0]", "a user begins"),
+        ("/contents/3", Value::Null, "contents[3]", "alternate"),
+        ("/contents/4", Value::Null, "contents", "last content"),
+    ]);
+}
+
+#[test]
+fn each_rule_of_googles_parts_is_checked() {
+    assert_breaks_google(&[
+        ("/contents/0/parts", json!([]), "contents[0].parts", "empty"),
+        ("/contents/0/parts/0/text", json!(" "), "contents[0].parts[0].text", "non-empty"),
+        ("/contents/0/parts/0/inlineData", json!({}), "contents[0].parts[0]", "one kind"),
+        (
+            "/contents/0/parts/1/inlineData/mimeType",
+            json!("image/gif"),
+            "contents[0].parts[1].inlineData.mimeType",
+            "gif",
+        ),
+        (
+            "/contents/0/parts/0/thoughtSignature",
+            json!("s"),
+            "contents[0].parts[0]",
+            "only a model",
+        ),
+        (
+            "/contents/1/parts/2/functionCall/args",
+            json!([]),
+            "contents[1].parts[2].functionCall.args",
+            "object",
+        ),
+        ("/contents/1/parts/2/signature", json!("s"), "contents[1].parts[2]", "unknown name"),
+        (
+            "/contents/1/parts/3",
+            Value::Null,
+            "contents[2].parts",
+            "number of function response parts",
+        ),
+        (
+            "/contents/2/parts/1",
+            Value::Null,
+            "contents[2].parts",
+            "number of function response parts",
+        ),
+        (
+            "/contents/2/parts/0/functionResponse/id",
+            json!("z"),
+            "contents[2].parts",
+            "answers no call",
+        ),
+        (
+            "/contents/2/parts/0/functionResponse/response",
+            json!("x"),
+            "contents[2].parts[0].functionResponse.response",
+            "object",
+        ),
+    ]);
 }
 
 #[test]

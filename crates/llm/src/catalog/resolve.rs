@@ -36,7 +36,9 @@ pub fn resolve_model(wanted: ResolveModel<'_>) -> Model {
     if let Some(base_url) = wanted.base_url {
         let base_url = base_url.trim_end_matches('/');
         if base_url != model.base_url {
-            model.api = provider_info(wanted.provider).map_or(model.api, |info| info.api);
+            model.api = api_at(base_url)
+                .or_else(|| provider_info(wanted.provider).map(|info| info.api))
+                .unwrap_or(model.api);
             model.base_url = base_url.to_owned();
         }
     }
@@ -44,6 +46,12 @@ pub fn resolve_model(wanted: ResolveModel<'_>) -> Model {
         model.api = api;
     }
     model
+}
+
+/// The wire format that an address alone tells: below `/openai`, Google's services copy the Chat Completions API.
+fn api_at(base_url: &str) -> Option<Api> {
+    let is_googles = base_url.contains("googleapis.com/");
+    (is_googles && base_url.ends_with("/openai")).then_some(Api::OpenaiCompletions)
 }
 
 fn built_by_hand(provider: &str, id: &str) -> Model {

@@ -158,6 +158,19 @@ fn settings_replace_base_url_and_wire_format() {
 }
 
 #[test]
+fn an_address_of_googles_tells_the_wire_format() {
+    let api = |base_url| {
+        let wanted = ResolveModel { provider: "google", id: "gemini-2.5-pro", base_url, api: None };
+        resolve_model(wanted).api
+    };
+    let compatible = "https://generativelanguage.googleapis.com/v1beta/openai/";
+    assert_eq!(api(Some(compatible)), Api::OpenaiCompletions);
+    for own in [None, Some("https://proxy.example/v1beta"), Some("https://proxy.example/openai")] {
+        assert_eq!(api(own), Api::GoogleGenerativeAi);
+    }
+}
+
+#[test]
 fn the_demo_model_is_in_the_catalog() {
     let demo = resolve("builtin", "demo");
     assert_eq!(

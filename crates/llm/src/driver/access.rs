@@ -4,13 +4,15 @@
 //! worked out here, once a call is about to be made; a wire format sees only the outcome.
 
 pub mod copilot;
+pub(super) mod vertex;
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
 use secrecy::SecretString;
 
 use super::HttpProvider;
 use crate::wire::EncodedRequest;
-use crate::{Model, ModelError, ModelRequest};
+use crate::wire::google_generative_ai::{KEY_HEADER, Service};
+use crate::{Api, Model, ModelError, ModelRequest};
 
 /// What stands in for the request's own key and model, and what is added to the encoded request.
 #[derive(Debug, Default)]
@@ -19,8 +21,10 @@ pub(super) struct Access {
     pub(super) token: Option<SecretString>,
     /// Replaces the request's model: where requests go may depend on the token.
     pub(super) model: Option<Model>,
-    /// Added to the encoded request.
+    /// Come on top of the request's own. `authorization` stands for whatever the format makes of the token.
     pub(super) headers: HeaderMap,
+    /// What the token is of, if a refused one can be replaced.
+    pub(super) grant: Option<vertex::Grant>,
 }
 
 impl Access {
@@ -33,10 +37,29 @@ impl Access {
         }
     }
 
-    /// Adds what the provider wants to see, and what depends on the bytes of the request: a signature.
+    /// Adds what a format knows nothing of: headers, and a signature over the bytes of the request.
     pub(super) fn sign(&self, mut encoded: EncodedRequest) -> Result<EncodedRequest, ModelError> {
+        if self.headers.contains_key(AUTHORIZATION) {
+            encoded.headers.remove(KEY_HEADER);
+        }
         encoded.headers.extend(self.headers.clone());
         Ok(encoded)
+    }
+
+    /// Throws a token away that the server refused; whether another may be had.
+    pub(super) async fn discard(&self) -> bool {
+        if let Some(grant) = &self.grant {
+            grant.discard().await;
+        }
+        self.grant.is_some()
+    }
+
+    /// A failure with what only the credentials tell about it.
+    pub(super) fn explain(&self, error: ModelError) -> ModelError {
+        match &self.grant {
+            Some(grant) => grant.explain(error),
+            None => error,
+        }
     }
 }
 
@@ -46,8 +69,11 @@ impl HttpProvider {
     /// # Errors
     /// When there are no credentials, or the server that exchanges them refuses.
     pub(super) async fn access(&self, request: &ModelRequest<'_>) -> Result<Access, ModelError> {
-        match request.model.provider.as_str() {
-            copilot::PROVIDER => self.copilot_access(request).await,
+        match (request.model.provider.as_str(), request.model.api) {
+            (copilot::PROVIDER, _) => self.copilot_access(request).await,
+            (_, Api::GoogleGenerativeAi) if Service::of(request.model) == Service::Vertex => {
+                self.vertex.access(&self.clients, request).await
+            }
             _ => Ok(Access::default()),
         }
     }

@@ -39,7 +39,7 @@ impl HttpProvider {
         key: Option<&SecretString>,
         timeout: Duration,
     ) -> Result<Vec<String>, ModelError> {
-        let url = models_url(base_url)?;
+        let url = models_url(api, base_url)?;
         let host = host_label(&url);
         let asking = async {
             let client = self.clients.client(&url, timeout).await?;
@@ -82,7 +82,8 @@ fn ids(body: &[u8]) -> Option<Vec<String>> {
         [&entry["id"], &entry["name"], &entry["model"], entry]
             .into_iter()
             .find_map(Value::as_str)
-            .map(str::to_owned)
+            // Google names the collection too.
+            .map(|id| id.strip_prefix("models/").unwrap_or(id).to_owned())
     };
     Some(entries.iter().filter_map(id).collect())
 }

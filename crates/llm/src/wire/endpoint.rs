@@ -13,7 +13,7 @@ pub(crate) fn call_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
         // These two put the model into the path: their encoders write it.
         Api::GoogleGenerativeAi | Api::BedrockConverse => &[],
     };
-    endpoint(base_url, path)
+    endpoint(api, base_url, path)
 }
 
 /// The URL of a call to a host whose paths have no version.
@@ -28,7 +28,7 @@ pub(crate) fn unversioned_url(base_url: &str) -> Result<Url, ModelError> {
 /// The URL of a call to an Azure resource. A base URL that names a deployment, or `/openai/v1`, is taken as it is; a
 /// resource alone means its `/openai/v1`, or with `?api-version=…` the deployment of the model's name.
 pub(crate) fn azure_url(base_url: &str, deployment: &str) -> Result<Url, ModelError> {
-    let mut url = endpoint(base_url, &[])?;
+    let mut url = endpoint(Api::OpenaiCompletions, base_url, &[])?;
     let is_resource_alone = matches!(url.path().trim_matches('/'), "" | "v1" | "openai");
     if is_resource_alone {
         let has_version = url.query_pairs().any(|(name, _)| name == "api-version");
@@ -38,17 +38,23 @@ pub(crate) fn azure_url(base_url: &str, deployment: &str) -> Result<Url, ModelEr
         };
         url.set_path(&path);
     }
-    endpoint(url.as_str(), &["chat", "completions"])
+    endpoint(Api::OpenaiCompletions, url.as_str(), &["chat", "completions"])
 }
 
 /// The URL of the list of models for `base_url`.
-pub(crate) fn models_url(base_url: &str) -> Result<Url, ModelError> {
-    endpoint(base_url, &["models"])
+pub(crate) fn models_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
+    let mut url = endpoint(api, base_url, &["models"])?;
+    if api == Api::GoogleGenerativeAi {
+        // Google gives fifty otherwise; this is the most it gives at once.
+        url.query_pairs_mut().append_pair("pageSize", "1000");
+    }
+    Ok(url)
 }
 
 /// `base_url` with the format's path behind it. Base URLs come with and without the version and the slash at the
-/// end: a host alone means its `/v1`. A base that already ends with the path is taken as it is; a query is kept.
-fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
+/// end: a host alone means its `/v1` (Google's: `/v1beta`). A base that already ends with the path is taken as it is;
+/// a query is kept.
+fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
     let mut url = Url::parse(base_url.trim()).map_err(|error| {
         bad_base_url(base_url, &format!("{error}; write it like https://host/v1"))
     })?;
@@ -72,13 +78,27 @@ fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
             break;
         }
     }
+    if api == Api::GoogleGenerativeAi {
+        drop_model_path(&mut segments);
+    }
     if segments.is_empty() {
-        segments.push("v1".to_owned());
+        let version = if api == Api::GoogleGenerativeAi { "v1beta" } else { "v1" };
+        segments.push(version.to_owned());
     }
     segments.extend(path.iter().map(|&segment| segment.to_owned()));
     url.set_path(&segments.join("/"));
     url.set_fragment(None);
     Ok(url)
+}
+
+/// Drops what a copied address of Google's has behind its version: `models`, or `models/ID:METHOD`.
+fn drop_model_path(segments: &mut Vec<String>) {
+    if segments.last().is_some_and(|last| last.contains(':')) {
+        segments.pop();
+    }
+    if segments.last().is_some_and(|last| last == "models") {
+        segments.pop();
+    }
 }
 
 fn bad_base_url(base_url: &str, why: &str) -> ModelError {

@@ -9,6 +9,7 @@ use myclaw_llm::{
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
+use crate::formats::format;
 use crate::support::{model, tools};
 
 /// A request to encode, with the test model and tools.
@@ -45,7 +46,7 @@ impl Conversation {
     }
 
     pub(crate) fn wire_messages(&self) -> Value {
-        self.body()["messages"].take()
+        self.body()[format(self.model.api).conversation].take()
     }
 }
 
@@ -116,5 +117,44 @@ pub(crate) fn turn(api: Api) -> Vec<Message> {
         result("one", vec![ContentBlock::text("text of a"), ContentBlock::text("more")], false),
         result("two", vec![ContentBlock::text("no such file")], true),
         user("Hurry."),
+    ]
+}
+
+/// Images from the user and from tools, one of a kind that few servers know.
+pub(crate) fn pictures(api: Api) -> Vec<Message> {
+    vec![
+        user_blocks(vec![ContentBlock::text("See:"), image("image/png")]),
+        Message::Assistant(assistant(api, vec![call("one", "a"), call("two", "b")])),
+        result("one", vec![ContentBlock::text("a picture"), image("image/png")], false),
+        result("two", vec![image("image/tiff")], false),
+    ]
+}
+
+/// Messages that the engine added something to, and one that holds nothing else.
+pub(crate) fn annotated() -> Vec<Message> {
+    let annotated = |content: &[ContentBlock], annotation: &str| {
+        let annotation = Some(annotation.to_owned());
+        Message::User(UserMessage { content: content.to_vec(), annotation, timestamp: 1 })
+    };
+    vec![
+        annotated(&[ContentBlock::text("What time is it?")], "It is noon."),
+        annotated(&[ContentBlock::text(" ")], "Nothing was said."),
+        annotated(&[image("image/png")], "A picture."),
+        annotated(&[ContentBlock::text("Well?")], " "),
+    ]
+}
+
+/// Messages and blocks with nothing in them, which servers refuse.
+pub(crate) fn with_blanks(api: Api) -> Vec<Message> {
+    vec![
+        user("a"),
+        user("  \n"),
+        Message::Assistant(assistant(
+            api,
+            vec![ContentBlock::text(""), ContentBlock::text(" "), call("one", "a")],
+        )),
+        result("one", vec![ContentBlock::text("")], true),
+        Message::Assistant(assistant(api, vec![ContentBlock::text(" \n")])),
+        user("b"),
     ]
 }

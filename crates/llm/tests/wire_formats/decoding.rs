@@ -8,19 +8,20 @@ use myclaw_llm::{
 };
 use serde_json::{Value, json};
 
+use crate::formats::{FORMATS, Format};
 use crate::support::model;
 
-pub(crate) const ANTHROPIC: &str = include_str!("../data/anthropic_tools.sse");
-pub(crate) const OPENAI: &str = include_str!("../data/openai_tools.sse");
-pub(crate) const OPENROUTER: &str = include_str!("../data/openrouter_reasoning.sse");
-pub(crate) const OLLAMA: &str = include_str!("../data/ollama_tools.sse");
+pub(crate) const ANTHROPIC: &[u8] = include_bytes!("../data/anthropic_tools.sse");
+pub(crate) const OPENAI: &[u8] = include_bytes!("../data/openai_tools.sse");
+pub(crate) const OPENROUTER: &[u8] = include_bytes!("../data/openrouter_reasoning.sse");
+pub(crate) const OLLAMA: &[u8] = include_bytes!("../data/ollama_tools.sse");
 
-pub(crate) const RECORDED: [(Api, &str); 4] = [
-    (Api::AnthropicMessages, ANTHROPIC),
-    (Api::OpenaiCompletions, OPENAI),
-    (Api::OpenaiCompletions, OPENROUTER),
-    (Api::OpenaiCompletions, OLLAMA),
-];
+/// Every stream of every format.
+pub(crate) fn recorded() -> Vec<(Api, &'static [u8])> {
+    let streams =
+        |format: &'static Format| format.streams.iter().map(|stream| (format.api, *stream));
+    FORMATS.into_iter().flat_map(streams).collect()
+}
 
 pub(crate) type Decoded = (Result<AssistantMessage, ModelError>, Vec<StreamEvent>);
 
@@ -77,8 +78,8 @@ pub(crate) fn with_stable_ids(
     })
 }
 
-pub(crate) fn decode(api: Api, stream: &str) -> Decoded {
-    decode_chunks(api, &[], [stream.as_bytes()])
+pub(crate) fn decode(api: Api, stream: impl AsRef<[u8]>) -> Decoded {
+    decode_chunks(api, &[], [stream.as_ref()])
 }
 
 /// An OpenAI stream of these chunks, with `[DONE]`.
@@ -97,7 +98,7 @@ pub(crate) fn anthropic(events: &[Value]) -> Decoded {
         .iter()
         .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
         .collect();
-    decode(Api::AnthropicMessages, &body)
+    decode(Api::AnthropicMessages, body)
 }
 
 pub(crate) fn delta(delta: impl Into<Value>) -> Value {

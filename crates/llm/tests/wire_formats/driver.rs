@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::decoding::{ANTHROPIC, OPENAI};
+use crate::formats::FORMATS;
 use crate::support::*;
 use myclaw_llm::{
     Api, CallFailure, CallLimits, ContentBlock, ErrorClass, Message, PairedMessages, StopReason,
@@ -10,9 +12,6 @@ use myclaw_llm::{
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-const ANTHROPIC: &str = include_str!("../data/anthropic_tools.sse");
-const OPENAI: &str = include_str!("../data/openai_tools.sse");
-
 fn text_stream(text: &str) -> String {
     let delta = json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": text}}]});
     let finish = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
@@ -20,12 +19,10 @@ fn text_stream(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn both_formats_stream_over_a_socket() {
-    for (api, stream_body) in
-        [(Api::AnthropicMessages, ANTHROPIC), (Api::OpenaiCompletions, OPENAI)]
-    {
-        let server = Server::start([stream(stream_body)]).await;
-        let outcome = call(&provider(), &model(api, &server.url())).await;
+async fn every_format_streams_over_a_socket() {
+    for format in FORMATS {
+        let server = Server::start([stream(format.streams[0])]).await;
+        let outcome = call(&provider(), &model(format.api, &server.url())).await;
         let message = outcome.message();
         assert_eq!(message.stop_reason, StopReason::ToolUse);
         assert_eq!(
@@ -41,17 +38,18 @@ async fn both_formats_stream_over_a_socket() {
 
 #[tokio::test]
 async fn requests_carry_the_headers_of_their_format() {
-    let server = Server::start([stream(ANTHROPIC), stream(OPENAI)]).await;
-    call(&provider(), &model(Api::AnthropicMessages, &server.url())).await.message();
-    call(&provider(), &model(Api::OpenaiCompletions, &server.url())).await.message();
-    let [anthropic, openai] = server.requests().try_into().unwrap();
-    assert!(anthropic.head.starts_with("POST /v1/messages HTTP/1.1"), "{}", anthropic.head);
-    assert_eq!(anthropic.header("x-api-key"), Some(KEY));
-    assert_eq!(anthropic.header("anthropic-version"), Some("2023-06-01"));
-    assert_eq!(anthropic.header("authorization"), None);
-    assert!(openai.head.starts_with("POST /v1/chat/completions HTTP/1.1"), "{}", openai.head);
-    assert_eq!(openai.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
-    for request in [anthropic, openai] {
+    for format in FORMATS {
+        let server = Server::start([stream(format.streams[0])]).await;
+        call(&provider(), &model(format.api, &server.url())).await.message();
+        let request = &server.requests()[0];
+        let line = format!("POST {} HTTP/1.1", format.path);
+        assert!(request.head.starts_with(&line), "{}", request.head);
+        for (name, value) in format.headers {
+            assert_eq!(request.header(name), Some(*value), "{name}");
+        }
+        let is_key = |name: &&str| request.header(name).is_some_and(|value| value.contains(KEY));
+        let keys = ["x-api-key", "authorization", "api-key", "x-goog-api-key"];
+        assert!(keys.iter().filter(|name| is_key(name)).count() <= 1, "{}", request.head);
         assert_eq!(request.header("content-type"), Some("application/json"));
         assert_eq!(request.header("user-agent"), Some("myclaw-test/1"));
         assert_eq!(request.header("accept-encoding"), Some("identity"));
@@ -282,7 +280,7 @@ async fn a_stream_that_goes_on_is_never_given_up() {
 
 #[tokio::test]
 async fn results_of_calls_reach_the_server() {
-    let server = Server::start([stream(OPENAI), stream(&text_stream("done"))]).await;
+    let server = Server::start([stream(OPENAI), stream(text_stream("done"))]).await;
     let provider = provider();
     let model = model(Api::OpenaiCompletions, &server.url());
     let first = call(&provider, &model).await.message().clone();

@@ -7,10 +7,9 @@ use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+use crate::decoding::OPENAI;
+use crate::formats::FORMATS;
 use crate::support::*;
-
-const ANTHROPIC: &str = include_str!("../data/anthropic_tools.sse");
-const OPENAI: &str = include_str!("../data/openai_tools.sse");
 
 async fn failure(api: Api, steps: Vec<Step>) -> (Outcome, String) {
     let server = Server::start([steps]).await;
@@ -143,20 +142,6 @@ async fn answers_that_are_no_answer() {
             "reported an error: Provider returned error: slow",
         ),
         (
-            Api::AnthropicMessages,
-            sse,
-            "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
-            ErrorClass::Timeout,
-            "reported an error (overloaded_error): Overloaded",
-        ),
-        (
-            Api::OpenaiCompletions,
-            sse,
-            "data: {\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\"}}\n\n",
-            ErrorClass::Timeout,
-            "reported an error (server_error): out of memory",
-        ),
-        (
             Api::OpenaiCompletions,
             "text/plain",
             "Ollama is running",
@@ -185,10 +170,21 @@ async fn answers_that_are_no_answer() {
 }
 
 #[tokio::test]
+async fn streams_that_report_a_failure() {
+    for format in FORMATS {
+        let (body, message) = format.failing_stream;
+        let (outcome, shown) = failure(format.api, stream(body)).await;
+        assert_eq!(shown, format!("testing at HOST: {message}"));
+        let error = outcome.error();
+        assert_eq!((error.class, error.status), (ErrorClass::Timeout, Some(200)), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn a_failure_inside_the_stream_keeps_what_was_shown() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n";
     let error = "data: {\"error\":{\"message\":\"upstream\",\"code\":502}}\n\n";
-    let (outcome, _) = failure(Api::OpenaiCompletions, stream(&format!("{text}{error}"))).await;
+    let (outcome, _) = failure(Api::OpenaiCompletions, stream(format!("{text}{error}"))).await;
     let Err(CallFailure::Failed { error, partial: Some(partial) }) = &outcome.result else {
         panic!("{outcome:?}")
     };
@@ -260,11 +256,12 @@ async fn a_server_that_hangs_up_before_it_answers() {
 /// Cuts a stream at a handful of places, in every way a connection ends.
 #[tokio::test]
 async fn a_stream_cut_anywhere_is_whole_or_a_classified_error() {
-    for (api, body) in [(Api::AnthropicMessages, ANTHROPIC), (Api::OpenaiCompletions, OPENAI)] {
+    for format in FORMATS {
+        let (api, body) = (format.api, format.streams[0]);
         let server = Server::start([stream(body)]).await;
         let whole = call(&provider(), &model(api, &server.url())).await.message().content.clone();
         for cut in (0..body.len()).step_by(body.len() / 12).chain([body.len() - 1]) {
-            let piece = &body.as_bytes()[..cut];
+            let piece = &body[..cut];
             let of_known_length = head("200 OK", &[&format!("content-length: {}", body.len())]);
             let until_close = head("200 OK", &["connection: close"]);
             for steps in [

@@ -15,6 +15,10 @@ mod driver;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
+mod google;
+#[cfg(test)]
 mod hosts;
 #[cfg(test)]
 mod oddities;
@@ -26,3 +30,5 @@ mod streams;
 mod support;
 #[cfg(test)]
 mod thinking;
+#[cfg(test)]
+mod vertex;

@@ -9,74 +9,15 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use crate::conversation::*;
-use crate::support::{model, tools};
+use crate::formats::FORMATS;
+use crate::support::model;
 
 #[test]
-fn an_anthropic_request() {
-    let body = Conversation::new(Api::AnthropicMessages, &turn(Api::AnthropicMessages)).body();
-    assert_eq!(
-        body,
-        json!({
-            "model": "test-model",
-            "max_tokens": 8192,
-            "stream": true,
-            "tools": [{
-                "name": "read",
-                "description": "Reads a file.",
-                "input_schema": tools()[0].parameters,
-                "cache_control": {"type": "ephemeral"},
-            }],
-            "system": [{"type": "text", "text": "You help.", "cache_control": {"type": "ephemeral"}}],
-            "messages": [
-                {"role": "user", "content": [
-                    {"type": "text", "text": "Read both.", "cache_control": {"type": "ephemeral"}},
-                ]},
-                {"role": "assistant", "content": [
-                    {"type": "text", "text": "On it."},
-                    {"type": "tool_use", "id": "one", "name": "read", "input": {"path": "a"}},
-                    {"type": "tool_use", "id": "two", "name": "read", "input": {"path": "b"}},
-                ]},
-                {"role": "user", "content": [
-                    {"type": "tool_result", "tool_use_id": "one", "content": [
-                        {"type": "text", "text": "text of a"}, {"type": "text", "text": "more"},
-                    ]},
-                    {"type": "tool_result", "tool_use_id": "two", "is_error": true, "content": [
-                        {"type": "text", "text": "no such file"},
-                    ]},
-                    {"type": "text", "text": "Hurry.", "cache_control": {"type": "ephemeral"}},
-                ]},
-            ],
-        })
-    );
-}
-
-#[test]
-fn an_openai_request() {
-    let body = Conversation::new(Api::OpenaiCompletions, &turn(Api::OpenaiCompletions)).body();
-    assert_eq!(
-        body,
-        json!({
-            "model": "test-model",
-            "stream": true,
-            "stream_options": {"include_usage": true},
-            "max_tokens": 8192,
-            "tools": [{"type": "function", "function": {
-                "name": "read", "description": "Reads a file.", "parameters": tools()[0].parameters,
-            }}],
-            "tool_choice": "auto",
-            "messages": [
-                {"role": "system", "content": "You help."},
-                {"role": "user", "content": "Read both."},
-                {"role": "assistant", "content": "On it.", "tool_calls": [
-                    {"id": "one", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}},
-                    {"id": "two", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"b\"}"}},
-                ]},
-                {"role": "tool", "content": "text of a\nmore", "tool_call_id": "one"},
-                {"role": "tool", "content": "no such file", "tool_call_id": "two"},
-                {"role": "user", "content": "Hurry."},
-            ],
-        })
-    );
+fn whole_requests() {
+    for format in FORMATS {
+        let body = Conversation::new(format.api, &turn(format.api)).body();
+        assert_eq!(body, (format.request)(), "{:?}", format.api);
+    }
 }
 
 #[test]
@@ -128,44 +69,10 @@ fn ids_and_names_are_sent_in_the_form_that_the_host_takes() {
 
 #[test]
 fn nothing_empty_is_sent() {
-    let messages = [
-        user("a"),
-        user("  \n"),
-        Message::Assistant(assistant(
-            Api::OpenaiCompletions,
-            vec![ContentBlock::text(""), ContentBlock::text(" "), call("one", "a")],
-        )),
-        result("one", vec![ContentBlock::text("")], true),
-        Message::Assistant(assistant(Api::OpenaiCompletions, vec![ContentBlock::text(" \n")])),
-        user("b"),
-    ];
-    let openai = Conversation::new(Api::OpenaiCompletions, &messages).wire_messages();
-    let call = json!([{"id": "one", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]);
-    assert_eq!(
-        openai,
-        json!([
-            {"role": "system", "content": "You help."},
-            {"role": "user", "content": "a"},
-            {"role": "assistant", "tool_calls": call},
-            {"role": "tool", "content": "(no output)", "tool_call_id": "one"},
-            {"role": "user", "content": "b"},
-        ])
-    );
-    let anthropic = Conversation::new(Api::AnthropicMessages, &messages).wire_messages();
-    assert_eq!(
-        anthropic,
-        json!([
-            {"role": "user", "content": [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]},
-            {"role": "assistant", "content": [
-                {"type": "tool_use", "id": "one", "name": "read", "input": {"path": "a"}},
-            ]},
-            {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": "one", "is_error": true,
-                 "content": [{"type": "text", "text": "(no output)"}]},
-                {"type": "text", "text": "b", "cache_control": {"type": "ephemeral"}},
-            ]},
-        ])
-    );
+    for format in FORMATS {
+        let sent = Conversation::new(format.api, &with_blanks(format.api)).wire_messages();
+        assert_eq!(sent, (format.without_blanks)(), "{:?}", format.api);
+    }
 }
 
 #[test]
@@ -176,13 +83,10 @@ fn unreadable_arguments_go_back_as_what_they_were() {
         call.invalid_arguments = Some("{\"path\": ".to_owned());
     }
     let messages = [user("a"), Message::Assistant(message)];
-    let anthropic = Conversation::new(Api::AnthropicMessages, &messages).wire_messages();
-    assert_eq!(anthropic[1]["content"][0]["input"], json!({"invalid_json": "{\"path\": "}));
-    let openai = Conversation::new(Api::OpenaiCompletions, &messages).wire_messages();
-    assert_eq!(
-        openai[2]["tool_calls"][0]["function"]["arguments"],
-        r#"{"invalid_json":"{\"path\": "}"#
-    );
+    for format in FORMATS {
+        let sent = Conversation::new(format.api, &messages).wire_messages();
+        assert_eq!((format.unreadable_arguments)(&sent), json!({"invalid_json": "{\"path\": "}));
+    }
 }
 
 #[test]
@@ -312,7 +216,8 @@ fn what_cannot_be_sent_is_an_error() {
         };
         encode(&request).unwrap_err().message
     };
-    for api in [Api::OpenaiCompletions, Api::AnthropicMessages] {
+    for format in FORMATS {
+        let api = format.api;
         let refused = "the API key holds a character that no HTTP header can carry (a line break?): copy it again";
         assert_eq!(error(api, &hello, Some(&key)), refused);
         assert_eq!(error(api, &hello, Some(&SecretString::from("“sk-quoted”"))), refused);

@@ -4,9 +4,10 @@ use myclaw_llm::sse::SseDecoder;
 use myclaw_llm::wire::Decoder;
 use myclaw_llm::{Api, ContentBlock, ErrorClass, StopReason, ThinkingContent, Usage};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::decoding::*;
+use crate::formats::FORMATS;
 use crate::support::model;
 
 #[test]
@@ -96,10 +97,10 @@ fn calls_without_numbers_and_ids_are_kept_apart() {
 
 #[test]
 fn the_bytes_may_be_cut_into_chunks_of_any_size() {
-    for (api, stream) in RECORDED {
+    for (api, stream) in recorded() {
         let (whole, events) = decode(api, stream);
         for size in 1..=64 {
-            let (message, chunked) = decode_chunks(api, &[], stream.as_bytes().chunks(size));
+            let (message, chunked) = decode_chunks(api, &[], stream.chunks(size));
             assert_eq!(message, whole, "chunks of {size}");
             assert_eq!(chunked.len(), events.len());
         }
@@ -108,27 +109,37 @@ fn the_bytes_may_be_cut_into_chunks_of_any_size() {
 
 #[test]
 fn lines_may_end_in_any_way_and_data_may_take_several_lines() {
-    for (api, stream) in RECORDED {
+    for (api, stream) in recorded() {
         let whole = decode(api, stream).0;
+        let stream = str::from_utf8(stream).unwrap();
         for line_end in ["\r\n", "\r"] {
-            assert_eq!(decode(api, &stream.replace('\n', line_end)).0, whole);
+            assert_eq!(decode(api, stream.replace('\n', line_end)).0, whole);
         }
-        let several_lines = stream
-            .replace(r#""choices":"#, "\ndata: \"choices\":")
-            .replace(r#","delta":"#, ",\ndata:\"delta\":");
+        let several_lines = over_several_lines(stream);
         assert_ne!(several_lines, stream);
         assert_eq!(decode(api, &several_lines).0, whole);
-        assert_eq!(decode(api, &format!("\u{FEFF}{stream}")).0, whole);
+        assert_eq!(decode(api, format!("\u{FEFF}{stream}")).0, whole);
         assert_eq!(decode(api, stream.trim_end()).0, whole, "without the last blank line");
     }
 }
 
+/// The same events, their JSON laid out over several lines.
+fn over_several_lines(stream: &str) -> String {
+    let laid_out = |line: &str| {
+        let data = line.strip_prefix("data: ")?;
+        let value: Value = serde_json::from_str(data).ok()?;
+        let lines = format!("{value:#}").lines().map(|line| format!("data: {line}\n")).collect();
+        Some(lines)
+    };
+    stream.lines().map(|line| laid_out(line).unwrap_or_else(|| format!("{line}\n"))).collect()
+}
+
 #[test]
 fn a_stream_cut_at_any_byte_gives_the_whole_message_or_one_error() {
-    for (api, stream) in RECORDED {
+    for (api, stream) in recorded() {
         let whole = decode(api, stream).0.unwrap();
         for cut in 0..stream.len() {
-            match decode_chunks(api, &[], [&stream.as_bytes()[..cut]]).0 {
+            match decode_chunks(api, &[], [&stream[..cut]]).0 {
                 Ok(message) => {
                     assert_eq!(message.content, whole.content, "cut at {cut}");
                     assert_eq!(message.stop_reason, whole.stop_reason, "cut at {cut}");
@@ -141,39 +152,14 @@ fn a_stream_cut_at_any_byte_gives_the_whole_message_or_one_error() {
 
 #[test]
 fn an_answer_that_is_no_stream_is_the_same_message() {
-    let anthropic = json!({
-        "type": "message", "role": "assistant",
-        "content": [
-            {"type": "thinking", "thinking": "hm", "signature": "sig"},
-            {"type": "text", "text": "Reading."},
-            {"type": "tool_use", "id": "t", "name": "read", "input": {"path": "a"}},
-        ],
-        "stop_reason": "tool_use", "usage": {"input_tokens": 4, "output_tokens": 2},
-    });
-    let openai = json!({
-        "object": "chat.completion",
-        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
-            "role": "assistant", "content": "Reading.", "reasoning_content": "hm",
-            "tool_calls": [{"id": "t", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}],
-        }}],
-        "usage": {"prompt_tokens": 4, "completion_tokens": 2, "total_tokens": 6},
-    });
-    for (api, body, signature) in
-        [(Api::AnthropicMessages, anthropic, Some("sig")), (Api::OpenaiCompletions, openai, None)]
-    {
-        let model = model(api, "http://localhost");
+    for format in FORMATS {
+        let body = (format.document)();
+        let model = model(format.api, "http://localhost");
         let mut events = Vec::new();
         let mut decoder = Decoder::new(&model, &[], 42).unwrap();
         decoder.feed_whole(&body.to_string(), &mut |event| events.push(event)).unwrap();
         let message = decoder.finish(&mut |event| events.push(event)).unwrap();
-        assert_eq!(
-            message.content,
-            [
-                thinking("hm", signature),
-                ContentBlock::text("Reading."),
-                tool_call("t", "read", json!({"path": "a"}))
-            ]
-        );
+        assert_eq!(message.content, (format.document_content)());
         assert_eq!(
             (message.usage.input, message.usage.output, message.stop_reason),
             (4, 2, StopReason::ToolUse)
@@ -187,13 +173,13 @@ fn an_answer_that_is_no_stream_is_the_same_message() {
 
 #[test]
 fn what_has_arrived_can_be_had_at_any_time() {
-    for (api, stream) in RECORDED {
+    for (api, stream) in recorded() {
         let model = model(api, "http://localhost");
         let whole = decode(api, stream).0.unwrap();
         let mut decoder = Decoder::new(&model, &[], 42).unwrap();
         assert_eq!(decoder.partial(StopReason::Aborted, "aborted"), None);
         let mut sse = SseDecoder::default();
-        sse.push(stream.as_bytes());
+        sse.push(stream);
         let mut visible = false;
         while let Some(frame) = sse.next_frame().unwrap() {
             decoder.feed(&frame, &mut |event| visible |= event.is_visible_output()).unwrap();
@@ -213,9 +199,9 @@ fn what_has_arrived_can_be_had_at_any_time() {
 proptest! {
     /// Whatever a server sends, there is a message or an error, and never a panic.
     #[test]
-    fn damaged_streams_never_panic(which in 0_usize..4, place in 0.0_f64..1.0, bytes in prop::collection::vec(any::<u8>(), 0..12)) {
-        let (api, stream) = RECORDED[which];
-        let mut damaged = stream.as_bytes().to_vec();
+    fn damaged_streams_never_panic(which in any::<prop::sample::Index>(), place in 0.0_f64..1.0, bytes in prop::collection::vec(any::<u8>(), 0..12)) {
+        let (api, stream) = *which.get(&recorded());
+        let mut damaged = stream.to_vec();
         let start = (place * stream.len() as f64) as usize;
         let end = (start + bytes.len()).min(damaged.len());
         damaged.splice(start..end, bytes);

@@ -36,6 +36,8 @@ pub(crate) fn send(bytes: impl AsRef<[u8]>) -> Step {
 pub(crate) struct Recorded {
     pub(crate) connection: usize,
     pub(crate) head: String,
+    /// The body as it came.
+    pub(crate) text: String,
     pub(crate) body: Value,
 }
 
@@ -113,9 +115,9 @@ async fn serve(mut socket: TcpStream, connection: usize, state: Arc<Mutex<State>
         let steps = {
             let mut state = state.lock().unwrap();
             // A form is kept as text.
-            let body = serde_json::from_slice(&body)
-                .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&body)));
-            state.requests.push(Recorded { connection, head, body });
+            let text = String::from_utf8_lossy(&body).into_owned();
+            let body = serde_json::from_slice(&body).unwrap_or_else(|_| Value::from(text.clone()));
+            state.requests.push(Recorded { connection, head, text, body });
             state.answers.pop_front().unwrap_or_default()
         };
         for step in steps {
@@ -188,9 +190,9 @@ pub(crate) fn answer(status: &str, content_type: &str, body: &str) -> Vec<Step> 
 }
 
 /// A stream of events in chunks, properly ended.
-pub(crate) fn stream(body: &str) -> Vec<Step> {
+pub(crate) fn stream(body: impl AsRef<[u8]>) -> Vec<Step> {
     let mut steps = vec![send(chunked_head())];
-    steps.extend(body.as_bytes().chunks(700).map(|piece| Step::Send(chunk(piece))));
+    steps.extend(body.as_ref().chunks(700).map(|piece| Step::Send(chunk(piece))));
     steps.push(send("0\r\n\r\n"));
     steps
 }

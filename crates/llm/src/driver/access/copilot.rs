@@ -93,7 +93,7 @@ impl HttpProvider {
         if let Some(api) = session.api.filter(|_| is_public(&model.base_url)) {
             model.base_url = api;
         }
-        Ok(Access { token: Some(session.token), model: Some(model), headers })
+        Ok(Access { token: Some(session.token), model: Some(model), headers, ..Access::default() })
     }
 
     async fn copilot_session(

@@ -39,16 +39,31 @@ fn base_urls_as_people_write_them() {
             "https://h.example/openai?api-version=1",
             "https://h.example/openai/chat/completions?api-version=1",
         ),
+        (
+            Api::GoogleGenerativeAi,
+            "https://generativelanguage.googleapis.com",
+            "https://generativelanguage.googleapis.com/v1beta",
+        ),
+        (Api::GoogleGenerativeAi, "https://h.example/v1/models/", "https://h.example/v1"),
+        (
+            Api::GoogleGenerativeAi,
+            "https://h.example/v1beta/models/gemini-3:streamGenerateContent?a=b",
+            "https://h.example/v1beta?a=b",
+        ),
     ] {
         assert_eq!(call_url(api, base).unwrap().as_str(), expected, "{base}");
     }
     assert_eq!(
-        models_url("http://localhost:1234/v1/").unwrap().as_str(),
+        models_url(Api::OpenaiCompletions, "http://localhost:1234/v1/").unwrap().as_str(),
         "http://localhost:1234/v1/models"
     );
     assert_eq!(
-        models_url("https://api.anthropic.com").unwrap().as_str(),
+        models_url(Api::AnthropicMessages, "https://api.anthropic.com").unwrap().as_str(),
         "https://api.anthropic.com/v1/models"
+    );
+    assert_eq!(
+        models_url(Api::GoogleGenerativeAi, "https://h.example/v1beta").unwrap().as_str(),
+        "https://h.example/v1beta/models?pageSize=1000"
     );
 }
 

@@ -1,0 +1,355 @@
+//! The answer in the Generative Language format.
+//!
+//! A stream is a series of whole responses, each with the next parts of the message. Text comes in pieces, calls come
+//! whole. The last response says why the model stopped; a stream without that was cut.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::wire::json::{self, Text};
+use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream};
+use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
+
+/// Longest text of the service about its reason for stopping that is shown, in characters.
+const MAX_FINISH_MESSAGE: usize = 300;
+
+/// Reads one answer.
+#[derive(Debug)]
+pub struct Decoder<'a> {
+    builder: MessageBuilder<'a>,
+    /// The text or thought that may still grow.
+    prose: Option<OpenProse>,
+    counters: Counters,
+    stop_reason: Option<StopReason>,
+    repaired: String,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct OpenProse {
+    kind: Prose,
+    /// Position in the message.
+    index: usize,
+    signature: Signature,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Prose {
+    Text,
+    Thought,
+}
+
+/// Whether the signature of a part has come yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Signature {
+    Missing,
+    Present,
+}
+
+/// One response.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Response<'a> {
+    #[serde(borrow)]
+    candidates: Option<Vec<Candidate<'a>>>,
+    #[serde(borrow)]
+    prompt_feedback: Option<PromptFeedback<'a>>,
+    #[serde(borrow)]
+    usage_metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'a> {
+    #[serde(borrow)]
+    content: Option<Content<'a>>,
+    #[serde(borrow)]
+    finish_reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    finish_message: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow)]
+    parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    thought: Option<bool>,
+    #[serde(borrow)]
+    thought_signature: Option<Text<'a>>,
+    #[serde(borrow)]
+    function_call: Option<FunctionCall<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall<'a> {
+    #[serde(borrow)]
+    id: Option<Text<'a>>,
+    #[serde(borrow)]
+    name: Option<Text<'a>>,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptFeedback<'a> {
+    #[serde(borrow)]
+    block_reason: Option<Text<'a>>,
+}
+
+/// Counters are cumulative, and each response brings those that are known by then.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Counters {
+    prompt_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    tool_use_prompt_token_count: Option<u64>,
+    total_token_count: Option<u64>,
+}
+
+impl<'a> Decoder<'a> {
+    pub(crate) fn new(builder: MessageBuilder<'a>) -> Self {
+        Self {
+            builder,
+            prose: None,
+            counters: Counters::default(),
+            stop_reason: None,
+            repaired: String::new(),
+        }
+    }
+
+    /// Takes one response, or the list of them that a server sends which does not stream.
+    fn take_any(&mut self, data: &str, sink: EventSink<'_>) -> Result<Progress, ModelError> {
+        if !data.trim_start().starts_with('[') {
+            return self.take_text(data, sink);
+        }
+        let mut unused = String::new();
+        let responses: Vec<&RawValue> = json::parse(data, &mut unused)?;
+        responses.iter().try_fold(Progress::KeepAlive, |furthest, response| {
+            Ok(furthest.max(self.take_text(response.get(), sink)?))
+        })
+    }
+
+    fn take_text(&mut self, data: &str, sink: EventSink<'_>) -> Result<Progress, ModelError> {
+        let mut repaired = std::mem::take(&mut self.repaired);
+        let outcome = json::parse::<Response<'_>>(data, &mut repaired)
+            .and_then(|response| self.take(&response, data, sink));
+        self.repaired = repaired;
+        outcome
+    }
+
+    fn take(
+        &mut self,
+        response: &Response<'_>,
+        data: &str,
+        sink: EventSink<'_>,
+    ) -> Result<Progress, ModelError> {
+        if json::is_present(response.error) {
+            return Err(classify::stream_error(data));
+        }
+        let mut progress = Progress::KeepAlive;
+        if let Some(counters) = json::optional::<Counters>(response.usage_metadata) {
+            self.take_counters(&counters);
+            progress = Progress::Advanced;
+        }
+        let blocked = response.prompt_feedback.as_ref();
+        if blocked.is_some_and(|feedback| feedback.block_reason.is_some()) {
+            self.builder.start(sink);
+            self.stop_reason = Some(StopReason::Refusal);
+        }
+        // More than one candidate is never asked for.
+        if let Some(candidate) = response.candidates.as_ref().and_then(|all| all.first()) {
+            self.builder.start(sink);
+            progress = Progress::Advanced;
+            let content = candidate.content.as_ref();
+            for part in content.and_then(|content| content.parts.as_ref()).into_iter().flatten() {
+                self.take_part(part, sink);
+            }
+            if let Some(reason) = &candidate.finish_reason {
+                self.stop_reason = Some(stop_reason(reason.as_str(), candidate)?);
+            }
+        }
+        Ok(if self.stop_reason.is_some() { Progress::Complete } else { progress })
+    }
+
+    /// Takes one part. Kinds that are never asked for, such as the code that a model ran, are passed over.
+    fn take_part(&mut self, part: &Part<'_>, sink: EventSink<'_>) {
+        let signature = part.thought_signature.as_ref().map_or("", Text::as_str);
+        if let Some(call) = &part.function_call {
+            self.take_call(call, signature, sink);
+        } else if let Some(text) = &part.text {
+            let kind = if part.thought == Some(true) { Prose::Thought } else { Prose::Text };
+            self.take_prose(kind, text.as_str(), signature, sink);
+        }
+    }
+
+    /// Adds to the open text or thought. The pieces of one part have one signature among them: Gemini 2.5 sends it
+    /// with the first, Gemini 3 with the last, whose text may be empty. So a second signature begins another part.
+    fn take_prose(&mut self, kind: Prose, text: &str, signature: &str, sink: EventSink<'_>) {
+        if text.is_empty() && signature.is_empty() {
+            return;
+        }
+        let continues = |open: &OpenProse| {
+            open.kind == kind && (signature.is_empty() || open.signature == Signature::Missing)
+        };
+        let mut open = match self.prose.filter(continues) {
+            Some(open) => open,
+            None => {
+                self.close_prose(sink);
+                let index = match kind {
+                    Prose::Text => self.builder.start_text(sink),
+                    Prose::Thought => self.builder.start_thinking(sink),
+                };
+                OpenProse { kind, index, signature: Signature::Missing }
+            }
+        };
+        self.builder.delta(open.index, text, sink);
+        if !signature.is_empty() {
+            self.builder.add_signature(open.index, signature);
+            open.signature = Signature::Present;
+        }
+        self.prose = Some(open);
+    }
+
+    fn close_prose(&mut self, sink: EventSink<'_>) {
+        if let Some(open) = self.prose.take() {
+            self.builder.end(open.index, sink);
+        }
+    }
+
+    fn take_call(&mut self, call: &FunctionCall<'_>, signature: &str, sink: EventSink<'_>) {
+        // Without a name there is nothing to call.
+        let Some(name) = call.name.as_ref().map(Text::as_str).filter(|name| !name.is_empty())
+        else {
+            return;
+        };
+        self.close_prose(sink);
+        let id = call.id.as_ref().map_or("", Text::as_str);
+        let index = self.builder.start_call(id, name, sink);
+        if let Some(arguments) = call.args {
+            self.builder.delta(index, arguments.get(), sink);
+        }
+        self.builder.add_signature(index, signature);
+        self.builder.end(index, sink);
+    }
+
+    fn take_counters(&mut self, news: &Counters) {
+        let known = &mut self.counters;
+        for (counter, reported) in [
+            (&mut known.prompt_token_count, news.prompt_token_count),
+            (&mut known.cached_content_token_count, news.cached_content_token_count),
+            (&mut known.candidates_token_count, news.candidates_token_count),
+            (&mut known.thoughts_token_count, news.thoughts_token_count),
+            (&mut known.tool_use_prompt_token_count, news.tool_use_prompt_token_count),
+            (&mut known.total_token_count, news.total_token_count),
+        ] {
+            *counter = reported.or(*counter);
+        }
+        let prompt = known
+            .prompt_token_count
+            .unwrap_or(0)
+            .saturating_add(known.tool_use_prompt_token_count.unwrap_or(0));
+        let cached = known.cached_content_token_count.unwrap_or(0).min(prompt);
+        let answer = known.candidates_token_count.unwrap_or(0);
+        let thoughts = known.thoughts_token_count.unwrap_or(0);
+        // Google counts thoughts beside the answer; some gateways to it count them in it. The total tells.
+        let counts_within = thoughts > 0
+            && thoughts <= answer
+            && known.total_token_count == Some(prompt.saturating_add(answer));
+        let usage = self.builder.usage_mut();
+        usage.input = prompt - cached;
+        usage.cache_read = cached;
+        usage.output = if counts_within { answer } else { answer.saturating_add(thoughts) };
+        usage.reasoning = thoughts;
+    }
+}
+
+impl<'a> FormatDecoder<'a> for Decoder<'a> {
+    fn feed(
+        &mut self,
+        event_name: &str,
+        data: &str,
+        sink: EventSink<'_>,
+    ) -> Result<Progress, ModelError> {
+        if data.trim() == "[DONE]" {
+            // Not of this format, but some gateways end every stream with it.
+            let is_complete = self.stop_reason.is_some();
+            return Ok(if is_complete { Progress::Ended } else { Progress::KeepAlive });
+        }
+        if event_name == "error" {
+            return Err(classify::stream_error(data));
+        }
+        self.take_any(data, sink)
+    }
+
+    fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
+        match self.take_any(body, sink)? {
+            Progress::KeepAlive => Err(classify::stream_error(body)),
+            Progress::Advanced | Progress::Complete | Progress::Ended => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
+        let reason = match self.stop_reason {
+            None => return Err(cut_stream()),
+            Some(StopReason::Stop) if self.builder.has_tool_calls() => StopReason::ToolUse,
+            Some(reason) => reason,
+        };
+        Ok(self.builder.finish(reason, sink))
+    }
+
+    fn builder(&self) -> &MessageBuilder<'a> {
+        &self.builder
+    }
+}
+
+/// What the service's reason for stopping means, as its API reference explains each
+/// (<https://ai.google.dev/api/generate-content#FinishReason>).
+///
+/// # Errors
+/// When the answer was given up rather than finished or refused.
+fn stop_reason(name: &str, candidate: &Candidate<'_>) -> Result<StopReason, ModelError> {
+    let class = match name {
+        "MAX_TOKENS" => return Ok(StopReason::Length),
+        "SAFETY"
+        | "RECITATION"
+        | "LANGUAGE"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "MODEL_ARMOR"
+        | "ESCALATION"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION" => return Ok(StopReason::Refusal),
+        // Slips of the model, which it does not repeat when it is asked again.
+        "MALFORMED_FUNCTION_CALL"
+        | "UNEXPECTED_TOOL_CALL"
+        | "TOO_MANY_TOOL_CALLS"
+        | "MALFORMED_RESPONSE"
+        | "OTHER" => ErrorClass::Timeout,
+        "PUP_LIMITED_DISABLED" => ErrorClass::Auth,
+        "MISSING_THOUGHT_SIGNATURE" | "IMAGE_OTHER" | "NO_IMAGE" => ErrorClass::Unknown,
+        // `STOP`, and whatever else ends an answer in peace.
+        _ => return Ok(StopReason::Stop),
+    };
+    let why = match &candidate.finish_message {
+        Some(why) => format!(": {}", classify::one_line(why.as_str(), MAX_FINISH_MESSAGE)),
+        None => String::new(),
+    };
+    Err(ModelError {
+        status: Some(200),
+        code: Some(name.to_owned()),
+        ..ModelError::new(class, format!("gave the answer up ({name}){why}"))
+    })
+}

@@ -1,0 +1,400 @@
+//! A request in the Generative Language format.
+//!
+//! Schemas of tools travel as `parametersJsonSchema`, which takes JSON Schema as it is, at both services. The older
+//! `parameters` takes a dialect of OpenAPI and refuses the whole request over a keyword that it does not know
+//! (`additionalProperties`, `$schema`, `const`), so schemas of foreign tools would have to be rewritten and lose
+//! meaning.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::thinking::ThinkingConfig;
+use super::{Service, bare_id, is_generation_3};
+use crate::wire::compat::ToolIdRule;
+use crate::wire::{EncodedRequest, endpoint, history, json_request};
+use crate::{
+    AssistantMessage, ContentBlock, ErrorClass, ImageContent, Message, Model, ModelError,
+    ModelRequest, ThinkingContent, ToolCall, ToolResultMessage, ToolSchema, UserMessage,
+};
+
+/// What may stand as the id of a call. The service does not say; this is what every other host takes.
+const TOOL_IDS: ToolIdRule = ToolIdRule::Token(64);
+
+/// Image types that the models read (<https://ai.google.dev/gemini-api/docs/image-understanding>).
+const IMAGE_TYPES: [&str; 5] =
+    ["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"];
+
+/// Stands where a user's turn must be and there is nothing to say: a conversation begins with one.
+const EMPTY_TURN: &str = "(no text)";
+
+/// Stands for the text of a result that is only an image.
+const IMAGE_RESULT: &str = "(the image)";
+
+/// From the third generation on, a call without the signature of its thought is refused. This value, which Google's
+/// guide to thought signatures (<https://ai.google.dev/gemini-api/docs/thought-signatures>) gives for calls that
+/// another model made, is accepted in its place.
+const FOREIGN_CALL_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Encodes `request`.
+///
+/// # Errors
+/// When there is no message to send, the base URL is none, or the key cannot stand in a header.
+pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
+    let model = request.model;
+    let mut url = endpoint::call_url(model.api, &model.base_url)?;
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.extend(["models", &format!("{}:streamGenerateContent", bare_id(&model.id))]);
+    }
+    url.query_pairs_mut().append_pair("alt", "sse");
+    let mut conversation = Conversation::new(model);
+    conversation.add_all(request.messages.as_slice());
+    if conversation.contents.is_empty() {
+        return Err(ModelError::new(
+            ErrorClass::Unknown,
+            "there is no message to send to the model",
+        ));
+    }
+    let limit = Some(request.max_output.unwrap_or(model.max_output)).filter(|&limit| limit > 0);
+    let offers_tools = !request.tools.is_empty();
+    let body = Body {
+        system_instruction: (!history::is_blank(request.system_prompt))
+            .then(|| Instruction { parts: [Part::text(request.system_prompt)] }),
+        tools: offers_tools.then(|| {
+            [Tools { function_declarations: request.tools.iter().map(Function::new).collect() }]
+        }),
+        tool_config: offers_tools.then_some(ToolConfig::AUTO),
+        generation_config: GenerationConfig {
+            max_output_tokens: limit,
+            thinking_config: ThinkingConfig::of(model, request.thinking, limit),
+        },
+        contents: conversation.contents,
+    };
+    json_request(request, url, &body)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Instruction<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<[Tools<'a>; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_config: Option<ToolConfig>,
+    generation_config: GenerationConfig,
+    contents: Vec<Content<'a>>,
+}
+
+#[derive(Serialize)]
+struct Instruction<'a> {
+    parts: [Part<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tools<'a> {
+    function_declarations: Vec<Function<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters_json_schema: &'a Value,
+}
+
+impl<'a> Function<'a> {
+    fn new(schema: &'a ToolSchema) -> Self {
+        let ToolSchema { name, description, parameters } = schema;
+        Self { name, description, parameters_json_schema: parameters }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolConfig {
+    function_calling_config: FunctionCallingConfig,
+}
+
+#[derive(Serialize)]
+struct FunctionCallingConfig {
+    mode: &'static str,
+}
+
+impl ToolConfig {
+    const AUTO: Self = Self { function_calling_config: FunctionCallingConfig { mode: "AUTO" } };
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GenerationConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<ThinkingConfig>,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    role: Role,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    User,
+    Model,
+}
+
+/// A piece of a turn, and the state of the model that it was made in.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(flatten)]
+    payload: Payload<'a>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    thought: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Payload<'a> {
+    Text(Cow<'a, str>),
+    InlineData(Blob<'a>),
+    FunctionCall(FunctionCall<'a>),
+    FunctionResponse(FunctionResponse<'a>),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Blob<'a> {
+    mime_type: &'a str,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
+struct FunctionCall<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Cow<'a, str>>,
+    name: Cow<'a, str>,
+    args: Cow<'a, Map<String, Value>>,
+}
+
+#[derive(Serialize)]
+struct FunctionResponse<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Cow<'a, str>>,
+    name: Cow<'a, str>,
+    response: Outcome<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Part<'a>>,
+}
+
+/// What a function gave, under the names that the service asks for.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome<'a> {
+    Output(Cow<'a, str>),
+    Error(Cow<'a, str>),
+}
+
+impl<'a> Part<'a> {
+    fn new(payload: Payload<'a>) -> Self {
+        Self { payload, thought: false, thought_signature: None }
+    }
+
+    fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::new(Payload::Text(text.into()))
+    }
+
+    fn signed(self, thought_signature: Option<&'a str>) -> Self {
+        Self { thought_signature, ..self }
+    }
+}
+
+/// The turns while they are put together.
+struct Conversation<'a> {
+    model: &'a Model,
+    service: Service,
+    contents: Vec<Content<'a>>,
+    /// Images of the results just added. Models before the third generation take them only behind all results.
+    pending_images: Vec<Part<'a>>,
+}
+
+impl<'a> Conversation<'a> {
+    fn new(model: &'a Model) -> Self {
+        let service = Service::of(model);
+        Self { model, service, contents: Vec::new(), pending_images: Vec::new() }
+    }
+
+    fn add_all(&mut self, messages: &'a [Message]) {
+        self.contents.reserve(messages.len());
+        for message in messages {
+            if !matches!(message, Message::ToolResult(_)) {
+                self.flush_images();
+            }
+            match message {
+                Message::User(user) => self.push(Role::User, self.user_parts(user)),
+                Message::Assistant(assistant) => {
+                    self.push(Role::Model, self.assistant_parts(assistant));
+                }
+                Message::ToolResult(result) => self.add_result(result),
+            }
+        }
+        self.flush_images();
+    }
+
+    /// Adds to the turn of that role. Turns alternate and the first is a user's: the service refuses any other order.
+    fn push(&mut self, role: Role, parts: Vec<Part<'a>>) {
+        if parts.is_empty() {
+            return;
+        }
+        if self.contents.is_empty() && role == Role::Model {
+            let parts = vec![Part::text(EMPTY_TURN)];
+            self.contents.push(Content { role: Role::User, parts });
+        }
+        match self.contents.last_mut() {
+            Some(last) if last.role == role => last.parts.extend(parts),
+            _ => self.contents.push(Content { role, parts }),
+        }
+    }
+
+    fn flush_images(&mut self) {
+        let images = std::mem::take(&mut self.pending_images);
+        self.push(Role::User, images);
+    }
+
+    /// Text and images; what the service would refuse is left out or replaced by a note.
+    fn user_parts(&self, user: &'a UserMessage) -> Vec<Part<'a>> {
+        let mut parts = self.content_parts(&user.content);
+        if !parts.is_empty() {
+            parts.extend(history::annotation(user).map(Part::text));
+        }
+        parts
+    }
+
+    fn content_parts(&self, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
+        content
+            .iter()
+            .filter_map(|block| match block {
+                ContentBlock::Text(text) if history::is_blank(&text.text) => None,
+                ContentBlock::Text(text) => Some(Part::text(text.text.as_str())),
+                ContentBlock::Image(image) => Some(self.image_part(image)),
+                ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) => None,
+            })
+            .collect()
+    }
+
+    fn image_part(&self, image: &'a ImageContent) -> Part<'a> {
+        if !history::takes_images(self.model) {
+            return Part::text(history::IMAGE_OMITTED);
+        }
+        if !IMAGE_TYPES.contains(&image.mime_type.as_str()) {
+            return Part::text(format!(
+                "[image omitted: {} is not supported here]",
+                image.mime_type
+            ));
+        }
+        Part::new(Payload::InlineData(Blob { mime_type: &image.mime_type, data: &image.data }))
+    }
+
+    /// The parts as they came, each with its own signature where it means something.
+    fn assistant_parts(&self, message: &'a AssistantMessage) -> Vec<Part<'a>> {
+        let same_origin = history::has_same_origin(self.model, message);
+        let own = |signature: &'a Option<String>| signature.as_deref().filter(|_| same_origin);
+        let mut is_first_call = true;
+        message
+            .content
+            .iter()
+            .filter_map(|block| match block {
+                ContentBlock::Text(text) => {
+                    let signature = own(&text.text_signature);
+                    let says_nothing = history::is_blank(&text.text) && signature.is_none();
+                    (!says_nothing).then(|| Part::text(text.text.as_str()).signed(signature))
+                }
+                ContentBlock::Thinking(thinking) if same_origin => thought_part(thinking),
+                ContentBlock::Thinking(thinking) => {
+                    history::thinking_as_text(thinking).map(Part::text)
+                }
+                ContentBlock::ToolCall(call) => {
+                    let is_first = std::mem::take(&mut is_first_call);
+                    let signature = own(&call.thought_signature)
+                        .or_else(|| is_first.then(|| self.missing_signature()).flatten());
+                    Some(self.call_part(call).signed(signature))
+                }
+                ContentBlock::Image(_) => None,
+            })
+            .collect()
+    }
+
+    /// What stands for a signature that the first call of a message lacks; the others need none.
+    fn missing_signature(&self) -> Option<&'static str> {
+        is_generation_3(&self.model.id).then_some(FOREIGN_CALL_SIGNATURE)
+    }
+
+    fn call_part(&self, call: &'a ToolCall) -> Part<'a> {
+        Part::new(Payload::FunctionCall(FunctionCall {
+            id: self.wire_id(&call.id),
+            name: history::tool_name(&call.name),
+            args: history::arguments(call),
+        }))
+    }
+
+    /// Vertex AI knows no ids and refuses the field: there, calls and results belong together by their order.
+    fn wire_id(&self, id: &'a str) -> Option<Cow<'a, str>> {
+        match self.service {
+            Service::AiStudio => Some(TOOL_IDS.apply(id)),
+            Service::Vertex => None,
+        }
+    }
+
+    fn add_result(&mut self, result: &'a ToolResultMessage) {
+        let (images, texts): (Vec<_>, Vec<_>) = self
+            .content_parts(&result.content)
+            .into_iter()
+            .partition(|part| matches!(part.payload, Payload::InlineData(_)));
+        let text = match (texts.is_empty(), images.is_empty()) {
+            (true, true) => Cow::Borrowed(history::NO_OUTPUT),
+            (true, false) => Cow::Borrowed(IMAGE_RESULT),
+            (false, _) => joined(texts),
+        };
+        let name = history::tool_name(&result.tool_name);
+        let mut parts = Vec::new();
+        if is_generation_3(&self.model.id) {
+            parts = images;
+        } else if !images.is_empty() {
+            let note = format!("Image from the result of tool {name}:");
+            self.pending_images.push(Part::text(note));
+            self.pending_images.extend(images);
+        }
+        let response = if result.is_error { Outcome::Error(text) } else { Outcome::Output(text) };
+        let id = self.wire_id(&result.tool_call_id);
+        let response = FunctionResponse { id, name, response, parts };
+        self.push(Role::User, vec![Part::new(Payload::FunctionResponse(response))]);
+    }
+}
+
+/// A thought as it came; one without text or signature says nothing.
+fn thought_part(thinking: &ThinkingContent) -> Option<Part<'_>> {
+    let signature = thinking.thinking_signature.as_deref();
+    if history::is_blank(&thinking.thinking) && signature.is_none() {
+        return None;
+    }
+    let part = Part::text(thinking.thinking.as_str()).signed(signature);
+    Some(Part { thought: true, ..part })
+}
+
+/// The texts, a line break between each two.
+fn joined<'a>(parts: Vec<Part<'a>>) -> Cow<'a, str> {
+    let texts = parts.into_iter().filter_map(|part| match part.payload {
+        Payload::Text(text) => Some(text),
+        _ => None,
+    });
+    texts.reduce(|all, text| Cow::Owned(format!("{all}\n{text}"))).unwrap_or_default()
+}

@@ -1,0 +1,115 @@
+//! How much a model is to think, in this format's two ways: a number of tokens up to Gemini 2.5, a word from Gemini 3
+//! on. A model takes only its own way and refuses the other.
+
+use serde::Serialize;
+
+use super::bare_id;
+use crate::{Model, ThinkingLevel};
+
+/// The budget that one family takes for each level, in tokens.
+struct Budgets {
+    /// How the ids of the family begin.
+    family: &'static str,
+    off: u64,
+    minimal: u64,
+    low: u64,
+    medium: u64,
+    high: u64,
+    xhigh: u64,
+}
+
+/// The families that take a number; the first that fits counts.
+///
+/// The smallest and largest numbers are the limits of each model in Google's guide to thinking
+/// (<https://ai.google.dev/gemini-api/docs/thinking>): 128 to 32,768 for 2.5 Pro, which cannot be told not to think;
+/// 0 to 24,576 for 2.5 Flash; 0, or 512 to 24,576, for 2.5 Flash-Lite. Low, medium and high are what Google's own
+/// OpenAI-compatible endpoint makes of these words for 2.5: 1,024, 8,192 and 24,576. `minimal` is the least that each
+/// can be given; for Flash, which has no least, that of Pro.
+const FAMILIES: [Budgets; 3] = [
+    Budgets {
+        family: "gemini-2.5-pro",
+        off: 128,
+        minimal: 128,
+        low: 1024,
+        medium: 8192,
+        high: 24_576,
+        xhigh: 32_768,
+    },
+    Budgets {
+        family: "gemini-2.5-flash-lite",
+        off: 0,
+        minimal: 512,
+        low: 1024,
+        medium: 8192,
+        high: 24_576,
+        xhigh: 24_576,
+    },
+    Budgets {
+        family: "gemini-2.5-flash",
+        off: 0,
+        minimal: 128,
+        low: 1024,
+        medium: 8192,
+        high: 24_576,
+        xhigh: 24_576,
+    },
+];
+
+/// The word for a model that cannot be told not to think, and of which nothing more is known: every model that takes
+/// words takes this one (<https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thinking>).
+const LEAST_WORD: &str = "LOW";
+
+/// `generationConfig.thinkingConfig`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ThinkingConfig {
+    include_thoughts: bool,
+    #[serde(flatten)]
+    amount: Amount,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+enum Amount {
+    #[serde(rename = "thinkingBudget")]
+    Budget(u64),
+    #[serde(rename = "thinkingLevel")]
+    Word(String),
+}
+
+impl ThinkingConfig {
+    /// What `model` is told when a caller asks for `requested`, and for at most `max_output` tokens; `None` for a
+    /// model that cannot think, which would refuse the request.
+    pub(super) fn of(
+        model: &Model,
+        requested: ThinkingLevel,
+        max_output: Option<u64>,
+    ) -> Option<Self> {
+        if !model.reasoning {
+            return None;
+        }
+        let level = model.thinking_level(requested);
+        let family = FAMILIES.iter().find(|budgets| bare_id(&model.id).starts_with(budgets.family));
+        let amount = match (family, level) {
+            (Some(budgets), _) => Amount::Budget(budgets.within(level, max_output)),
+            (None, ThinkingLevel::Off) => Amount::Word(LEAST_WORD.to_owned()),
+            (None, _) => Amount::Word(model.thinking_word(level).to_ascii_uppercase()),
+        };
+        Some(Self { include_thoughts: requested != ThinkingLevel::Off, amount })
+    }
+}
+
+impl Budgets {
+    /// The budget for `level`. Thinking counts against the output limit, so it gets half of that at most; else there
+    /// would be nothing left to answer with.
+    fn within(&self, level: ThinkingLevel, max_output: Option<u64>) -> u64 {
+        let budget = match level {
+            ThinkingLevel::Off => return self.off,
+            ThinkingLevel::Minimal => self.minimal,
+            ThinkingLevel::Low => self.low,
+            ThinkingLevel::Medium => self.medium,
+            ThinkingLevel::High => self.high,
+            ThinkingLevel::Xhigh => self.xhigh,
+        };
+        max_output.map_or(budget, |limit| budget.min(limit / 2).max(self.minimal))
+    }
+}
