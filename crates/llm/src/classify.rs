@@ -187,10 +187,23 @@ pub(crate) fn http_error(status: u16, body: &str, retry_after: Option<Duration>)
 
 /// The error inside an answer whose status was 200.
 pub(crate) fn stream_error(data: &str) -> ModelError {
-    let parsed = parse(data);
+    error_in_answer(parse(data))
+}
+
+/// The same, where the framing of the stream names the error.
+pub(crate) fn reported_error(code: &str, data: &str) -> ModelError {
+    let mut parsed = parse(data);
+    parsed.add_code(code);
+    error_in_answer(parsed)
+}
+
+fn error_in_answer(parsed: ErrorBody) -> ModelError {
     let code = parsed.code().map(str::to_owned);
     let message = match (&parsed, &code) {
-        (ErrorBody { message, .. }, _) if message.is_empty() => {
+        (ErrorBody { message, .. }, Some(code)) if message.is_empty() => {
+            format!("reported an error ({code}) without a reason")
+        }
+        (ErrorBody { message, .. }, None) if message.is_empty() => {
             "the answer is neither a message nor an error that can be read".to_owned()
         }
         (ErrorBody { is_web_page: true, message, .. }, _) => {

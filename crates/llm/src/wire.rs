@@ -6,6 +6,7 @@
 
 pub mod anthropic_messages;
 mod arguments;
+pub mod bedrock_converse;
 mod builder;
 pub mod compat;
 mod endpoint;
@@ -63,7 +64,8 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     match request.model.api {
         Api::AnthropicMessages => anthropic_messages::encode(request),
         Api::OpenaiCompletions => openai_completions::encode(request),
-        Api::OpenaiResponses | Api::GoogleGenerativeAi | Api::BedrockConverse | Api::Builtin => {
+        Api::BedrockConverse => bedrock_converse::encode(request),
+        Api::OpenaiResponses | Api::GoogleGenerativeAi | Api::Builtin => {
             Err(no_wire_format(request.model))
         }
     }
@@ -104,10 +106,8 @@ impl<'a> Decoder<'a> {
                 let compat = compat::Compat::of(model);
                 Box::new(openai_completions::Decoder::new(builder, &compat))
             }
-            Api::OpenaiResponses
-            | Api::GoogleGenerativeAi
-            | Api::BedrockConverse
-            | Api::Builtin => {
+            Api::BedrockConverse => Box::new(bedrock_converse::Decoder::new(builder)),
+            Api::OpenaiResponses | Api::GoogleGenerativeAi | Api::Builtin => {
                 return Err(no_wire_format(model));
             }
         }))

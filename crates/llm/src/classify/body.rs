@@ -28,6 +28,13 @@ impl ErrorBody {
         self.codes.first().map(String::as_str)
     }
 
+    /// Adds the most telling code of all, which was not in the body.
+    pub(super) fn add_code(&mut self, code: &str) {
+        if is_code(code) {
+            self.codes.insert(0, code.to_owned());
+        }
+    }
+
     pub(super) fn codes(&self) -> impl Iterator<Item = &str> {
         self.codes.iter().map(String::as_str)
     }

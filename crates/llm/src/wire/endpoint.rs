@@ -24,15 +24,7 @@ pub(crate) fn models_url(base_url: &str) -> Result<Url, ModelError> {
 /// `base_url` with the format's path behind it. Base URLs come with and without the version and the slash at the
 /// end: a host alone means its `/v1`. A base that already ends with the path is taken as it is; a query is kept.
 fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
-    let mut url = Url::parse(base_url.trim()).map_err(|error| {
-        bad_base_url(base_url, &format!("{error}; write it like https://host/v1"))
-    })?;
-    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(bad_base_url(
-            base_url,
-            "it must begin with http:// or https:// and name a host",
-        ));
-    }
+    let mut url = parse_base(base_url)?;
     let mut segments: Vec<String> = url
         .path_segments()
         .into_iter()
@@ -52,6 +44,20 @@ fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
     }
     segments.extend(path.iter().map(|&segment| segment.to_owned()));
     url.set_path(&segments.join("/"));
+    Ok(url)
+}
+
+/// A base URL as it was written, without what makes no sense in one.
+pub(crate) fn parse_base(base_url: &str) -> Result<Url, ModelError> {
+    let mut url = Url::parse(base_url.trim()).map_err(|error| {
+        bad_base_url(base_url, &format!("{error}; write it like https://host/v1"))
+    })?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err(bad_base_url(
+            base_url,
+            "it must begin with http:// or https:// and name a host",
+        ));
+    }
     url.set_fragment(None);
     Ok(url)
 }
