@@ -4,9 +4,12 @@
 //! searched only in what the provider said about the error, never in anything a model said, and numbers in them mean
 //! nothing: a request id may hold `500`.
 
+mod advice;
 mod body;
 
 use std::time::Duration;
+
+use reqwest::header::HeaderMap;
 
 use crate::{ErrorClass, ModelError};
 
@@ -16,7 +19,15 @@ use body::{ErrorBody, parse};
 /// Codes and types whose meaning leaves no doubt. What is not here (such as `invalid_request_error`) leaves the
 /// decision to the status and the words.
 const CODES: &[(ErrorClass, &[&str])] = &[
-    (ErrorClass::Quota, &["insufficient_quota", "billing_hard_limit_reached", "quota_exceeded"]),
+    (
+        ErrorClass::Quota,
+        &[
+            "insufficient_quota",
+            "billing_hard_limit_reached",
+            "quota_exceeded",
+            "servicequotaexceededexception",
+        ],
+    ),
     (
         ErrorClass::ContextOverflow,
         &[
@@ -30,7 +41,16 @@ const CODES: &[(ErrorClass, &[&str])] = &[
     (
         ErrorClass::Auth,
         &[
+            "accessdeniedexception",
             "authentication_error",
+            "expiredtokenexception",
+            "incompletesignature",
+            "invalidsignatureexception",
+            "missingauthenticationtokenexception",
+            "requestexpired",
+            "requesttimetooskewed",
+            "signaturedoesnotmatch",
+            "unrecognizedclientexception",
             "invalid_api_key",
             "invalid_authentication",
             "permission_error",
@@ -51,6 +71,7 @@ const CODES: &[(ErrorClass, &[&str])] = &[
             "rate_limited",
             "too_many_requests",
             "resource_exhausted",
+            "throttlingexception",
         ],
     ),
     (
@@ -58,8 +79,14 @@ const CODES: &[(ErrorClass, &[&str])] = &[
         &[
             "deadline_exceeded",
             "engine_overloaded_error",
+            "internalserverexception",
+            "modelerrorexception",
+            "modelnotreadyexception",
+            "modelstreamerrorexception",
+            "modeltimeoutexception",
             "overloaded_error",
             "service_unavailable",
+            "serviceunavailableexception",
             "timeout_error",
             "unavailable",
         ],
@@ -80,13 +107,15 @@ const SERVER_FAILURES: [&str; 4] =
     ["api_error", "internal_error", "internal_server_error", "server_error"];
 
 /// Words of an error, lower-cased, for a request that is too long.
-const OVERFLOW_PHRASES: [&str; 10] = [
+const OVERFLOW_PHRASES: [&str; 12] = [
     "context_length_exceeded",
     "context window",
     "context length",
     "maximum context",
     "token limit",
     "too many tokens",
+    "too many input tokens",
+    "input is too long",
     "prompt is too long",
     "request too large",
     "max_tokens",
@@ -151,9 +180,23 @@ fn is_any_of(code: &str, known: &[&str]) -> bool {
     known.iter().any(|known| known.eq_ignore_ascii_case(code))
 }
 
-/// The error of an answer with a status that is no success. `retry_after` is what the headers asked for.
-pub(crate) fn http_error(status: u16, body: &str, retry_after: Option<Duration>) -> ModelError {
-    let parsed = parse(body);
+/// Amazon's name for the error of an answer, which stands in its headers: before what may follow a colon.
+pub(crate) fn amazon_error_name(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get("x-amzn-errortype")?.to_str().ok()?;
+    value.split(':').next().map(str::trim).filter(|name| !name.is_empty())
+}
+
+/// The error of an answer with a status that is no success. `name` and `retry_after` are what the headers said.
+pub(crate) fn http_error(
+    status: u16,
+    name: Option<&str>,
+    body: &str,
+    retry_after: Option<Duration>,
+) -> ModelError {
+    let mut parsed = parse(body);
+    if let Some(name) = name {
+        parsed.add_code(name);
+    }
     let code = parsed.code().map(str::to_owned);
     let message = match (&parsed, &code) {
         (ErrorBody { message, .. }, _) if message.is_empty() => {
@@ -168,7 +211,9 @@ pub(crate) fn http_error(status: u16, body: &str, retry_after: Option<Duration>)
         (ErrorBody { message, .. }, None) => format!("answered {status}: {}", shown(message)),
     };
     let class = classify(Some(status), parsed.codes(), &parsed.words);
+    let advice = advice::on(parsed.codes(), &parsed.words);
     let hint = match (class, status) {
+        _ if advice.is_some() => "",
         (_, 404) => "; check the base URL and the model id",
         (_, 405) => "; check the base URL",
         (ErrorClass::Auth, _) => "; check the API key",
@@ -181,7 +226,10 @@ pub(crate) fn http_error(status: u16, body: &str, retry_after: Option<Duration>)
         status: Some(status),
         code,
         retry_after: retry_after.or(parsed.retry_after),
-        message: format!("{}{hint}", message.trim_end_matches('.')),
+        message: match advice {
+            Some(advice) => format!("{}; {advice}", message.trim_end_matches('.')),
+            None => format!("{}{hint}", message.trim_end_matches('.')),
+        },
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
     ModelRequest, Provider, StopReason, StreamEvent, classify,
 };
 
+use access::Access;
 use body::AnswerBody;
 pub use models::list_models;
 
@@ -56,12 +57,13 @@ pub struct HttpProvider {
     clients: Clients,
     /// Whether a call was answered before, so that the next one may go over a connection that was kept.
     has_answered: AtomicBool,
+    aws: access::aws::Aws,
 }
 
 impl HttpProvider {
     /// A provider without any connection yet; this costs nothing.
     pub fn new(options: HttpOptions) -> Self {
-        Self { clients: Clients::new(options), has_answered: AtomicBool::new(false) }
+        Self { clients: Clients::new(options), ..Self::default() }
     }
 
     /// One call, from credentials to the whole message. `place` receives the decoder, so that what has arrived can
@@ -78,17 +80,17 @@ impl HttpProvider {
         };
         let access = self.access(request).await.map_err(unsent)?;
         let prepared = access.apply(*request);
-        let encoded =
-            wire::encode(&prepared).and_then(|encoded| access.sign(encoded)).map_err(unsent)?;
+        let encoded = wire::encode(&prepared).map_err(unsent)?;
         let history = request.messages.as_slice();
         let decoder =
             Decoder::new(prepared.model, history, now_in_milliseconds()).map_err(unsent)?;
-        self.exchange(&prepared, encoded, place.insert(decoder), sink).await
+        self.exchange(&prepared, &access, encoded, place.insert(decoder), sink).await
     }
 
     async fn exchange(
         &self,
         request: &ModelRequest<'_>,
+        access: &Access,
         encoded: EncodedRequest,
         decoder: &mut Decoder<'_>,
         sink: EventSink<'_>,
@@ -99,17 +101,36 @@ impl HttpProvider {
         let client = self.clients.client(&encoded.url, limits.connect).await?;
         let mut response = tokio::select! {
             biased;
-            sent = self.send(&client, encoded) => sent.map_err(|error| server.transport(&error))?,
+            sent = self.ask(&client, &server, access, encoded) => sent?,
             () = timer.expired() => return Err(server.silent(&timer)),
         };
         if !response.status().is_success() {
-            return Err(server.refused(response).await);
+            return Err(access.explain(server.refused(response).await));
         }
         let mut body = AnswerBody::new();
         let message =
             read_answer(&server, &mut response, &mut body, &mut timer, decoder, sink).await?;
         self.has_answered.store(true, Ordering::Relaxed);
         Ok((message, response))
+    }
+
+    /// Sends the request with its signature, and once more if the refusal of the first teaches how to sign.
+    async fn ask(
+        &self,
+        client: &Client,
+        server: &Server<'_>,
+        access: &Access,
+        encoded: EncodedRequest,
+    ) -> Result<Response, ModelError> {
+        let sent = async |encoded| {
+            let signed = access.sign(encoded).map_err(|error| server.unsent(error))?;
+            self.send(client, signed).await.map_err(|error| server.transport(&error))
+        };
+        let response = sent(encoded.clone()).await?;
+        match access.learns_from(&response) {
+            true => sent(encoded).await,
+            false => Ok(response),
+        }
     }
 
     /// Sends the request. Servers close kept connections without a word, some after each answer, and that shows only
@@ -320,7 +341,11 @@ struct Server<'a> {
 
 impl Server<'_> {
     fn transport(&self, error: &reqwest::Error) -> ModelError {
-        let mut error = transport_error(error, &self.url, self.request.limits.connect);
+        self.unsent(transport_error(error, &self.url, self.request.limits.connect))
+    }
+
+    /// An error that no server is to blame for.
+    fn unsent(&self, mut error: ModelError) -> ModelError {
         error.message = format!("{}: {}", self.request.model.provider, error.message);
         self.without_secrets(error)
     }
@@ -382,8 +407,9 @@ async fn read_refusal(response: Response) -> ModelError {
             ..ModelError::new(ErrorClass::Unknown, message)
         };
     }
+    let name = classify::amazon_error_name(response.headers()).map(str::to_owned);
     let body = read_capped(response, MAX_ERROR_BODY, ERROR_BODY_LIMIT).await;
-    classify::http_error(status, &String::from_utf8_lossy(&body), delay)
+    classify::http_error(status, name.as_deref(), &String::from_utf8_lossy(&body), delay)
 }
 
 /// As much of the body as comes within the limits.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
 use url::Url;
 
-use crate::wire::{host_label, is_loopback};
+use crate::wire::{host_label, is_link_local, is_loopback};
 use crate::{ErrorClass, ModelError, Variables};
 
 /// How long an idle connection is kept: a tool may run for minutes between two calls.
@@ -66,7 +66,7 @@ enum Transport {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
-    /// To this machine: no proxy could reach it.
+    /// To this machine or to a service of the cloud that it runs in: no proxy could reach them.
     Direct,
     /// Through a proxy if the environment names one.
     Environment,
@@ -77,6 +77,11 @@ impl Clients {
         Self { options, made: Mutex::default() }
     }
 
+    /// How these clients make requests.
+    pub(crate) fn options(&self) -> &HttpOptions {
+        &self.options
+    }
+
     /// A client for `url` that gives up connecting after `connect_limit`.
     pub(crate) async fn client(
         &self,
@@ -85,7 +90,10 @@ impl Clients {
     ) -> Result<Client, ModelError> {
         let kind = ClientKind {
             transport: if url.scheme() == "https" { Transport::Tls } else { Transport::Plain },
-            route: if is_loopback(url) { Route::Direct } else { Route::Environment },
+            route: match is_loopback(url) || is_link_local(url) {
+                true => Route::Direct,
+                false => Route::Environment,
+            },
             connect_limit,
         };
         if let Some(client) = self.existing(kind) {

@@ -25,7 +25,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 }
 
 /// Reads the one form of date that servers may send today, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn http_date(text: &str) -> Option<SystemTime> {
+pub(crate) fn http_date(text: &str) -> Option<SystemTime> {
     let (_, date) = text.split_once(", ")?;
     let mut parts = date.split(' ');
     let day: u64 = parts.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;

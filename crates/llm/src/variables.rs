@@ -22,6 +22,13 @@ impl Variables {
     }
 }
 
+impl Variables {
+    /// Every variable, for a child process.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
 impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Variables {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(variables: I) -> Self {
         Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())

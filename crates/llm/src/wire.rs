@@ -23,7 +23,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 pub(crate) use builder::MessageBuilder;
-pub(crate) use endpoint::{host_label, is_loopback, models_url};
+pub(crate) use endpoint::{host_label, is_link_local, is_loopback, models_url};
 
 use crate::sse::Frame;
 use crate::{

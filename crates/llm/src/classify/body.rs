@@ -84,9 +84,10 @@ fn from_json(value: &Value, text: &str, depth: usize) -> ErrorBody {
     .find_map(|candidate| candidate.as_str().filter(|message| !message.trim().is_empty()))
     .map_or_else(|| if error.is_object() { text.to_owned() } else { String::new() }, str::to_owned);
     let mut body = ErrorBody {
-        codes: [&error["code"], &error["type"], &error["status"]]
+        codes: [&error["code"], &error["type"], &error["status"], &error["__type"]]
             .into_iter()
-            .filter_map(|code| code.as_str().filter(|code| is_code(code)))
+            // Amazon writes a namespace before its names.
+            .filter_map(|code| code.as_str()?.rsplit('#').next().filter(|code| is_code(code)))
             .map(str::to_owned)
             .collect(),
         words: message.clone(),

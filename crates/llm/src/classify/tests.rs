@@ -174,7 +174,7 @@ const BODIES: &[(u16, &str, ErrorClass, Option<&str>)] = &[
 #[test]
 fn real_bodies_get_their_class() {
     for (status, body, class, code) in BODIES {
-        let error = http_error(*status, body, None);
+        let error = http_error(*status, None, body, None);
         assert_eq!((error.class, error.code.as_deref()), (*class, *code), "{status} {body}");
         assert_eq!(error.status, Some(*status));
         assert!(!error.message.contains('\n') && error.message.len() < 600, "{}", error.message);
@@ -184,9 +184,9 @@ fn real_bodies_get_their_class() {
 #[test]
 fn a_delay_in_the_body_is_kept_unless_a_header_has_one() {
     let body = r#"[{"error":{"code":429,"details":[{"@type":"x"},{"retryDelay":"34.5s"}]}}]"#;
-    assert_eq!(http_error(429, body, None).retry_after, Some(Duration::from_millis(34_500)));
+    assert_eq!(http_error(429, None, body, None).retry_after, Some(Duration::from_millis(34_500)));
     assert_eq!(
-        http_error(429, body, Some(Duration::from_secs(1))).retry_after,
+        http_error(429, None, body, Some(Duration::from_secs(1))).retry_after,
         Some(Duration::from_secs(1))
     );
 }
@@ -298,8 +298,12 @@ fn a_failure_in_a_stream_is_the_same_failure() {
 
 #[test]
 fn long_and_wild_texts_become_one_short_line() {
-    let error =
-        http_error(400, &format!("line one\n\tline\u{1b}[31m two {}", "x".repeat(1000)), None);
+    let error = http_error(
+        400,
+        None,
+        &format!("line one\n\tline\u{1b}[31m two {}", "x".repeat(1000)),
+        None,
+    );
     assert!(
         error.message.starts_with("answered 400: line one line [31m two xxx"),
         "{}",

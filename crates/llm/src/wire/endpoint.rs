@@ -88,5 +88,15 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
+/// Whether the URL names an address that is only good on this machine's own wire, as those of the clouds' metadata
+/// services are.
+pub(crate) fn is_link_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_link_local(),
+        Some(Host::Ipv6(address)) => address.is_unicast_link_local() || address.is_unique_local(),
+        Some(Host::Domain(_)) | None => false,
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -230,7 +230,8 @@ impl<'a> Decoder<'a> {
             let id = call.tool_use_id.as_str();
             let index = self.builder.start_call(id, call.name.as_str(), sink);
             self.open.push(OpenBlock { number, kind: BlockKind::Call, index });
-            let whole = call.input.map(RawValue::get).filter(|&input| input != "{}" && input != "null");
+            let whole =
+                call.input.map(RawValue::get).filter(|&input| input != "{}" && input != "null");
             self.append(number, BlockKind::Call, whole.unwrap_or_default(), sink);
         }
         if let Some(text) = &block.text {

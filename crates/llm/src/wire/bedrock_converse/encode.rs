@@ -27,8 +27,7 @@ const TOOL_IDS: ToolIdRule = ToolIdRule::Token(64);
 const CACHED_USER_MESSAGES: usize = 2;
 
 /// What stays as it is in the path: the model's id is one segment, with colons and slashes encoded.
-const UNRESERVED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The smallest budget that Claude takes, in tokens.
 const SMALLEST_BUDGET: u64 = 1024;
@@ -259,7 +258,9 @@ fn thinking_fields(request: &ModelRequest<'_>, family: Family, limit: u64) -> Op
     let word = model.thinking_word(level);
     match family.thinking {
         ThinkingForm::None => None,
-        ThinkingForm::Budget if goes_on_without_thinking(model, request.messages.as_slice()) => None,
+        ThinkingForm::Budget if goes_on_without_thinking(model, request.messages.as_slice()) => {
+            None
+        }
         ThinkingForm::Budget => budget(level, limit)
             .map(|tokens| json!({"thinking": {"type": "enabled", "budget_tokens": tokens}})),
         ThinkingForm::Adaptive => Some(json!({
