@@ -235,17 +235,17 @@ pub(crate) fn http_error(
 
 /// The error inside an answer whose status was 200.
 pub(crate) fn stream_error(data: &str) -> ModelError {
-    error_in_answer(parse(data))
+    error_in_answer(&parse(data))
 }
 
 /// The same, where the framing of the stream names the error.
 pub(crate) fn reported_error(code: &str, data: &str) -> ModelError {
     let mut parsed = parse(data);
     parsed.add_code(code);
-    error_in_answer(parsed)
+    error_in_answer(&parsed)
 }
 
-fn error_in_answer(parsed: ErrorBody) -> ModelError {
+fn error_in_answer(parsed: &ErrorBody) -> ModelError {
     let code = parsed.code().map(str::to_owned);
     let message = match (&parsed, &code) {
         (ErrorBody { message, .. }, Some(code)) if message.is_empty() => {
