@@ -114,6 +114,9 @@ impl TempHome {
                 ("anthropic", "claude-sonnet-4-20250514", url.to_owned())
             }
             WireFormat::OpenAiCompletions => ("openai", "gpt-4o", format!("{url}/v1")),
+            WireFormat::BedrockConverse => {
+                ("amazon-bedrock", "us.anthropic.claude-sonnet-4-6", url.to_owned())
+            }
         };
         let profiles = json!([{"id": "primary", "apiKey": "test-key"}]);
         json!({"provider": {"name": name, "model": model, "baseUrl": base_url, "authProfiles": profiles}})

@@ -1,6 +1,7 @@
 //! A model's message, built block by block and rendered in the format its client speaks.
 
 mod anthropic;
+mod bedrock;
 mod openai;
 
 use serde::Deserialize;
@@ -20,6 +21,8 @@ pub enum WireFormat {
     AnthropicMessages,
     /// OpenAI's Chat Completions API.
     OpenAiCompletions,
+    /// Amazon Bedrock's Converse API.
+    BedrockConverse,
 }
 
 /// Why the model stopped; rendered in each format's own word.
@@ -31,7 +34,7 @@ pub enum Stop {
     ToolUse,
     /// `max_tokens`, `length`.
     Length,
-    /// `refusal`, `content_filter`.
+    /// `refusal`, `content_filter`, `content_filtered`.
     Refusal,
     /// Any other word, as it is.
     Other(String),
@@ -41,7 +44,7 @@ pub enum Stop {
 /// deltas unless [`Reply::in_deltas`] follows.
 ///
 /// The stop reason follows from the blocks unless [`Reply::stop`] sets it. The answer is a stream if the request has
-/// `"stream": true`, and whole JSON otherwise, unless [`Reply::always_streamed`] or [`Reply::always_whole`] says so.
+/// `"stream": true` (Bedrock: if its path says so), and whole JSON otherwise, unless [`Reply::always_streamed`] or [`Reply::always_whole`] says so.
 #[derive(Debug, Clone)]
 pub struct Reply {
     format: WireFormat,
@@ -120,6 +123,12 @@ impl Reply {
     /// A message in OpenAI's Chat Completions format.
     pub fn openai() -> Self {
         Self::new(WireFormat::OpenAiCompletions)
+    }
+
+    /// A message in Amazon Bedrock's format. A failure within its stream has the name of an exception, such as
+    /// `throttlingException`; pings have no place in it.
+    pub fn bedrock() -> Self {
+        Self::new(WireFormat::BedrockConverse)
     }
 
     /// A message in the given format, for tests that run over both.
@@ -261,6 +270,7 @@ impl Reply {
         match self.format {
             WireFormat::AnthropicMessages => anthropic::stream(self, model),
             WireFormat::OpenAiCompletions => openai::stream(self, model),
+            WireFormat::BedrockConverse => bedrock::stream(self),
         }
     }
 
@@ -270,6 +280,7 @@ impl Reply {
             (Some(failure), _) => failure.body(self.format),
             (None, WireFormat::AnthropicMessages) => anthropic::whole(self, model),
             (None, WireFormat::OpenAiCompletions) => openai::whole(self, model),
+            (None, WireFormat::BedrockConverse) => bedrock::whole(self),
         };
         body.to_string().into_bytes()
     }
@@ -278,12 +289,18 @@ impl Reply {
         let wish: Wish = serde_json::from_slice(&request.body).unwrap_or_default();
         let model = wish.model.as_deref().unwrap_or("test-model");
         let streamed = match self.shape {
-            Shape::AsRequested => wish.stream,
+            Shape::AsRequested => wish.stream || request.route().ends_with("/converse-stream"),
             Shape::Streamed => true,
             Shape::Whole => false,
         };
         let (kind, body) = if streamed {
-            (BodyKind::EventStream, self.stream_body(model))
+            let kind = match self.format {
+                WireFormat::BedrockConverse => BodyKind::BinaryEventStream,
+                WireFormat::AnthropicMessages | WireFormat::OpenAiCompletions => {
+                    BodyKind::EventStream
+                }
+            };
+            (kind, self.stream_body(model))
         } else {
             (BodyKind::Whole, self.whole_body(model))
         };
@@ -331,6 +348,7 @@ impl StreamFailure {
         match format {
             WireFormat::AnthropicMessages => anthropic::error(self),
             WireFormat::OpenAiCompletions => openai::error(self),
+            WireFormat::BedrockConverse => bedrock::error(self),
         }
     }
 }

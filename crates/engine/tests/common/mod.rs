@@ -76,6 +76,9 @@ impl Bench {
             WireFormat::OpenAiCompletions => {
                 (Api::OpenaiCompletions, "openai", format!("{}/v1", self.server.url()))
             }
+            WireFormat::BedrockConverse => {
+                (Api::BedrockConverse, "amazon-bedrock", self.server.url().to_owned())
+            }
         };
         Model {
             id: "test-model".to_owned(),
