@@ -15,8 +15,9 @@ mod values;
 
 pub use agents::{AgentConfig, AgentDefaults, AgentEntry, AgentsConfig};
 pub use models::{
-    AuthProfile, ModelApi, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts, ModelsConfig,
-    ProviderConfig, ProviderModels,
+    AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,
+    ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
+    StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
 };
 use secrecy::SecretString;
 pub use values::{ChatId, IterationCap, ModelChoice, PrimaryModel};

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ThinkingDefault;
 use super::values::{self, IterationCap, ModelChoice, NonBlankText};
 
 /// Attempts beyond the first for one model call, over all keys: enough to get past a short outage.
@@ -68,6 +69,13 @@ pub struct AgentDefaults {
     /// The model, as `provider/model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelChoice>,
+    /// The only models that may be used, each as `provider/model`, or `provider/*` for all of a provider. Leave it out
+    /// to allow every model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub models: Option<Vec<String>>,
+    /// How much the model thinks before it answers, where it can and nobody asks for another level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_default: Option<ThinkingDefault>,
     /// How often the model may be called for one message; 0 or `"unlimited"` takes the cap away.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<IterationCap>,
@@ -104,6 +112,9 @@ pub struct AgentEntry {
     /// Its model, as `provider/model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelChoice>,
+    /// How much its model thinks before it answers, where it can and nobody asks for another level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<ThinkingDefault>,
     /// How often the model may be called for one message; 0 or `"unlimited"` takes the cap away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<IterationCap>,

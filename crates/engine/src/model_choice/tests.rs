@@ -1,4 +1,4 @@
-use myclaw_llm::ThinkingLevels;
+use myclaw_llm::{Api, InputKind, Price, Quirks, ThinkingLevels};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
@@ -72,6 +72,7 @@ fn what_the_settings_say_about_a_model_wins() {
         price: Price { input: 3.0, ..Price::default() },
         context_window: 4_096,
         max_output: 512,
+        quirks: Quirks::default(),
     };
     assert_eq!(model, expected);
     assert_eq!(choose(&config, "anthropic", "another").model.base_url, "http://127.0.0.1:8080/v1");

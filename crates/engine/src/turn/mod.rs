@@ -17,7 +17,7 @@ pub(crate) use fit::{Recovery, input_budget};
 
 use std::sync::Arc;
 
-use myclaw_llm::{Provider, ToolSchema, Usage};
+use myclaw_llm::{Provider, ThinkingLevel, ToolSchema, Usage};
 use myclaw_session::SessionStore;
 
 use crate::conversation::{Conversation, NextStep, Opening};
@@ -31,6 +31,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) params: &'a RunAgentParams,
     pub(crate) provider: &'a dyn Provider,
     pub(crate) model: &'a ModelChoice,
+    pub(crate) thinking: ThinkingLevel,
     pub(crate) store: SessionStore,
     pub(crate) conversation: Conversation,
     pub(crate) opening: Opening,
