@@ -18,7 +18,6 @@ use url::Url;
 
 use crate::http::{Clients, is_broken_connection, transport_error};
 use crate::redact::redact;
-use crate::retry_after::retry_after;
 use crate::wire::{self, Decoder, EncodedRequest, Progress, cut_stream, host_label};
 use crate::{
     AssistantMessage, CallFailure, CallLimits, ErrorClass, EventSink, HttpOptions, ModelError,
@@ -391,7 +390,7 @@ impl Server<'_> {
 /// The error of an answer whose status is no success.
 async fn read_refusal(response: Response) -> ModelError {
     let status = response.status().as_u16();
-    let delay = retry_after(response.headers(), SystemTime::now());
+    let headers = response.headers().clone();
     if response.status().is_redirection() {
         let target = response
             .headers()
@@ -407,9 +406,8 @@ async fn read_refusal(response: Response) -> ModelError {
             ..ModelError::new(ErrorClass::Unknown, message)
         };
     }
-    let name = classify::amazon_error_name(response.headers()).map(str::to_owned);
     let body = read_capped(response, MAX_ERROR_BODY, ERROR_BODY_LIMIT).await;
-    classify::http_error(status, name.as_deref(), &String::from_utf8_lossy(&body), delay)
+    classify::http_error(status, &headers, &String::from_utf8_lossy(&body), SystemTime::now())
 }
 
 /// As much of the body as comes within the limits.

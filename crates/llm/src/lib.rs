@@ -34,7 +34,7 @@ pub use catalog::{
 };
 pub use classify::classify;
 pub use driver::{HttpProvider, list_models};
-pub use error::{CallFailure, ErrorClass, ModelError};
+pub use error::{CallFailure, ErrorClass, ModelError, Repeat};
 pub use event::StreamEvent;
 pub use http::{HttpOptions, install_crypto_provider};
 pub use local::{

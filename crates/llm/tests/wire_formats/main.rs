@@ -9,6 +9,8 @@ mod context;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]
+mod corpus;
+#[cfg(test)]
 mod decoding;
 #[cfg(test)]
 mod driver;

@@ -24,7 +24,7 @@ use tokio::sync::Mutex;
 use self::credentials::Credentials;
 use self::profile::Profile;
 use super::Access;
-use crate::classify::amazon_error_name;
+use crate::classify::aws_error_name;
 use crate::http::Clients;
 use crate::redact::redact;
 use crate::retry_after::http_date;
@@ -174,7 +174,7 @@ impl Signer {
         let blames_signature = matches!(
             response.status(),
             StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST
-        ) && amazon_error_name(headers)
+        ) && aws_error_name(headers)
             .is_none_or(|name| CLOCK_ERRORS.contains(&name));
         let date = headers.get(DATE).and_then(|date| http_date(date.to_str().ok()?));
         let Some(date) = date.filter(|_| blames_signature) else { return false };

@@ -63,6 +63,8 @@ struct Choice<'a> {
     finish_reason: Option<Text<'a>>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -176,6 +178,9 @@ impl<'a> Decoder<'a> {
             return Ok(self.completed_or(progress));
         };
         self.take_usage(choice.usage);
+        if let Some(error) = choice.error.filter(|_| json::is_present(choice.error)) {
+            return Err(classify::stream_error(error.get()));
+        }
         if let Some(delta) = choice.delta.as_ref().or(choice.message.as_ref())
             && self.take_delta(delta, sink)
         {
@@ -183,11 +188,17 @@ impl<'a> Decoder<'a> {
         }
         match choice.finish_reason.as_ref().map(Text::as_str) {
             None | Some("") => {}
-            Some("error") => return Err(classify::stream_error(data)),
-            Some(reason) => {
-                self.builder.start(sink);
-                self.stop_reason = Some(stop_reason(reason));
-            }
+            Some(reason) => match ending(reason) {
+                Ending::Stop(reason) => {
+                    self.builder.start(sink);
+                    self.stop_reason = Some(reason);
+                }
+                // What arrived is an answer that was cut; without anything it is none.
+                Ending::Failure(ErrorClass::ContextOverflow) if !self.builder.is_empty() => {
+                    self.stop_reason = Some(StopReason::Length);
+                }
+                Ending::Failure(class) => return Err(failed_ending(class, reason)),
+            },
         }
         Ok(self.completed_or(progress))
     }
@@ -411,12 +422,33 @@ fn lenient_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u
     Ok(json::lenient_text(deserializer)?.and_then(|text| text.parse().ok()))
 }
 
-fn stop_reason(name: &str) -> StopReason {
+/// What a finish reason means.
+enum Ending {
+    Stop(StopReason),
+    Failure(ErrorClass),
+}
+
+fn ending(name: &str) -> Ending {
     match name {
-        "length" | "max_tokens" | "model_length" => StopReason::Length,
-        "tool_calls" | "function_call" => StopReason::ToolUse,
-        "content_filter" | "refusal" => StopReason::Refusal,
+        "length" | "max_tokens" | "model_length" => Ending::Stop(StopReason::Length),
+        "tool_calls" | "function_call" => Ending::Stop(StopReason::ToolUse),
+        // `sensitive` is Z.ai's word, the rest those of Google's models behind gateways.
+        "content_filter" | "refusal" | "sensitive" | "safety" | "SAFETY" | "RECITATION"
+        | "PROHIBITED_CONTENT" => Ending::Stop(StopReason::Refusal),
+        // A gateway's, Z.ai's, DeepSeek's, and that of vLLM and SGLang when their engine gives up.
+        "error" | "network_error" | "insufficient_system_resource" | "abort" => {
+            Ending::Failure(ErrorClass::Timeout)
+        }
+        "model_context_window_exceeded" => Ending::Failure(ErrorClass::ContextOverflow),
         // `stop`, `end_turn`, `eos`, and whatever else ends an answer in peace.
-        _ => StopReason::Stop,
+        _ => Ending::Stop(StopReason::Stop),
+    }
+}
+
+fn failed_ending(class: ErrorClass, reason: &str) -> ModelError {
+    ModelError {
+        status: Some(200),
+        code: Some(reason.to_owned()),
+        ..ModelError::new(class, format!("ended the answer as failed ({reason})"))
     }
 }
