@@ -3,7 +3,7 @@
 use myclaw_llm::wire::{Decoder, encode};
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, ErrorClass, Message, ModelRequest,
-    PairedMessages, StopReason, ThinkingContent, ThinkingLevel, ThinkingLevels,
+    PairedMessages, StopReason, ThinkingContent, ThinkingForm, ThinkingLevel, ThinkingLevels,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -13,6 +13,8 @@ use crate::decoding::*;
 use crate::support::{hello, model, tools};
 
 const CLAUDE: &str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+const ADAPTIVE: &str = "us.anthropic.claude-opus-4-6-v1";
+const BOUND: &str = "us.anthropic.claude-sonnet-5-5";
 const TOOLS: &[u8] = include_bytes!("../data/bedrock_tools.bin");
 
 /// A request for the model with this id, at the level `thinking`.
@@ -21,6 +23,11 @@ fn body_for(id: &str, thinking: ThinkingLevel, messages: &[Message]) -> Value {
     id.clone_into(&mut model.id);
     model.reasoning = true;
     model.max_output = 64_000;
+    model.quirks.thinking_form = match id {
+        ADAPTIVE => ThinkingForm::Adaptive,
+        BOUND => ThinkingForm::BoundAdaptive,
+        _ => ThinkingForm::Budget,
+    };
     let messages = PairedMessages::repair(messages.to_vec());
     let tools = tools();
     let request = ModelRequest {
@@ -128,13 +135,25 @@ fn each_vendor_is_asked_to_think_in_its_own_words() {
         (CLAUDE, ThinkingLevel::Off, Value::Null),
         (CLAUDE, ThinkingLevel::Minimal, budget(1024)),
         (CLAUDE, ThinkingLevel::High, budget(20_480)),
+        (ADAPTIVE, ThinkingLevel::Off, json!({"thinking": {"type": "disabled"}})),
+        (ADAPTIVE, ThinkingLevel::Low, adaptive("low")),
+        (ADAPTIVE, ThinkingLevel::High, adaptive("high")),
+        (BOUND, ThinkingLevel::Off, json!({"thinking": {"type": "disabled"}})),
         (
-            "us.anthropic.claude-sonnet-5",
-            ThinkingLevel::Off,
-            json!({"thinking": {"type": "disabled"}}),
+            BOUND,
+            ThinkingLevel::Medium,
+            json!({
+                "thinking": {
+                    "type": "adaptive",
+                    "display": "summarized",
+                    "block_binding": {"prefix_mismatch_behavior": "drop_block"},
+                },
+                "output_config": {"effort": "medium"},
+                "anthropic_beta": ["thinking-binding-controls-2026-08-01"],
+            }),
         ),
-        ("us.anthropic.claude-sonnet-5", ThinkingLevel::Minimal, adaptive("low")),
-        ("us.anthropic.claude-sonnet-5", ThinkingLevel::High, adaptive("high")),
+        ("openai.gpt-oss-120b-1:0", ThinkingLevel::Minimal, json!({"reasoning_effort": "low"})),
+        ("openai.gpt-oss-120b-1:0", ThinkingLevel::Off, Value::Null),
         ("openai.gpt-oss-120b-1:0", ThinkingLevel::Medium, json!({"reasoning_effort": "medium"})),
         ("amazon.nova-pro-v1:0", ThinkingLevel::High, Value::Null),
         ("us.deepseek.r1-v1:0", ThinkingLevel::High, Value::Null),
@@ -148,6 +167,7 @@ fn a_provider_s_own_word_for_a_level_is_used() {
     let mut model = model(Api::BedrockConverse, "https://models.example");
     "anthropic.claude-opus-4-6-v1".clone_into(&mut model.id);
     model.reasoning = true;
+    model.quirks.thinking_form = ThinkingForm::Adaptive;
     model.thinking_levels = ThinkingLevels::new([(ThinkingLevel::Xhigh, Some("max".to_owned()))]);
     let messages = hello();
     let request = ModelRequest {
@@ -208,17 +228,14 @@ fn a_turn_that_began_without_thinking_goes_on_without() {
     assert!(thinks(CLAUDE, with_thinking(), CLAUDE));
     assert!(!thinks(CLAUDE, vec![call("one", "a")], CLAUDE));
     assert!(!thinks(CLAUDE, with_thinking(), "another-model"));
-    assert!(thinks("anthropic.claude-sonnet-5", vec![call("one", "a")], CLAUDE));
+    assert!(thinks(ADAPTIVE, vec![call("one", "a")], CLAUDE));
 }
 
 #[test]
 fn thinking_goes_back_only_where_it_came_from() {
+    let signed = thinking("signed", Some("sig"));
     let content = vec![
-        ContentBlock::Thinking(ThinkingContent {
-            thinking: "signed".to_owned(),
-            thinking_signature: Some("sig".to_owned()),
-            redacted: false,
-        }),
+        signed.clone(),
         ContentBlock::Thinking(ThinkingContent {
             thinking: String::new(),
             thinking_signature: Some("c2VjcmV0".to_owned()),
@@ -226,11 +243,13 @@ fn thinking_goes_back_only_where_it_came_from() {
         }),
         thinking("unsigned", None),
         ContentBlock::text("Answer."),
+        signed,
     ];
-    let sent = |by: &str| {
+    let sent_to = |to: &str, by: &str| {
         let messages = [user("a"), said_by(by, content.clone()), user("b")];
-        body_for(CLAUDE, ThinkingLevel::Off, &messages)["messages"][1]["content"].take()
+        body_for(to, ThinkingLevel::Off, &messages)["messages"][1]["content"].take()
     };
+    let sent = |by: &str| sent_to(CLAUDE, by);
     let as_text = |text: &str| json!({"text": format!("<thinking>\n{text}\n</thinking>")});
     assert_eq!(
         sent(CLAUDE),
@@ -243,8 +262,10 @@ fn thinking_goes_back_only_where_it_came_from() {
     );
     assert_eq!(
         sent("another-model"),
-        json!([as_text("signed"), as_text("unsigned"), {"text": "Answer."}])
+        json!([as_text("signed"), as_text("unsigned"), {"text": "Answer."}, as_text("signed")])
     );
+    // With thinking off, nothing could say what becomes of bound thinking that is no longer valid.
+    assert_eq!(sent_to(BOUND, BOUND), json!([as_text("unsigned"), {"text": "Answer."}]));
 }
 
 #[test]

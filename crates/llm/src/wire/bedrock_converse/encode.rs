@@ -11,7 +11,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::families::{CachePoints, Family, ThinkingForm};
+use super::families::{CachePoints, Family, ThinkingFields};
+use crate::wire::anthropic_messages::thinking::{Thinking, ThinkingHistory};
 use crate::wire::compat::ToolIdRule;
 use crate::wire::{EncodedRequest, endpoint, history, json_request};
 use crate::{
@@ -29,8 +30,11 @@ const CACHED_USER_MESSAGES: usize = 2;
 /// What stays as it is in the path: the model's id is one segment, with colons and slashes encoded.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The smallest budget that Claude takes, in tokens.
-const SMALLEST_BUDGET: u64 = 1024;
+/// Stands in where the output limit is not known, for the budget that depends on it: every Claude that thinks has more.
+const UNKNOWN_LIMIT: u64 = 8192;
+
+/// Older models need a beta for it, and of those some refuse the beta here.
+const ASKS_TO_THINK_BETWEEN_CALLS: bool = false;
 
 /// Encodes `request`.
 ///
@@ -39,7 +43,9 @@ const SMALLEST_BUDGET: u64 = 1024;
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let url = call_url(request.model)?;
     let family = Family::of(&request.model.id);
-    let mut messages = conversation(request.model, family, request.messages.as_slice());
+    let limit = request.max_output.unwrap_or(request.model.max_output);
+    let (thinking, past) = thinking_fields(request, family, limit);
+    let mut messages = conversation(request.model, family, past, request.messages.as_slice());
     if messages.is_empty() {
         return Err(ModelError::new(
             ErrorClass::Unknown,
@@ -49,12 +55,11 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     if family.cache_points != CachePoints::None {
         place_cache_points(&mut messages);
     }
-    let limit = request.max_output.unwrap_or(request.model.max_output);
     let body = Body {
         tool_config: tool_config(request, family),
         system: system(request.system_prompt, family),
         inference_config: (limit > 0).then_some(InferenceConfig { max_tokens: limit }),
-        additional_model_request_fields: thinking_fields(request, family, limit),
+        additional_model_request_fields: thinking,
         messages,
     };
     let mut encoded = json_request(request, url, &body)?;
@@ -243,32 +248,45 @@ fn called_tools(messages: &[Message]) -> Vec<Tool<'_>> {
     names.into_iter().map(tool).collect()
 }
 
-/// What asks the model to think, in its vendor's own words.
-fn thinking_fields(request: &ModelRequest<'_>, family: Family, limit: u64) -> Option<Value> {
+/// What asks the model to think, in its vendor's own words, and what becomes of its earlier thinking.
+fn thinking_fields(
+    request: &ModelRequest<'_>,
+    family: Family,
+    limit: u64,
+) -> (Option<Value>, ThinkingHistory) {
     let model = request.model;
-    let level = model.thinking_level(request.thinking);
-    if !model.reasoning || family.thinking == ThinkingForm::None {
-        return None;
-    }
-    if level == ThinkingLevel::Off {
-        // A model of the newest kind thinks unless it is told not to.
-        return (family.thinking == ThinkingForm::Adaptive)
-            .then(|| json!({"thinking": {"type": "disabled"}}));
-    }
-    let word = model.thinking_word(level);
     match family.thinking {
-        ThinkingForm::None => None,
-        ThinkingForm::Budget if goes_on_without_thinking(model, request.messages.as_slice()) => {
-            None
+        ThinkingFields::None => (None, ThinkingHistory::Kept),
+        ThinkingFields::Effort => (effort(model, request.thinking), ThinkingHistory::Kept),
+        ThinkingFields::Claude => {
+            let limit = if limit == 0 { UNKNOWN_LIMIT } else { limit };
+            let thinking =
+                Thinking::new(model, request.thinking, limit, ASKS_TO_THINK_BETWEEN_CALLS);
+            let goes_on = goes_on_without_thinking(model, request.messages.as_slice());
+            if thinking.needs_thinking_before_calls() && goes_on {
+                return (None, thinking.history);
+            }
+            let mut fields = Map::new();
+            let mut add = |name: &str, value: Option<Value>| {
+                fields.extend(value.map(|value| (name.to_owned(), value)));
+            };
+            add("thinking", thinking.field.map(|field| json!(field)));
+            add("output_config", thinking.effort.map(|effort| json!(effort)));
+            let beta = thinking.beta.as_ref().and_then(|beta| beta.to_str().ok());
+            add("anthropic_beta", beta.map(|beta| json!([beta])));
+            ((!fields.is_empty()).then_some(Value::Object(fields)), thinking.history)
         }
-        ThinkingForm::Budget => budget(level, limit)
-            .map(|tokens| json!({"thinking": {"type": "enabled", "budget_tokens": tokens}})),
-        ThinkingForm::Adaptive => Some(json!({
-            "thinking": {"type": "adaptive", "display": "summarized"},
-            "output_config": {"effort": effort(word)},
-        })),
-        ThinkingForm::Effort => Some(json!({"reasoning_effort": effort(word)})),
     }
+}
+
+/// Effort in OpenAI's words, which begin with `low`.
+fn effort(model: &Model, requested: ThinkingLevel) -> Option<Value> {
+    let word = match model.thinking_level(requested) {
+        ThinkingLevel::Off => return None,
+        ThinkingLevel::Minimal => ThinkingLevel::Low.as_str(),
+        level => model.thinking_word(level),
+    };
+    Some(json!({"reasoning_effort": word}))
 }
 
 /// Whether the turn under way was begun without thinking that this model knows as its own, as after a switch of models.
@@ -284,44 +302,29 @@ fn goes_on_without_thinking(model: &Model, messages: &[Message]) -> bool {
             Message::User(_) | Message::ToolResult(_) => None,
         })
         .is_some_and(|assistant| {
-            let is_signed = |block: &ContentBlock| {
-                matches!(block, ContentBlock::Thinking(thinking) if thinking.thinking_signature.is_some())
-            };
-            !history::has_same_origin(model, assistant) || !assistant.content.iter().any(is_signed)
+            !history::has_same_origin(model, assistant)
+                || !assistant.content.first().is_some_and(is_signed_thinking)
         })
 }
 
-/// Claude's and OpenAI's efforts begin with `low`.
-fn effort(word: &str) -> &str {
-    if word == ThinkingLevel::Minimal.as_str() { ThinkingLevel::Low.as_str() } else { word }
-}
-
-/// Tokens to think with, which count against the output limit: at most half of it, so that an answer fits behind them.
-/// `None` where that leaves less than a model can be asked for.
-fn budget(level: ThinkingLevel, limit: u64) -> Option<u64> {
-    let wanted = match level {
-        ThinkingLevel::Off => return None,
-        ThinkingLevel::Minimal => SMALLEST_BUDGET,
-        ThinkingLevel::Low => 4096,
-        ThinkingLevel::Medium => 10_240,
-        ThinkingLevel::High => 20_480,
-        ThinkingLevel::Xhigh => 32_768,
-    };
-    let room = if limit == 0 { wanted } else { limit / 2 };
-    Some(wanted.min(room)).filter(|&tokens| tokens >= SMALLEST_BUDGET)
+fn is_signed_thinking(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Thinking(thinking) if thinking.thinking_signature.is_some())
 }
 
 /// The messages with roles that alternate: results and what the user says behind them are one message.
 fn conversation<'a>(
     model: &Model,
     family: Family,
+    past: ThinkingHistory,
     messages: &'a [Message],
 ) -> Vec<WireMessage<'a>> {
     let mut wire: Vec<WireMessage<'a>> = Vec::with_capacity(messages.len());
     for message in messages {
         let (role, content) = match message {
             Message::User(user) => (Role::User, user_blocks(model, user)),
-            Message::Assistant(assistant) => (Role::Assistant, assistant_blocks(model, assistant)),
+            Message::Assistant(assistant) => {
+                (Role::Assistant, assistant_blocks(model, past, assistant))
+            }
             Message::ToolResult(result) => (Role::User, vec![result_block(model, family, result)]),
         };
         match wire.last_mut() {
@@ -368,15 +371,22 @@ fn image_block<'a>(model: &Model, image: &'a ImageContent) -> Block<'a> {
     Block::Image { format, source: ImageSource { bytes: &image.data } }
 }
 
-fn assistant_blocks<'a>(model: &Model, message: &'a AssistantMessage) -> Vec<Block<'a>> {
+fn assistant_blocks<'a>(
+    model: &Model,
+    past: ThinkingHistory,
+    message: &'a AssistantMessage,
+) -> Vec<Block<'a>> {
     let same_origin = history::has_same_origin(model, message);
-    message
+    let mut blocks: Vec<Block<'a>> = message
         .content
         .iter()
         .filter_map(|block| match block {
             ContentBlock::Text(text) if history::is_blank(&text.text) => None,
             ContentBlock::Text(text) => Some(Block::text(text.text.as_str())),
-            ContentBlock::Thinking(thinking) => thinking_block(thinking, same_origin),
+            ContentBlock::Thinking(thinking) if same_origin => own_thinking(thinking, past),
+            ContentBlock::Thinking(thinking) => {
+                history::thinking_as_text(thinking).map(Block::text)
+            }
             ContentBlock::ToolCall(call) => Some(Block::ToolUse {
                 tool_use_id: TOOL_IDS.apply(&call.id),
                 name: history::tool_name(&call.name),
@@ -384,18 +394,27 @@ fn assistant_blocks<'a>(model: &Model, message: &'a AssistantMessage) -> Vec<Blo
             }),
             ContentBlock::Image(_) => None,
         })
-        .collect()
+        .collect();
+    // An answer that ends with thinking, because it was cut off there, is refused.
+    while matches!(blocks.last(), Some(Block::ReasoningContent(_))) {
+        blocks.pop();
+    }
+    blocks
 }
 
-/// Signed thinking goes back unchanged to where it came from; elsewhere its signature is invalid and only its text
+/// The model's own thinking goes back unchanged if it is signed, unless it may not; without a signature only its text
 /// means something.
-fn thinking_block(thinking: &ThinkingContent, same_origin: bool) -> Option<Block<'_>> {
-    let reasoning = match &thinking.thinking_signature {
-        Some(data) if same_origin && thinking.redacted => Reasoning::RedactedContent(data),
-        Some(signature) if same_origin => {
+fn own_thinking(thinking: &ThinkingContent, past: ThinkingHistory) -> Option<Block<'_>> {
+    let signature = thinking.thinking_signature.as_deref().filter(|text| !history::is_blank(text));
+    let reasoning = match (signature, past) {
+        (Some(_), ThinkingHistory::LeftOut) => return None,
+        (Some(data), ThinkingHistory::Kept) if thinking.redacted => {
+            Reasoning::RedactedContent(data)
+        }
+        (Some(signature), ThinkingHistory::Kept) => {
             Reasoning::ReasoningText { text: &thinking.thinking, signature }
         }
-        _ => return history::thinking_as_text(thinking).map(Block::text),
+        (None, _) => return history::thinking_as_text(thinking).map(Block::text),
     };
     Some(Block::ReasoningContent(reasoning))
 }

@@ -17,13 +17,11 @@ pub(super) enum CachePoints {
 
 /// How a model is asked to think, in the fields that Converse passes on unread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ThinkingForm {
+pub(super) enum ThinkingFields {
     /// Not at all: it never thinks, or always.
     None,
-    /// `thinking` with a budget of tokens.
-    Budget,
-    /// `thinking` of the type `adaptive`, with an effort.
-    Adaptive,
+    /// With Claude's own fields, as the catalog says of each model ([`crate::ThinkingForm`]).
+    Claude,
     /// `reasoning_effort`.
     Effort,
 }
@@ -32,55 +30,43 @@ pub(super) enum ThinkingForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Family {
     pub(super) cache_points: CachePoints,
-    pub(super) thinking: ThinkingForm,
+    pub(super) thinking: ThinkingFields,
     /// Whether the `status` of a tool result is known; other models refuse it.
     pub(super) knows_result_status: bool,
 }
 
 const COMMON: Family = Family {
     cache_points: CachePoints::None,
-    thinking: ThinkingForm::None,
+    thinking: ThinkingFields::None,
     knows_result_status: false,
 };
 
 const CLAUDE: Family = Family {
     cache_points: CachePoints::Everywhere,
-    thinking: ThinkingForm::Adaptive,
+    thinking: ThinkingFields::Claude,
     knows_result_status: true,
 };
 
-const CLAUDE_WITH_BUDGET: Family = Family { thinking: ThinkingForm::Budget, ..CLAUDE };
+const CLAUDE_WITHOUT_CACHE: Family = Family { cache_points: CachePoints::None, ..CLAUDE };
 
-const CLAUDE_WITHOUT_THINKING: Family = Family { thinking: ThinkingForm::None, ..CLAUDE };
-
-const CLAUDE_WITHOUT_CACHE: Family =
-    Family { cache_points: CachePoints::None, ..CLAUDE_WITHOUT_THINKING };
-
-/// Parts of ids, the first that fits winning, from AWS's pages on prompt caching, on extended and adaptive thinking,
-/// and on `ToolResultBlock`. Claude models that are not named are newer ones.
+/// Parts of ids, the first that fits winning, from AWS's pages on prompt caching and on `ToolResultBlock`.
 const FAMILIES: &[(&str, Family)] = &[
-    ("claude-3-7-sonnet", CLAUDE_WITH_BUDGET),
-    ("claude-3-5-haiku", CLAUDE_WITHOUT_THINKING),
-    ("claude-3-5-sonnet-20241022", CLAUDE_WITHOUT_THINKING),
+    ("claude-3-7-sonnet", CLAUDE),
+    ("claude-3-5-haiku", CLAUDE),
+    ("claude-3-5-sonnet-20241022", CLAUDE),
     ("claude-3-", CLAUDE_WITHOUT_CACHE),
     ("claude-v2", CLAUDE_WITHOUT_CACHE),
     ("claude-instant", CLAUDE_WITHOUT_CACHE),
-    ("claude-opus-4-2", CLAUDE_WITH_BUDGET),
-    ("claude-opus-4-1", CLAUDE_WITH_BUDGET),
-    ("claude-opus-4-5", CLAUDE_WITH_BUDGET),
-    ("claude-sonnet-4-2", CLAUDE_WITH_BUDGET),
-    ("claude-sonnet-4-5", CLAUDE_WITH_BUDGET),
-    ("claude-haiku-4-5", CLAUDE_WITH_BUDGET),
     ("anthropic.claude-", CLAUDE),
     (
         "amazon.nova-",
         Family {
             cache_points: CachePoints::SystemAndMessages,
-            thinking: ThinkingForm::None,
+            thinking: ThinkingFields::None,
             knows_result_status: true,
         },
     ),
-    ("openai.gpt-oss-", Family { thinking: ThinkingForm::Effort, ..COMMON }),
+    ("openai.gpt-oss-", Family { thinking: ThinkingFields::Effort, ..COMMON }),
 ];
 
 impl Family {
