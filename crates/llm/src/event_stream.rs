@@ -77,11 +77,6 @@ impl EventStreamDecoder {
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// Whether a message has begun that is not whole yet. At the end of a stream this means that it was cut.
-    pub fn is_within_message(&self) -> bool {
-        self.start < self.buffer.len()
-    }
-
     /// The next event, or `None` when more bytes are needed. A message of a kind that the format may gain comes out as
     /// an event without a name.
     ///

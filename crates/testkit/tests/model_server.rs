@@ -375,6 +375,7 @@ fn a_script_that_panics_fails_the_test() {
 }
 
 /// The JSON payloads of a binary event stream, with the names of their events. Checksums are checked elsewhere.
+#[cfg(test)]
 fn payloads(mut body: &[u8]) -> Vec<(String, Value)> {
     let number = |bytes: &[u8]| u32::from_be_bytes(bytes[..4].try_into().unwrap()) as usize;
     let mut payloads = Vec::new();

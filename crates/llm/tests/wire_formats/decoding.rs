@@ -74,10 +74,7 @@ pub(crate) fn for_each_frame<'a>(
                     take(&frame)?;
                 }
             }
-            match stream.is_within_message() {
-                true => Err(failed("cut within a message".to_owned())),
-                false => Ok(()),
-            }
+            Ok(())
         }
     }
 }
