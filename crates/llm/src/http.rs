@@ -206,10 +206,15 @@ pub(crate) fn transport_error(
         Cause::UnknownHost if peer.is_proxy => {
             timeout(format!("{} cannot be found: {}", peer.name, peer.advice))
         }
-        Cause::UnknownHost => timeout(format!(
-            "the host {} cannot be found: check the base URL and the network",
-            url.host_str().unwrap_or_default()
-        )),
+        Cause::UnknownHost => {
+            let host = url.host_str().unwrap_or_default();
+            // Amazon's hosts have the region in their names.
+            let suspect = match host.contains(".amazonaws.com") {
+                true => "the AWS region",
+                false => "the base URL",
+            };
+            timeout(format!("the host {host} cannot be found: check {suspect} and the network"))
+        }
         Cause::Tls(why) => ModelError::new(
             ErrorClass::Unknown,
             format!(
