@@ -4,7 +4,8 @@
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use myclaw_llm::sse::SseDecoder;
+use myclaw_llm::event_stream::EventStreamDecoder;
+use myclaw_llm::sse::{Frame, SseDecoder};
 use myclaw_llm::wire::{Decoder, encode};
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, InputKind, Message, Model, ModelRequest,
@@ -23,27 +24,25 @@ const CHUNKS: [usize; 2] = [128, 16 * 1024];
 /// Rounds of a question, a call, its result and an answer.
 const ROUNDS: usize = 50;
 
-const FORMATS: [WireFormat; 3] =
-    [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions, WireFormat::GoogleGenerativeAi];
+const FORMATS: [WireFormat; 4] = [
+    WireFormat::AnthropicMessages,
+    WireFormat::OpenAiCompletions,
+    WireFormat::GoogleGenerativeAi,
+    WireFormat::BedrockConverse,
+];
 
 fn main() {
     divan::main();
 }
 
-/// Server-sent events alone.
-#[divan::bench(args = CHUNKS)]
-fn frames(bencher: Bencher<'_, '_>, chunk: usize) {
-    let body = stream(WireFormat::AnthropicMessages);
+/// The framing alone: server-sent events, and Amazon's binary one.
+#[divan::bench(args = [WireFormat::AnthropicMessages, WireFormat::BedrockConverse], consts = CHUNKS)]
+fn frames<const CHUNK: usize>(bencher: Bencher<'_, '_>, format: WireFormat) {
+    let body = stream(format);
     bencher.counter(ItemsCount::new(DELTAS)).counter(BytesCount::new(body.len())).bench_local(
         || {
-            let mut frames = SseDecoder::default();
             let mut bytes = 0;
-            for piece in body.chunks(chunk) {
-                frames.push(piece);
-                while let Some(frame) = frames.next_frame().expect("a sound stream") {
-                    bytes += frame.data.len();
-                }
-            }
+            each_frame(format, body.chunks(CHUNK), |frame| bytes += frame.data.len());
             black_box(bytes)
         },
     );
@@ -56,23 +55,44 @@ fn message<const CHUNK: usize>(bencher: Bencher<'_, '_>, format: WireFormat) {
     let model = model(format);
     bencher.counter(ItemsCount::new(DELTAS)).counter(BytesCount::new(body.len())).bench_local(
         || {
-            let mut frames = SseDecoder::default();
             let mut decoder = Decoder::new(&model, &[], 0).expect("a format with a wire form");
             let mut events = 0_usize;
             let mut sink = |event| {
                 black_box(&event);
                 events += 1;
             };
-            for piece in body.chunks(CHUNK) {
-                frames.push(piece);
-                while let Some(frame) = frames.next_frame().expect("a sound stream") {
-                    decoder.feed(&frame, &mut sink).expect("a sound event");
-                }
-            }
+            each_frame(format, body.chunks(CHUNK), |frame| {
+                decoder.feed(frame, &mut sink).expect("a sound event");
+            });
             let message = decoder.finish(&mut sink).expect("a whole message");
             black_box((message, events))
         },
     );
+}
+
+/// Takes a stream apart as the driver does.
+fn each_frame<'a>(
+    format: WireFormat,
+    chunks: impl Iterator<Item = &'a [u8]>,
+    mut take: impl FnMut(&Frame<'_>),
+) {
+    if format == WireFormat::BedrockConverse {
+        let mut frames = EventStreamDecoder::default();
+        for chunk in chunks {
+            frames.push(chunk);
+            while let Some(frame) = frames.next_frame().expect("a sound stream") {
+                take(&frame);
+            }
+        }
+    } else {
+        let mut frames = SseDecoder::default();
+        for chunk in chunks {
+            frames.push(chunk);
+            while let Some(frame) = frames.next_frame().expect("a sound stream") {
+                take(&frame);
+            }
+        }
+    }
 }
 
 /// A conversation of 200 messages as the body of a request.
@@ -105,6 +125,7 @@ fn model(format: WireFormat) -> Model {
         WireFormat::AnthropicMessages => Api::AnthropicMessages,
         WireFormat::OpenAiCompletions => Api::OpenaiCompletions,
         WireFormat::GoogleGenerativeAi => Api::GoogleGenerativeAi,
+        WireFormat::BedrockConverse => Api::BedrockConverse,
     };
     Model {
         id: "m".to_owned(),

@@ -11,8 +11,12 @@ use myclaw_engine::{RunAgentParams, run_agent};
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::json;
 
-const FORMATS: [WireFormat; 3] =
-    [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions, WireFormat::GoogleGenerativeAi];
+const FORMATS: [WireFormat; 4] = [
+    WireFormat::AnthropicMessages,
+    WireFormat::OpenAiCompletions,
+    WireFormat::GoogleGenerativeAi,
+    WireFormat::BedrockConverse,
+];
 
 /// Runs and aborts as soon as an event of the given name was seen.
 async fn run_and_abort_at(bench: &Bench, event_name: &'static str) -> myclaw_engine::RunError {

@@ -7,7 +7,8 @@ use myclaw_engine::{RunAgentParams, run_agent};
 use myclaw_testkit::{Reply, Step, Stop, WireFormat};
 use serde_json::json;
 
-const FORMATS: [WireFormat; 2] = [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions];
+const FORMATS: [WireFormat; 3] =
+    [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions, WireFormat::BedrockConverse];
 
 fn echo(format: WireFormat, id: &str, text: &str) -> Reply {
     Reply::new(format).tool_call(id, "echo", json!({"text": text}))

@@ -35,6 +35,11 @@ pub fn classify<'a>(
     rules::decide(status, &codes, text)
 }
 
+/// The name of an error as AWS's headers state it.
+pub(crate) fn aws_error_name(headers: &HeaderMap) -> Option<&str> {
+    headers.get(AWS_ERROR_HEADER)?.to_str().ok()?.split(':').next()
+}
+
 /// The error of an answer with a status that is no success.
 pub(crate) fn http_error(
     status: u16,
@@ -43,8 +48,8 @@ pub(crate) fn http_error(
     now: SystemTime,
 ) -> ModelError {
     let mut parsed = parse(body, now);
-    if let Some(name) = headers.get(AWS_ERROR_HEADER).and_then(|name| name.to_str().ok()) {
-        parsed.add_code(name.split(':').next().unwrap_or_default());
+    if let Some(name) = aws_error_name(headers) {
+        parsed.add_code(name);
     }
     let codes: Vec<&str> = parsed.codes().collect();
     let class = classify(Some(status), codes.iter().copied(), &parsed.words);
@@ -76,13 +81,24 @@ pub(crate) fn http_error(
 
 /// The error inside an answer whose status was 200.
 pub(crate) fn stream_error(data: &str) -> ModelError {
-    let parsed = parse(data, SystemTime::now());
+    error_in_answer(&parse(data, SystemTime::now()))
+}
+
+/// The same, where the framing of the stream names the error.
+pub(crate) fn reported_error(code: &str, data: &str) -> ModelError {
+    let mut parsed = parse(data, SystemTime::now());
+    parsed.add_code(code);
+    error_in_answer(&parsed)
+}
+
+fn error_in_answer(parsed: &ErrorBody) -> ModelError {
     let codes: Vec<&str> = parsed.codes().collect();
     let class = classify(parsed.status, codes.iter().copied(), &parsed.words);
-    let message = match &parsed {
-        ErrorBody { message, .. } if message.is_empty() => {
-            "the answer is neither a message nor an error that can be read".to_owned()
-        }
+    let message = match parsed {
+        ErrorBody { message, .. } if message.is_empty() => match parsed.code() {
+            Some(code) => format!("reported an error ({code}) without a reason"),
+            None => "the answer is neither a message nor an error that can be read".to_owned(),
+        },
         ErrorBody { is_web_page: true, message, .. } => {
             format!("answered with a web page instead of JSON ({})", shown(message))
         }

@@ -59,6 +59,7 @@ pub struct HttpProvider {
     has_answered: AtomicBool,
     copilot: copilot::Sessions,
     vertex: access::vertex::Vertex,
+    aws: access::aws::Aws,
 }
 
 impl HttpProvider {
@@ -94,18 +95,18 @@ impl HttpProvider {
     ) -> Result<(AssistantMessage, Response), ModelError> {
         let unsent = |error| unsent(request, error);
         let prepared = access.apply(*request);
-        let encoded =
-            wire::encode(&prepared).and_then(|encoded| access.sign(encoded)).map_err(unsent)?;
+        let encoded = wire::encode(&prepared).map_err(unsent)?;
         let history = request.messages.as_slice();
         let decoder =
             Decoder::new(prepared.model, history, now_in_milliseconds()).map_err(unsent)?;
-        let outcome = self.exchange(&prepared, encoded, place.insert(decoder), sink).await;
+        let outcome = self.exchange(&prepared, &access, encoded, place.insert(decoder), sink).await;
         outcome.map_err(|error| access.explain(error))
     }
 
     async fn exchange(
         &self,
         request: &ModelRequest<'_>,
+        access: &Access,
         encoded: EncodedRequest,
         decoder: &mut Decoder<'_>,
         sink: EventSink<'_>,
@@ -116,7 +117,7 @@ impl HttpProvider {
         let client = self.clients.client(&encoded.url, limits.connect).await?;
         let mut response = tokio::select! {
             biased;
-            sent = self.send(&client, encoded) => sent.map_err(|error| server.transport(&error))?,
+            sent = self.ask(&client, &server, access, encoded) => sent?,
             () = timer.expired() => return Err(server.silent(&timer)),
         };
         if !response.status().is_success() {
@@ -127,6 +128,25 @@ impl HttpProvider {
             read_answer(&server, &mut response, &mut body, &mut timer, decoder, sink).await?;
         self.has_answered.store(true, Ordering::Relaxed);
         Ok((message, response))
+    }
+
+    /// Sends the request with its signature, and once more if the refusal of the first teaches how to sign.
+    async fn ask(
+        &self,
+        client: &Client,
+        server: &Server<'_>,
+        access: &Access,
+        encoded: EncodedRequest,
+    ) -> Result<Response, ModelError> {
+        let sent = async |encoded| {
+            let signed = access.sign(encoded).map_err(|error| server.unsent(error))?;
+            self.send(client, signed).await.map_err(|error| server.transport(&error))
+        };
+        let response = sent(encoded.clone()).await?;
+        match access.learns_from(&response) {
+            true => sent(encoded).await,
+            false => Ok(response),
+        }
     }
 
     /// Sends the request. Servers close kept connections without a word, some after each answer, and that shows only
@@ -346,7 +366,11 @@ struct Server<'a> {
 
 impl Server<'_> {
     fn transport(&self, error: &reqwest::Error) -> ModelError {
-        let mut error = transport_error(error, &self.url, self.request.limits.connect);
+        self.unsent(transport_error(error, &self.url, self.request.limits.connect))
+    }
+
+    /// An error that no server is to blame for.
+    fn unsent(&self, mut error: ModelError) -> ModelError {
         error.message = format!("{}: {}", self.request.model.provider, error.message);
         self.without_secrets(error)
     }

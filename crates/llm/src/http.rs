@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
-use url::{Host, Url};
+use url::Url;
 
-use crate::wire::{host_label, is_loopback};
+use crate::wire::{host_label, is_link_local, is_loopback};
 use crate::{ErrorClass, ModelError, Repeat, Variables};
 
 /// How long an idle connection is kept: a tool may run for minutes between two calls.
@@ -67,7 +67,7 @@ enum Transport {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
-    /// To this machine or its own link: no proxy could reach it.
+    /// To this machine or to a service of the cloud that it runs in: no proxy could reach them.
     Direct,
     /// Through a proxy if the environment names one.
     Environment,
@@ -83,6 +83,11 @@ impl Clients {
         &self.options.variables
     }
 
+    /// How these clients make requests.
+    pub(crate) fn options(&self) -> &HttpOptions {
+        &self.options
+    }
+
     /// A client for `url` that gives up connecting after `connect_limit`.
     pub(crate) async fn client(
         &self,
@@ -91,7 +96,10 @@ impl Clients {
     ) -> Result<Client, ModelError> {
         let kind = ClientKind {
             transport: if url.scheme() == "https" { Transport::Tls } else { Transport::Plain },
-            route: if is_local(url) { Route::Direct } else { Route::Environment },
+            route: match is_loopback(url) || is_link_local(url) {
+                true => Route::Direct,
+                false => Route::Environment,
+            },
             connect_limit,
         };
         if let Some(client) = self.existing(kind) {
@@ -152,12 +160,6 @@ impl Clients {
     }
 }
 
-/// Whether `url` is at this machine, or at an address that means nothing beyond its own link, as the metadata servers
-/// of clouds are.
-fn is_local(url: &Url) -> bool {
-    is_loopback(url) || matches!(url.host(), Some(Host::Ipv4(address)) if address.is_link_local())
-}
-
 /// Follows only redirects that repeat the request as it is (307, 308), on the same host, port and scheme.
 fn follow_on_same_host(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let repeats = matches!(attempt.status().as_u16(), 307 | 308);
@@ -209,10 +211,15 @@ pub(crate) fn transport_error(
         Cause::UnknownHost if peer.is_proxy => {
             timeout(format!("{} cannot be found: {}", peer.name, peer.advice))
         }
-        Cause::UnknownHost => timeout(format!(
-            "the host {} cannot be found: check the base URL and the network",
-            url.host_str().unwrap_or_default()
-        )),
+        Cause::UnknownHost => {
+            let host = url.host_str().unwrap_or_default();
+            // Amazon's hosts have the region in their names.
+            let suspect = match host.contains(".amazonaws.com") {
+                true => "the AWS region",
+                false => "the base URL",
+            };
+            timeout(format!("the host {host} cannot be found: check {suspect} and the network"))
+        }
         Cause::Tls(why) => ModelError::new(
             ErrorClass::Unknown,
             format!(

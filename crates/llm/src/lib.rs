@@ -11,6 +11,7 @@ mod classify;
 mod driver;
 mod error;
 mod event;
+pub mod event_stream;
 mod http;
 mod local;
 mod message;

@@ -6,6 +6,8 @@
 mod moment;
 mod span;
 
+pub(crate) use moment::http_date;
+
 use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

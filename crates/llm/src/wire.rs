@@ -6,6 +6,7 @@
 
 pub mod anthropic_messages;
 mod arguments;
+pub mod bedrock_converse;
 mod builder;
 pub mod compat;
 mod endpoint;
@@ -23,7 +24,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 pub(crate) use builder::MessageBuilder;
-pub(crate) use endpoint::{host_label, is_loopback, models_url};
+pub(crate) use endpoint::{host_label, is_link_local, is_loopback, models_url};
 
 use crate::sse::Frame;
 use crate::{
@@ -65,9 +66,8 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         Api::AnthropicMessages => anthropic_messages::encode(request),
         Api::OpenaiCompletions => openai_completions::encode(request),
         Api::GoogleGenerativeAi => google_generative_ai::encode(request),
-        Api::OpenaiResponses | Api::BedrockConverse | Api::Builtin => {
-            Err(no_wire_format(request.model))
-        }
+        Api::BedrockConverse => bedrock_converse::encode(request),
+        Api::OpenaiResponses | Api::Builtin => Err(no_wire_format(request.model)),
     }
 }
 
@@ -107,7 +107,8 @@ impl<'a> Decoder<'a> {
                 Box::new(openai_completions::Decoder::new(builder, &compat))
             }
             Api::GoogleGenerativeAi => Box::new(google_generative_ai::Decoder::new(builder)),
-            Api::OpenaiResponses | Api::BedrockConverse | Api::Builtin => {
+            Api::BedrockConverse => Box::new(bedrock_converse::Decoder::new(builder)),
+            Api::OpenaiResponses | Api::Builtin => {
                 return Err(no_wire_format(model));
             }
         }))

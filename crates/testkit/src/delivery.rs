@@ -62,6 +62,8 @@ pub(crate) enum BodyKind {
     Whole,
     /// Server-sent events, in chunks.
     EventStream,
+    /// Amazon's binary framing of events, in chunks. Comments have no place in it, and it has no lines to reshape.
+    BinaryEventStream,
 }
 
 /// What the server does with the connection next.
@@ -252,6 +254,7 @@ impl Delivery {
             _ if body.is_empty() => Vec::new(),
             (Pieces::Bytes(size), _) => body.chunks(size).collect(),
             (Pieces::Natural | Pieces::Events, BodyKind::EventStream) => events(body),
+            (Pieces::Natural | Pieces::Events, BodyKind::BinaryEventStream) => messages(body),
             (Pieces::Natural | Pieces::Events, BodyKind::Whole) => vec![body],
         }
     }
@@ -280,6 +283,21 @@ fn events(mut body: &[u8]) -> Vec<&[u8]> {
     events
 }
 
+/// Cuts a binary stream behind each message, whose length stands in its first four bytes.
+fn messages(mut body: &[u8]) -> Vec<&[u8]> {
+    let mut messages = Vec::new();
+    while let Some((length, _)) = body.split_first_chunk() {
+        let length = u32::from_be_bytes(*length) as usize;
+        let (message, rest) = body.split_at(length.clamp(1, body.len()));
+        messages.push(message);
+        body = rest;
+    }
+    if !body.is_empty() {
+        messages.push(body);
+    }
+    messages
+}
+
 /// How the end of a body is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
@@ -290,7 +308,8 @@ enum Framing {
 impl Framing {
     fn of(response: &Response, delivery: &Delivery) -> Self {
         match (response.kind, delivery.pieces) {
-            (BodyKind::EventStream, _) | (BodyKind::Whole, Pieces::Bytes(_)) => Self::Chunked,
+            (BodyKind::EventStream | BodyKind::BinaryEventStream, _)
+            | (BodyKind::Whole, Pieces::Bytes(_)) => Self::Chunked,
             (BodyKind::Whole, Pieces::Natural | Pieces::Events) => Self::Length,
         }
     }
@@ -321,6 +340,7 @@ fn head(response: &Response, delivery: &Delivery, framing: Framing) -> Vec<u8> {
         head.push_str(match response.kind {
             BodyKind::Whole => "content-type: application/json\r\n",
             BodyKind::EventStream => "content-type: text/event-stream; charset=utf-8\r\n",
+            BodyKind::BinaryEventStream => "content-type: application/vnd.amazon.eventstream\r\n",
         });
     }
     for (name, value) in &response.headers {

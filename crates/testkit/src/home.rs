@@ -117,6 +117,9 @@ impl TempHome {
             WireFormat::GoogleGenerativeAi => {
                 ("google", "gemini-2.5-flash", format!("{url}/v1beta"))
             }
+            WireFormat::BedrockConverse => {
+                ("amazon-bedrock", "us.anthropic.claude-sonnet-4-6", url.to_owned())
+            }
         };
         let profiles = json!([{"id": "primary", "apiKey": "test-key"}]);
         json!({"provider": {"name": name, "model": model, "baseUrl": base_url, "authProfiles": profiles}})

@@ -1,6 +1,7 @@
 //! The rules for a conversation that the providers enforce, checked from their documentation and error messages.
 
 mod anthropic;
+mod bedrock;
 mod google;
 mod openai;
 
@@ -11,11 +12,13 @@ use serde_json::Value;
 use crate::{RecordedRequest, WireFormat};
 
 /// How the paths of model calls end, whatever the base URL is.
-pub(crate) const ROUTES: [(&str, WireFormat); 4] = [
+pub(crate) const ROUTES: [(&str, WireFormat); 6] = [
     ("/messages", WireFormat::AnthropicMessages),
     ("/chat/completions", WireFormat::OpenAiCompletions),
     (":streamGenerateContent", WireFormat::GoogleGenerativeAi),
     (":generateContent", WireFormat::GoogleGenerativeAi),
+    ("/converse-stream", WireFormat::BedrockConverse),
+    ("/converse", WireFormat::BedrockConverse),
 ];
 
 /// A rule that a request breaks, and where.
@@ -54,7 +57,12 @@ pub fn validate_pairing(request: &RecordedRequest) -> Result<(), Violation> {
     };
     let route = request.route();
     match ROUTES.iter().find(|(ending, _)| route.ends_with(ending)) {
-        Some((_, format)) => validate_body(*format, body),
+        Some((_, format)) => {
+            if *format == WireFormat::BedrockConverse {
+                bedrock::check_authorization(request)?;
+            }
+            validate_body(*format, body)
+        }
         None => Err(violation("path", format!("{} is of no wire format known here", request.path))),
     }
 }
@@ -68,6 +76,7 @@ pub fn validate_body(format: WireFormat, body: &Value) -> Result<(), Violation> 
         WireFormat::AnthropicMessages => anthropic::check(body),
         WireFormat::OpenAiCompletions => openai::check(body),
         WireFormat::GoogleGenerativeAi => google::check(body),
+        WireFormat::BedrockConverse => bedrock::check(body),
     }
 }
 

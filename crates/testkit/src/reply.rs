@@ -1,6 +1,7 @@
 //! A model's message, built block by block and rendered in the format its client speaks.
 
 mod anthropic;
+mod bedrock;
 mod google;
 mod openai;
 
@@ -23,6 +24,8 @@ pub enum WireFormat {
     OpenAiCompletions,
     /// Google's Generative Language API.
     GoogleGenerativeAi,
+    /// Amazon Bedrock's Converse API.
+    BedrockConverse,
 }
 
 /// Why the model stopped; rendered in each format's own word.
@@ -34,7 +37,7 @@ pub enum Stop {
     ToolUse,
     /// `max_tokens`, `length`, `MAX_TOKENS`.
     Length,
-    /// `refusal`, `content_filter`, `SAFETY`.
+    /// `refusal`, `content_filter`, `SAFETY`, `content_filtered`.
     Refusal,
     /// Any other word, as it is.
     Other(String),
@@ -44,7 +47,8 @@ pub enum Stop {
 /// deltas unless [`Reply::in_deltas`] follows.
 ///
 /// The stop reason follows from the blocks unless [`Reply::stop`] sets it. The answer is a stream if the request has
-/// `"stream": true` or (Google's) `?alt=sse`, and whole JSON otherwise, unless [`Reply::always_streamed`] or [`Reply::always_whole`] says so.
+/// `"stream": true` or by its address (Google's, Bedrock's), and whole JSON otherwise, unless
+/// [`Reply::always_streamed`] or [`Reply::always_whole`] says so.
 #[derive(Debug, Clone)]
 pub struct Reply {
     format: WireFormat,
@@ -128,6 +132,12 @@ impl Reply {
     /// A message in Google's Generative Language format.
     pub fn google() -> Self {
         Self::new(WireFormat::GoogleGenerativeAi)
+    }
+
+    /// A message in Amazon Bedrock's format. A failure within its stream has the name of an exception, such as
+    /// `throttlingException`; pings have no place in it.
+    pub fn bedrock() -> Self {
+        Self::new(WireFormat::BedrockConverse)
     }
 
     /// A message in the given format, for tests that run over both.
@@ -270,6 +280,7 @@ impl Reply {
             WireFormat::AnthropicMessages => anthropic::stream(self, model),
             WireFormat::OpenAiCompletions => openai::stream(self, model),
             WireFormat::GoogleGenerativeAi => google::stream(self, model),
+            WireFormat::BedrockConverse => bedrock::stream(self),
         }
     }
 
@@ -280,6 +291,7 @@ impl Reply {
             (None, WireFormat::AnthropicMessages) => anthropic::whole(self, model),
             (None, WireFormat::OpenAiCompletions) => openai::whole(self, model),
             (None, WireFormat::GoogleGenerativeAi) => google::whole(self, model),
+            (None, WireFormat::BedrockConverse) => bedrock::whole(self),
         };
         body.to_string().into_bytes()
     }
@@ -288,13 +300,23 @@ impl Reply {
         let wish: Wish = serde_json::from_slice(&request.body).unwrap_or_default();
         let model = wish.model.as_deref().unwrap_or("test-model");
         let streamed = match self.shape {
-            // Google's format asks for it in the query.
-            Shape::AsRequested => wish.stream || request.path.contains("alt=sse"),
+            // Some formats ask for it in the address.
+            Shape::AsRequested => {
+                wish.stream
+                    || request.path.contains("alt=sse")
+                    || request.route().ends_with("/converse-stream")
+            }
             Shape::Streamed => true,
             Shape::Whole => false,
         };
         let (kind, body) = if streamed {
-            (BodyKind::EventStream, self.stream_body(model))
+            let kind = match self.format {
+                WireFormat::BedrockConverse => BodyKind::BinaryEventStream,
+                WireFormat::AnthropicMessages
+                | WireFormat::OpenAiCompletions
+                | WireFormat::GoogleGenerativeAi => BodyKind::EventStream,
+            };
+            (kind, self.stream_body(model))
         } else {
             (BodyKind::Whole, self.whole_body(model))
         };
@@ -343,6 +365,7 @@ impl StreamFailure {
             WireFormat::AnthropicMessages => anthropic::error(self),
             WireFormat::OpenAiCompletions => openai::error(self),
             WireFormat::GoogleGenerativeAi => google::error(self),
+            WireFormat::BedrockConverse => bedrock::error(self),
         }
     }
 }

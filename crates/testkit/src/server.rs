@@ -28,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// A model server on a free port of 127.0.0.1 that answers from a [`Script`] and records whole requests. It stops,
 /// with all its connections, when dropped.
 ///
-/// Model calls are `POST` requests to a path that ends in `/messages` or `/chat/completions`; each takes one step of
+/// Model calls are `POST` requests to a path that ends in `/messages`, `/chat/completions` or `/converse-stream`; each takes one step of
 /// the script. `GET …/models` lists models; anything else is 404. A call that breaks the providers' pairing rules is
 /// answered by 400 and takes no step (see [`Script::accept_invalid_requests`]); a call after the script's end is
 /// answered by 500.

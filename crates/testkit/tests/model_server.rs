@@ -381,3 +381,104 @@ fn a_script_that_panics_fails_the_test() {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| server.assert_finished()));
     assert!(finished.unwrap_err().downcast_ref::<String>().unwrap().contains("panicked"));
 }
+
+/// The JSON payloads of a binary event stream, with the names of their events. Checksums are checked elsewhere.
+#[cfg(test)]
+fn payloads(mut body: &[u8]) -> Vec<(String, Value)> {
+    let number = |bytes: &[u8]| u32::from_be_bytes(bytes[..4].try_into().unwrap()) as usize;
+    let mut payloads = Vec::new();
+    while !body.is_empty() {
+        let (message, rest) = body.split_at(number(body));
+        let (headers, payload) = message[12..message.len() - 4].split_at(number(&message[4..]));
+        // The first header's name, the type of its value, and the value's length stand before the name.
+        let value = 1 + usize::from(headers[0]) + 1;
+        let length = usize::from(headers[value + 1]);
+        let name = String::from_utf8(headers[value + 2..value + 2 + length].to_vec()).unwrap();
+        payloads.push((name, serde_json::from_slice(payload).unwrap()));
+        body = rest;
+    }
+    payloads
+}
+
+#[test]
+fn a_bedrock_stream_put_together_is_the_whole_answer() {
+    let reply = everything(WireFormat::BedrockConverse);
+    let whole: Value = serde_json::from_slice(&reply.whole_body("m")).unwrap();
+    let mut blocks = vec![json!({}); 5];
+    for (name, event) in payloads(&reply.stream_body("m")) {
+        let index = event["contentBlockIndex"].as_u64().unwrap_or_default() as usize;
+        let added = match name.as_str() {
+            "contentBlockStart" => event["start"].clone(),
+            "contentBlockDelta" => event["delta"].clone(),
+            "messageStop" => {
+                assert_eq!(event["stopReason"], whole["stopReason"]);
+                continue;
+            }
+            "metadata" => {
+                assert_eq!(event["usage"], whole["usage"]);
+                continue;
+            }
+            _ => continue,
+        };
+        merge(&mut blocks[index], &added);
+    }
+    for block in &mut blocks {
+        if let Some(text) = block["toolUse"]["input"].as_str() {
+            block["toolUse"]["input"] = serde_json::from_str(text).unwrap();
+        } else if block["reasoningContent"]["text"].is_string() {
+            *block = json!({"reasoningContent": {"reasoningText": block["reasoningContent"]}});
+        } else if let Some(block) = block.as_object_mut() {
+            block.retain(|_, value| !value.is_null());
+        }
+    }
+    assert_eq!(Value::Array(blocks), whole["output"]["message"]["content"]);
+
+    let failing = Reply::bedrock().text("Hel").fails_with("throttlingException", "slow");
+    let last = payloads(&failing.stream_body("m")).pop().unwrap();
+    assert_eq!(last, ("throttlingException".to_owned(), json!({"message": "slow"})));
+}
+
+/// Adds the text and the members of `added` to `block`.
+fn merge(block: &mut Value, added: &Value) {
+    match (block, added) {
+        (Value::Object(block), Value::Object(added)) => {
+            for (name, value) in added {
+                merge(block.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (Value::String(text), Value::String(more)) => text.push_str(more),
+        (block, added) => *block = added.clone(),
+    }
+}
+
+#[test]
+fn a_bedrock_call_must_say_who_makes_it() {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(Reply::bedrock().text("hi")));
+    let mut client = Client::connect(server.address());
+    let path = "/model/m/converse-stream";
+    let body = json!({"messages": [{"role": "user", "content": [{"text": "a"}]}]});
+    let signature = |scope: &str, names: &str, digits: &str| {
+        format!(
+            "AWS4-HMAC-SHA256 Credential=AKID/{scope}, SignedHeaders={names}, Signature={digits}"
+        )
+    };
+    let digits = "0f".repeat(32);
+    let right = signature("20150830/us-east-1/bedrock/aws4_request", "host;x-amz-date", &digits);
+    let elsewhere = signature("20150830/us-east-1/s3/aws4_request", "host;x-amz-date", &digits);
+    let without_host = signature("20150830/us-east-1/bedrock/aws4_request", "x-amz-date", &digits);
+    let too_short = signature("20150830/us-east-1/bedrock/aws4_request", "host;x-amz-date", "0f");
+    for (authorization, status) in [
+        ("Bearer key", 200),
+        (right.as_str(), 200),
+        ("Basic key", 400),
+        (elsewhere.as_str(), 400),
+        (without_host.as_str(), 400),
+        (too_short.as_str(), 400),
+    ] {
+        let headers = [("authorization", authorization), ("x-amz-date", "20150830T123600Z")];
+        assert_eq!(client.post(path, &headers, &body).status, status, "{authorization}");
+    }
+    assert_eq!(client.post(path, &[], &body).status, 400);
+    let another_day = [("authorization", right.as_str()), ("x-amz-date", "20150831T000000Z")];
+    assert_eq!(client.post(path, &another_day, &body).status, 400);
+}

@@ -72,6 +72,33 @@ fn google() -> Value {
     })
 }
 
+fn bedrock() -> Value {
+    json!({
+        "toolConfig": {"tools": [
+            {"toolSpec": {"name": "bash", "inputSchema": {"json": {"type": "object"}}}},
+            {"cachePoint": {"type": "default"}},
+        ]},
+        "system": [{"text": "s"}, {"cachePoint": {"type": "default"}}],
+        "inferenceConfig": {"maxTokens": 10},
+        "messages": [
+            {"role": "user", "content": [{"text": "hi"}, {"cachePoint": {"type": "default"}}]},
+            {"role": "assistant", "content": [
+                {"reasoningContent": {"reasoningText": {"text": "", "signature": "s"}}},
+                {"text": "both"},
+                {"toolUse": {"toolUseId": "a", "name": "bash", "input": {}}},
+                {"toolUse": {"toolUseId": "b", "name": "bash", "input": {}}},
+            ]},
+            {"role": "user", "content": [
+                {"toolResult": {"toolUseId": "b", "content": [{"json": {}}]}},
+                {"toolResult": {"toolUseId": "a", "content": [{"text": "one"}], "status": "error"}},
+                {"text": "and?"},
+            ]},
+            {"role": "assistant", "content": [{"reasoningContent": {"redactedContent": "x"}}, {"text": "ok"}]},
+            {"role": "user", "content": [{"image": {"format": "png", "source": {"bytes": "AAAA"}}}]},
+        ],
+    })
+}
+
 /// The body with another value at a JSON pointer; `null` removes what is there.
 #[cfg(test)]
 fn with(mut body: Value, pointer: &str, new: Value) -> Value {
@@ -91,6 +118,7 @@ fn good_conversations_pass() {
     assert_eq!(validate_body(WireFormat::AnthropicMessages, &anthropic()), Ok(()));
     assert_eq!(validate_body(WireFormat::OpenAiCompletions, &openai()), Ok(()));
     assert_eq!(validate_body(WireFormat::GoogleGenerativeAi, &google()), Ok(()));
+    assert_eq!(validate_body(WireFormat::BedrockConverse, &bedrock()), Ok(()));
 }
 
 #[test]
@@ -309,4 +337,88 @@ fn a_conversation_may_not_end_in_open_calls() {
         violation.to_string(),
         "messages: tool calls without a tool message behind: [\"b\"]"
     );
+}
+
+#[test]
+fn each_rule_of_bedrock_is_checked() {
+    let cache_point = json!({"cachePoint": {"type": "default"}});
+    let result = |id: &str| json!({"toolResult": {"toolUseId": id, "content": [{"text": "x"}]}});
+    for (pointer, new, place, rule) in [
+        ("/inferenceConfig/maxTokens", json!(0), "inferenceConfig.maxTokens", "positive"),
+        ("/system/0/text", json!(" "), "system[0].text", "non-empty"),
+        ("/toolConfig", Value::Null, "toolConfig", "must be given"),
+        ("/toolConfig/tools", json!([cache_point]), "toolConfig.tools[0]", "no tool"),
+        (
+            "/toolConfig/tools/0/toolSpec/name",
+            json!("a b"),
+            "toolConfig.tools[0].name",
+            "must match",
+        ),
+        (
+            "/toolConfig/tools/0/toolSpec/description",
+            json!(""),
+            "toolConfig.tools[0].description",
+            "empty",
+        ),
+        ("/messages/0", Value::Null, "messages[0]", "a user begins"),
+        ("/messages/4", Value::Null, "messages", "last message"),
+        ("/messages/0/content", json!("text"), "messages[0].content", "must be a list"),
+        ("/messages/0/content/0/text", json!("\n"), "messages[0].content[0].text", "non-empty"),
+        (
+            "/messages/0/content/0",
+            json!({"text": "a", "image": {}}),
+            "messages[0].content[0]",
+            "one member",
+        ),
+        (
+            "/messages/1/content/0/reasoningContent/reasoningText/signature",
+            json!(""),
+            "messages[1].content[0].signature",
+            "non-empty",
+        ),
+        (
+            "/messages/1/content/3/toolUse/toolUseId",
+            json!("a"),
+            "messages[1].content[3]",
+            "used twice",
+        ),
+        (
+            "/messages/1/content/3/toolUse/toolUseId",
+            json!("a.b"),
+            "messages[1].content[3].toolUseId",
+            "must match",
+        ),
+        (
+            "/messages/1/content/3/toolUse/input",
+            json!("{}"),
+            "messages[1].content[3].input",
+            "object",
+        ),
+        ("/messages/2/content/0", result("c"), "messages[2].content[0]", "answers no toolUse"),
+        ("/messages/2/content/0", result("a"), "messages[2].content[1]", "used twice"),
+        (
+            "/messages/2/content/0",
+            Value::Null,
+            "messages[2].content",
+            "without a toolResult directly behind: [\"b\"]",
+        ),
+        (
+            "/messages/2/content/1/toolResult/status",
+            json!("bad"),
+            "messages[2].content[1].status",
+            "bad",
+        ),
+        (
+            "/messages/4/content/0/image/format",
+            json!("bmp"),
+            "messages[4].content[0].format",
+            "bmp",
+        ),
+        ("/messages/4/content", json!([cache_point, cache_point]), "cachePoint", "there are 5"),
+    ] {
+        let violation =
+            validate_body(WireFormat::BedrockConverse, &with(bedrock(), pointer, new)).unwrap_err();
+        assert_eq!(violation.place, place, "{pointer}: {violation}");
+        assert!(violation.rule.contains(rule), "{pointer}: {violation}");
+    }
 }

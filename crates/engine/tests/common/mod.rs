@@ -79,6 +79,9 @@ impl Bench {
             WireFormat::GoogleGenerativeAi => {
                 (Api::GoogleGenerativeAi, "google", format!("{}/v1beta", self.server.url()))
             }
+            WireFormat::BedrockConverse => {
+                (Api::BedrockConverse, "amazon-bedrock", self.server.url().to_owned())
+            }
         };
         Model {
             id: "test-model".to_owned(),

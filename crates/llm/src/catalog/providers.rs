@@ -18,8 +18,8 @@ pub enum KeyNeed {
 pub struct ProviderInfo {
     /// Its name in `provider/model`.
     pub name: &'static str,
-    /// Where requests go unless settings say otherwise, without the wire format's own path; empty for
-    /// [`Api::Builtin`], and where every customer has an address of their own.
+    /// Where requests go unless settings say otherwise, without the wire format's own path; `{region}` stands for the
+    /// region of the caller's AWS settings. Empty for [`Api::Builtin`], and where every customer has an address of their own.
     pub base_url: &'static str,
     /// The wire format it speaks, and whoever copies it at another address; the catalog names another for some models.
     pub api: Api,
@@ -100,12 +100,16 @@ pub(super) const PROVIDERS: &[ProviderInfo] = &[
         default_model: None,
         ..hosted("github-copilot", "https://api.githubcopilot.com", &["COPILOT_GITHUB_TOKEN"], "")
     },
-    cloud(
-        "amazon-bedrock",
-        "https://bedrock-runtime.us-east-1.amazonaws.com",
-        Api::BedrockConverse,
-        &["AWS_BEARER_TOKEN_BEDROCK"],
-    ),
+    // With a key that is for nothing else, it may be chosen. The profile is one for every region.
+    ProviderInfo {
+        default_model: Some("global.anthropic.claude-sonnet-4-6"),
+        ..cloud(
+            "amazon-bedrock",
+            "https://bedrock-runtime.{region}.amazonaws.com",
+            Api::BedrockConverse,
+            &["AWS_BEARER_TOKEN_BEDROCK"],
+        )
+    },
     cloud(
         "google-vertex",
         "https://aiplatform.googleapis.com",

@@ -29,14 +29,39 @@ const CAUSES: &[Hint] = &[
         says: "check the secret key and the clock of this machine",
     },
     Hint {
-        codes: &["ExpiredTokenException", "ACCESS_TOKEN_EXPIRED"],
+        codes: &["RequestTimeTooSkewed", "RequestExpired"],
+        words: &[],
+        says: "the clock of this machine is wrong: set it",
+    },
+    Hint {
+        codes: &["UnrecognizedClientException"],
+        words: &["security token included in the request is invalid"],
+        says: "check the AWS access key, and the session token if there is one",
+    },
+    Hint {
+        codes: &["ExpiredTokenException"],
+        words: &[],
+        says: "renew the AWS credentials (such as by `aws sso login`), or set new temporary keys",
+    },
+    Hint {
+        codes: &[],
+        words: &["with on-demand throughput isn"],
+        says: "use the id of the model's inference profile: the same with `us.`, `eu.` or `global.` before it",
+    },
+    Hint {
+        codes: &[],
+        words: &["model identifier is invalid"],
+        says: "check the model id and the region",
+    },
+    Hint {
+        codes: &["ACCESS_TOKEN_EXPIRED"],
         words: &["token included in the request is expired", "token has expired", "token expired"],
         says: "sign in again: the token has expired",
     },
     Hint {
         codes: &["AccessDeniedException"],
         words: &["have access to the model"],
-        says: "ask for access to this model in the provider's console, and check the region",
+        says: "ask for access to this model in the provider's console (AWS: also bedrock:InvokeModelWithResponseStream for the identity), and check the region",
     },
     Hint {
         codes: &[

@@ -3,9 +3,11 @@
 //! Some providers take a token that a key is first exchanged for, or a signature over the whole request. Both are
 //! worked out here, once a call is about to be made; a wire format sees only the outcome.
 
+pub(super) mod aws;
 pub mod copilot;
 pub(super) mod vertex;
 
+use reqwest::Response;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 use secrecy::SecretString;
 
@@ -25,13 +27,16 @@ pub(super) struct Access {
     pub(super) headers: HeaderMap,
     /// What the token is of, if a refused one can be replaced.
     pub(super) grant: Option<vertex::Grant>,
+    /// Signs the request, which carries no key then.
+    pub(super) signer: Option<aws::Signer>,
 }
 
 impl Access {
     /// `request` as it is to be encoded.
     pub(super) fn apply<'a>(&'a self, request: ModelRequest<'a>) -> ModelRequest<'a> {
+        let own_key = if self.signer.is_some() { None } else { request.api_key };
         ModelRequest {
-            api_key: self.token.as_ref().or(request.api_key),
+            api_key: self.token.as_ref().or(own_key),
             model: self.model.as_ref().unwrap_or(request.model),
             ..request
         }
@@ -43,7 +48,15 @@ impl Access {
             encoded.headers.remove(KEY_HEADER);
         }
         encoded.headers.extend(self.headers.clone());
-        Ok(encoded)
+        match &self.signer {
+            Some(signer) => signer.sign(encoded),
+            None => Ok(encoded),
+        }
+    }
+
+    /// Whether `response` is a refusal that taught something: then a request that is signed anew may pass.
+    pub(super) fn learns_from(&self, response: &Response) -> bool {
+        self.signer.as_ref().is_some_and(|signer| signer.learns_time(response))
     }
 
     /// Throws a token away that the server refused; whether another may be had.
@@ -56,9 +69,10 @@ impl Access {
 
     /// A failure with what only the credentials tell about it.
     pub(super) fn explain(&self, error: ModelError) -> ModelError {
-        match &self.grant {
-            Some(grant) => grant.explain(error),
-            None => error,
+        match (&self.grant, &self.signer) {
+            (Some(grant), _) => grant.explain(error),
+            (None, Some(signer)) => signer.explain(error),
+            (None, None) => error,
         }
     }
 }
@@ -71,6 +85,7 @@ impl HttpProvider {
     pub(super) async fn access(&self, request: &ModelRequest<'_>) -> Result<Access, ModelError> {
         match (request.model.provider.as_str(), request.model.api) {
             (copilot::PROVIDER, _) => self.copilot_access(request).await,
+            (_, Api::BedrockConverse) => self.aws.access(&self.clients, request).await,
             (_, Api::GoogleGenerativeAi) if Service::of(request.model) == Service::Vertex => {
                 self.vertex.access(&self.clients, request).await
             }

@@ -1,6 +1,7 @@
-//! The body of an answer, which may be a stream of events or, behind servers that cannot stream, one JSON document.
-//! Its first byte tells; content types do not, since servers label either as the other.
+//! The body of an answer, which may be a stream of events, as text or binary, or, behind servers that cannot stream,
+//! one JSON document. Its first byte tells; content types do not, since servers label either as the other.
 
+use crate::event_stream::{EventStreamDecoder, EventStreamError};
 use crate::sse::SseDecoder;
 use crate::wire::{Decoder, Progress, cut_stream};
 use crate::{ErrorClass, EventSink, ModelError, classify};
@@ -25,6 +26,8 @@ enum Shape {
     /// Nothing but white space so far.
     Unknown,
     Events(SseDecoder),
+    /// Amazon's binary framing of events.
+    Messages(EventStreamDecoder),
     Document(Vec<u8>),
 }
 
@@ -51,6 +54,10 @@ impl AnswerBody {
             Shape::Unknown => Ok(None),
             Shape::Events(events) => {
                 events.push(chunk);
+                self.drain(decoder, sink)
+            }
+            Shape::Messages(messages) => {
+                messages.push(chunk);
                 self.drain(decoder, sink)
             }
             Shape::Document(document) => {
@@ -88,6 +95,8 @@ impl AnswerBody {
                 self.drain(decoder, sink)?;
                 if self.has_events { Ok(()) } else { Err(self.no_events()) }
             }
+            // A message that was cut is no answer's end, and the decoder says so.
+            Shape::Messages(_) => Ok(()),
         }
     }
 
@@ -96,12 +105,16 @@ impl AnswerBody {
         decoder: &mut Decoder<'_>,
         sink: EventSink<'_>,
     ) -> Result<Option<Progress>, ModelError> {
-        let Shape::Events(events) = &mut self.shape else { return Ok(None) };
         let mut furthest = None;
-        while let Some(frame) = events
-            .next_frame()
-            .map_err(|error| ModelError::new(ErrorClass::Unknown, error.to_string()))?
-        {
+        loop {
+            let frame = match &mut self.shape {
+                Shape::Events(events) => events
+                    .next_frame()
+                    .map_err(|error| ModelError::new(ErrorClass::Unknown, error.to_string()))?,
+                Shape::Messages(messages) => messages.next_frame().map_err(stream_failure)?,
+                Shape::Unknown | Shape::Document(_) => None,
+            };
+            let Some(frame) = frame else { break };
             self.has_events = true;
             let progress = match decoder.feed(&frame, sink) {
                 // Half an event at the end is not a bad event: the stream was cut there.
@@ -130,10 +143,26 @@ impl AnswerBody {
     }
 }
 
+fn stream_failure(error: EventStreamError) -> ModelError {
+    let class = match error {
+        EventStreamError::Reported { code, body } => {
+            return classify::reported_error(&code, &body);
+        }
+        // What was damaged on the way may arrive whole the next time.
+        EventStreamError::BadChecksum => ErrorClass::Timeout,
+        EventStreamError::MessageTooLarge { .. }
+        | EventStreamError::HeadersTooLarge { .. }
+        | EventStreamError::Malformed { .. } => ErrorClass::Unknown,
+    };
+    ModelError::new(class, error.to_string())
+}
+
 fn shape_of(chunk: &[u8]) -> Shape {
     let text = chunk.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(chunk).trim_ascii_start();
     match text.first() {
         None => Shape::Unknown,
+        // The highest byte of the first message's length, which is below 16 MiB. No text begins so.
+        Some(0) => Shape::Messages(EventStreamDecoder::default()),
         Some(b'{' | b'[' | b'<') => Shape::Document(Vec::new()),
         Some(_) => Shape::Events(SseDecoder::default()),
     }

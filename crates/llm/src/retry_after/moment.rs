@@ -30,7 +30,7 @@ pub(super) fn epoch(number: f64) -> Option<SystemTime> {
 }
 
 /// Reads the one form of date that servers may send in a header today, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
-pub(super) fn http_date(text: &str) -> Option<SystemTime> {
+pub(crate) fn http_date(text: &str) -> Option<SystemTime> {
     let (_, date) = text.split_once(", ")?;
     let mut parts = date.split(' ');
     let day: u64 = parts.next()?.parse().ok()?;

@@ -2,7 +2,7 @@
 
 mod decode;
 mod encode;
-mod thinking;
+pub(super) mod thinking;
 
 pub use decode::Decoder;
 pub use encode::encode;

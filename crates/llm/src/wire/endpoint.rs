@@ -55,15 +55,7 @@ pub(crate) fn models_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
 /// end: a host alone means its `/v1` (Google's: `/v1beta`). A base that already ends with the path is taken as it is;
 /// a query is kept.
 fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
-    let mut url = Url::parse(base_url.trim()).map_err(|error| {
-        bad_base_url(base_url, &format!("{error}; write it like https://host/v1"))
-    })?;
-    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err(bad_base_url(
-            base_url,
-            "it must begin with http:// or https:// and name a host",
-        ));
-    }
+    let mut url = parse_base(base_url)?;
     let mut segments: Vec<String> = url
         .path_segments()
         .into_iter()
@@ -87,6 +79,20 @@ fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> 
     }
     segments.extend(path.iter().map(|&segment| segment.to_owned()));
     url.set_path(&segments.join("/"));
+    Ok(url)
+}
+
+/// A base URL as it was written, without what makes no sense in one.
+pub(crate) fn parse_base(base_url: &str) -> Result<Url, ModelError> {
+    let mut url = Url::parse(base_url.trim()).map_err(|error| {
+        bad_base_url(base_url, &format!("{error}; write it like https://host/v1"))
+    })?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err(bad_base_url(
+            base_url,
+            "it must begin with http:// or https:// and name a host",
+        ));
+    }
     url.set_fragment(None);
     Ok(url)
 }
@@ -124,6 +130,16 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
                 || address.to_ipv4_mapped().is_some_and(|mapped| mapped.is_loopback())
         }
         None => false,
+    }
+}
+
+/// Whether the URL names an address that is only good on this machine's own wire, as those of the clouds' metadata
+/// services are.
+pub(crate) fn is_link_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_link_local(),
+        Some(Host::Ipv6(address)) => address.is_unicast_link_local() || address.is_unique_local(),
+        Some(Host::Domain(_)) | None => false,
     }
 }
 

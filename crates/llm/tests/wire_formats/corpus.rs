@@ -92,7 +92,7 @@ async fn every_real_error_in_a_stream_gets_its_class() {
                 continue;
             }
             for steps in [
-                stream(&format!("data: {}\n\n", case.body)),
+                stream(format!("data: {}\n\n", case.body)),
                 answer("200 OK", "application/json", &case.body),
             ] {
                 let server = Server::start([steps]).await;

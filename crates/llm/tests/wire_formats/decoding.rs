@@ -1,14 +1,15 @@
 //! Streams to decode, and how the driver would.
 
-use myclaw_llm::sse::SseDecoder;
-use myclaw_llm::wire::{Decoder, Progress};
+use myclaw_llm::event_stream::EventStreamDecoder;
+use myclaw_llm::sse::{Frame, SseDecoder};
+use myclaw_llm::wire::Decoder;
 use myclaw_llm::{
-    Api, AssistantMessage, ContentBlock, Message, Model, ModelError, StreamEvent, TextContent,
-    ThinkingContent, ToolCall,
+    Api, AssistantMessage, ContentBlock, ErrorClass, Message, Model, ModelError, StreamEvent,
+    TextContent, ThinkingContent, ToolCall,
 };
 use serde_json::{Value, json};
 
-use crate::formats::{FORMATS, Format};
+use crate::formats::{FORMATS, Format, Framing, format};
 use crate::support::model;
 
 pub(crate) const ANTHROPIC: &[u8] = include_bytes!("../data/anthropic_tools.sse");
@@ -42,24 +43,48 @@ fn decode_of<'a>(
 ) -> Decoded {
     let mut events = Vec::new();
     let mut decoder = Decoder::new(model, history, 42).unwrap();
-    let mut sse = SseDecoder::default();
-    let outcome = (|| {
-        let mut take = |sse: &mut SseDecoder| -> Result<Progress, ModelError> {
-            let mut furthest = Progress::KeepAlive;
-            while let Some(frame) = sse.next_frame().unwrap() {
-                furthest = furthest.max(decoder.feed(&frame, &mut |event| events.push(event))?);
-            }
-            Ok(furthest)
-        };
-        for chunk in chunks {
-            sse.push(chunk);
-            take(&mut sse)?;
-        }
-        sse.end();
-        take(&mut sse)
-    })();
-    let result = outcome.and_then(|_| decoder.finish(&mut |event| events.push(event)));
+    let fed = for_each_frame(format(model.api).framing, chunks, |frame| {
+        decoder.feed(frame, &mut |event| events.push(event)).map(|_| ())
+    });
+    let result = fed.and_then(|()| decoder.finish(&mut |event| events.push(event)));
     (with_stable_ids(result), events)
+}
+
+/// Takes a stream apart. One that cannot be read further ends with an error of the class that the driver gives it.
+pub(crate) fn for_each_frame<'a>(
+    framing: Framing,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+    mut take: impl FnMut(&Frame<'_>) -> Result<(), ModelError>,
+) -> Result<(), ModelError> {
+    match framing {
+        Framing::Text => {
+            let mut sse = SseDecoder::default();
+            for chunk in chunks {
+                sse.push(chunk);
+                while let Some(frame) = sse.next_frame().unwrap() {
+                    take(&frame)?;
+                }
+            }
+            sse.end();
+            while let Some(frame) = sse.next_frame().unwrap() {
+                take(&frame)?;
+            }
+            Ok(())
+        }
+        Framing::Binary => {
+            let failed = |why: String| ModelError::new(ErrorClass::Timeout, why);
+            let mut stream = EventStreamDecoder::default();
+            for chunk in chunks {
+                stream.push(chunk);
+                while let Some(frame) =
+                    stream.next_frame().map_err(|error| failed(error.to_string()))?
+                {
+                    take(&frame)?;
+                }
+            }
+            Ok(())
+        }
+    }
 }
 
 /// Ids that the decoder made up are random.

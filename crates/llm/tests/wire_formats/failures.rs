@@ -211,6 +211,11 @@ async fn servers_that_cannot_be_reached() {
             "testing: the host no-such-host.invalid cannot be found: check the base URL and the network".to_owned(),
         ),
         (
+            "http://bedrock-runtime.nowhere-1.amazonaws.com.invalid".to_owned(),
+            ErrorClass::Timeout,
+            "testing: the host bedrock-runtime.nowhere-1.amazonaws.com.invalid cannot be found: check the AWS region and the network".to_owned(),
+        ),
+        (
             "localhost:8080".to_owned(),
             ErrorClass::Unknown,
             "testing: the base URL \"localhost:8080\" is not usable: it must begin with http:// or https:// and name a host"

@@ -2,6 +2,7 @@
 //! [`FORMATS`].
 
 mod anthropic_messages;
+mod bedrock_converse;
 mod google_generative_ai;
 mod openai_completions;
 
@@ -9,12 +10,26 @@ use myclaw_llm::{Api, ContentBlock};
 use serde_json::Value;
 
 /// Every format that is spoken over HTTP.
-pub(crate) const FORMATS: [&Format; 3] =
-    [&anthropic_messages::FORMAT, &openai_completions::FORMAT, &google_generative_ai::FORMAT];
+pub(crate) const FORMATS: [&Format; 4] = [
+    &anthropic_messages::FORMAT,
+    &openai_completions::FORMAT,
+    &google_generative_ai::FORMAT,
+    &bedrock_converse::FORMAT,
+];
+
+/// How events are told apart in a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Server-sent events.
+    Text,
+    /// Amazon's event streams.
+    Binary,
+}
 
 /// One wire format. What is asked for twice or more is a function, since JSON is no constant.
 pub(crate) struct Format {
     pub(crate) api: Api,
+    pub(crate) framing: Framing,
     /// Whole answers as bytes. The first calls `read` and then `ls`.
     pub(crate) streams: &'static [&'static [u8]],
     /// An answer that is no stream: it thinks `hm`, says `Reading.` and calls `read` with `{"path": "a"}`, for 4
@@ -23,7 +38,7 @@ pub(crate) struct Format {
     /// The content of that answer.
     pub(crate) document_content: fn() -> Vec<ContentBlock>,
     /// A stream with status 200 that fails: its bytes, and the line that a user reads of it.
-    pub(crate) failing_stream: (&'static str, &'static str),
+    pub(crate) failing_stream: (&'static [u8], &'static str),
     /// Where a call of the test model goes when the base URL is only a host.
     pub(crate) path: &'static str,
     /// Headers that the key and the format need, with the test key.

@@ -1,6 +1,10 @@
 //! The wire formats through their public entry points: recorded streams, whole requests, and real sockets.
 
 #[cfg(test)]
+mod aws;
+#[cfg(test)]
+mod bedrock;
+#[cfg(test)]
 mod context;
 #[cfg(test)]
 mod conversation;

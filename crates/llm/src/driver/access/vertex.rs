@@ -93,6 +93,7 @@ impl Vertex {
                 project,
                 location,
             }),
+            ..Access::default()
         })
     }
 }

@@ -1,4 +1,4 @@
-//! How a model of this format is asked to think: a budget of tokens, or an effort by which it decides itself.
+//! How Claude is asked to think, in this format and wherever its fields are passed on: a budget of tokens, or an effort by which it decides itself.
 //!
 //! What each model wants is data of the catalog ([`ThinkingForm`]). Models up to Claude 4.5 think only when asked, with
 //! a budget; later ones refuse a budget, and many think unless told not to.
@@ -22,18 +22,18 @@ const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
 /// The fields of a request that are about thinking.
 #[derive(Debug, Default)]
-pub(super) struct Thinking {
-    pub(super) field: Option<ThinkingField>,
-    pub(super) effort: Option<OutputConfig>,
+pub(in crate::wire) struct Thinking {
+    pub(in crate::wire) field: Option<ThinkingField>,
+    pub(in crate::wire) effort: Option<OutputConfig>,
     /// For the header `anthropic-beta`.
-    pub(super) beta: Option<HeaderValue>,
+    pub(in crate::wire) beta: Option<HeaderValue>,
     /// Whether thinking of earlier answers may be sent back.
-    pub(super) history: ThinkingHistory,
+    pub(in crate::wire) history: ThinkingHistory,
 }
 
 /// What becomes of the model's own thinking in earlier answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum ThinkingHistory {
+pub(in crate::wire) enum ThinkingHistory {
     /// It goes back unchanged.
     #[default]
     Kept,
@@ -43,7 +43,7 @@ pub(super) enum ThinkingHistory {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub(super) enum ThinkingField {
+pub(in crate::wire) enum ThinkingField {
     Disabled,
     Enabled {
         budget_tokens: u64,
@@ -56,18 +56,18 @@ pub(super) enum ThinkingField {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct BlockBinding {
+pub(in crate::wire) struct BlockBinding {
     prefix_mismatch_behavior: &'static str,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct OutputConfig {
+pub(in crate::wire) struct OutputConfig {
     effort: String,
 }
 
 impl Thinking {
     /// What to say to `model` about thinking at `requested`, with `max_tokens` for thinking and answer together.
-    pub(super) fn new(
+    pub(in crate::wire) fn new(
         model: &Model,
         requested: ThinkingLevel,
         max_tokens: u64,
@@ -119,7 +119,7 @@ impl Thinking {
     }
 
     /// Whether the API wants each answer of the tool calls that go on to begin with the model's own thinking.
-    pub(super) fn needs_thinking_before_calls(&self) -> bool {
+    pub(in crate::wire) fn needs_thinking_before_calls(&self) -> bool {
         matches!(self.field, Some(ThinkingField::Enabled { .. }))
     }
 }

@@ -3,17 +3,18 @@
 use myclaw_llm::{Api, ContentBlock};
 use serde_json::{Value, json};
 
-use super::Format;
+use super::{Format, Framing};
 use crate::decoding::{thinking, tool_call};
 use crate::support::tools;
 
 pub(super) const FORMAT: Format = Format {
     api: Api::AnthropicMessages,
+    framing: Framing::Text,
     streams: &[include_bytes!("../../data/anthropic_tools.sse")],
     document,
     document_content,
     failing_stream: (
-        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
+        b"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
         "reported an error (overloaded_error): Overloaded",
     ),
     path: "/v1/messages",

@@ -3,7 +3,7 @@
 use myclaw_llm::{Api, ContentBlock};
 use serde_json::{Value, json};
 
-use super::Format;
+use super::{Format, Framing};
 use crate::decoding::{thinking, tool_call};
 use crate::support::tools;
 
@@ -12,6 +12,7 @@ const SKIP: &str = "skip_thought_signature_validator";
 
 pub(super) const FORMAT: Format = Format {
     api: Api::GoogleGenerativeAi,
+    framing: Framing::Text,
     streams: &[
         include_bytes!("../../data/google_tools.sse"),
         include_bytes!("../../data/recorded/google_generative_ai/text.sse"),
@@ -20,7 +21,7 @@ pub(super) const FORMAT: Format = Format {
     document,
     document_content,
     failing_stream: (
-        "data: {\"error\":{\"code\":503,\"message\":\"The model is overloaded.\",\"status\":\"UNAVAILABLE\"}}\n\n",
+        b"data: {\"error\":{\"code\":503,\"message\":\"The model is overloaded.\",\"status\":\"UNAVAILABLE\"}}\n\n",
         "reported an error (UNAVAILABLE): The model is overloaded.",
     ),
     path: "/v1beta/models/test-model:streamGenerateContent?alt=sse",

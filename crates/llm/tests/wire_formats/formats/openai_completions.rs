@@ -3,12 +3,13 @@
 use myclaw_llm::{Api, ContentBlock};
 use serde_json::{Value, json};
 
-use super::Format;
+use super::{Format, Framing};
 use crate::decoding::{thinking, tool_call};
 use crate::support::tools;
 
 pub(super) const FORMAT: Format = Format {
     api: Api::OpenaiCompletions,
+    framing: Framing::Text,
     streams: &[
         include_bytes!("../../data/openai_tools.sse"),
         include_bytes!("../../data/openrouter_reasoning.sse"),
@@ -17,7 +18,7 @@ pub(super) const FORMAT: Format = Format {
     document,
     document_content,
     failing_stream: (
-        "data: {\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\"}}\n\n",
+        b"data: {\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\"}}\n\n",
         "reported an error (server_error): out of memory",
     ),
     path: "/v1/chat/completions",
