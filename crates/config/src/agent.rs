@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::schema::AgentEntry;
-use crate::{Config, ConfigError, IterationCap, ModelChoice};
+use crate::{Config, ConfigError, DeliveryMode, IterationCap, ModelChoice, RunLimits};
 
 /// Longest agent id, in characters.
 const MAX_ID_LENGTH: usize = 64;
@@ -56,7 +56,7 @@ impl fmt::Display for AgentId {
 }
 
 /// What holds for one agent, every default applied.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AgentSettings {
     /// Its id.
     pub id: AgentId,
@@ -72,6 +72,12 @@ pub struct AgentSettings {
     pub max_retries: u32,
     /// Characters of a tool result that the model is shown.
     pub max_tool_result_chars: usize,
+    /// What else ends a run that would go on.
+    pub limits: RunLimits,
+    /// How many steering messages are read at once.
+    pub steering_mode: DeliveryMode,
+    /// How many follow-ups are answered together.
+    pub follow_up_mode: DeliveryMode,
 }
 
 impl Config {
@@ -117,6 +123,9 @@ impl Config {
                 .unwrap_or(self.agent.max_iterations),
             max_retries: self.agent.max_retries,
             max_tool_result_chars: self.agent.max_tool_result_chars,
+            limits: defaults.limits,
+            steering_mode: defaults.steering_mode,
+            follow_up_mode: defaults.follow_up_mode,
             id,
         })
     }

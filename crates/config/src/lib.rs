@@ -41,9 +41,10 @@ pub use report::{Issue, Location, RenderStyle, Report};
 pub use scaffold::{STARTER_CONFIG, Scaffold, make_private_folder, scaffold_config_if_missing};
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, AuthProfile, BashToolConfig,
-    ChannelsConfig, ChatId, Config, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig,
-    IterationCap, LogLevel, LoggingConfig, ModelApi, ModelChoice, ModelDefinition, ModelInput,
-    ModelPrice, ModelTimeouts, ModelsConfig, PrimaryModel, ProviderConfig, ProviderModels,
+    ChannelsConfig, ChatId, Config, DeliveryMode, DropPolicy, FsToolConfig, GATEWAY_PORT_VARIABLE,
+    GatewayConfig, IterationCap, LaneWidths, LogLevel, LoggingConfig, MessagesConfig, ModelApi,
+    ModelChoice, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts, ModelsConfig,
+    PrimaryModel, ProviderConfig, ProviderModels, QueueConfig, QueueMode, RunLimits,
     TelegramConfig, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};

@@ -10,10 +10,14 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Paths};
 
 mod agents;
+mod limits;
+mod messages;
 mod models;
 mod values;
 
 pub use agents::{AgentConfig, AgentDefaults, AgentEntry, AgentsConfig};
+pub use limits::{LaneWidths, RunLimits};
+pub use messages::{DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode};
 pub use models::{
     AuthProfile, ModelApi, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts, ModelsConfig,
     ProviderConfig, ProviderModels,
@@ -49,6 +53,8 @@ pub struct Config {
     pub agents: AgentsConfig,
     /// Ways in which messages arrive from outside.
     pub channels: ChannelsConfig,
+    /// How messages are received.
+    pub messages: MessagesConfig,
     /// The long-lived process that serves the web chat and the channels.
     pub gateway: GatewayConfig,
     /// What is logged.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::limits::{LaneWidths, RunLimits};
+use super::messages::DeliveryMode;
 use super::values::{self, IterationCap, ModelChoice, NonBlankText};
 
 /// Attempts beyond the first for one model call, over all keys: enough to get past a short outage.
@@ -45,7 +47,7 @@ impl Default for AgentConfig {
 }
 
 /// Several agents, each with its own workspace and model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentsConfig {
     /// What holds for every agent that does not say otherwise. Goes before `agent`.
@@ -55,7 +57,7 @@ pub struct AgentsConfig {
 }
 
 /// What holds for every agent that does not say otherwise.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentDefaults {
     /// The folder in which agents work; give each its own in `agents.list` to keep them apart.
@@ -71,6 +73,14 @@ pub struct AgentDefaults {
     /// How often the model may be called for one message; 0 or `"unlimited"` takes the cap away.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<IterationCap>,
+    /// What ends a run that would go on.
+    pub limits: RunLimits,
+    /// How many of the messages that were sent into a run are read before its next step.
+    pub steering_mode: DeliveryMode,
+    /// How many of the messages that wait for a run's end are answered together.
+    pub follow_up_mode: DeliveryMode,
+    /// How many runs of one process go on at the same time.
+    pub lanes: LaneWidths,
 }
 
 /// One agent.

@@ -20,13 +20,21 @@ fn full() -> Value {
         },
         "agent": { "workspaceDir": "~/w", "maxIterations": 3, "maxRetries": 0, "maxToolResultChars": 10 },
         "agents": {
-            "defaults": { "workspace": "/w", "model": { "primary": "p/m" }, "maxIterations": "unlimited" },
+            "defaults": {
+                "workspace": "/w", "model": { "primary": "p/m" }, "maxIterations": "unlimited",
+                "limits": {
+                    "runSeconds": 0, "runTokens": 1, "runCost": 0.5, "dayTokens": 2, "dayCost": 0, "repeatedCalls": 3,
+                },
+                "steeringMode": "one-at-a-time", "followUpMode": "all",
+                "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
+            },
             "list": [{
                 "id": "main", "default": true, "name": "Claw", "workspace": "/x", "model": { "primary": "p/m" },
                 "maxIterations": 0,
             }],
         },
         "channels": { "telegram": { "botToken": "t", "allowedChatIds": [-5, "@me"] } },
+        "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
         "logging": { "level": "warn", "redactSensitive": false },
         "tools": { "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },

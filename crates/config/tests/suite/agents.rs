@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use myclaw_config::{AgentId, AgentSettings, Config, ConfigError, IterationCap, Paths};
+use myclaw_config::{
+    AgentId, AgentSettings, Config, ConfigError, DeliveryMode, IterationCap, Paths, RunLimits,
+};
 
 use crate::support::Home;
 
@@ -23,6 +25,16 @@ fn without_agents_there_is_main() {
         max_iterations: IterationCap::default(),
         max_retries: 3,
         max_tool_result_chars: 50_000,
+        limits: RunLimits {
+            run_seconds: 600,
+            run_tokens: 5_000_000,
+            run_cost: 5.0,
+            day_tokens: 50_000_000,
+            day_cost: 25.0,
+            repeated_calls: 6,
+        },
+        steering_mode: DeliveryMode::All,
+        follow_up_mode: DeliveryMode::All,
     };
     for id in [None, Some("main"), Some(""), Some(" MAIN ")] {
         assert_eq!(config.agent_settings(id).unwrap(), expected, "{id:?}");
