@@ -137,7 +137,7 @@ impl Chat {
                 Parsed::Command(command) => self.obey(command).await?,
                 Parsed::Unknown(message) => self.say(&message)?,
                 Parsed::Message(message) => {
-                    if let Err(error) = self.turn(message).await {
+                    if let Err(error) = self.turn(Some(message)).await {
                         if error.is_silent()
                             || (error.exit == Exit::Aborted && !io::stdin().is_terminal())
                         {
@@ -160,7 +160,7 @@ impl Chat {
     }
 
     /// Runs one turn and shows it.
-    async fn turn(&mut self, message: String) -> Result<(), CliError> {
+    async fn turn(&mut self, message: Option<String>) -> Result<(), CliError> {
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
         let turn = |on_event| Turn {

@@ -59,6 +59,7 @@ fn run_turn(
             choose(&settings.config, &settings.home.environment, requested, configured).await?;
         announce(&model, verbosity);
         let session_key = &settings.session_key;
+        let message = Some(message);
         let turn =
             Turn { settings: &settings, session_key, model: &model, message, cancel, on_event };
         output.flushing(Conversation::new().run(turn)).await.map(drop)
