@@ -382,14 +382,14 @@ async fn a_full_queue_drops_as_the_settings_say() {
 
     let bench = busy_bench().await;
     arrive_while_busy(&bench, &queue(DropPolicy::Summarize), 4).await;
-    let text = last_user(&bench);
+    let last = last_user(&bench);
     assert!(
-        text.starts_with(
+        last.starts_with(
             "[2 earlier messages were dropped, because too many waited. They began so:\n- message 0\n- message 1]"
         ),
-        "{text}"
+        "{last}"
     );
-    assert!(text.ends_with("Message 1 of 2:\nmessage 2\nMessage 2 of 2:\nmessage 3"), "{text}");
+    assert!(last.ends_with("Message 1 of 2:\nmessage 2\nMessage 2 of 2:\nmessage 3"), "{last}");
     assert_eq!(bench.events_named("notice").len(), 2);
 
     let bench = busy_bench().await;
