@@ -16,7 +16,9 @@ use tokio_util::sync::CancellationToken;
 use unicode_width::UnicodeWidthChar;
 
 use crate::report::{failure_line, narrate, summarise_arguments};
-use crate::terminal::{LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed};
+use crate::terminal::{
+    LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed, truncated,
+};
 
 /// Shortest time between two drawings: faster than a screen is refreshed nobody sees it.
 const FRAME: Duration = Duration::from_millis(16);
@@ -47,12 +49,16 @@ struct Scene {
     /// What is composed and not written yet.
     pending: String,
     typed: TypedDisplay,
+    /// Lines that wait for the end of the text.
+    held: Vec<(Style, String)>,
 }
 
 /// The line that the user types while the turn runs: it stands below everything else, and leaves no trace.
 #[derive(Debug, Default)]
 struct TypedDisplay {
     text: String,
+    /// Stands there while nothing is typed.
+    notice: String,
     /// Where it stands on the screen, if it does.
     drawn: Option<TypedPlace>,
     has_changed: bool,
@@ -93,6 +99,7 @@ impl Display {
             above: Above::Nothing,
             pending: String::new(),
             typed: TypedDisplay::default(),
+            held: Vec::new(),
         };
         Self {
             shared: Arc::new(Shared {
@@ -121,9 +128,17 @@ impl Display {
         self.shared.changed.notify_one();
     }
 
-    /// Adds a line of the program's own.
+    /// Adds a line of the program's own. While text arrives it stands where one types until the text is whole.
     pub(super) fn say(&self, style: Style, line: &str) {
-        self.shared.lock().put_line(style, line);
+        let mut scene = self.shared.lock();
+        if scene.markdown.is_empty() {
+            scene.put_line(style, line);
+        } else {
+            scene.typed.notice = escaped(line).replace(['\n', '\t'], " ");
+            scene.typed.has_changed = true;
+            scene.held.push((style, line.to_owned()));
+        }
+        drop(scene);
         self.shared.changed.notify_one();
     }
 
@@ -264,6 +279,11 @@ impl Scene {
     fn end_text(&mut self) {
         if !self.markdown.is_empty() {
             self.markdown.finish(Size::current(), &mut self.pending);
+            self.typed.notice.clear();
+            self.typed.has_changed = true;
+            for (style, line) in std::mem::take(&mut self.held) {
+                self.put_line(style, &line);
+            }
         }
     }
 
@@ -327,7 +347,13 @@ impl Scene {
     /// Puts the typed line below whatever was composed. Everything else is drawn as if it were not there.
     fn compose_typed(&mut self, size: Size) {
         let is_unchanged = self.pending.is_empty() && !std::mem::take(&mut self.typed.has_changed);
-        if is_unchanged || (self.typed.text.is_empty() && self.typed.drawn.is_none()) {
+        let room = size.columns.saturating_sub(4);
+        let line = match (self.typed.text.as_str(), self.typed.notice.as_str()) {
+            ("", "") => None,
+            ("", notice) => Some(truncated(notice, room)),
+            (text, _) => Some(format!("> {}", end_of(text, room.saturating_sub(2)))),
+        };
+        if is_unchanged || (line.is_none() && self.typed.drawn.is_none()) {
             return;
         }
         let erased = match self.typed.drawn.take() {
@@ -337,9 +363,7 @@ impl Scene {
             None => "",
         };
         self.pending.insert_str(0, erased);
-        if self.typed.text.is_empty() {
-            return;
-        }
+        let Some(line) = line else { return };
         let place = match self.markdown.is_empty() {
             true => TypedPlace::OnEmptyLine,
             false => TypedPlace::BelowText,
@@ -348,9 +372,7 @@ impl Scene {
             // Makes sure that there is a line below, remembers the place, and goes there.
             self.pending.push_str("\x1bD\x1b[A\x1b7\x1b[B\r");
         }
-        let room = size.columns.saturating_sub(4);
-        self.pending.push_str("> ");
-        self.pending.push_str(&end_of(&self.typed.text, room));
+        self.pending.push_str(&line);
         self.pending.push_str("\x1b[K");
         self.typed.drawn = Some(place);
     }
