@@ -182,7 +182,7 @@ impl Chat {
     /// Runs a turn, and another one for what was sent at the very end of it.
     async fn turns(&mut self, message: Option<String>) -> Result<(), CliError> {
         self.turn(message).await?;
-        if !self.inbox()?.pending().await.map_err(inbox_error)?.is_empty() {
+        if !self.inbox()?.pending().await?.is_empty() {
             self.turn(None).await?;
         }
         Ok(())
@@ -244,11 +244,11 @@ impl Chat {
                 self.tell_what_waits().await
             }
             Command::Queue(None) => {
-                let pending = self.inbox()?.pending().await.map_err(inbox_error)?;
+                let pending = self.inbox()?.pending().await?;
                 self.say(&talk::list(&pending))
             }
             Command::Queue(Some(number)) => {
-                let answer = talk::drop_one(&self.inbox()?, number).await.map_err(inbox_error)?;
+                let answer = talk::drop_one(&self.inbox()?, number).await?;
                 self.say(&answer)
             }
             Command::Usage => self.say(&self.describe_usage()),
@@ -257,14 +257,17 @@ impl Chat {
 
     /// What waits for the conversation.
     fn inbox(&self) -> Result<SessionInbox, CliError> {
-        SessionInbox::new(&self.settings.config, self.session_key.clone(), Arc::new(SystemClock))
-            .map_err(inbox_error)
+        Ok(SessionInbox::new(
+            &self.settings.config,
+            self.session_key.clone(),
+            Arc::new(SystemClock),
+        )?)
     }
 
     /// Says what an earlier turn left unanswered, where somebody reads it.
     async fn tell_what_waits(&self) -> Result<(), CliError> {
         let View::Terminal = self.view else { return Ok(()) };
-        let text = match self.inbox()?.pending().await.map_err(inbox_error)?.len() {
+        let text = match self.inbox()?.pending().await?.len() {
             0 => return Ok(()),
             1 => "1 message waits to be answered".to_owned(),
             count => format!("{count} messages wait to be answered"),
@@ -422,8 +425,11 @@ async fn with_talk(
     }
 }
 
-fn inbox_error(error: InboxError) -> CliError {
-    CliError::session(error.to_string())
+impl From<InboxError> for CliError {
+    /// The messages of the inbox say what to do.
+    fn from(error: InboxError) -> Self {
+        Self::session(error.to_string())
+    }
 }
 
 /// Waits for the user on a thread that may block, so that connections are looked after meanwhile.
