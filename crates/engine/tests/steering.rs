@@ -1,9 +1,5 @@
 //! Talking into a running turn: what is said is taken at the right place, once.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "all of this is test code, where a panic is a failed test"
-)]
+#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
 
