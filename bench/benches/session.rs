@@ -4,12 +4,13 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run has nothing to report")]
 
+use std::io::Write;
 use std::path::Path;
 
 use divan::{Bencher, black_box};
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, LockWait, Role, SessionKey, SessionLog, SessionStore,
-    TailLimit, TranscriptMessage,
+    CompactionEntry, Entry, EntryId, LockWait, QueuedKind, QueuedMessage, Role, SessionKey,
+    SessionLog, SessionStore, TailLimit, TranscriptMessage,
 };
 use tempfile::TempDir;
 
@@ -60,6 +61,34 @@ fn open_and_read_since_the_summary(bencher: Bencher<'_, '_>, messages: usize) {
     let directory = conversation(messages, &end);
     bencher.bench_local(|| {
         black_box(open(directory.path()).tail(TailLimit::UNLIMITED).expect("the end of the log"))
+    });
+}
+
+/// Acknowledges a message for a session that runs: to be held against the bare append and `fsync` below.
+#[divan::bench]
+fn acknowledge_a_steering_message(bencher: Bencher<'_, '_>) {
+    let directory = conversation(0, &[]);
+    let inbox = SessionStore::new(directory.path()).inbox(&SessionKey::for_cli("main", "bench"));
+    bencher
+        .with_inputs(|| QueuedMessage {
+            id: EntryId::generate(),
+            kind: QueuedKind::Steer,
+            content: "Not that one.".to_owned(),
+            ts: 0,
+            meta: None,
+        })
+        .bench_local_values(|message| inbox.push(&message).expect("an acknowledged message"));
+}
+
+/// What the disk alone takes for the same bytes.
+#[divan::bench]
+fn bare_append_and_fsync(bencher: Bencher<'_, '_>) {
+    let directory = conversation(0, &[]);
+    let path = directory.path().join("bare");
+    let mut file =
+        std::fs::OpenOptions::new().append(true).create(true).open(path).expect("a file");
+    bencher.bench_local(|| {
+        file.write_all(&[b'x'; 96]).and_then(|()| file.sync_data()).expect("a durable append");
     });
 }
 

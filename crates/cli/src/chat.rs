@@ -1,10 +1,11 @@
 //! `myclaw chat`: a conversation in the terminal, or line by line where there is none.
 
+use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use myclaw_config::ThinkingDefault;
-use myclaw_engine::ModelChoice;
+use myclaw_engine::{InboxError, ModelChoice, RunResult, SessionInbox, SystemClock};
 use myclaw_llm::{Model, ThinkingLevel, Usage};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
@@ -27,12 +28,15 @@ use command::{Command, HELP, Parsed};
 use display::Display;
 use editor::Editor;
 use lines::Lines;
+use talk::{Leftover, Talker};
 
 mod command;
 mod completion;
 mod display;
 mod editor;
 mod lines;
+mod talk;
+mod typed;
 
 /// Conversations that `/sessions` lists.
 const LISTED_SESSIONS: usize = 20;
@@ -86,6 +90,8 @@ struct Chat {
     closed: CancellationToken,
     usage: Usage,
     turns: u32,
+    /// What was typed during the last turn and is still to be looked at.
+    leftover: Leftover,
 }
 
 impl Chat {
@@ -111,6 +117,7 @@ impl Chat {
             conversation: Conversation::new(&settings.home.environment),
             usage: Usage::default(),
             turns: 0,
+            leftover: Leftover::default(),
             settings,
             interrupts,
             model,
@@ -132,18 +139,26 @@ impl Chat {
             }
             View::Plain(_) => Source::Lines(Lines::new()),
         };
+        self.tell_what_waits().await?;
         // A script must learn that an answer is missing; a person has seen it.
         let mut first_failure = None;
         loop {
-            let (input, returned) = next_input(source).await?;
+            let (input, returned) =
+                next_input(source, std::mem::take(&mut self.leftover.unsent)).await?;
             source = returned;
             let Input::Text(text) = input else { break };
             match command::parse(&text) {
                 Parsed::Command(Command::Quit) => break,
-                Parsed::Command(command) => self.obey(command).await?,
+                Parsed::Command(command) if command != Command::Continue => {
+                    self.obey(command).await?;
+                }
                 Parsed::Unknown(message) => self.say(&message)?,
-                Parsed::Message(message) => {
-                    if let Err(error) = self.turn(message).await {
+                said => {
+                    let message = match said {
+                        Parsed::Message(message) => Some(message),
+                        _ => None,
+                    };
+                    if let Err(error) = self.turns(message).await {
                         if error.is_silent()
                             || (error.exit == Exit::Aborted && !io::stdin().is_terminal())
                         {
@@ -151,6 +166,10 @@ impl Chat {
                         }
                         note(format_args!("myclaw: {error}"));
                         first_failure.get_or_insert(error.exit);
+                        self.tell_what_waits().await?;
+                    }
+                    if self.leftover.wants_to_leave {
+                        break;
                     }
                 }
             }
@@ -165,8 +184,17 @@ impl Chat {
         }
     }
 
+    /// Runs a turn, and another one for what was sent at the very end of it.
+    async fn turns(&mut self, message: Option<String>) -> Result<(), CliError> {
+        self.turn(message).await?;
+        if !self.inbox()?.pending().await?.is_empty() {
+            self.turn(None).await?;
+        }
+        Ok(())
+    }
+
     /// Runs one turn and shows it.
-    async fn turn(&mut self, message: String) -> Result<(), CliError> {
+    async fn turn(&mut self, message: Option<String>) -> Result<(), CliError> {
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
         let turn = |on_event| Turn {
@@ -182,10 +210,13 @@ impl Chat {
         let outcome = match &self.view {
             View::Terminal => {
                 let display = Display::new(self.closed.clone());
-                let outcome = armed
-                    .unless_quit(display.drawing(self.conversation.run(turn(display.callback()))))
-                    .await;
+                let inbox = self.inbox()?;
+                let mut talker = Talker::listen();
+                let run = self.conversation.run(turn(display.callback()));
+                let talked = with_talk(run, talker.talk(&inbox, &display, &cancel));
+                let outcome = armed.unless_quit(display.drawing(talked)).await;
                 display.finish();
+                self.leftover = talker.finish();
                 outcome
             }
             View::Plain(output) => {
@@ -208,8 +239,8 @@ impl Chat {
 
     async fn obey(&mut self, command: Command) -> Result<(), CliError> {
         match command {
-            // Handled where the loop can end.
-            Command::Quit => Ok(()),
+            // Handled where the loop can end, and where turns are run.
+            Command::Quit | Command::Continue => Ok(()),
             Command::Help => self.say(HELP),
             Command::New(name) => self.begin_conversation(name),
             Command::Model(None) => self.say(&self.describe_model()),
@@ -217,9 +248,42 @@ impl Chat {
             Command::Thinking(None) => self.say(&self.describe_thinking()),
             Command::Thinking(Some(level)) => self.change_thinking(&level),
             Command::Sessions(None) => self.list_sessions(),
-            Command::Sessions(Some(name)) => self.continue_conversation(&name),
+            Command::Sessions(Some(name)) => {
+                self.continue_conversation(&name)?;
+                self.tell_what_waits().await
+            }
+            Command::Queue(None) => {
+                let pending = self.inbox()?.pending().await?;
+                self.say(&talk::list(&pending))
+            }
+            Command::Queue(Some(number)) => {
+                let answer = talk::drop_one(&self.inbox()?, number).await?;
+                self.say(&answer)
+            }
             Command::Usage => self.say(&self.describe_usage()),
         }
+    }
+
+    /// What waits for the conversation.
+    fn inbox(&self) -> Result<SessionInbox, CliError> {
+        Ok(SessionInbox::new(
+            &self.settings.config,
+            self.session_key.clone(),
+            Arc::new(SystemClock),
+        )?)
+    }
+
+    /// Says what an earlier turn left unanswered, where somebody reads it.
+    async fn tell_what_waits(&self) -> Result<(), CliError> {
+        let View::Terminal = self.view else { return Ok(()) };
+        let text = match self.inbox()?.pending().await?.len() {
+            0 => return Ok(()),
+            1 => "1 message waits to be answered".to_owned(),
+            count => format!("{count} messages wait to be answered"),
+        };
+        self.say(&format!(
+            "{text}: with your next message, or now by /continue; /queue shows what waits"
+        ))
     }
 
     fn begin_conversation(&mut self, name: Option<String>) -> Result<(), CliError> {
@@ -412,10 +476,29 @@ fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
 }
 
+/// Runs a turn while somebody talks into it.
+async fn with_talk(
+    run: impl Future<Output = Result<RunResult, CliError>>,
+    talk: impl Future<Output = Infallible>,
+) -> Result<RunResult, CliError> {
+    tokio::select! {
+        biased;
+        outcome = run => outcome,
+        never = talk => match never {},
+    }
+}
+
+impl From<InboxError> for CliError {
+    /// The messages of the inbox say what to do.
+    fn from(error: InboxError) -> Self {
+        Self::session(error.to_string())
+    }
+}
+
 /// Waits for the user on a thread that may block, so that connections are looked after meanwhile.
-async fn next_input(mut source: Source) -> Result<(Input, Source), CliError> {
+async fn next_input(mut source: Source, unsent: String) -> Result<(Input, Source), CliError> {
     let waiting = tokio::task::spawn_blocking(move || {
-        let input = source.read();
+        let input = source.read(unsent);
         (input, source)
     });
     let (input, source) = waiting
@@ -425,10 +508,10 @@ async fn next_input(mut source: Source) -> Result<(Input, Source), CliError> {
 }
 
 impl Source {
-    fn read(&mut self) -> Result<Input, CliError> {
+    fn read(&mut self, unsent: String) -> Result<Input, CliError> {
         let error = match self {
             Self::Lines(lines) => return lines.read(),
-            Self::Editor(editor) => match editor.read() {
+            Self::Editor(editor) => match editor.read(unsent) {
                 Ok(input) => return Ok(input),
                 Err(error) => error,
             },

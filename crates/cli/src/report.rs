@@ -174,6 +174,13 @@ pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style
             };
             Some((Style::Warning, line))
         }
+        AgentRunEvent::Taken { text, .. } => {
+            Some((Style::Dim, format!("read: {}", first_line(text))))
+        }
+        AgentRunEvent::ToolSkipped { tool_name, .. } => {
+            Some((Style::Dim, format!("tool skipped {tool_name}: a message came first")))
+        }
+        AgentRunEvent::BoundReached { message, .. } => Some((Style::Warning, message.clone())),
         AgentRunEvent::Notice { message } => Some((Style::Warning, one_line(message))),
         AgentRunEvent::Done { result } => Some((Style::Dim, usage_line(result, elapsed))),
         _ => None,

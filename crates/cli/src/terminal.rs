@@ -2,12 +2,14 @@
 
 mod colour;
 mod escape;
+mod keyboard;
 mod markdown;
 mod output;
 mod spinner;
 
 pub(crate) use colour::{Paint, Style};
 pub(crate) use escape::{Escaper, escaped};
+pub(crate) use keyboard::Keyboard;
 pub(crate) use markdown::MarkdownStream;
 pub(crate) use output::{Destination, JsonMode, Output};
 pub(crate) use spinner::{LiveLine, format_elapsed, truncated};
@@ -41,6 +43,7 @@ impl Size {
 /// Takes the terminal out of raw mode and shows the cursor. Called where the program leaves from the middle of
 /// something: a panic, a second Ctrl-C. Does nothing where raw mode was never on.
 pub(crate) fn restore() {
+    keyboard::restore_own_mode();
     if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {
         // Nothing can be done about a failure on the way out.
         drop(crossterm::terminal::disable_raw_mode());

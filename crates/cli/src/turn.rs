@@ -29,8 +29,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) session_key: &'a SessionKey,
     /// Who answers.
     pub(crate) model: &'a ChosenModel,
-    /// What the user says.
-    pub(crate) message: String,
+    /// What the user says; `None` to go on with what waits and what an interrupted turn left.
+    pub(crate) message: Option<String>,
     /// How much the model should think, if the user said so.
     pub(crate) thinking: Option<ThinkingLevel>,
     /// Aborts it.
@@ -52,8 +52,11 @@ impl Conversation {
     pub(crate) async fn run(&self, turn: Turn<'_>) -> Result<RunResult, CliError> {
         let Turn { settings, session_key, model, message, thinking, cancel, on_event } = turn;
         let choice = ModelChoice::from_config(&model.config, &model.reference);
-        let mut params =
-            RunAgentParams::new(session_key.clone(), message, Arc::clone(&model.config));
+        let (key, config) = (session_key.clone(), Arc::clone(&model.config));
+        let mut params = match message {
+            Some(message) => RunAgentParams::new(key, message, config),
+            None => RunAgentParams::go_on(key, config),
+        };
         params.model = Some(choice);
         params.thinking = thinking;
         params.fallbacks = model
@@ -75,13 +78,16 @@ impl Conversation {
 
 /// A run that ended without an answer is no success, whatever else it did.
 fn has_reply(result: RunResult) -> Result<RunResult, CliError> {
-    if result.max_iterations_reached {
+    if let Some(bound) = result.bound {
+        let calls = if result.iterations == 1 { "model call" } else { "model calls" };
         let mut error = CliError::failure(format!(
-            "stopped after {} model calls without a final answer; send another message to go on, or raise \
-             agent.maxIterations in the config file",
-            result.iterations
+            "stopped after {} {calls} without a final answer, because {}; send another message to go on, or raise {} \
+             in the config file",
+            result.iterations,
+            bound.reason(),
+            bound.setting()
         ));
-        error.class = "max_iterations";
+        error.class = bound.as_str();
         return Err(error);
     }
     if result.reply.trim().is_empty() {
@@ -109,7 +115,8 @@ fn run_error(error: RunError, model: &ChosenModel) -> CliError {
         RunError::NoModel | RunError::ModelNotAllowed { .. } | RunError::ModelName(_) => {
             CliError::config(error.to_string())
         }
-        RunError::Session(_)
+        RunError::NothingToDo
+        | RunError::Session(_)
         | RunError::Workspace { .. }
         | RunError::Hook { .. }
         | RunError::Internal(_) => {

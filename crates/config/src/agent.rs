@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::schema::AgentEntry;
 use crate::{
-    CompactionSettings, Config, ConfigError, ContextPruning, IterationCap, ModelChoice,
-    ThinkingDefault,
+    CompactionSettings, Config, ConfigError, ContextPruning, DeliveryMode, IterationCap,
+    ModelChoice, RunLimits, ThinkingDefault,
 };
 
 /// Longest agent id, in characters.
@@ -59,7 +59,7 @@ impl fmt::Display for AgentId {
 }
 
 /// What holds for one agent, every default applied.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AgentSettings {
     /// Its id.
     pub id: AgentId,
@@ -86,6 +86,12 @@ pub struct AgentSettings {
     pub compaction: CompactionSettings,
     /// Whether old results of tools are sent shorter.
     pub context_pruning: ContextPruning,
+    /// What else ends a run that would go on.
+    pub limits: RunLimits,
+    /// How many steering messages are read at once.
+    pub steering_mode: DeliveryMode,
+    /// How many follow-ups are answered together.
+    pub follow_up_mode: DeliveryMode,
 }
 
 impl Config {
@@ -139,6 +145,9 @@ impl Config {
             max_tool_result_chars: self.agent.max_tool_result_chars,
             compaction: defaults.compaction.clone(),
             context_pruning: defaults.context_pruning,
+            limits: defaults.limits,
+            steering_mode: defaults.steering_mode,
+            follow_up_mode: defaults.follow_up_mode,
             id,
         })
     }

@@ -45,11 +45,12 @@ pub use scaffold::{STARTER_CONFIG, Scaffold, make_private_folder, scaffold_confi
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, AuthConfig, AuthProfile, BashToolConfig,
     ChannelsConfig, ChatId, CompactionSettings, Config, ContextPruning, CooldownConfig,
-    FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, IterationCap, LogLevel, LoggingConfig,
-    ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice,
-    ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel, ProviderConfig, ProviderModels,
-    ReasoningReplayRule, StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault,
-    ThinkingFormName, ThinkingWords, ToolsConfig,
+    DeliveryMode, DropPolicy, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, IterationCap,
+    LaneWidths, LogLevel, LoggingConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat,
+    ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
+    OutputLimitName, PrimaryModel, ProviderConfig, ProviderModels, QueueConfig, QueueMode,
+    ReasoningReplayRule, RunLimits, StreamUsageRule, SystemRoleName, TelegramConfig,
+    ThinkingDefault, ThinkingFormName, ThinkingWords, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

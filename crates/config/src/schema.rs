@@ -11,6 +11,8 @@ use crate::{Environment, Paths};
 
 mod agents;
 mod auth;
+mod limits;
+mod messages;
 mod models;
 mod values;
 
@@ -18,6 +20,8 @@ pub use agents::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionSettings, ContextPruning,
 };
 pub use auth::{AuthConfig, CooldownConfig};
+pub use limits::{LaneWidths, RunLimits};
+pub use messages::{DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode};
 pub use models::{
     AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,
     ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
@@ -54,6 +58,8 @@ pub struct Config {
     pub agents: AgentsConfig,
     /// Ways in which messages arrive from outside.
     pub channels: ChannelsConfig,
+    /// How messages are received.
+    pub messages: MessagesConfig,
     /// The long-lived process that serves the web chat and the channels.
     pub gateway: GatewayConfig,
     /// What is logged.

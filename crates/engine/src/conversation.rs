@@ -6,11 +6,12 @@
 use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
 use myclaw_session::{
     CompactionEntry, Entry, EntryId, SessionError, SessionLog, SyncHandle, Tail, TailLimit,
+    TranscriptMessage,
 };
 
 use crate::estimate::row_cost;
 use crate::reduction;
-use crate::transcript::{message_to_row, row_to_message};
+use crate::transcript::{message_to_row, row_to_message, taken_ids};
 
 /// Opens the user message that a compaction leaves behind.
 pub(crate) const SUMMARY_TAG: &str = "[Conversation summary]";
@@ -30,6 +31,8 @@ pub(crate) struct Opening {
     pub(crate) skipped_lines: usize,
     /// The first loaded message, if the log holds older ones that no compaction accounts for.
     pub(crate) cut_before: Option<EntryId>,
+    /// The waiting messages that the loaded rows took in.
+    pub(crate) taken: Vec<EntryId>,
 }
 
 /// What the end of the log asks for.
@@ -67,6 +70,7 @@ impl Conversation {
                 .first()
                 .filter(|_| tail.older_messages_exist)
                 .map(|message| message.id),
+            taken: tail.messages.iter().flat_map(taken_ids).collect(),
         };
         conversation.fill(tail);
         Ok((conversation, opening))
@@ -105,9 +109,17 @@ impl Conversation {
 
     /// Appends a user message: the row holds what the user said, the list what a model sees of it.
     pub(crate) fn append_user(&mut self, message: UserMessage) -> Result<(), SessionError> {
-        let row = message_to_row(&Message::User(message));
-        self.log.append(&[Entry::Message(row.clone())])?;
-        self.messages.extend(row_to_message(row));
+        self.append_user_rows(vec![message_to_row(&Message::User(message))])
+    }
+
+    /// Appends rows of users, all in one write.
+    pub(crate) fn append_user_rows(
+        &mut self,
+        rows: Vec<TranscriptMessage>,
+    ) -> Result<(), SessionError> {
+        let entries: Vec<Entry> = rows.iter().cloned().map(Entry::Message).collect();
+        self.log.append(&entries)?;
+        self.messages.extend(rows.into_iter().filter_map(row_to_message));
         Ok(())
     }
 

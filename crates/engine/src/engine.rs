@@ -1,30 +1,37 @@
 //! Sets a run up, runs its turn, and tells how it ended.
 
-use std::path::PathBuf;
+mod open;
+mod setup;
 
-use myclaw_auth::{AuthFile, KeyResolver};
-use myclaw_config::{AgentSettings, ConfigError, ThinkingDefault};
+use std::time::Duration;
+
+use myclaw_auth::KeyResolver;
 use myclaw_llm::{
     Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ThinkingLevel, ToolSchema,
     Variables,
 };
-use myclaw_session::{LockWait, SessionStore};
 
-use crate::conversation::{Conversation, Opening};
-use crate::failover::{Candidate, Candidates, Roster};
+use crate::failover::{Candidate, Candidates};
 use crate::prompt::{PromptParts, build_system_prompt};
-use crate::turn::{Recovery, Tally, Turn, TurnLimits, input_budget};
-use crate::workspace::{Bootstrap, prepare_workspace};
-use crate::{
-    AgentRunEvent, AgentStart, CompactionReport, ModelChoice, RunAgentParams, RunError, RunResult,
-    ToolContext,
+use crate::turn::{
+    Allowance, Delivery, Recovery, Repetition, Tally, Turn, TurnLimits, announce_end,
 };
+use crate::{
+    AgentStart, CompactionReport, Enqueue, LanePermit, LaneRequest, Lanes, RunAgentParams,
+    RunError, RunResult, ToolContext,
+};
+use open::{Opened, open};
+use setup::Setup;
+
+/// A wait longer than this is told.
+const SILENT_WAIT: Duration = Duration::from_secs(2);
 
 /// Runs turns. Keep one for several turns: it keeps the connection to the model's server open between them.
 pub struct Engine {
     http: HttpProvider,
     builtin: DemoProvider,
     keys: KeyResolver,
+    lanes: Lanes,
 }
 
 /// Runs one turn: see [`Engine::run`].
@@ -43,8 +50,12 @@ impl Engine {
 
     /// Like [`Engine::new`], with other variables.
     pub fn with_variables(variables: Variables) -> Self {
-        let keys = KeyResolver::new(variables.iter());
-        Self { http: HttpProvider::new(http_options(variables)), builtin: DemoProvider, keys }
+        Self {
+            keys: KeyResolver::new(variables.iter()),
+            http: HttpProvider::new(http_options(variables)),
+            builtin: DemoProvider,
+            lanes: Lanes::default(),
+        }
     }
 
     /// Runs one turn: takes the user message, calls the model, runs tools until the model answers, and returns when
@@ -54,23 +65,49 @@ impl Engine {
     /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
     pub async fn run(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
         let setup = Setup::new(&params)?;
-        let opened = open(&params, &setup).await?;
-        for notice in
-            setup.roster.notices().iter().chain(&opened.notices).chain(&opened.bootstrap.notices)
+        let _permit = self.enter_lanes(&params).await?;
+        let (mut params, mut outcome) = self.run_once(params, &setup).await?;
+        let inbox = setup.store.inbox(&params.session_key);
+        // Somebody may have sent a message between the turn's last look and the session's release, and been told that
+        // the run takes it.
+        while let Ok(before) = &outcome
+            && before.bound.is_none()
+            && inbox.may_hold_messages()
         {
-            if let Some(on_event) = &params.on_event {
-                on_event(AgentRunEvent::Notice { message: notice.clone() });
-            }
+            let before = before.clone();
+            let Ok((next_params, next)) = self.run_once(params.clone(), &setup).await else {
+                break;
+            };
+            params = next_params;
+            outcome = match next {
+                Err(RunError::NothingToDo) => break,
+                next => next.map(|next| before.followed_by(next)),
+            };
+        }
+        announce_end(&params, &outcome).await;
+        outcome
+    }
+
+    /// Opens the session, runs a turn in it, and releases it. Gives `params` back, without the user's message.
+    async fn run_once(
+        &self,
+        params: RunAgentParams,
+        setup: &Setup,
+    ) -> Result<(RunAgentParams, Result<RunResult, RunError>), RunError> {
+        let opened = open(&params, setup).await?;
+        for notice in setup.roster.notices().iter().chain(&opened.notices) {
+            params.notice(notice.clone());
         }
         let (first, candidates) = setup.roster.line_up(&params, &opened.auth_file)?;
         let thinking = setup.thinking(&params, first.choice);
-        let mut turn = self.turn(&params, &setup, opened, (first, candidates));
-        turn.thinking = thinking.requested;
         if let Some(notice) = thinking.notice {
-            turn.notice(notice);
+            params.notice(notice);
         }
-        let outcome = turn.run().await;
-        turn.close(outcome).await
+        let mut turn = self.turn(params, setup, opened, (first, candidates));
+        turn.thinking = thinking.requested;
+        // Boxed: the state of a whole turn is large, and callers nest it in theirs.
+        let outcome = Box::pin(turn.run()).await;
+        Ok(turn.close(outcome).await)
     }
 
     /// Puts a summary in the place of all but the newest messages of a session, without a turn. The session, the
@@ -85,31 +122,62 @@ impl Engine {
         focus: Option<&str>,
     ) -> Result<CompactionReport, RunError> {
         let setup = Setup::new(&params)?;
+        let _permit = self.enter_lanes(&params).await?;
         let opened = open(&params, &setup).await?;
         let answering = setup.roster.line_up(&params, &opened.auth_file)?;
-        self.turn(&params, &setup, opened, answering).compact_by_hand(focus).await
+        self.turn(params, &setup, opened, answering).compact_by_hand(focus).await
+    }
+
+    /// Waits until the run may begin.
+    async fn enter_lanes(&self, params: &RunAgentParams) -> Result<LanePermit, RunError> {
+        let enqueue: &dyn Enqueue = params.enqueue.as_deref().unwrap_or(&self.lanes);
+        let request = LaneRequest {
+            session_key: params.session_key.clone(),
+            lane: params.lane,
+            widths: params.config.agents.defaults.lanes,
+        };
+        let mut entering = enqueue.enter(request);
+        tokio::select! {
+            biased;
+            permit = &mut entering => return Ok(permit),
+            () = params.cancel.cancelled() => return Err(RunError::Aborted),
+            () = tokio::time::sleep(SILENT_WAIT) => {}
+        }
+        params.notice("waiting for another run to end".to_owned());
+        tokio::select! {
+            permit = entering => Ok(permit),
+            () = params.cancel.cancelled() => Err(RunError::Aborted),
+        }
     }
 
     fn turn<'a>(
         &'a self,
-        params: &'a RunAgentParams,
+        mut params: RunAgentParams,
         setup: &'a Setup,
         opened: Opened,
         (first, candidates): (Candidate<'a>, Candidates<'a>),
     ) -> Turn<'a> {
-        let Setup { settings, store, .. } = setup;
+        let Setup { settings, store, spending, .. } = setup;
         let model = first.choice;
         let tool_schemas: Vec<ToolSchema> =
             params.tools.iter().map(|tool| tool.schema().clone()).collect();
         let working_directory =
             params.working_directory.clone().unwrap_or_else(|| settings.workspace.clone());
         let system_prompt = build_system_prompt(&PromptParts {
-            bootstrap: &opened.bootstrap.files,
+            bootstrap: &opened.bootstrap_files,
             tools: &tool_schemas,
             working_directory: &working_directory,
             model: &model.reference(),
         });
         let timeouts = &params.config.models.timeouts;
+        let call = CallLimits {
+            connect: timeouts.connect(),
+            first_event: timeouts.first_event(),
+            between_events: timeouts.between_events(),
+        };
+        let user_message = std::mem::take(&mut params.user_message);
+        let abort = params.cancel.clone();
+        params.cancel = abort.child_token();
         Turn {
             engine: self,
             provider: self.provider(model.model.api),
@@ -120,9 +188,16 @@ impl Engine {
             keys: &self.keys,
             ledger: setup.roster.ledger(&params.config),
             store: store.clone(),
+            inbox: store.inbox(&params.session_key),
+            delivery: Delivery {
+                steering: settings.steering_mode,
+                follow_ups: settings.follow_up_mode,
+                quiet: Duration::from_millis(params.config.messages.queue.debounce_ms),
+            },
+            has_steered: false,
             conversation: opened.conversation,
             opening: opened.opening,
-            start: AgentStart { system_prompt, user_message: params.user_message.clone() },
+            start: AgentStart { system_prompt, user_message },
             tool_schemas,
             tool_context: ToolContext {
                 working_directory,
@@ -135,14 +210,13 @@ impl Engine {
                 max_retries: settings.max_retries,
                 compaction: settings.compaction.clone(),
                 context_pruning: settings.context_pruning,
-                call: CallLimits {
-                    connect: timeouts.connect(),
-                    first_event: timeouts.first_event(),
-                    between_events: timeouts.between_events(),
-                },
+                call,
             },
             tally: Tally::default(),
             recovery: Recovery::default(),
+            allowance: Allowance::new(settings.limits, spending.clone()),
+            repetition: Repetition::new(settings.limits.repeated_calls),
+            abort,
             params,
         }
     }
@@ -172,112 +246,5 @@ fn http_options(variables: Variables) -> HttpOptions {
 impl Default for Engine {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// What the settings say about a run.
-struct Setup {
-    settings: AgentSettings,
-    roster: Roster,
-    store: SessionStore,
-}
-
-impl Setup {
-    fn new(params: &RunAgentParams) -> Result<Self, RunError> {
-        let settings = params.config.agent_settings(params.agent.as_deref())?;
-        let roster = Roster::new(params, &settings)?;
-        let paths = params.config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
-        Ok(Self { settings, roster, store: SessionStore::new(paths.sessions_dir()) })
-    }
-}
-
-/// How much the model thinks in a run.
-struct Thinking {
-    requested: ThinkingLevel,
-    /// What to say where that is not what the user asked for.
-    notice: Option<String>,
-}
-
-impl Setup {
-    /// Each model is asked at the level that it offers nearest to the one asked for; of the first one, `model`, the
-    /// user is told where these differ.
-    fn thinking(&self, params: &RunAgentParams, model: &ModelChoice) -> Thinking {
-        let configured = || self.settings.thinking.map(thinking_level);
-        let requested = params.thinking.or_else(configured).unwrap_or_default();
-        let level = model.model.thinking_level(requested);
-        let notice = params.thinking.filter(|asked| *asked != level).map(|asked| {
-            let name = model.reference();
-            if model.model.reasoning {
-                let offered: Vec<&str> = model
-                    .model
-                    .offered_thinking_levels()
-                    .into_iter()
-                    .map(ThinkingLevel::as_str)
-                    .collect();
-                format!(
-                    "{name} does not offer the thinking level {asked} but {}; {level} is used",
-                    offered.join(", ")
-                )
-            } else {
-                format!("{name} cannot think before it answers; the thinking level is {level}")
-            }
-        });
-        Thinking { requested, notice }
-    }
-}
-
-fn thinking_level(configured: ThinkingDefault) -> ThinkingLevel {
-    match configured {
-        ThinkingDefault::Off => ThinkingLevel::Off,
-        ThinkingDefault::Minimal => ThinkingLevel::Minimal,
-        ThinkingDefault::Low => ThinkingLevel::Low,
-        ThinkingDefault::Medium => ThinkingLevel::Medium,
-        ThinkingDefault::High => ThinkingLevel::High,
-        ThinkingDefault::Xhigh => ThinkingLevel::Xhigh,
-    }
-}
-
-/// What the file system gave.
-struct Opened {
-    auth_file: AuthFile,
-    notices: Vec<String>,
-    bootstrap: Bootstrap,
-    conversation: Conversation,
-    opening: Opening,
-}
-
-/// Prepares the workspace and opens the session, off the async thread.
-async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError> {
-    let workspace = setup.settings.workspace.clone();
-    let working_directory = params.working_directory.clone();
-    let store = setup.store.clone();
-    let key = params.session_key.clone();
-    let roster = setup.roster.clone();
-    let compaction = setup.settings.compaction.clone();
-    let opening = tokio::task::spawn_blocking(move || {
-        check_directory(working_directory)?;
-        let bootstrap = prepare_workspace(&workspace)?;
-        let log = store.open(&key, LockWait::Fail)?;
-        let budget = input_budget(&roster.first().model, &compaction);
-        let (conversation, opening) = Conversation::load(log, budget)?;
-        let (auth_file, notice) = roster.read_store();
-        Ok(Opened {
-            auth_file,
-            notices: notice.into_iter().collect(),
-            bootstrap,
-            conversation,
-            opening,
-        })
-    });
-    opening.await.map_err(|error| RunError::Internal(error.to_string()))?
-}
-
-/// A directory that the user named is never made: a misspelt one should be noticed.
-fn check_directory(directory: Option<PathBuf>) -> Result<(), RunError> {
-    match directory {
-        Some(path) if !path.is_dir() => {
-            Err(RunError::Workspace { path, source: std::io::ErrorKind::NotADirectory.into() })
-        }
-        _ => Ok(()),
     }
 }

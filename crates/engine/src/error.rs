@@ -51,6 +51,9 @@ pub enum RunError {
     /// The caller's cancellation token fired.
     #[error("the run was aborted")]
     Aborted,
+    /// A run without a message found nothing to go on with.
+    #[error("there is nothing to go on with in this session; send a message")]
+    NothingToDo,
     /// The settings name no model, and the caller gave none.
     #[error(
         "no model is configured; set provider.name and provider.model in the settings file, or pass one"
@@ -123,6 +126,7 @@ impl RunError {
             Self::WindowTooSmall { .. } => "window_too_small",
             Self::ContextOverflow { .. } => ErrorClass::ContextOverflow.as_str(),
             Self::Aborted => "aborted",
+            Self::NothingToDo => "nothing_to_do",
             Self::Session(_) => "session",
             Self::Workspace { .. } => "workspace",
             Self::Config(_)

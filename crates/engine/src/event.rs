@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use myclaw_llm::{AssistantMessage, ErrorClass, StreamEvent};
+use myclaw_session::{EntryId, QueuedKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::RunResult;
+use crate::{Bound, RunResult};
 
 /// Receives the events of a run, in order. It is called on the run's task, so it must not block for long.
 pub type EventCallback = Arc<dyn Fn(AgentRunEvent) + Send + Sync>;
@@ -106,6 +107,34 @@ pub enum AgentRunEvent {
     Pruning {
         /// How many.
         results: usize,
+    },
+    /// A message for the run is on disk and waits.
+    Queued {
+        /// Names it.
+        id: EntryId,
+        /// When it is to be taken.
+        kind: QueuedKind,
+    },
+    /// The run took waiting messages in.
+    Taken {
+        /// Those that became one message of the conversation.
+        ids: Vec<EntryId>,
+        /// Its text.
+        text: String,
+    },
+    /// A tool call is not made, because the user said something before it began.
+    ToolSkipped {
+        /// Tool name.
+        tool_name: String,
+        /// The model's id for the call.
+        tool_call_id: String,
+    },
+    /// The run would go on, but a limit is reached.
+    BoundReached {
+        /// Which.
+        bound: Bound,
+        /// One line.
+        message: String,
     },
     /// Something the user should know that did not stop the run.
     Notice {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod bound;
 mod clock;
 mod conversation;
 mod engine;
@@ -14,8 +15,11 @@ mod estimate;
 mod event;
 mod failover;
 mod hook;
+mod inbox;
+mod lanes;
 mod model_choice;
 mod prompt;
+mod queue;
 mod reduction;
 mod run;
 mod tool;
@@ -24,13 +28,17 @@ mod turn;
 mod window;
 mod workspace;
 
+pub use bound::Bound;
 pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, run_agent};
 pub use error::{CandidateFailure, RunError};
 pub use event::{AgentRunEvent, EventCallback};
 pub use hook::{AgentStart, Hook, HookError, PendingToolCall, ToolCallVerdict};
+pub use inbox::{InboxError, PendingMessage, SessionInbox, WhenIdle};
+pub use lanes::{Enqueue, Lane, LanePermit, LaneRequest, Lanes};
 pub use model_choice::{ModelChoice, WindowSource};
 pub use myclaw_auth::AuthProfile;
+pub use queue::Arrival;
 pub use run::{RunAgentParams, RunResult};
 pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 pub use turn::CompactionReport;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use myclaw_config::Config;
 use myclaw_llm::{ContentBlock, ThinkingLevel, Usage};
@@ -9,14 +10,19 @@ use myclaw_session::SessionKey;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Clock, EventCallback, Hook, ModelChoice, SystemClock, Tool};
+use crate::{Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelChoice, SystemClock, Tool};
+
+/// How long a run waits for a session that another process runs: longer than most turns need to end after an abort,
+/// shorter than anybody watches a silent program.
+const DEFAULT_SESSION_WAIT: Duration = Duration::from_secs(10);
 
 /// What a run needs. Start from [`RunAgentParams::new`] and set what differs.
 #[derive(Clone)]
 pub struct RunAgentParams {
     /// Which conversation it continues or begins.
     pub session_key: SessionKey,
-    /// What the user says: text and image blocks.
+    /// What the user says: text and image blocks. Without any the run goes on where the session stands: it answers
+    /// what waits, and what an interrupted run left.
     pub user_message: Vec<ContentBlock>,
     /// The settings, as loaded by `myclaw_config`.
     pub config: Arc<Config>,
@@ -43,6 +49,12 @@ pub struct RunAgentParams {
     pub on_event: Option<EventCallback>,
     /// Directory in which tools work, if not the agent's workspace. It must exist.
     pub working_directory: Option<PathBuf>,
+    /// Which global lane it runs in.
+    pub lane: Lane,
+    /// Decides when it may begin; `None` means the engine's own lanes.
+    pub enqueue: Option<Arc<dyn Enqueue>>,
+    /// How long it waits for the session while another process has it open.
+    pub session_wait: Duration,
     /// Time.
     pub clock: Arc<dyn Clock>,
 }
@@ -57,14 +69,26 @@ pub struct RunResult {
     pub usage: Usage,
     /// Of the last call only.
     pub last_call_usage: Usage,
-    /// Model calls that gave a message, the final one included.
+    /// Model calls that gave a message, the final one included, a closing summary not.
     pub iterations: u32,
     /// Whether the run ended because it reached the iteration cap.
     pub max_iterations_reached: bool,
+    /// The limit that ended the run, if one did; the reply is then a closing summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     /// Provider of the model that answered last; not the first one's after a fallback.
     pub provider: String,
     /// The model that answered last.
     pub model: String,
+}
+
+impl RunResult {
+    /// This result and that of the turn behind it as one.
+    pub(crate) fn followed_by(self, next: Self) -> Self {
+        let mut usage = self.usage;
+        usage.add_call(&next.usage);
+        Self { usage, iterations: self.iterations + next.iterations, ..next }
+    }
 }
 
 impl RunAgentParams {
@@ -75,8 +99,16 @@ impl RunAgentParams {
         config: Arc<Config>,
     ) -> Self {
         Self {
-            session_key,
             user_message: vec![ContentBlock::text(user_message)],
+            ..Self::go_on(session_key, config)
+        }
+    }
+
+    /// Parameters for a run that says nothing new: it answers what waits and what an interrupted run left.
+    pub fn go_on(session_key: SessionKey, config: Arc<Config>) -> Self {
+        Self {
+            session_key,
+            user_message: Vec::new(),
             config,
             model: None,
             thinking: None,
@@ -89,6 +121,9 @@ impl RunAgentParams {
             cancel: CancellationToken::new(),
             on_event: None,
             working_directory: None,
+            lane: Lane::default(),
+            enqueue: None,
+            session_wait: DEFAULT_SESSION_WAIT,
             clock: Arc::new(SystemClock),
         }
     }

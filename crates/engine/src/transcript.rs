@@ -11,6 +11,9 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+/// Field of a user row's meta: the ids of the waiting messages that it took in.
+const TAKEN_IDS: &str = "queuedIds";
+
 /// The row's message as a model sees it; `None` for rows that no model sees.
 ///
 /// A user row is annotated with the time it was sent. The time comes from the row, so a message has the same bytes in
@@ -43,6 +46,32 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
             timestamp: row.ts,
         })),
     }
+}
+
+/// The blocks of a user's message that was stored as `text` and `meta`.
+pub(crate) fn row_to_blocks(text: String, meta: Option<&Meta>) -> Vec<ContentBlock> {
+    meta.and_then(Meta::read::<StoredMeta<'_>>).unwrap_or_default().content(text)
+}
+
+/// The row that takes waiting messages in: `message` as a row that names their ids.
+pub(crate) fn taken_row(message: UserMessage, ids: &[EntryId]) -> TranscriptMessage {
+    with_meta(message_to_row(&Message::User(message)), TAKEN_IDS, json!(ids))
+}
+
+/// The waiting messages that a row took in.
+pub(crate) fn taken_ids(row: &TranscriptMessage) -> Vec<EntryId> {
+    let meta = row.meta.as_ref().filter(|meta| {
+        // A cheap look first: hardly any row has such a field, and some are large.
+        row.role == Role::User && meta.as_str().contains(TAKEN_IDS)
+    });
+    meta.and_then(|meta| meta.field(TAKEN_IDS)).unwrap_or_default()
+}
+
+/// `row` with one more field in its meta.
+pub(crate) fn with_meta(row: TranscriptMessage, name: &str, value: Value) -> TranscriptMessage {
+    let mut meta = row.meta.as_ref().map(Meta::to_object).unwrap_or_default();
+    meta.insert(name.to_owned(), value);
+    TranscriptMessage { meta: Some(meta.into()), ..row }
 }
 
 /// What a row keeps beside its text. Fields are read one by one, so that one which this version does not understand

@@ -164,11 +164,12 @@ fn without_cache_marks(message: &serde_json::Value) -> String {
 }
 
 #[tokio::test]
-async fn the_cap_ends_the_run_with_the_last_text_and_a_log_that_goes_on() {
+async fn the_cap_ends_the_run_with_a_summary_and_a_log_that_goes_on() {
     let format = WireFormat::AnthropicMessages;
     let script = [
         Reply::anthropic().text("one").tool_call("call_a", "echo", json!({"text": "a"})),
         Reply::anthropic().text("two").tool_call("call_b", "echo", json!({"text": "b"})),
+        Reply::anthropic().text("A and b are done."),
         Reply::anthropic().text("Resumed."),
     ];
     let mut bench = Bench::new(format, script).await;
@@ -177,9 +178,11 @@ async fn the_cap_ends_the_run_with_the_last_text_and_a_log_that_goes_on() {
     let capped = bench.run("go").await.unwrap();
     assert_eq!(
         (capped.reply.as_str(), capped.iterations, capped.max_iterations_reached),
-        ("two", 2, true)
+        ("A and b are done.", 2, true)
     );
     assert_eq!(bench.event_names().last().unwrap(), "done");
+    let asked = bench.server.last_request().body_text().to_owned();
+    assert!(asked.contains("the number of model calls for one message is used up"), "{asked}");
 
     assert_eq!(bench.run("go on").await.unwrap().reply, "Resumed.");
     bench.server.assert_finished();

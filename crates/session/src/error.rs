@@ -86,6 +86,14 @@ pub enum SessionError {
         /// What the system said.
         source: io::Error,
     },
+    /// Too much waits for the session already.
+    #[error("the inbox {} is full ({limit} bytes): too many messages wait for this session; let it answer them first", .path.display())]
+    InboxFull {
+        /// The inbox.
+        path: PathBuf,
+        /// Its largest size, in bytes.
+        limit: u64,
+    },
     /// Someone deleted the log while it was open.
     #[error("{} was deleted while the session was in use; start again to begin it anew", .path.display())]
     Removed {

@@ -11,6 +11,7 @@ mod durable;
 mod entry;
 mod error;
 mod id;
+mod inbox;
 mod index;
 mod key;
 mod line;
@@ -19,6 +20,7 @@ mod log;
 mod meta;
 mod reader;
 mod repair;
+mod spending;
 mod store;
 mod tail;
 
@@ -28,6 +30,7 @@ pub use entry::{
 };
 pub use error::SessionError;
 pub use id::EntryId;
+pub use inbox::{Inbox, OpenInbox, QueuedKind, QueuedMessage};
 pub use index::{
     IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex, UpdatedAt,
 };
@@ -36,6 +39,7 @@ pub use lock::LockWait;
 pub use log::{SessionLog, SyncHandle};
 pub use meta::Meta;
 pub use reader::{Entries, SessionReader};
+pub use spending::{DaySpending, Spent};
 pub use store::SessionStore;
 pub use tail::{Tail, TailLimit};
 

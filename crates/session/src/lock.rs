@@ -69,6 +69,20 @@ impl Drop for LockFile {
     }
 }
 
+/// Whether somebody holds the lock at `path`. Makes no file, and stands in nobody's way for longer than a moment.
+pub(crate) fn is_locked(path: &Path) -> Result<bool, SessionError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(SessionError::from_io("open the lock file", path, error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(source)) => Err(SessionError::from_io("lock", path, source)),
+    }
+}
+
 enum Attempt {
     Acquired(LockFile),
     /// The file was removed (by its last holder) between opening and locking it.

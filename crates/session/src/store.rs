@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 
 use crate::durable::create_private_directory;
 use crate::error::{IoContext, SessionError};
-use crate::lock::LockFile;
-use crate::{LockWait, SessionIndex, SessionKey, SessionLog, SessionReader};
+use crate::lock::{LockFile, is_locked};
+use crate::{Inbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader};
 
 /// Extension of a log.
 pub(crate) const LOG_EXTENSION: &str = "jsonl";
 /// Extension of the file whose lock guards a log.
 const LOCK_EXTENSION: &str = "lock";
+/// Extension of the file for messages that wait for a session. No log's, so that nobody takes it for one.
+const INBOX_EXTENSION: &str = "inbox";
 /// Extension of the directory for what belongs to a session but not into its log.
 const ARTIFACT_EXTENSION: &str = "files";
 
@@ -60,6 +62,19 @@ impl SessionStore {
         SessionLog::open(key.clone(), self.transcript_path(key), lock, changed_directories)
     }
 
+    /// The messages that wait for a session.
+    pub fn inbox(&self, key: &SessionKey) -> Inbox {
+        Inbox::new(self.beside(key, INBOX_EXTENSION))
+    }
+
+    /// Whether somebody, in this process or another, has the session open for writing at this moment.
+    ///
+    /// # Errors
+    /// The lock file cannot be looked at.
+    pub fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError> {
+        is_locked(&self.beside(key, LOCK_EXTENSION))
+    }
+
     /// Opens a session for reading, without a lock; `None` if there is none.
     ///
     /// # Errors
@@ -91,6 +106,8 @@ impl SessionStore {
         }
         let existed =
             removed(std::fs::remove_file(&path)).context("delete the session log", &path)?;
+        let inbox = self.inbox(key);
+        removed(std::fs::remove_file(inbox.path())).context("delete the inbox", inbox.path())?;
         let artifacts = self.artifact_directory(key);
         removed(std::fs::remove_dir_all(&artifacts))
             .context("delete the session's files in", &artifacts)?;

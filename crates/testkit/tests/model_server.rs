@@ -334,7 +334,7 @@ fn a_failure_within_a_stream_ends_it_without_its_proper_end() {
             WireFormat::GoogleGenerativeAi => {
                 json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]})
             }
-            WireFormat::AnthropicMessages | WireFormat::OpenAiCompletions => question(true),
+            _ => question(true),
         };
         let response = Client::connect(server.address()).post(path, &[], &body);
         assert!(response.complete && response.status == 200);

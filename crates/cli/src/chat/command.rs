@@ -2,9 +2,11 @@
 
 use crate::similar::did_you_mean;
 
+use super::talk::queue_number;
+
 /// The commands with what they take, for completion and for guessing.
-pub(super) const NAMES: [&str; 7] =
-    ["/help", "/new", "/model", "/thinking", "/sessions", "/usage", "/quit"];
+pub(super) const NAMES: [&str; 9] =
+    ["/help", "/new", "/model", "/thinking", "/sessions", "/queue", "/continue", "/usage", "/quit"];
 
 /// What `/help` prints.
 pub(super) const HELP: &str = "\
@@ -13,10 +15,14 @@ pub(super) const HELP: &str = "\
 /model [PROVIDER/MODEL]  show or change the model
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /sessions [NAME]         list the conversations, or continue one
+/queue [drop NUMBER]     show what waits to be answered, or take it back
+/continue                answer what waits, and what an interrupted turn left
 /usage                   tokens and cost so far
 /quit                    leave (also: exit, quit, Ctrl-D)
 
 Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line. Tab completes.
+While the agent works: Enter sends what it reads before its next step; Alt-Enter, or /later TEXT, what it reads when it
+is done; /stop stops it.
 Ctrl-C aborts the turn that runs; at an empty prompt, twice, it leaves.
 A space before the slash makes it a message.";
 
@@ -28,6 +34,9 @@ pub(super) enum Command {
     Model(Option<String>),
     Thinking(Option<String>),
     Sessions(Option<String>),
+    /// Shows what waits, or takes the message of that number back.
+    Queue(Option<usize>),
+    Continue,
     Usage,
     Quit,
 }
@@ -59,9 +68,18 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/model", model) => Parsed::Command(Command::Model(model)),
         ("/thinking", level) => Parsed::Command(Command::Thinking(level)),
         ("/sessions", name) => Parsed::Command(Command::Sessions(name)),
+        ("/queue", None) => Parsed::Command(Command::Queue(None)),
+        ("/queue", Some(argument)) => match queue_number(&argument) {
+            Some(number) => Parsed::Command(Command::Queue(Some(number))),
+            None => Parsed::Unknown(
+                "/queue shows what waits; /queue drop NUMBER takes one back".to_owned(),
+            ),
+        },
+        ("/continue", None) => Parsed::Command(Command::Continue),
+        ("/later", Some(message)) => Parsed::Message(message),
         ("/usage", None) => Parsed::Command(Command::Usage),
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),
-        ("/help" | "/?" | "/usage" | "/quit" | "/exit", Some(_)) => {
+        ("/help" | "/?" | "/continue" | "/usage" | "/quit" | "/exit", Some(_)) => {
             Parsed::Unknown(format!("{name} takes nothing behind it"))
         }
         _ => Parsed::Unknown(unknown(name)),

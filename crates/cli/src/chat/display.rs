@@ -13,9 +13,12 @@ use myclaw_engine::{AgentRunEvent, EventCallback};
 use myclaw_llm::StreamEvent;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use unicode_width::UnicodeWidthChar;
 
 use crate::report::{failure_line, narrate, summarise_arguments};
-use crate::terminal::{LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed};
+use crate::terminal::{
+    LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed, truncated,
+};
 
 /// Shortest time between two drawings: faster than a screen is refreshed nobody sees it.
 const FRAME: Duration = Duration::from_millis(16);
@@ -45,6 +48,28 @@ struct Scene {
     above: Above,
     /// What is composed and not written yet.
     pending: String,
+    typed: TypedDisplay,
+    /// Lines that wait for the end of the text.
+    held: Vec<(Style, String)>,
+}
+
+/// The line that the user types while the turn runs: it stands below everything else, and leaves no trace.
+#[derive(Debug, Default)]
+struct TypedDisplay {
+    text: String,
+    /// Stands there while nothing is typed.
+    notice: String,
+    /// Where it stands on the screen, if it does.
+    drawn: Option<TypedPlace>,
+    has_changed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TypedPlace {
+    /// On a line that was empty.
+    OnEmptyLine,
+    /// Below a text whose last line may go on.
+    BelowText,
 }
 
 struct RunningCall {
@@ -73,6 +98,8 @@ impl Display {
             calls: Vec::new(),
             above: Above::Nothing,
             pending: String::new(),
+            typed: TypedDisplay::default(),
+            held: Vec::new(),
         };
         Self {
             shared: Arc::new(Shared {
@@ -92,6 +119,29 @@ impl Display {
         })
     }
 
+    /// Shows what the user types.
+    pub(super) fn show_typed(&self, text: &str) {
+        let mut scene = self.shared.lock();
+        scene.typed.text = escaped(text).replace(['\n', '\t'], " ");
+        scene.typed.has_changed = true;
+        drop(scene);
+        self.shared.changed.notify_one();
+    }
+
+    /// Adds a line of the program's own. While text arrives it stands where one types until the text is whole.
+    pub(super) fn say(&self, style: Style, line: &str) {
+        let mut scene = self.shared.lock();
+        if scene.markdown.is_empty() {
+            scene.put_line(style, line);
+        } else {
+            scene.typed.notice = escaped(line).replace(['\n', '\t'], " ");
+            scene.typed.has_changed = true;
+            scene.held.push((style, line.to_owned()));
+        }
+        drop(scene);
+        self.shared.changed.notify_one();
+    }
+
     /// Runs `work`, and draws whenever it waits.
     pub(super) async fn drawing<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
@@ -109,6 +159,8 @@ impl Display {
     /// Draws what is left, and leaves the cursor on an empty line.
     pub(super) fn finish(&self) {
         let mut scene = self.shared.lock();
+        scene.typed.text.clear();
+        scene.typed.has_changed = true;
         scene.end_text();
         scene.stop_waiting();
         scene.pending.push_str("\r\n");
@@ -227,6 +279,11 @@ impl Scene {
     fn end_text(&mut self) {
         if !self.markdown.is_empty() {
             self.markdown.finish(Size::current(), &mut self.pending);
+            self.typed.notice.clear();
+            self.typed.has_changed = true;
+            for (style, line) in std::mem::take(&mut self.held) {
+                self.put_line(style, &line);
+            }
         }
     }
 
@@ -276,7 +333,7 @@ impl Scene {
     /// Adds to `pending` what the screen lacks.
     fn compose(&mut self, size: Size) {
         match self.waiting {
-            Some(since) if self.markdown.is_empty() => {
+            Some(since) if self.markdown.is_empty() && self.typed.text.is_empty() => {
                 self.live.draw(since.elapsed(), size.columns, self.paint, &mut self.pending);
             }
             _ => {
@@ -284,7 +341,52 @@ impl Scene {
                 self.markdown.draw(size, &mut self.pending);
             }
         }
+        self.compose_typed(size);
     }
+
+    /// Puts the typed line below whatever was composed. Everything else is drawn as if it were not there.
+    fn compose_typed(&mut self, size: Size) {
+        let is_unchanged = self.pending.is_empty() && !std::mem::take(&mut self.typed.has_changed);
+        let room = size.columns.saturating_sub(4);
+        let line = match (self.typed.text.as_str(), self.typed.notice.as_str()) {
+            ("", "") => None,
+            ("", notice) => Some(truncated(notice, room)),
+            (text, _) => Some(format!("> {}", end_of(text, room.saturating_sub(2)))),
+        };
+        if is_unchanged || (line.is_none() && self.typed.drawn.is_none()) {
+            return;
+        }
+        let erased = match self.typed.drawn.take() {
+            Some(TypedPlace::OnEmptyLine) => "\r\x1b[K",
+            // Back to where the text ended.
+            Some(TypedPlace::BelowText) => "\r\x1b[K\x1b8",
+            None => "",
+        };
+        self.pending.insert_str(0, erased);
+        let Some(line) = line else { return };
+        let place = match self.markdown.is_empty() {
+            true => TypedPlace::OnEmptyLine,
+            false => TypedPlace::BelowText,
+        };
+        if place == TypedPlace::BelowText {
+            // Makes sure that there is a line below, remembers the place, and goes there.
+            self.pending.push_str("\x1bD\x1b[A\x1b7\x1b[B\r");
+        }
+        self.pending.push_str(&line);
+        self.pending.push_str("\x1b[K");
+        self.typed.drawn = Some(place);
+    }
+}
+
+/// As much of the end of `text` as fits into `columns`: that is where one types.
+fn end_of(text: &str, columns: usize) -> String {
+    let mut width = 0;
+    let fits = text.char_indices().rev().take_while(|(_, char)| {
+        width += char.width().unwrap_or(0);
+        width <= columns
+    });
+    let from = fits.last().map_or(text.len(), |(at, _)| at);
+    if from == 0 { text.to_owned() } else { format!("…{}", &text[from..]) }
 }
 
 #[cfg(test)]

@@ -81,8 +81,11 @@ impl Editor {
         Self { reedline, may_leave: false }
     }
 
-    /// Waits for something that is not blank.
-    pub(super) fn read(&mut self) -> io::Result<Input> {
+    /// Waits for something that is not blank. The line begins with `unsent`, which was typed before.
+    pub(super) fn read(&mut self, unsent: String) -> io::Result<Input> {
+        if !unsent.is_empty() {
+            self.reedline.run_edit_commands(&[EditCommand::InsertString(unsent)]);
+        }
         loop {
             let signal = self.reedline.read_line(&ChatPrompt).map_err(io::Error::other)?;
             match signal {

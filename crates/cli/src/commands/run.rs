@@ -57,6 +57,7 @@ fn run_turn(
         let model = settings.choose_model(requested).await?;
         announce(&model, verbosity);
         let session_key = &settings.session_key;
+        let message = Some(message);
         let turn = Turn {
             settings: &settings,
             session_key,

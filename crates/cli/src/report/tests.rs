@@ -17,6 +17,7 @@ fn result(usage: Usage) -> RunResult {
         last_call_usage: Usage::default(),
         iterations: 2,
         max_iterations_reached: false,
+        bound: None,
         provider: "anthropic".to_owned(),
         model: "claude".to_owned(),
     }

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ThinkingDefault;
+use super::limits::{LaneWidths, RunLimits};
+use super::messages::DeliveryMode;
 use super::values::{self, IterationCap, ModelChoice, NonBlankText};
 
 /// Attempts beyond the first for one model call, over all keys: enough to get past a short outage.
@@ -46,7 +48,7 @@ impl Default for AgentConfig {
 }
 
 /// Several agents, each with its own workspace and model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentsConfig {
     /// What holds for every agent that does not say otherwise. Goes before `agent`.
@@ -56,7 +58,7 @@ pub struct AgentsConfig {
 }
 
 /// What holds for every agent that does not say otherwise.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentDefaults {
     /// The folder in which agents work; give each its own in `agents.list` to keep them apart.
@@ -83,6 +85,14 @@ pub struct AgentDefaults {
     pub compaction: CompactionSettings,
     /// Whether old results of tools are sent shorter, or not at all, before the window is full.
     pub context_pruning: ContextPruning,
+    /// What ends a run that would go on.
+    pub limits: RunLimits,
+    /// How many of the messages that were sent into a run are read before its next step.
+    pub steering_mode: DeliveryMode,
+    /// How many of the messages that wait for a run's end are answered together.
+    pub follow_up_mode: DeliveryMode,
+    /// How many runs of one process go on at the same time.
+    pub lanes: LaneWidths,
 }
 
 /// When and how older messages are summarised.

@@ -24,6 +24,11 @@ fn full() -> Value {
                 "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"],
                 "thinkingDefault": "low", "maxIterations": "unlimited",
                 "compaction": { "reserveTokens": 1, "keepMessages": 1, "maxResultChars": 1 }, "contextPruning": "cache-ttl",
+                "limits": {
+                    "runSeconds": 0, "runTokens": 1, "runCost": 0.5, "dayTokens": 2, "dayCost": 0, "repeatedCalls": 3,
+                },
+                "steeringMode": "one-at-a-time", "followUpMode": "all",
+                "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
             },
             "list": [{
                 "id": "main", "default": true, "name": "Claw", "workspace": "/x", "agentDir": "/d",
@@ -31,6 +36,7 @@ fn full() -> Value {
             }],
         },
         "channels": { "telegram": { "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"] } },
+        "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
         "logging": { "level": "warn", "redactSensitive": false },
         "tools": { "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use myclaw_config::{
-    AgentId, AgentSettings, CompactionSettings, Config, ConfigError, ContextPruning, IterationCap,
-    Paths, ThinkingDefault,
+    AgentId, AgentSettings, CompactionSettings, Config, ConfigError, ContextPruning, DeliveryMode,
+    IterationCap, Paths, RunLimits, ThinkingDefault,
 };
 
 use crate::support::Home;
@@ -31,6 +31,16 @@ fn without_agents_there_is_main() {
         max_tool_result_chars: 50_000,
         compaction: CompactionSettings::default(),
         context_pruning: ContextPruning::Off,
+        limits: RunLimits {
+            run_seconds: 600,
+            run_tokens: 5_000_000,
+            run_cost: 5.0,
+            day_tokens: 50_000_000,
+            day_cost: 25.0,
+            repeated_calls: 6,
+        },
+        steering_mode: DeliveryMode::All,
+        follow_up_mode: DeliveryMode::All,
     };
     for id in [None, Some("main"), Some(""), Some(" MAIN ")] {
         assert_eq!(config.agent_settings(id).unwrap(), expected, "{id:?}");
@@ -173,10 +183,11 @@ fn a_model_is_trimmed_and_a_blank_one_is_none() {
 #[test]
 fn fallbacks_are_kept_in_order() {
     let text =
-        "{ agents: { defaults: { model: { primary: 'a/b', fallbacks: [' c/d', '', 'e/f'] } } } }";
+        "{ agents: { defaults: { model: { primary: 'a/b', fallbacks: ['c/d', 'e/f'] } } } }";
     let config = Home::with_config(text).load().unwrap().config;
     let model = config.agents.defaults.model.as_ref().unwrap();
-    assert_eq!(model.fallbacks().collect::<Vec<_>>(), ["c/d", "e/f"]);
+    let names: Vec<&str> = model.fallbacks().unwrap().iter().map(|name| name.0.as_str()).collect();
+    assert_eq!(names, ["c/d", "e/f"]);
 }
 
 #[test]

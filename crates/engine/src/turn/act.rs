@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use myclaw_llm::{ContentBlock, Message, ToolCall, ToolResultMessage, joined_text};
 
-use super::{Turn, repetition, result_text};
+use super::{Stop, Turn, intake, result_text};
 use crate::arguments::fit_arguments;
 use crate::conversation::PendingCalls;
 use crate::{
@@ -34,9 +34,17 @@ pub(super) async fn run_tools(turn: &mut Turn<'_>, pending: PendingCalls) -> Res
     }
     let mut calls = pending.calls.into_iter().peekable();
     while let Some(call) = calls.next() {
-        if turn.params.cancel.is_cancelled() {
-            append_result(turn, &call, ToolOutput::error(result_text::ABORTED_BEFORE_START))?;
+        if let Some(stop) = turn.stop() {
+            let text = result_text::stopped_before_start(stop);
+            append_result(turn, &call, ToolOutput::error(text))?;
             continue;
+        }
+        if intake::steering_waits(turn).await? {
+            skip(turn, &call)?;
+            for call in calls.by_ref() {
+                skip(turn, &call)?;
+            }
+            break;
         }
         let mut group = vec![call];
         if is_read_only(turn, &group[0]) {
@@ -48,7 +56,16 @@ pub(super) async fn run_tools(turn: &mut Turn<'_>, pending: PendingCalls) -> Res
         }
         run_group(turn, group).await?;
     }
-    if turn.params.cancel.is_cancelled() { Err(RunError::Aborted) } else { Ok(()) }
+    if turn.stop().is_some() { Err(RunError::Aborted) } else { Ok(()) }
+}
+
+/// Answers a call that is not made, because the user said something first.
+fn skip(turn: &mut Turn<'_>, call: &ToolCall) -> Result<(), RunError> {
+    turn.emit(AgentRunEvent::ToolSkipped {
+        tool_name: call.name.clone(),
+        tool_call_id: call.id.clone(),
+    });
+    append_result(turn, call, ToolOutput::error(result_text::SKIPPED))
 }
 
 /// Runs the calls of a group at the same time and stores their results in order.
@@ -67,7 +84,7 @@ async fn run_group(turn: &mut Turn<'_>, group: Vec<ToolCall>) -> Result<(), RunE
     }
     for (call, mut output) in group.iter().zip(finished) {
         let text = joined_text(&output.content, "\n");
-        let note = repetition::note(turn.conversation.messages(), call, &text);
+        let note = turn.repetition.note(call, &text);
         output.content.extend(note.map(ContentBlock::text));
         append_result(turn, call, output)?;
     }
@@ -144,7 +161,9 @@ async fn execute(turn: &Turn<'_>, tool: &Arc<dyn Tool>, pending: PendingToolCall
     let mut output = match outcome {
         Ok(output) => output,
         Err(ToolError::Failed(text)) => ToolOutput::error(result_text::tool_failed(&text)),
-        Err(ToolError::Aborted(text)) => ToolOutput::error(result_text::aborted(&text)),
+        Err(ToolError::Aborted(text)) => {
+            ToolOutput::error(result_text::aborted(&text, turn.stop().unwrap_or(Stop::User)))
+        }
     };
     for hook in turn.hooks() {
         if let Err(error) = hook.tool_result(&pending, &mut output).await {
@@ -170,7 +189,11 @@ fn is_read_only(turn: &Turn<'_>, call: &ToolCall) -> bool {
     find_tool(turn, &call.name).is_some_and(|tool| tool.is_read_only())
 }
 
-fn append_result(turn: &mut Turn<'_>, call: &ToolCall, output: ToolOutput) -> Result<(), RunError> {
+pub(super) fn append_result(
+    turn: &mut Turn<'_>,
+    call: &ToolCall,
+    output: ToolOutput,
+) -> Result<(), RunError> {
     let timestamp = turn.now_ms();
     turn.conversation.append(Message::ToolResult(ToolResultMessage {
         tool_call_id: call.id.clone(),
@@ -210,7 +233,7 @@ fn emit_end(
 }
 
 impl ToolOutput {
-    fn error(text: impl Into<String>) -> Self {
+    pub(super) fn error(text: impl Into<String>) -> Self {
         Self { content: vec![ContentBlock::text(text)], details: None, is_error: true }
     }
 }

@@ -3,27 +3,39 @@
 use myclaw_llm::Message;
 use myclaw_session::MetaPatch;
 
-use super::Turn;
-use crate::{AgentRunEvent, RunError, RunResult};
+use super::{Turn, bounds};
+use crate::{AgentRunEvent, Bound, RunAgentParams, RunError, RunResult};
 
 /// Why a turn is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The model has answered.
     Reply,
-    /// It would go on, but the iteration cap is reached.
-    IterationCap,
+    /// It would go on, but a limit is reached.
+    Bound(Bound),
+    /// The limit was reached before the run began, so there is nothing that could be summed up.
+    NotBegun(Bound),
 }
 
 pub(super) async fn finish(turn: &mut Turn<'_>, ending: Ending) -> Result<RunResult, RunError> {
+    bounds::record_usage(turn).await?;
     make_durable(turn).await?;
     let model = &turn.model.model;
+    let messages = turn.conversation.messages();
+    let (bound, reply) = match ending {
+        Ending::Reply => (None, last_assistant_text(messages, Blank::Counts)),
+        // A closing summary that failed or said nothing leaves what was said before.
+        Ending::Bound(bound) => (Some(bound), last_assistant_text(messages, Blank::PassedOver)),
+        // Whatever the last text is, it answers something else.
+        Ending::NotBegun(bound) => (Some(bound), String::new()),
+    };
     let result = RunResult {
-        reply: last_assistant_text(turn.conversation.messages()),
+        reply,
         usage: turn.tally.usage,
         last_call_usage: turn.tally.last_call_usage,
         iterations: turn.tally.iterations,
-        max_iterations_reached: ending == Ending::IterationCap,
+        max_iterations_reached: bound == Some(Bound::MaxIterations),
+        bound,
         provider: model.provider.clone(),
         model: model.id.clone(),
     };
@@ -57,43 +69,48 @@ pub(super) async fn make_durable(turn: &Turn<'_>) -> Result<(), RunError> {
     Ok(())
 }
 
-fn last_assistant_text(messages: &[Message]) -> String {
-    messages
-        .iter()
-        .rev()
-        .find_map(|message| match message {
-            Message::Assistant(assistant) => Some(assistant.text()),
-            _ => None,
-        })
-        .unwrap_or_default()
+/// What a message without text is to a search for the last text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Blank {
+    Counts,
+    PassedOver,
+}
+
+fn last_assistant_text(messages: &[Message], blank: Blank) -> String {
+    let mut texts = messages.iter().rev().filter_map(|message| match message {
+        Message::Assistant(assistant) => Some(assistant.text()),
+        _ => None,
+    });
+    texts.find(|text| blank == Blank::Counts || !text.trim().is_empty()).unwrap_or_default()
 }
 
 impl Turn<'_> {
-    /// Makes a failed run durable too, and tells the hooks and the caller how the run ended.
+    /// Makes a failed run durable too, and releases the session.
     pub(crate) async fn close(
-        &self,
+        mut self,
         outcome: Result<RunResult, RunError>,
-    ) -> Result<RunResult, RunError> {
-        if outcome.is_err()
-            && let Err(error) = make_durable(self).await
-        {
-            self.notice(format!("what was said so far may not be on disk: {error}"));
-        }
-        self.announce_end(&outcome).await;
-        outcome
-    }
-
-    async fn announce_end(&self, outcome: &Result<RunResult, RunError>) {
-        for hook in self.hooks() {
-            if let Err(error) = hook.agent_end(outcome).await {
-                self.notice(format!(
-                    "the hook {} failed at the end of the run: {error}",
-                    hook.name()
-                ));
+    ) -> (RunAgentParams, Result<RunResult, RunError>) {
+        if outcome.is_err() {
+            for result in [bounds::record_usage(&mut self).await, make_durable(&self).await] {
+                if let Err(error) = result {
+                    self.notice(format!("what was said so far may not be on disk: {error}"));
+                }
             }
         }
-        if let Ok(result) = outcome {
-            self.emit(AgentRunEvent::Done { result: result.clone() });
+        self.params.cancel = self.abort;
+        (self.params, outcome)
+    }
+}
+
+/// Tells the hooks and the caller how the run ended.
+pub(crate) async fn announce_end(params: &RunAgentParams, outcome: &Result<RunResult, RunError>) {
+    for hook in &params.hooks {
+        if let Err(error) = hook.agent_end(outcome).await {
+            params
+                .notice(format!("the hook {} failed at the end of the run: {error}", hook.name()));
         }
+    }
+    if let (Ok(result), Some(on_event)) = (outcome, &params.on_event) {
+        on_event(AgentRunEvent::Done { result: result.clone() });
     }
 }

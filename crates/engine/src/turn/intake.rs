@@ -1,12 +1,51 @@
-//! Step `intake`: the user's message enters the log.
+//! Step `intake`: what the user says enters the log, at the beginning of the turn and while it goes on.
+//!
+//! Waiting messages are taken in this order, and a crash anywhere in it loses and repeats none: the inbox is held; the
+//! rows, which name the messages' ids, are appended to the log in one write; the log is made durable; the inbox
+//! forgets the messages. A session that is opened after a crash finds the ids in its last rows.
 
-use myclaw_llm::UserMessage;
-use myclaw_session::MetaPatch;
+use std::fmt::Write;
+use std::time::Duration;
+
+use myclaw_config::DeliveryMode;
+use myclaw_llm::{ContentBlock, UserMessage, joined_text};
+use myclaw_session::{
+    EntryId, MetaPatch, OpenInbox, QueuedKind, QueuedMessage, SessionError, TranscriptMessage,
+};
 
 use super::Turn;
-use crate::RunError;
+use crate::conversation::NextStep;
+use crate::transcript::{row_to_blocks, taken_row};
+use crate::{AgentRunEvent, RunError};
 
-/// Appends the user message, as the hooks left it.
+/// Most quiet windows that collected messages are waited for. Somebody who never stops writing is answered all the same.
+const MOST_QUIET_WINDOWS: usize = 30;
+
+/// Most dropped messages whose first words are told.
+const MOST_REMAINS: usize = 50;
+
+/// Opens the collected messages that are answered together.
+const COLLECTED: &str = "[These messages arrived while you were busy. Answer them together.]";
+
+/// Where in a turn messages are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Point {
+    /// The model is about to be called: steering messages.
+    BeforeCall,
+    /// The turn would end: steering messages; without any, those that wait for the end.
+    TurnEnd,
+}
+
+/// How waiting messages are taken, from the settings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delivery {
+    pub(crate) steering: DeliveryMode,
+    pub(crate) follow_ups: DeliveryMode,
+    /// How long nobody has to write before collected messages are answered.
+    pub(crate) quiet: Duration,
+}
+
+/// Appends the user message, as the hooks left it, behind the steering messages that an earlier run left.
 pub(super) async fn take_user_message(turn: &mut Turn<'_>) -> Result<(), RunError> {
     for hook in &turn.params.hooks {
         hook.before_agent_start(&mut turn.start).await.map_err(|error| RunError::Hook {
@@ -14,14 +53,214 @@ pub(super) async fn take_user_message(turn: &mut Turn<'_>) -> Result<(), RunErro
             reason: error.to_string(),
         })?;
     }
-    let content = std::mem::take(&mut turn.start.user_message);
-    let timestamp = turn.now_ms();
     let is_new_session = turn.conversation.messages().is_empty();
-    turn.conversation.append_user(UserMessage { content, annotation: None, timestamp })?;
+    let took = take_waiting(turn, Point::BeforeCall).await?;
+    let content = std::mem::take(&mut turn.start.user_message);
+    if content.is_empty() {
+        let may_go_on = took || turn.conversation.next_step() != NextStep::Finish;
+        if !may_go_on && waiting(turn).await?.is_none() {
+            return Err(RunError::NothingToDo);
+        }
+    } else {
+        let timestamp = turn.now_ms();
+        turn.conversation.append_user(UserMessage { content, annotation: None, timestamp })?;
+    }
     if is_new_session {
         enter_in_index(turn);
     }
     Ok(())
+}
+
+/// Whether a steering message waits.
+pub(super) async fn steering_waits(turn: &Turn<'_>) -> Result<bool, RunError> {
+    let waiting = waiting(turn).await?;
+    Ok(waiting.is_some_and(|(_, pending)| has(&pending, QueuedKind::Steer)))
+}
+
+/// Takes what is to be taken at this point of the turn; whether there was anything.
+pub(super) async fn take_waiting(turn: &mut Turn<'_>, point: Point) -> Result<bool, RunError> {
+    if point == Point::TurnEnd {
+        wait_for_quiet(turn).await?;
+    }
+    let Some((mut inbox, pending)) = waiting(turn).await? else { return Ok(false) };
+    let taken = select(&pending, point, turn.delivery);
+    if taken.is_empty() {
+        return Ok(false);
+    }
+    let ids: Vec<EntryId> = taken.iter().flat_map(|message| message.ids.clone()).collect();
+    let rows: Vec<TranscriptMessage> = taken
+        .iter()
+        .map(|message| {
+            let user = UserMessage {
+                content: message.content.clone(),
+                annotation: None,
+                timestamp: message.ts,
+            };
+            taken_row(user, &message.ids)
+        })
+        .collect();
+    turn.conversation.append_user_rows(rows)?;
+    let sync = turn.conversation.sync_handle();
+    blocking(move || {
+        sync.sync()?;
+        inbox.change(&[], &ids)
+    })
+    .await?;
+    turn.has_steered = true;
+    turn.begin_allowance();
+    for message in taken {
+        let text = joined_text(&message.content, "\n");
+        turn.emit(AgentRunEvent::Taken { ids: message.ids, text });
+    }
+    Ok(true)
+}
+
+/// Holds the inbox, with what waits there; `None` if nothing does. Mostly a look at a file's length.
+async fn waiting(turn: &Turn<'_>) -> Result<Option<(OpenInbox, Vec<QueuedMessage>)>, RunError> {
+    if !turn.inbox.may_hold_messages() {
+        return Ok(None);
+    }
+    let inbox = turn.inbox.clone();
+    blocking(move || {
+        let Some(open) = inbox.open()? else { return Ok(None) };
+        let pending = open.pending()?;
+        Ok(Some((open, pending)).filter(|(_, pending)| !pending.is_empty()))
+    })
+    .await
+}
+
+/// Waits until nobody has written for a moment, if what waits is to be collected.
+async fn wait_for_quiet(turn: &Turn<'_>) -> Result<(), RunError> {
+    let mut newest = None;
+    for _ in 0..MOST_QUIET_WINDOWS {
+        let Some((inbox, pending)) = waiting(turn).await? else { return Ok(()) };
+        // Those who write must not wait for the quiet.
+        drop(inbox);
+        let last = pending.iter().rfind(|message| message.kind == QueuedKind::Collect);
+        let Some(last) = last.filter(|last| newest != Some(last.id)) else { return Ok(()) };
+        if has(&pending, QueuedKind::Steer) || has(&pending, QueuedKind::FollowUp) {
+            return Ok(());
+        }
+        newest = Some(last.id);
+        let since = Duration::from_millis(turn.now_ms().saturating_sub(last.ts));
+        let quiet = turn.delivery.quiet.saturating_sub(since);
+        if quiet.is_zero() {
+            return Ok(());
+        }
+        tokio::select! {
+            () = turn.params.clock.sleep(quiet) => {}
+            () = turn.params.cancel.cancelled() => return Err(RunError::Aborted),
+        }
+    }
+    Ok(())
+}
+
+/// Waiting messages that become one message of the conversation.
+struct TakenMessage {
+    ids: Vec<EntryId>,
+    content: Vec<ContentBlock>,
+    /// When the last of them was sent.
+    ts: u64,
+}
+
+/// What is taken of `pending` at `point`.
+fn select(pending: &[QueuedMessage], point: Point, delivery: Delivery) -> Vec<TakenMessage> {
+    let of_kind = |kind| -> Vec<QueuedMessage> {
+        pending.iter().filter(|message| message.kind == kind).cloned().collect()
+    };
+    let steering = first_or_all(of_kind(QueuedKind::Steer), delivery.steering);
+    if point == Point::BeforeCall || !steering.is_empty() {
+        return steering.into_iter().map(TakenMessage::from).collect();
+    }
+    let follow_ups = first_or_all(of_kind(QueuedKind::FollowUp), delivery.follow_ups);
+    let mut taken: Vec<TakenMessage> = if follow_ups.is_empty() {
+        merged(of_kind(QueuedKind::Collect)).into_iter().collect()
+    } else {
+        follow_ups.into_iter().map(TakenMessage::from).collect()
+    };
+    let remains = of_kind(QueuedKind::Overflow);
+    if !remains.is_empty() {
+        let ids = remains.iter().map(|message| message.id);
+        let note = ContentBlock::text(remains_note(&remains));
+        match taken.first_mut() {
+            Some(first) => {
+                first.ids.extend(ids);
+                first.content.insert(0, note);
+            }
+            None => taken.push(TakenMessage {
+                ids: ids.collect(),
+                content: vec![note],
+                ts: remains.iter().map(|message| message.ts).max().unwrap_or(0),
+            }),
+        }
+    }
+    taken
+}
+
+fn first_or_all(mut messages: Vec<QueuedMessage>, mode: DeliveryMode) -> Vec<QueuedMessage> {
+    if mode == DeliveryMode::OneAtATime {
+        messages.truncate(1);
+    }
+    messages
+}
+
+/// Collected messages as one; a single one as it is.
+fn merged(messages: Vec<QueuedMessage>) -> Option<TakenMessage> {
+    let count = messages.len();
+    let parts: Vec<TakenMessage> = messages.into_iter().map(TakenMessage::from).collect();
+    if count <= 1 {
+        return parts.into_iter().next();
+    }
+    let mut whole = TakenMessage {
+        ids: Vec::with_capacity(count),
+        content: vec![ContentBlock::text(COLLECTED)],
+        ts: 0,
+    };
+    for (at, part) in parts.into_iter().enumerate() {
+        whole.ids.extend(part.ids);
+        whole.ts = whole.ts.max(part.ts);
+        whole.content.push(ContentBlock::text(format!("Message {} of {count}:", at + 1)));
+        whole.content.extend(part.content);
+    }
+    Some(whole)
+}
+
+fn remains_note(remains: &[QueuedMessage]) -> String {
+    let mut text =
+        format!("[{} earlier messages were dropped, because too many waited.", remains.len());
+    if remains.len() == 1 {
+        text = "[An earlier message was dropped, because too many waited.".to_owned();
+    }
+    text.push_str(" They began so:");
+    for message in remains.iter().take(MOST_REMAINS) {
+        let _infallible = write!(text, "\n- {}", message.content);
+    }
+    if remains.len() > MOST_REMAINS {
+        let _infallible = write!(text, "\n- and {} more", remains.len() - MOST_REMAINS);
+    }
+    text.push(']');
+    text
+}
+
+fn has(pending: &[QueuedMessage], kind: QueuedKind) -> bool {
+    pending.iter().any(|message| message.kind == kind)
+}
+
+impl From<QueuedMessage> for TakenMessage {
+    fn from(message: QueuedMessage) -> Self {
+        Self {
+            ids: vec![message.id],
+            content: row_to_blocks(message.content, message.meta.as_ref()),
+            ts: message.ts,
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SessionError> + Send + 'static,
+) -> Result<T, RunError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.map_err(|error| RunError::Internal(error.to_string()))??)
 }
 
 /// Lists a new session before its first answer, so that one which is killed in its first turn can be found. The model

@@ -1,11 +1,13 @@
 //! One turn: from a user message to the model's reply, one file per step.
 //!
 //! The loop holds no plan. It asks the end of the log what comes next ([`crate::conversation::NextStep`]), does that,
-//! and asks again; every step appends its outcome before the next begins.
+//! and asks again; every step appends its outcome before the next begins. What the user says meanwhile waits in the
+//! session's inbox until a step takes it in.
 
 mod act;
 mod bounds;
 mod call;
+mod closing;
 mod finish;
 mod fit;
 mod intake;
@@ -13,26 +15,37 @@ mod repair;
 mod repetition;
 mod result_text;
 
+pub(crate) use bounds::Allowance;
+pub(crate) use finish::announce_end;
 pub use fit::CompactionReport;
 pub(crate) use fit::{Recovery, input_budget};
+pub(crate) use intake::Delivery;
+pub(crate) use repetition::Repetition;
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use myclaw_auth::KeyResolver;
 use myclaw_llm::{Provider, ThinkingLevel, ToolSchema, Usage};
-use myclaw_session::SessionStore;
+use myclaw_session::{Inbox, SessionStore};
+use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Conversation, NextStep, Opening};
 use crate::failover::{Candidate, Candidates, Ledger, ProfileRotation};
 use crate::{
-    AgentRunEvent, AgentStart, Engine, Hook, ModelChoice, RunAgentParams, RunError, RunResult,
-    ToolContext,
+    AgentRunEvent, AgentStart, Bound, Engine, Hook, ModelChoice, RunAgentParams, RunError,
+    RunResult, ToolContext,
 };
 
 /// What the steps of a turn share.
 pub(crate) struct Turn<'a> {
-    pub(crate) params: &'a RunAgentParams,
     pub(crate) engine: &'a Engine,
+    /// What the caller gave. The cancellation token is the run's own: it fires with the caller's, and when the time of
+    /// the run is over.
+    pub(crate) params: RunAgentParams,
+    /// The caller's cancellation token.
+    pub(crate) abort: CancellationToken,
     pub(crate) provider: &'a dyn Provider,
     /// The model that is asked at the moment.
     pub(crate) model: &'a ModelChoice,
@@ -44,6 +57,10 @@ pub(crate) struct Turn<'a> {
     pub(crate) keys: &'a KeyResolver,
     pub(crate) ledger: Ledger,
     pub(crate) store: SessionStore,
+    pub(crate) inbox: Inbox,
+    pub(crate) delivery: Delivery,
+    /// Whether messages were taken since the last model call: the next one is for them.
+    pub(crate) has_steered: bool,
     pub(crate) conversation: Conversation,
     pub(crate) opening: Opening,
     pub(crate) start: AgentStart,
@@ -52,6 +69,17 @@ pub(crate) struct Turn<'a> {
     pub(crate) limits: TurnLimits,
     pub(crate) tally: Tally,
     pub(crate) recovery: Recovery,
+    pub(crate) allowance: Allowance,
+    pub(crate) repetition: Repetition,
+}
+
+/// Why a run is stopped in the middle of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The caller aborted it.
+    User,
+    /// Its time is over.
+    TimeLimit,
 }
 
 /// Limits of a turn, from the agent's settings.
@@ -94,21 +122,24 @@ impl Turn<'_> {
         fit::account_for_older_messages(self)?;
         intake::take_user_message(self).await?;
         let ending = loop {
-            match self.conversation.next_step() {
-                NextStep::Finish => break finish::Ending::Reply,
-                NextStep::CallModel if bounds::iterations_are_used_up(self) => {
-                    break finish::Ending::IterationCap;
+            let (time_left, cancel) = (self.allowance.time_left(), self.params.cancel.clone());
+            match within(time_left, &cancel, self.step()).await {
+                Ok(None) => {}
+                Ok(Some(ending)) => break ending,
+                Err(RunError::Aborted) if self.stop() == Some(Stop::TimeLimit) => {
+                    break finish::Ending::Bound(Bound::RunSeconds);
                 }
-                NextStep::CallModel => {
-                    fit::before_call(self).await?;
-                    let message = call::call_model(self).await?;
-                    self.tally.count(&message.usage);
-                    self.recovery = Recovery::default();
-                    self.conversation.append(myclaw_llm::Message::Assistant(message))?;
-                }
-                NextStep::RunTools(pending) => act::run_tools(self, pending).await?,
+                Err(error) => return Err(error),
             }
         };
+        match ending {
+            finish::Ending::Reply => {}
+            finish::Ending::NotBegun(bound) => closing::announce(self, bound),
+            finish::Ending::Bound(bound) => {
+                closing::announce(self, bound);
+                closing::summarise(self, bound).await?;
+            }
+        }
         finish::finish(self, ending).await
     }
 
@@ -122,6 +153,45 @@ impl Turn<'_> {
         let report = fit::compact_by_hand(self, focus).await?;
         finish::make_durable(self).await?;
         Ok(report)
+    }
+
+    /// Does what the end of the log asks for, or tells how the turn ends.
+    async fn step(&mut self) -> Result<Option<finish::Ending>, RunError> {
+        match self.conversation.next_step() {
+            NextStep::Finish => {
+                let took = intake::take_waiting(self, intake::Point::TurnEnd).await?;
+                return Ok((!took).then_some(finish::Ending::Reply));
+            }
+            // What was taken has time of its own, so it is a step of its own.
+            NextStep::CallModel
+                if !self.has_steered
+                    && intake::take_waiting(self, intake::Point::BeforeCall).await? => {}
+            NextStep::CallModel => {
+                if let Some(bound) = bounds::reached(self).await? {
+                    return Ok(Some(match self.tally.iterations {
+                        0 => finish::Ending::NotBegun(bound),
+                        _ => finish::Ending::Bound(bound),
+                    }));
+                }
+                fit::before_call(self).await?;
+                let message = call::call_model(self).await?;
+                self.has_steered = false;
+                self.tally.count(&message.usage);
+                self.recovery = Recovery::default();
+                self.conversation.append(myclaw_llm::Message::Assistant(message))?;
+            }
+            NextStep::RunTools(pending) => act::run_tools(self, pending).await?,
+        }
+        Ok(None)
+    }
+
+    /// Why the step that goes on is to be stopped, if it is.
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        match (self.abort.is_cancelled(), self.params.cancel.is_cancelled()) {
+            (true, _) => Some(Stop::User),
+            (false, true) => Some(Stop::TimeLimit),
+            (false, false) => None,
+        }
     }
 
     pub(crate) fn emit(&self, event: AgentRunEvent) {
@@ -150,4 +220,27 @@ impl Tally {
         self.last_call_usage = *call;
         self.usage.add_call(call);
     }
+
+    /// Counts the call for a closing summary, which is no iteration.
+    fn count_closing(&mut self, call: &Usage) {
+        self.last_call_usage = *call;
+        self.usage.add_call(call);
+    }
+}
+
+/// Runs `work`, and fires `cancel` if it takes longer than `time`: whatever goes on then ends in good order.
+async fn within<T>(
+    time: Option<Duration>,
+    cancel: &CancellationToken,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = pin!(work);
+    if let Some(time) = time {
+        tokio::select! {
+            biased;
+            outcome = &mut work => return outcome,
+            () = tokio::time::sleep(time) => cancel.cancel(),
+        }
+    }
+    work.await
 }

@@ -2,12 +2,27 @@
 
 use myclaw_llm::{ContentBlock, ToolSchema};
 
+use super::Stop;
+
 /// For a call in a message that the output limit cut off.
 pub(super) const CUT_CALL: &str = "Not run: the message was cut off by the model's output limit before it was complete. \
                                    Send the call again, with less text in it: write large files in several parts.";
 
-/// For a call that had not started when the run was aborted.
-pub(super) const ABORTED_BEFORE_START: &str = "Not run: the user aborted before this call started.";
+/// For a call that had not started when the user said something.
+pub(super) const SKIPPED: &str = "Not run: the user said something before this call started. Read the user's message \
+                                  first; make the call again if it is still wanted.";
+
+/// For a call in a closing summary.
+pub(super) const CLOSING_CALL: &str =
+    "Not run: the run was stopped, and only a summary was asked for.";
+
+/// For a call that had not started when the run was stopped.
+pub(super) fn stopped_before_start(stop: Stop) -> &'static str {
+    match stop {
+        Stop::User => "Not run: the user aborted before this call started.",
+        Stop::TimeLimit => "Not run: the time of the run was over before this call started.",
+    }
+}
 
 /// How much of bad JSON is quoted back.
 const QUOTED_CHARS: usize = 200;
@@ -43,8 +58,11 @@ pub(super) fn tool_failed(text: &str) -> String {
 }
 
 /// A tool that says by itself that it was aborted is taken at its word.
-pub(super) fn aborted(done_so_far: &str) -> String {
-    let note = "Aborted by the user before it finished.";
+pub(super) fn aborted(done_so_far: &str, stop: Stop) -> String {
+    let note = match stop {
+        Stop::User => "Aborted by the user before it finished.",
+        Stop::TimeLimit => "Stopped before it finished: the time of the run was over.",
+    };
     match done_so_far {
         "" => note.to_owned(),
         said if said.contains("[aborted") => said.to_owned(),

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod children;
+mod inbox;
 mod index;
 mod locking;
 mod log;

@@ -1,0 +1,177 @@
+//! Talking into the turn that runs: what is typed meanwhile is on disk before it is called read.
+
+use myclaw_engine::{InboxError, PendingMessage, SessionInbox, WhenIdle};
+use myclaw_llm::{ContentBlock, joined_text};
+use myclaw_session::QueuedKind;
+use tokio_util::sync::CancellationToken;
+
+use crate::report::first_line;
+use crate::terminal::{Keyboard, Style};
+
+use super::display::Display;
+use super::typed::{SendKey, SentLine, TypedLine};
+
+/// What `/help` says while the agent works.
+const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or /later TEXT: when it is done; \
+                    /queue, /queue drop NUMBER: what waits; /stop or Ctrl-C: stop it";
+
+/// What a line means while the agent works.
+#[derive(Debug, PartialEq, Eq)]
+enum Talk {
+    Say(QueuedKind, String),
+    ShowQueue,
+    Drop(usize),
+    Stop,
+    Leave,
+    Help,
+    Unknown(String),
+}
+
+/// Somebody at the keyboard while the agent works.
+pub(super) struct Talker {
+    keyboard: Option<Keyboard>,
+    line: TypedLine,
+    wants_to_leave: bool,
+}
+
+/// What is left when the turn is over.
+#[derive(Debug, Default)]
+pub(super) struct Leftover {
+    /// What was typed and not sent.
+    pub(super) unsent: String,
+    /// Whether the chat was asked to end.
+    pub(super) wants_to_leave: bool,
+}
+
+impl Talker {
+    /// Listens to the keyboard, if it can be listened to.
+    pub(super) fn listen() -> Self {
+        Self {
+            keyboard: Keyboard::listen().ok(),
+            line: TypedLine::default(),
+            wants_to_leave: false,
+        }
+    }
+
+    /// Listens no longer.
+    pub(super) fn finish(mut self) -> Leftover {
+        Leftover { unsent: self.line.take(), wants_to_leave: self.wants_to_leave }
+    }
+
+    /// Passes on what is typed, for as long as it is polled. `stop` aborts the turn.
+    pub(super) async fn talk(
+        &mut self,
+        inbox: &SessionInbox,
+        display: &Display,
+        stop: &CancellationToken,
+    ) -> std::convert::Infallible {
+        while let Some(keyboard) = &mut self.keyboard {
+            // A terminal that is gone ends the turn elsewhere.
+            let Ok(bytes) = keyboard.read().await else { break };
+            let sent = self.line.press(&bytes);
+            display.show_typed(self.line.text());
+            for line in sent {
+                let talk = parse(line);
+                self.wants_to_leave |= talk == Talk::Leave;
+                let (style, answer) = match act(talk, inbox, stop).await {
+                    Ok(answer) => (Style::Dim, answer),
+                    Err(error) => (Style::Bad, error.to_string()),
+                };
+                for line in answer.lines() {
+                    display.say(style, line);
+                }
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+/// Does what a line says; what to answer.
+async fn act(
+    talk: Talk,
+    inbox: &SessionInbox,
+    stop: &CancellationToken,
+) -> Result<String, InboxError> {
+    match talk {
+        Talk::Say(kind, text) => {
+            let when = match kind {
+                QueuedKind::Steer => "is read at the next step",
+                _ => "is read when this is done",
+            };
+            let answer = format!("{when}: {}", first_line(&text));
+            // The turn may end at this moment; then the next one begins with it.
+            inbox.send(kind, vec![ContentBlock::text(text)], WhenIdle::Keep).await?;
+            Ok(answer)
+        }
+        Talk::ShowQueue => Ok(list(&inbox.pending().await?)),
+        Talk::Drop(number) => drop_one(inbox, number).await,
+        Talk::Stop => {
+            stop.cancel();
+            Ok(String::new())
+        }
+        Talk::Leave => Ok("leaves when this is done; Ctrl-C stops it".to_owned()),
+        Talk::Help => Ok(HELP.to_owned()),
+        Talk::Unknown(command) => Ok(format!("`{command}` has to wait until this is done. {HELP}")),
+    }
+}
+
+fn parse(line: SentLine) -> Talk {
+    let SentLine { text, key } = line;
+    let trimmed = text.trim();
+    let (name, argument) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));
+    if matches!(trimmed, "exit" | "quit") {
+        return Talk::Leave;
+    }
+    if !text.starts_with('/') {
+        let kind = match key {
+            SendKey::Enter => QueuedKind::Steer,
+            SendKey::AltEnter => QueuedKind::FollowUp,
+        };
+        return Talk::Say(kind, text);
+    }
+    match (name, argument.trim()) {
+        ("/later", later) if !later.is_empty() => Talk::Say(QueuedKind::FollowUp, later.to_owned()),
+        ("/queue", "") => Talk::ShowQueue,
+        ("/queue", argument) => queue_number(argument).map_or(Talk::Help, Talk::Drop),
+        ("/stop", "") => Talk::Stop,
+        ("/quit" | "/exit", "") => Talk::Leave,
+        ("/help" | "/?" | "/later", _) => Talk::Help,
+        _ => Talk::Unknown(name.to_owned()),
+    }
+}
+
+/// The number in `drop NUMBER`.
+pub(super) fn queue_number(argument: &str) -> Option<usize> {
+    argument.strip_prefix("drop")?.trim().parse().ok()
+}
+
+/// What waits, numbered from 1.
+pub(super) fn list(pending: &[PendingMessage]) -> String {
+    if pending.is_empty() {
+        return "nothing waits".to_owned();
+    }
+    let line = |(at, message): (usize, &PendingMessage)| {
+        let when = match message.kind {
+            QueuedKind::Steer => "next",
+            QueuedKind::FollowUp | QueuedKind::Collect => "later",
+            QueuedKind::Overflow => "dropped",
+        };
+        format!("{:>3}  {when:<7}  {}", at + 1, first_line(&joined_text(&message.content, " ")))
+    };
+    pending.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Takes a message back.
+pub(super) async fn drop_one(inbox: &SessionInbox, number: usize) -> Result<String, InboxError> {
+    let pending = inbox.pending().await?;
+    let Some(message) = number.checked_sub(1).and_then(|at| pending.get(at)) else {
+        return Ok(format!("there is no number {number}; /queue shows what waits"));
+    };
+    Ok(match inbox.remove(message.id).await? {
+        true => format!("taken back: {}", first_line(&joined_text(&message.content, " "))),
+        false => "the agent has read it already".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+use super::*;
+
+fn parsed(text: &str, key: SendKey) -> Talk {
+    parse(SentLine { text: text.to_owned(), key })
+}
+
+#[test]
+fn lines_while_the_agent_works() {
+    let say = |kind, text: &str| Talk::Say(kind, text.to_owned());
+    for (line, expected) in [
+        ("not that", say(QueuedKind::Steer, "not that")),
+        (" /etc is wrong", say(QueuedKind::Steer, " /etc is wrong")),
+        ("/later  and this ", say(QueuedKind::FollowUp, "and this")),
+        ("/later", Talk::Help),
+        ("/queue", Talk::ShowQueue),
+        ("/queue drop 2", Talk::Drop(2)),
+        ("/queue drop", Talk::Help),
+        ("/stop", Talk::Stop),
+        ("/quit", Talk::Leave),
+        (" exit", Talk::Leave),
+        ("/help", Talk::Help),
+        ("/model x/y", Talk::Unknown("/model".to_owned())),
+    ] {
+        assert_eq!(parsed(line, SendKey::Enter), expected, "{line}");
+    }
+    assert_eq!(parsed("then this", SendKey::AltEnter), say(QueuedKind::FollowUp, "then this"));
+}

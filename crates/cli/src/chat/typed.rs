@@ -1,0 +1,127 @@
+//! What is typed while the agent works: from the terminal's bytes to lines.
+
+use std::mem;
+
+/// Longest line, in bytes; what is typed beyond it is passed over.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// A line that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SentLine {
+    pub(super) text: String,
+    pub(super) key: SendKey,
+}
+
+/// Which key sent it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SendKey {
+    Enter,
+    AltEnter,
+}
+
+/// The line that is being typed.
+#[derive(Debug, Default)]
+pub(super) struct TypedLine {
+    text: String,
+    /// Bytes of a character that is not whole yet.
+    partial: Vec<u8>,
+    escape: Escape,
+    /// Parameters of the escape sequence so far.
+    parameters: Vec<u8>,
+    is_pasting: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Escape {
+    #[default]
+    None,
+    /// Behind ESC.
+    Begun,
+    /// In `ESC [ … final`.
+    Control,
+    /// Behind `ESC O`.
+    Function,
+}
+
+impl TypedLine {
+    /// What stands there.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Takes what stands there away.
+    pub(super) fn take(&mut self) -> String {
+        mem::take(&mut self.text)
+    }
+
+    /// Takes keys, and gives the lines that they sent.
+    pub(super) fn press(&mut self, bytes: &[u8]) -> Vec<SentLine> {
+        bytes.iter().filter_map(|byte| self.press_byte(*byte)).collect()
+    }
+
+    fn press_byte(&mut self, byte: u8) -> Option<SentLine> {
+        match (self.escape, byte) {
+            (Escape::None, 0x1b) => self.escape = Escape::Begun,
+            (Escape::None, b'\r' | b'\n') if self.is_pasting => self.insert(b'\n'),
+            (Escape::None, b'\r' | b'\n') => return self.send(SendKey::Enter),
+            (Escape::None, 0x7f | 0x08) => drop(self.text.pop()),
+            // Ctrl-U and Ctrl-W, as in every line editor.
+            (Escape::None, 0x15) => self.text.clear(),
+            (Escape::None, 0x17) => self.remove_word(),
+            (Escape::None, b'\t') => self.insert(b' '),
+            (Escape::None, 0..0x20) => {}
+            (Escape::None, byte) => self.insert(byte),
+            (Escape::Begun, b'\r' | b'\n') => {
+                self.escape = Escape::None;
+                return self.send(SendKey::AltEnter);
+            }
+            (Escape::Begun, b'[') => {
+                self.parameters.clear();
+                self.escape = Escape::Control;
+            }
+            (Escape::Begun, b'O') => self.escape = Escape::Function,
+            (Escape::Begun | Escape::Function, _) => self.escape = Escape::None,
+            (Escape::Control, 0x40..=0x7e) => {
+                self.escape = Escape::None;
+                self.is_pasting = match (self.parameters.as_slice(), byte) {
+                    (b"200", b'~') => true,
+                    (b"201", b'~') => false,
+                    _ => self.is_pasting,
+                };
+            }
+            (Escape::Control, byte) if self.parameters.len() < 16 => self.parameters.push(byte),
+            (Escape::Control, _) => {}
+        }
+        None
+    }
+
+    fn send(&mut self, key: SendKey) -> Option<SentLine> {
+        let text = self.take();
+        (!text.trim().is_empty()).then_some(SentLine { text, key })
+    }
+
+    fn insert(&mut self, byte: u8) {
+        if self.text.len() >= MAX_BYTES {
+            return;
+        }
+        self.partial.push(byte);
+        match std::str::from_utf8(&self.partial) {
+            Ok(text) => self.text.push_str(text),
+            // The rest of the character is still to come.
+            Err(error) if error.error_len().is_none() => return,
+            Err(_) => {}
+        }
+        self.partial.clear();
+    }
+
+    fn remove_word(&mut self) {
+        let kept = self.text.trim_end();
+        let at = kept
+            .rfind(char::is_whitespace)
+            .map_or(0, |at| at + kept[at..].chars().next().map_or(0, char::len_utf8));
+        self.text.truncate(at);
+    }
+}
+
+#[cfg(test)]
+mod tests;

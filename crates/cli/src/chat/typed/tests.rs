@@ -1,0 +1,37 @@
+use super::*;
+
+fn sent(bytes: &[u8]) -> (Vec<(String, SendKey)>, String) {
+    let mut line = TypedLine::default();
+    let lines = line.press(bytes).into_iter().map(|line| (line.text, line.key)).collect();
+    (lines, line.take())
+}
+
+#[test]
+fn enter_and_alt_enter_send_what_is_not_blank() {
+    let (lines, rest) = sent("stop\rlater\x1b\r \r\x1b\rhalf".as_bytes());
+    let expected = [("stop".to_owned(), SendKey::Enter), ("later".to_owned(), SendKey::AltEnter)];
+    assert_eq!((lines, rest.as_str()), (expected.to_vec(), "half"));
+}
+
+#[test]
+fn keys_that_edit_do_and_others_leave_no_trace() {
+    assert_eq!(sent("cä\u{1f600}\x7f\x7fb".as_bytes()).1, "cb");
+    assert_eq!(sent(b"gone\x15one two  \x17three").1, "one three");
+    assert_eq!(sent(b"a\x1b[A\x1bOP\x1b[1;5C\x01\x07\tb").1, "a b");
+    assert_eq!(sent(b"a\xffb").1, "ab");
+}
+
+#[test]
+fn a_paste_is_one_message_wherever_its_bytes_are_cut() {
+    let mut line = TypedLine::default();
+    let mut lines = Vec::new();
+    for byte in "\x1b[200~one\ntwö\x1b[201~\r".bytes() {
+        lines.extend(line.press(&[byte]));
+    }
+    assert_eq!(lines, [SentLine { text: "one\ntwö".to_owned(), key: SendKey::Enter }]);
+}
+
+#[test]
+fn a_line_without_end_is_bounded() {
+    assert_eq!(sent(&vec![b'x'; 2 * MAX_BYTES]).1.len(), MAX_BYTES);
+}

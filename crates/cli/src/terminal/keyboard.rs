@@ -1,0 +1,86 @@
+//! The keyboard while something is drawn: keys arrive one by one, are not echoed, and Ctrl-C is still a signal.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::OFlags;
+use rustix::stdio::stdin;
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr, ttyname,
+};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 1024;
+
+/// The terminal's own mode while a [`Keyboard`] has changed it.
+static OWN_MODE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// Standard input, key by key. Dropping it gives the terminal its own mode back.
+#[derive(Debug)]
+pub(crate) struct Keyboard {
+    /// The terminal, opened anew: whether reading it blocks is not shared with other programs then.
+    input: pipe::Receiver,
+}
+
+impl Keyboard {
+    /// Begins to listen. Must be called within the runtime.
+    ///
+    /// # Errors
+    /// Standard input is no terminal, or none that can be waited for.
+    pub(crate) fn listen() -> io::Result<Self> {
+        let own = tcgetattr(stdin())?;
+        let name = ttyname(stdin(), Vec::new())?;
+        let terminal = OpenOptions::new()
+            .read(true)
+            .custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32)
+            .open(OsStr::from_bytes(name.to_bytes()))?;
+        // A terminal is waited for as a pipe is.
+        let input = pipe::Receiver::from_file_unchecked(terminal)?;
+        let mut mode = own.clone();
+        mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+        mode.special_codes[SpecialCodeIndex::VMIN] = 1;
+        mode.special_codes[SpecialCodeIndex::VTIME] = 0;
+        *own_mode() = Some(own);
+        let keyboard = Self { input };
+        tcsetattr(stdin(), OptionalActions::Now, &mode)?;
+        Ok(keyboard)
+    }
+
+    /// Waits for keys. Nothing is lost if the future is dropped.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub(crate) async fn read(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; READ_BYTES];
+        let count = self.input.read(&mut bytes).await?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.truncate(count);
+        Ok(bytes)
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        restore_own_mode();
+    }
+}
+
+/// Gives the terminal the mode back that it had before somebody listened to its keys.
+pub(super) fn restore_own_mode() {
+    if let Some(own) = own_mode().take() {
+        // Nothing can be done about a terminal that is gone.
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &own);
+    }
+}
+
+fn own_mode() -> MutexGuard<'static, Option<Termios>> {
+    OWN_MODE.lock().unwrap_or_else(PoisonError::into_inner)
+}

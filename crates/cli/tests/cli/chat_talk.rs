@@ -1,0 +1,160 @@
+//! Talking into a turn of `myclaw chat`.
+
+use std::time::Duration;
+
+use myclaw_testkit::{ModelServer, RecordedRequest, Reply, Script, Step, TempHome, Terminal};
+use serde_json::{Value, json};
+
+use crate::{home_with, myclaw};
+
+fn chat(home: &TempHome) -> Terminal {
+    let mut terminal = Terminal::spawn(&myclaw(home, &[]));
+    terminal.expect("You: ");
+    terminal
+}
+
+fn slow_tool(id: &str) -> Reply {
+    Reply::anthropic().tool_call(
+        id,
+        "bash",
+        json!({"command": "until test -e go; do sleep 0.02; done"}),
+    )
+}
+
+fn users(request: &RecordedRequest) -> String {
+    let said: Vec<Value> = request
+        .messages()
+        .iter()
+        .filter(|message| message["role"] == "user")
+        .map(|message| message["content"].clone())
+        .collect();
+    json!(said).to_string()
+}
+
+#[test]
+fn enter_steers_and_alt_enter_follows_up() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        slow_tool("call_1").tool_call("call_2", "bash", json!({"command": "echo never"})),
+        Reply::anthropic().text("Steered."),
+        Reply::anthropic().text("Followed up."),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("begin");
+    terminal.expect("until test -e go");
+    terminal.send("not the sec");
+    terminal.expect("> not the sec");
+    terminal.send_line("ond one");
+    terminal.expect("is read at the next step: not the second one");
+    terminal.send("and then this\x1b\r");
+    terminal.expect("is read when this is done: and then this");
+    terminal.send_line("/queue");
+    terminal.expect("1  next     not the second one");
+    terminal.expect("2  later    and then this");
+    terminal.send("half a line");
+    std::fs::write(home.workspace().join("go"), "").expect("a sign");
+    terminal.expect("tool skipped bash");
+    terminal.expect("read: not the second one");
+    terminal.expect("Steered.");
+    terminal.expect("read: and then this");
+    terminal.expect("Followed up.");
+    // What was typed and not sent is still there.
+    terminal.expect("You: ");
+    terminal.expect("half a line");
+    terminal.send("\x15");
+    terminal.send_line("/quit");
+    assert!(terminal.wait().success());
+    let requests = server.requests();
+    assert!(users(&requests[1]).contains("not the second one"), "{}", users(&requests[1]));
+    assert!(!users(&requests[1]).contains("and then this"));
+    assert!(users(&requests[2]).contains("and then this"));
+    server.assert_finished();
+}
+
+#[test]
+fn what_waits_can_be_taken_back_and_the_turn_stopped() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([slow_tool("call_1")]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("begin");
+    terminal.expect("until test -e go");
+    terminal.send_line("one");
+    terminal.expect("is read at the next step: one");
+    terminal.send_line("/later two");
+    terminal.expect("is read when this is done: two");
+    terminal.send_line("/queue drop 1");
+    terminal.expect("taken back: one");
+    terminal.send_line("/model x/y");
+    terminal.expect("`/model` has to wait");
+    terminal.send_line("/stop");
+    terminal.expect("aborted; the conversation is kept");
+    terminal.expect("1 message waits to be answered");
+    terminal.expect("You: ");
+    server.push(Reply::anthropic().text("I was stopped."));
+    server.push(Reply::anthropic().text("Two it is."));
+    terminal.send_line("/continue");
+    terminal.expect("I was stopped.");
+    terminal.expect("Two it is.");
+    terminal.expect("You: ");
+    terminal.send_line("/continue");
+    terminal.expect("nothing to go on with");
+}
+
+#[test]
+fn what_was_said_to_a_killed_chat_is_answered_by_the_next_one() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([slow_tool("call_1")]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("begin");
+    terminal.expect("until test -e go");
+    terminal.send_line("stop that");
+    terminal.expect("is read at the next step: stop that");
+    drop(terminal);
+
+    server.push(Reply::anthropic().text("Stopped."));
+    let mut terminal = Terminal::spawn(&myclaw(&home, &[]));
+    terminal.expect("1 message waits to be answered");
+    terminal.expect("You: ");
+    terminal.send_line("/queue");
+    terminal.expect("next     stop that");
+    terminal.send_line("/continue");
+    terminal.expect("read: stop that");
+    terminal.expect("Stopped.");
+    let request = server.last_request();
+    assert!(users(&request).contains("stop that"));
+    assert!(request.body_text().contains("session was interrupted"));
+    terminal.expect("You: ");
+    terminal.send_line("/queue");
+    terminal.expect("nothing waits");
+}
+
+#[test]
+fn typing_while_an_answer_streams_leaves_the_answer_whole() {
+    let text: String = (0..40).map(|number| format!("Line {number} of it.\n\n")).collect();
+    let answer = Reply::anthropic().text(text).in_deltas(80).step().event_by_event();
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        answer.pause(Duration::from_millis(5)),
+        Step::from(Reply::anthropic().text("Thanks.")),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("count");
+    terminal.expect("Line 2 of it.");
+    terminal.send("well d");
+    terminal.expect("> well d");
+    terminal.send_line("one");
+    terminal.expect("read: well done");
+    terminal.expect("Thanks.");
+    // The typed line comes and goes in between.
+    let (typed, told) = ("> well done", "is read at the next step: well done");
+    let shown = (3..=typed.len())
+        .rev()
+        .fold(terminal.text(), |shown, length| shown.replace(&typed[..length], ""))
+        .replace(told, "");
+    for number in 0..40 {
+        assert!(
+            shown.contains(&format!("Line {number} of it.")),
+            "line {number} is missing: {shown:?}"
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! The limits that end a run which would go on.
+
+use serde::Serialize;
+
+/// Which limit it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// Model calls (`agent.maxIterations`).
+    MaxIterations,
+    /// Time (`agents.defaults.limits.runSeconds`).
+    RunSeconds,
+    /// Tokens (`agents.defaults.limits.runTokens`).
+    RunTokens,
+    /// Money (`agents.defaults.limits.runCost`).
+    RunCost,
+    /// Tokens of a day (`agents.defaults.limits.dayTokens`).
+    DayTokens,
+    /// Money of a day (`agents.defaults.limits.dayCost`).
+    DayCost,
+    /// The same calls with the same results (`agents.defaults.limits.repeatedCalls`).
+    RepeatedCalls,
+}
+
+impl Bound {
+    /// As it is called in machine-readable output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MaxIterations => "max_iterations",
+            Self::RunSeconds => "run_seconds",
+            Self::RunTokens => "run_tokens",
+            Self::RunCost => "run_cost",
+            Self::DayTokens => "day_tokens",
+            Self::DayCost => "day_cost",
+            Self::RepeatedCalls => "repeated_calls",
+        }
+    }
+
+    /// The setting that moves it.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::MaxIterations => "agent.maxIterations",
+            Self::RunSeconds => "agents.defaults.limits.runSeconds",
+            Self::RunTokens => "agents.defaults.limits.runTokens",
+            Self::RunCost => "agents.defaults.limits.runCost",
+            Self::DayTokens => "agents.defaults.limits.dayTokens",
+            Self::DayCost => "agents.defaults.limits.dayCost",
+            Self::RepeatedCalls => "agents.defaults.limits.repeatedCalls",
+        }
+    }
+
+    /// What is used up, as words behind "because".
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::MaxIterations => "the number of model calls for one message is used up",
+            Self::RunSeconds => "the time for one message is over",
+            Self::RunTokens => "the tokens for one message are used up",
+            Self::RunCost => "the money for one message is used up",
+            Self::DayTokens => "the tokens of this day are used up",
+            Self::DayCost => "the money of this day is used up",
+            Self::RepeatedCalls => "the same calls gave the same results again and again",
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Opens what a run needs of the file system: the workspace, the session, the store of keys.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use myclaw_auth::AuthFile;
+use myclaw_session::{EntryId, Inbox, LockWait, SessionError, SessionLog, SessionStore};
+
+use super::SILENT_WAIT;
+use super::setup::Setup;
+use crate::conversation::{Conversation, Opening};
+use crate::turn::input_budget;
+use crate::workspace::{BootstrapFile, prepare_workspace};
+use crate::{AgentRunEvent, RunAgentParams, RunError};
+
+/// Pause between two looks at a lock that another process holds: nobody notices it, and it costs nothing.
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the file system gave.
+pub(super) struct Opened {
+    pub(super) bootstrap_files: Vec<BootstrapFile>,
+    pub(super) auth_file: AuthFile,
+    pub(super) conversation: Conversation,
+    pub(super) opening: Opening,
+    /// What the user should know.
+    pub(super) notices: Vec<String>,
+}
+
+/// Prepares the workspace and opens the session, off the async thread.
+pub(super) async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError> {
+    let workspace = setup.settings.workspace.clone();
+    let working_directory = params.working_directory.clone();
+    let bootstrap = blocking(move || {
+        check_directory(working_directory)?;
+        prepare_workspace(&workspace)
+    })
+    .await?;
+    let log = open_log(params, &setup.store).await?;
+    let inbox = setup.store.inbox(&params.session_key);
+    let roster = setup.roster.clone();
+    let budget = input_budget(&roster.first().model, &setup.settings.compaction);
+    let mut notices = bootstrap.notices;
+    blocking(move || {
+        let (conversation, opening, waiting) = load(log, &inbox, budget)?;
+        let (auth_file, notice) = roster.read_store();
+        notices.extend(notice);
+        match waiting {
+            0 => {}
+            1 => notices
+                .push("a message from before waits in this session and is answered too".to_owned()),
+            count => notices.push(format!(
+                "{count} messages from before wait in this session and are answered too"
+            )),
+        }
+        Ok(Opened { bootstrap_files: bootstrap.files, auth_file, conversation, opening, notices })
+    })
+    .await
+}
+
+/// Loads the end of the log, settles what it has taken of the inbox, and counts what waits there.
+fn load(
+    log: SessionLog,
+    inbox: &Inbox,
+    budget: u64,
+) -> Result<(Conversation, Opening, usize), RunError> {
+    // Held while the log is read: a run that was dropped may still be settling what it took.
+    let mut held = if inbox.may_hold_messages() { inbox.open()? } else { None };
+    let (conversation, opening) = Conversation::load(log, budget)?;
+    let mut waiting = 0;
+    if let Some(held) = &mut held {
+        let mut pending: Vec<EntryId> = held.pending()?.iter().map(|message| message.id).collect();
+        let all = pending.len();
+        pending.retain(|id| opening.taken.contains(id));
+        if !pending.is_empty() {
+            held.change(&[], &pending)?;
+        }
+        waiting = all - pending.len();
+    }
+    Ok((conversation, opening, waiting))
+}
+
+/// Opens the session's log, and waits while another process has it open.
+async fn open_log(params: &RunAgentParams, store: &SessionStore) -> Result<SessionLog, RunError> {
+    let began = Instant::now();
+    let mut has_told = false;
+    loop {
+        let (at, key) = (store.clone(), params.session_key.clone());
+        let opened = blocking(move || Ok(at.open(&key, LockWait::Fail))).await?;
+        let waited = began.elapsed();
+        let (path, process_id) = match opened {
+            Ok(log) => return Ok(log),
+            Err(SessionError::Locked { path, process_id, .. }) if waited < params.session_wait => {
+                (path, process_id)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if waited >= SILENT_WAIT && !std::mem::replace(&mut has_told, true) {
+            let holder = process_id.map_or_else(String::new, |id| format!(" (process {id})"));
+            params.notice(format!(
+                "waiting for the session, which another process runs{holder}: {}",
+                path.display()
+            ));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOCK_PAUSE) => {}
+            () = params.cancel.cancelled() => return Err(RunError::Aborted),
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RunError> + Send + 'static,
+) -> Result<T, RunError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| RunError::Internal(error.to_string()))?
+}
+
+impl RunAgentParams {
+    pub(crate) fn notice(&self, message: String) {
+        if let Some(on_event) = &self.on_event {
+            on_event(AgentRunEvent::Notice { message });
+        }
+    }
+}
+
+/// A directory that the user named is never made: a misspelt one should be noticed.
+fn check_directory(directory: Option<PathBuf>) -> Result<(), RunError> {
+    match directory {
+        Some(path) if !path.is_dir() => {
+            Err(RunError::Workspace { path, source: std::io::ErrorKind::NotADirectory.into() })
+        }
+        _ => Ok(()),
+    }
+}

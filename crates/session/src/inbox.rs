@@ -1,0 +1,309 @@
+//! Messages that wait for a session: accepted while a run goes on, taken by it at its next step.
+//!
+//! The log of a session has one writer. Everybody else who has something to say writes it into a small file beside
+//! the log, the inbox, whatever process they are. A lock on that file is held only for the moment of a change, so
+//! nobody waits for a run. A message is in exactly one of three states: pending (in the inbox), taken (a row of the log
+//! names its id), or settled otherwise (removed, or dropped by a queue that was full). When nothing is pending the
+//! inbox is empty, so what it costs does not depend on how old the session is.
+
+use std::borrow::Cow;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::durable::{create_private_directory, parent_of, private_options, sync_directory};
+use crate::error::{IoContext, SessionError};
+use crate::reader::Positioned;
+use crate::{EntryId, Meta};
+
+/// Longest wait for the inbox. Whoever holds it writes a few lines to the disk and lets it go.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Pause between two tries: short enough that nobody notices.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Largest inbox. It holds a message of the largest size that the terminal takes, and many usual ones.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// When a waiting message is to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueuedKind {
+    /// Before the next model call, in front of tool calls that have not begun.
+    Steer,
+    /// When the turn would end.
+    FollowUp,
+    /// When the turn would end and nobody has written for a moment, together with the others of its kind.
+    Collect,
+    /// With the next messages of the kinds that wait for the turn's end: what is left of one that a full queue dropped.
+    Overflow,
+}
+
+/// A message that waits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename = "queued", rename_all = "camelCase")]
+pub struct QueuedMessage {
+    /// Unique within the session; the row of the log that takes the message in names it.
+    pub id: EntryId,
+    /// When it is to be taken.
+    pub kind: QueuedKind,
+    /// Its text.
+    pub content: String,
+    /// When it was sent, in milliseconds since the Unix epoch.
+    pub ts: u64,
+    /// What text cannot hold, as in a row of the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// Says that messages wait no longer.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "settled", rename_all = "camelCase")]
+struct Settled<'a> {
+    ids: &'a [EntryId],
+}
+
+/// A line of the inbox, whatever it is.
+#[derive(Deserialize)]
+struct InboxLine<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    id: Option<EntryId>,
+    kind: Option<QueuedKind>,
+    content: Option<String>,
+    ts: Option<u64>,
+    #[serde(borrow)]
+    meta: Option<&'a RawValue>,
+    #[serde(default)]
+    ids: Vec<EntryId>,
+}
+
+/// The inbox of one session. It need not exist: the first message makes it.
+#[derive(Debug, Clone)]
+pub struct Inbox {
+    path: PathBuf,
+}
+
+impl Inbox {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a message. When this returns, the message survives a crash of the machine: one append and one `fsync` (and
+    /// one more for the name of the file, where the message is the session's first).
+    ///
+    /// # Errors
+    /// The message is not in the inbox then. [`SessionError::InboxFull`] if too much waits already.
+    pub fn push(&self, message: &QueuedMessage) -> Result<(), SessionError> {
+        self.open_or_create()?.change(std::slice::from_ref(message), &[])
+    }
+
+    /// Whether there may be something in it: a look at the length of a file.
+    pub fn may_hold_messages(&self) -> bool {
+        std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)
+    }
+
+    /// What waits, the oldest first.
+    ///
+    /// # Errors
+    /// The file cannot be read, or somebody holds it for too long.
+    pub fn pending(&self) -> Result<Vec<QueuedMessage>, SessionError> {
+        match self.open()? {
+            Some(open) => open.pending(),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Takes a message away that nobody has taken yet; whether it was there.
+    ///
+    /// # Errors
+    /// The file cannot be read or written; the message still waits then.
+    pub fn remove(&self, id: EntryId) -> Result<bool, SessionError> {
+        let Some(mut open) = self.open()? else { return Ok(false) };
+        let is_pending = open.pending()?.iter().any(|message| message.id == id);
+        if is_pending {
+            open.change(&[], &[id])?;
+        }
+        Ok(is_pending)
+    }
+
+    /// Opens the inbox for a change; `None` if there is none. Nobody else reads or changes it until the value is
+    /// dropped.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or somebody holds it for too long.
+    pub fn open(&self) -> Result<Option<OpenInbox>, SessionError> {
+        match private_options().read(true).append(true).open(&self.path) {
+            Ok(file) => self.lock(file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(SessionError::from_io("open the inbox", &self.path, error)),
+        }
+    }
+
+    /// Like [`Inbox::open`], and makes it where there is none.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_or_create(&self) -> Result<OpenInbox, SessionError> {
+        loop {
+            if let Some(open) = self.open()? {
+                if open.is_linked()? {
+                    return Ok(open);
+                }
+                continue;
+            }
+            let directory = parent_of(&self.path);
+            create_private_directory(&directory)
+                .context("create the sessions directory", &directory)?;
+            private_options()
+                .append(true)
+                .create(true)
+                .open(&self.path)
+                .and_then(|_| sync_directory(&directory))
+                .context("create the inbox", &self.path)?;
+        }
+    }
+
+    fn lock(&self, file: File) -> Result<OpenInbox, SessionError> {
+        let started = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(OpenInbox { path: self.path.clone(), file }),
+                Err(TryLockError::WouldBlock) if started.elapsed() < LONGEST_WAIT => {
+                    thread::sleep(PAUSE);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(SessionError::Locked {
+                        path: self.path.clone(),
+                        process_id: None,
+                        waited: started.elapsed(),
+                    });
+                }
+                Err(TryLockError::Error(source)) => {
+                    return Err(SessionError::from_io("lock", &self.path, source));
+                }
+            }
+        }
+    }
+}
+
+/// An inbox that nobody else can read or change meanwhile.
+#[derive(Debug)]
+pub struct OpenInbox {
+    path: PathBuf,
+    /// Locked as long as it is open.
+    file: File,
+}
+
+impl OpenInbox {
+    /// What waits, the oldest first. Lines that are none of an inbox are passed over: what a crash left half-written
+    /// was never acknowledged.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn pending(&self) -> Result<Vec<QueuedMessage>, SessionError> {
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut Positioned::new(&self.file), &mut bytes)
+            .context("read the inbox", &self.path)?;
+        let mut pending: Vec<QueuedMessage> = Vec::new();
+        for line in bytes.split(|byte| *byte == b'\n') {
+            let Ok(line) = serde_json::from_slice::<InboxLine<'_>>(line) else { continue };
+            match &*line.r#type {
+                "queued" => pending.extend(line.into_message()),
+                "settled" => pending.retain(|message| !line.ids.contains(&message.id)),
+                _ => {}
+            }
+        }
+        Ok(pending)
+    }
+
+    /// Adds `messages` and settles those of `settled`, in one write; durable when it returns. An inbox in which nothing
+    /// waits any more is emptied.
+    ///
+    /// # Errors
+    /// Nothing has changed then. [`SessionError::InboxFull`] if too much waits already.
+    pub fn change(
+        &mut self,
+        messages: &[QueuedMessage],
+        settled: &[EntryId],
+    ) -> Result<(), SessionError> {
+        if messages.is_empty() && self.would_be_empty(settled)? {
+            return self
+                .file
+                .set_len(0)
+                .and_then(|()| self.file.sync_data())
+                .context("empty the inbox", &self.path);
+        }
+        let length = self.length()?;
+        let mut lines = Vec::new();
+        if !self.ends_with_whole_line(length)? {
+            lines.push(b'\n');
+        }
+        for message in messages {
+            self.encode(message, &mut lines)?;
+        }
+        if !settled.is_empty() {
+            self.encode(&Settled { ids: settled }, &mut lines)?;
+        }
+        // What settles a message must always find room.
+        if !messages.is_empty() && length + lines.len() as u64 > MAX_BYTES {
+            return Err(SessionError::InboxFull { path: self.path.clone(), limit: MAX_BYTES });
+        }
+        let written = (&self.file).write_all(&lines).and_then(|()| self.file.sync_data());
+        written.map_err(|source| {
+            // A message whose sender was told that it failed must not be answered later.
+            let _ = self.file.set_len(length);
+            SessionError::from_io("write to the inbox", &self.path, source)
+        })
+    }
+
+    fn would_be_empty(&self, settled: &[EntryId]) -> Result<bool, SessionError> {
+        Ok(self.pending()?.iter().all(|message| settled.contains(&message.id)))
+    }
+
+    fn length(&self) -> Result<u64, SessionError> {
+        Ok(self.file.metadata().context("check the inbox", &self.path)?.len())
+    }
+
+    fn ends_with_whole_line(&self, length: u64) -> Result<bool, SessionError> {
+        if length == 0 {
+            return Ok(true);
+        }
+        let mut last = [0];
+        self.file.read_exact_at(&mut last, length - 1).context("read the inbox", &self.path)?;
+        Ok(last == *b"\n")
+    }
+
+    /// Whether the file still has its name: the session may have been deleted meanwhile.
+    fn is_linked(&self) -> Result<bool, SessionError> {
+        Ok(self.file.metadata().context("check the inbox", &self.path)?.nlink() > 0)
+    }
+
+    fn encode(&self, value: &impl Serialize, lines: &mut Vec<u8>) -> Result<(), SessionError> {
+        serde_json::to_writer(&mut *lines, value)
+            .map_err(|source| SessionError::Encode { path: self.path.clone(), source })?;
+        lines.push(b'\n');
+        Ok(())
+    }
+}
+
+impl InboxLine<'_> {
+    fn into_message(self) -> Option<QueuedMessage> {
+        Some(QueuedMessage {
+            id: self.id?,
+            kind: self.kind?,
+            content: self.content?,
+            ts: self.ts.unwrap_or(0),
+            meta: self.meta.and_then(Meta::from_raw),
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! What the runs of a day have used, over all sessions and processes.
+//!
+//! One small file holds the totals of one day. Each change reads, adds and writes it in place under a lock on the file
+//! itself, so it costs the same however much was used. The totals guard a budget; they are no invoice: a power cut may
+//! lose the last of them, and what each call cost stands in the log.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::durable::{create_private_directory, parent_of, private_options};
+use crate::error::{IoContext, SessionError};
+
+/// Every state of the file has this length, so that a shorter one leaves nothing of a longer one behind it.
+const FILE_BYTES: usize = 160;
+
+/// What was used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Tokens read and written, cached ones included.
+    pub tokens: u64,
+    /// Millionths of a US dollar.
+    pub micro_dollars: u64,
+}
+
+/// The totals of the present day.
+#[derive(Debug, Clone)]
+pub struct DaySpending {
+    path: PathBuf,
+}
+
+/// The file's only line.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stored {
+    day: String,
+    tokens: u64,
+    micro_dollars: u64,
+}
+
+impl DaySpending {
+    /// The totals in the file at `path`, which need not exist.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// What was used on `day`, written as `2026-01-31`, so far.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn of(&self, day: &str) -> Result<Spent, SessionError> {
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Spent::default()),
+            Err(error) => {
+                return Err(SessionError::from_io("read the day's usage", &self.path, error));
+            }
+        };
+        file.lock_shared().context("lock the day's usage", &self.path)?;
+        let stored = read(&file).context("read the day's usage", &self.path)?;
+        Ok(stored.spent_on(day))
+    }
+
+    /// Adds what was used on `day`, and gives the totals. Another day than the stored one begins at nothing, but only a
+    /// later one: a clock that jumps back must not give a budget anew.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn add(&self, day: &str, used: Spent) -> Result<Spent, SessionError> {
+        let directory = parent_of(&self.path);
+        create_private_directory(&directory).context("create the state directory", &directory)?;
+        let file = private_options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .open(&self.path)
+            .context("open the day's usage", &self.path)?;
+        file.lock().context("lock the day's usage", &self.path)?;
+        let before = read(&file).context("read the day's usage", &self.path)?;
+        let spent = before.spent_on(day);
+        let total = Spent {
+            tokens: spent.tokens.saturating_add(used.tokens),
+            micro_dollars: spent.micro_dollars.saturating_add(used.micro_dollars),
+        };
+        let after = Stored {
+            day: before.day.max(day.to_owned()),
+            tokens: total.tokens,
+            micro_dollars: total.micro_dollars,
+        };
+        let mut line = serde_json::to_string(&after)
+            .map_err(|source| SessionError::Encode { path: self.path.clone(), source })?;
+        line.push_str(&" ".repeat(FILE_BYTES.saturating_sub(line.len() + 1)));
+        line.push('\n');
+        file.write_all_at(line.as_bytes(), 0).context("write the day's usage", &self.path)?;
+        Ok(total)
+    }
+}
+
+impl Stored {
+    fn spent_on(&self, day: &str) -> Spent {
+        if self.day.as_str() < day {
+            Spent::default()
+        } else {
+            Spent { tokens: self.tokens, micro_dollars: self.micro_dollars }
+        }
+    }
+}
+
+/// What the file holds; nothing if that is not readable, as a file is that was made a moment ago.
+fn read(file: &File) -> io::Result<Stored> {
+    let mut bytes = [0; FILE_BYTES];
+    let mut length = 0;
+    while length < FILE_BYTES {
+        match file.read_at(&mut bytes[length..], length as u64)? {
+            0 => break,
+            count => length += count,
+        }
+    }
+    Ok(serde_json::from_slice(&bytes[..length]).unwrap_or_default())
+}

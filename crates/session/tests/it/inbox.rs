@@ -1,0 +1,206 @@
+//! Messages that wait: durable, each in one state, whoever writes them.
+
+use std::fs;
+
+use myclaw_session::{
+    DaySpending, EntryId, Inbox, QueuedKind, QueuedMessage, SessionError, SessionStore, Spent,
+};
+use proptest::prelude::*;
+
+use crate::{Home, work};
+
+fn message(kind: QueuedKind, content: &str) -> QueuedMessage {
+    QueuedMessage { id: EntryId::generate(), kind, content: content.to_owned(), ts: 7, meta: None }
+}
+
+fn lines(inbox: &Inbox) -> usize {
+    fs::read_to_string(inbox.path()).unwrap().lines().count()
+}
+
+#[test]
+fn what_is_pushed_waits_until_it_is_settled() {
+    let home = Home::new();
+    let inbox = home.store().inbox(&work());
+    assert_eq!((inbox.pending().unwrap(), inbox.may_hold_messages()), (vec![], false));
+
+    let (first, second) =
+        (message(QueuedKind::Steer, "first"), message(QueuedKind::Collect, "second\nline"));
+    inbox.push(&first).unwrap();
+    inbox.push(&second).unwrap();
+
+    assert_eq!(lines(&inbox), 2, "one line a message");
+    assert_eq!(inbox.pending().unwrap(), [first.clone(), second.clone()]);
+    inbox.open().unwrap().unwrap().change(&[], &[first.id]).unwrap();
+    assert_eq!(inbox.pending().unwrap(), std::slice::from_ref(&second));
+    assert!(inbox.remove(second.id).unwrap());
+    assert!(!inbox.remove(second.id).unwrap(), "a message is removed once");
+    assert_eq!(fs::metadata(inbox.path()).unwrap().len(), 0, "nothing is kept of what is settled");
+    assert!(!inbox.may_hold_messages());
+}
+
+#[test]
+fn a_torn_line_is_no_message_and_hides_none() {
+    let home = Home::new();
+    let inbox = home.store().inbox(&work());
+    let (first, second) =
+        (message(QueuedKind::Steer, "first"), message(QueuedKind::Steer, "second"));
+    inbox.push(&first).unwrap();
+    let mut torn = fs::read(inbox.path()).unwrap();
+    torn.extend_from_slice(br#"{"type":"queued","id":"x","kind":"steer","content":"ha"#);
+    fs::write(inbox.path(), torn).unwrap();
+
+    inbox.push(&second).unwrap();
+
+    assert_eq!(inbox.pending().unwrap(), [first, second]);
+}
+
+#[test]
+fn writers_at_the_same_time_lose_nothing() {
+    let home = Home::new();
+    let store = home.store();
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let inbox = store.inbox(&work());
+            std::thread::spawn(move || {
+                for number in 0..25 {
+                    inbox.push(&message(QueuedKind::Steer, &format!("{writer} {number}"))).unwrap();
+                }
+            })
+        })
+        .collect();
+    let inbox = store.inbox(&work());
+    let mut seen = Vec::new();
+    while seen.len() < 100 {
+        let Some(mut open) = inbox.open().unwrap() else { continue };
+        let pending = open.pending().unwrap();
+        let ids: Vec<EntryId> = pending.iter().map(|message| message.id).collect();
+        open.change(&[], &ids).unwrap();
+        seen.extend(pending.into_iter().map(|message| message.content));
+    }
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    assert!(inbox.pending().unwrap().is_empty());
+    seen.sort();
+    let mut expected: Vec<_> =
+        (0..4).flat_map(|writer| (0..25).map(move |number| format!("{writer} {number}"))).collect();
+    expected.sort();
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn an_inbox_that_is_full_says_so_and_keeps_what_it_has() {
+    let home = Home::new();
+    let inbox = home.store().inbox(&work());
+    let large = "x".repeat(9 * 1024 * 1024);
+    inbox.push(&message(QueuedKind::FollowUp, &large)).unwrap();
+
+    let error = inbox.push(&message(QueuedKind::FollowUp, &large)).unwrap_err();
+
+    assert!(matches!(error, SessionError::InboxFull { .. }), "{error}");
+    assert_eq!(inbox.pending().unwrap().len(), 1);
+}
+
+#[test]
+fn a_deleted_session_takes_its_inbox_along() {
+    let home = Home::new();
+    let store = home.store();
+    store.inbox(&work()).push(&message(QueuedKind::Steer, "gone")).unwrap();
+    store.delete(&work()).unwrap();
+    assert_eq!(home.names(), Vec::<String>::new());
+}
+
+#[test]
+fn it_is_known_whether_a_session_is_in_use() {
+    let home = Home::new();
+    let store = home.store();
+    assert!(!store.is_in_use(&work()).unwrap());
+    let open = home.open(&work());
+    assert!(store.is_in_use(&work()).unwrap());
+    drop(open);
+    assert!(!store.is_in_use(&work()).unwrap());
+    fs::write(home.sessions().join(format!("{}.lock", work().slug())), "1").unwrap();
+    assert!(!store.is_in_use(&work()).unwrap(), "what a killed process left means nothing");
+}
+
+#[test]
+fn a_day_adds_up_and_a_later_one_begins_anew() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("state").join("usage.json");
+    let used = |tokens, micro_dollars| Spent { tokens, micro_dollars };
+    let spending = DaySpending::new(&path);
+    assert_eq!(spending.of("2026-01-31").unwrap(), Spent::default());
+    assert_eq!(spending.add("2026-01-31", used(5, u64::MAX - 9)).unwrap().tokens, 5);
+    let total = DaySpending::new(&path).add("2026-01-31", used(7, 3)).unwrap();
+    assert_eq!(total, used(12, u64::MAX - 6));
+    assert_eq!(spending.of("2026-01-31").unwrap(), total);
+    assert_eq!(spending.of("2026-01-30").unwrap(), total, "a clock that jumps back");
+    assert_eq!(spending.of("2026-02-01").unwrap(), Spent::default());
+    assert_eq!(spending.add("2026-02-01", used(1, 1)).unwrap(), used(1, 1));
+    fs::write(&path, "no json").unwrap();
+    assert_eq!(spending.add("2026-02-01", used(2, 2)).unwrap(), used(2, 2));
+    assert_eq!(spending.of("2026-02-01").unwrap(), used(2, 2));
+}
+
+/// What may happen to an inbox.
+#[derive(Debug, Clone)]
+enum Step {
+    Push(QueuedKind),
+    /// Settles the message that was pushed so many ago.
+    Settle(usize),
+    Remove(usize),
+    /// A writer that dies in the middle of a line.
+    Tear(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let kind = prop_oneof![
+        Just(QueuedKind::Steer),
+        Just(QueuedKind::FollowUp),
+        Just(QueuedKind::Collect),
+        Just(QueuedKind::Overflow)
+    ];
+    let step = prop_oneof![
+        3 => kind.prop_map(Step::Push),
+        1 => (0..6_usize).prop_map(Step::Settle),
+        1 => (0..6_usize).prop_map(Step::Remove),
+        1 => (1..40_usize).prop_map(Step::Tear),
+    ];
+    prop::collection::vec(step, 0..30)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever happens, what waits is what was acknowledged and not settled, in order.
+    #[test]
+    fn what_waits_is_what_was_acknowledged_and_not_settled(steps in steps()) {
+        let home = tempfile::tempdir().unwrap();
+        let store = SessionStore::new(home.path());
+        let inbox = store.inbox(&work());
+        let mut expected: Vec<QueuedMessage> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Push(kind) => {
+                    let pushed = message(kind, "said \u{1f600}\n");
+                    inbox.push(&pushed).unwrap();
+                    expected.push(pushed);
+                }
+                Step::Settle(back) if back < expected.len() => {
+                    let id = expected.remove(expected.len() - 1 - back).id;
+                    inbox.open().unwrap().unwrap().change(&[], &[id]).unwrap();
+                }
+                Step::Remove(back) if back < expected.len() => {
+                    let id = expected.remove(expected.len() - 1 - back).id;
+                    prop_assert!(inbox.remove(id).unwrap());
+                }
+                Step::Settle(_) | Step::Remove(_) => {}
+                Step::Tear(length) => {
+                    let line = serde_json::to_vec(&message(QueuedKind::Steer, "torn")).unwrap();
+                    let mut file =
+                        fs::OpenOptions::new().append(true).create(true).open(inbox.path()).unwrap();
+                    std::io::Write::write_all(&mut file, &line[..length]).unwrap();
+                }
+            }
+            prop_assert_eq!(inbox.pending().unwrap(), expected.clone());
+        }
+    }
+}
