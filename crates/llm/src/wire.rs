@@ -8,10 +8,13 @@ pub mod anthropic_messages;
 mod arguments;
 mod builder;
 pub mod compat;
+mod counters;
+mod data_url;
 mod endpoint;
 mod history;
 mod json;
 pub mod openai_completions;
+pub mod openai_responses;
 pub(crate) mod tool_ids;
 
 use std::fmt;
@@ -63,7 +66,8 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     match request.model.api {
         Api::AnthropicMessages => anthropic_messages::encode(request),
         Api::OpenaiCompletions => openai_completions::encode(request),
-        Api::OpenaiResponses | Api::GoogleGenerativeAi | Api::BedrockConverse | Api::Builtin => {
+        Api::OpenaiResponses => openai_responses::encode(request),
+        Api::GoogleGenerativeAi | Api::BedrockConverse | Api::Builtin => {
             Err(no_wire_format(request.model))
         }
     }
@@ -104,10 +108,8 @@ impl<'a> Decoder<'a> {
                 let compat = compat::Compat::of(model);
                 Box::new(openai_completions::Decoder::new(builder, &compat))
             }
-            Api::OpenaiResponses
-            | Api::GoogleGenerativeAi
-            | Api::BedrockConverse
-            | Api::Builtin => {
+            Api::OpenaiResponses => Box::new(openai_responses::Decoder::new(builder)),
+            Api::GoogleGenerativeAi | Api::BedrockConverse | Api::Builtin => {
                 return Err(no_wire_format(model));
             }
         }))
@@ -150,11 +152,19 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The headers that tell a server of `api` who is calling.
+/// How the tokens of Microsoft's login begin, which go into `authorization` where Azure's keys do not: they are JSON
+/// web tokens, and that is the beginning of any JSON object in base64.
+const WEB_TOKEN_PREFIX: &str = "eyJ";
+
+/// The headers that tell the server of `api` at `url` who is calling.
 ///
 /// # Errors
 /// When the key holds what no header can.
-pub(crate) fn auth_headers(api: Api, key: Option<&SecretString>) -> Result<HeaderMap, ModelError> {
+pub(crate) fn auth_headers(
+    api: Api,
+    url: &Url,
+    key: Option<&SecretString>,
+) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     if api == Api::AnthropicMessages {
         headers
@@ -163,11 +173,20 @@ pub(crate) fn auth_headers(api: Api, key: Option<&SecretString>) -> Result<Heade
     let Some(key) = key.map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty()) else {
         return Ok(headers);
     };
-    let is_api_key =
-        api == Api::AnthropicMessages && !key.starts_with(anthropic_messages::OAUTH_KEY_PREFIX);
-    let (name, text) = match is_api_key {
-        true => ("x-api-key", key.to_owned()),
-        false => ("authorization", format!("Bearer {key}")),
+    let own_header = match api {
+        Api::AnthropicMessages if !key.starts_with(anthropic_messages::OAUTH_KEY_PREFIX) => {
+            Some("x-api-key")
+        }
+        Api::OpenaiCompletions | Api::OpenaiResponses
+            if endpoint::is_azure(url) && !key.starts_with(WEB_TOKEN_PREFIX) =>
+        {
+            Some("api-key")
+        }
+        _ => None,
+    };
+    let (name, text) = match own_header {
+        Some(name) => (name, key.to_owned()),
+        None => ("authorization", format!("Bearer {key}")),
     };
     let unusable = || {
         let message = "the API key holds a character that no HTTP header can carry (a line break?): copy it again";
@@ -190,7 +209,7 @@ pub(crate) fn json_request(
     url: Url,
     body: &impl serde::Serialize,
 ) -> Result<EncodedRequest, ModelError> {
-    let mut headers = auth_headers(request.model.api, request.api_key)?;
+    let mut headers = auth_headers(request.model.api, &url, request.api_key)?;
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     headers.insert("accept", HeaderValue::from_static("text/event-stream"));
     // Compressed events arrive late: the compressor waits for more.

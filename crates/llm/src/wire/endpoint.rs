@@ -22,7 +22,7 @@ pub(crate) fn models_url(base_url: &str) -> Result<Url, ModelError> {
 }
 
 /// `base_url` with the format's path behind it. Base URLs come with and without the version and the slash at the
-/// end: a host alone means its `/v1`. A base that already ends with the path is taken as it is; a query is kept.
+/// end: a host alone means its `/v1` (`/openai/v1` on Azure). A base that already ends with the path is taken as it is; a query is kept.
 fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
     let mut url = Url::parse(base_url.trim()).map_err(|error| {
         bad_base_url(base_url, &format!("{error}; write it like https://host/v1"))
@@ -40,7 +40,7 @@ fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
         .filter(|segment| !segment.is_empty())
         .map(str::to_owned)
         .collect();
-    for known in [&["chat", "completions"][..], &["messages"]] {
+    for known in [&["chat", "completions"][..], &["messages"], &["responses"]] {
         if segments.ends_with(&known.iter().map(|&segment| segment.to_owned()).collect::<Vec<_>>())
         {
             segments.truncate(segments.len() - known.len());
@@ -48,7 +48,8 @@ fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
         }
     }
     if segments.is_empty() {
-        segments.push("v1".to_owned());
+        let version: &[&str] = if is_azure(&url) { &["openai", "v1"] } else { &["v1"] };
+        segments.extend(version.iter().map(|&segment| segment.to_owned()));
     }
     segments.extend(path.iter().map(|&segment| segment.to_owned()));
     url.set_path(&segments.join("/"));
@@ -66,6 +67,16 @@ fn bad_base_url(base_url: &str, why: &str) -> ModelError {
 pub(crate) fn host_label(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// Domains below which Azure gives each customer a host for models.
+const AZURE_DOMAINS: [&str; 3] =
+    [".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"];
+
+/// Whether the URL is one of Azure's, which wants keys in a header of its own.
+pub(crate) fn is_azure(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    AZURE_DOMAINS.iter().any(|domain| host.ends_with(domain))
 }
 
 /// Whether the URL names this machine.

@@ -3,12 +3,14 @@
 
 mod anthropic_messages;
 mod openai_completions;
+mod openai_responses;
 
 use myclaw_llm::{Api, ContentBlock};
 use serde_json::Value;
 
 /// Every format that is spoken over HTTP.
-pub(crate) const FORMATS: [&Format; 2] = [&anthropic_messages::FORMAT, &openai_completions::FORMAT];
+pub(crate) const FORMATS: [&Format; 3] =
+    [&anthropic_messages::FORMAT, &openai_completions::FORMAT, &openai_responses::FORMAT];
 
 /// One wire format. What is asked for twice or more is a function, since JSON is no constant.
 pub(crate) struct Format {

@@ -1,16 +1,16 @@
 //! A request in the Chat Completions format, strict enough for hosts that refuse every field they do not know.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::wire::compat::{Compat, OutputLimitField, ReasoningReplay, StreamUsage, SystemRole};
+use crate::wire::data_url::DataUrl;
 use crate::wire::{EncodedRequest, endpoint, history, json_request};
 use crate::{
-    AssistantMessage, ContentBlock, ErrorClass, ImageContent, Message, Model, ModelError,
-    ModelRequest, ToolResultMessage, ToolSchema, UserMessage,
+    AssistantMessage, ContentBlock, ErrorClass, Message, Model, ModelError, ModelRequest,
+    ToolResultMessage, ToolSchema, UserMessage,
 };
 
 /// Encodes `request`.
@@ -122,21 +122,6 @@ struct ImageUrl<'a> {
     url: DataUrl<'a>,
 }
 
-/// An image as a `data:` URL, written without a copy of the image.
-struct DataUrl<'a>(&'a ImageContent);
-
-impl fmt::Display for DataUrl<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "data:{};base64,{}", self.0.mime_type, self.0.data)
-    }
-}
-
-impl Serialize for DataUrl<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 #[derive(Serialize)]
 struct WireCall<'a> {
     id: Cow<'a, str>,
@@ -245,12 +230,12 @@ impl<'a> Conversation<'a> {
         for block in &message.content {
             match block {
                 ContentBlock::Text(block) if !history::is_blank(&block.text) => {
-                    append(&mut text, "", Cow::Borrowed(&block.text));
+                    history::append(&mut text, "", Cow::Borrowed(&block.text));
                 }
                 ContentBlock::Thinking(thinking) if same_origin => reasoning.push_str(&thinking.thinking),
                 ContentBlock::Thinking(thinking) => {
                     if let Some(thinking) = history::thinking_as_text(thinking) {
-                        append(&mut text, "", Cow::Owned(thinking + "\n\n"));
+                        history::append(&mut text, "", Cow::Owned(thinking + "\n\n"));
                     }
                 }
                 ContentBlock::ToolCall(call) => tool_calls.push(WireCall {
@@ -325,19 +310,8 @@ fn joined_if_text(parts: Vec<Part<'_>>) -> Content<'_> {
     let mut joined = Cow::Borrowed("");
     for part in parts {
         if let Part::Text { text } = part {
-            append(&mut joined, "\n", text);
+            history::append(&mut joined, "\n", text);
         }
     }
     Content::Text(joined)
-}
-
-/// Adds `more` behind `text`, with `separator` between if there is something to separate.
-fn append<'a>(text: &mut Cow<'a, str>, separator: &str, more: Cow<'a, str>) {
-    if text.is_empty() {
-        *text = more;
-    } else {
-        let text = text.to_mut();
-        text.push_str(separator);
-        text.push_str(&more);
-    }
 }
