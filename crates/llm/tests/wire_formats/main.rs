@@ -17,6 +17,8 @@ mod oddities;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
+mod responses;
+#[cfg(test)]
 mod streams;
 #[cfg(test)]
 mod support;

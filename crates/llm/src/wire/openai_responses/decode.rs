@@ -135,8 +135,15 @@ impl<'a> Decoder<'a> {
     ) {
         // Without its name a call is none; the item that is done brings it.
         let Some(index) = self.slots.call(place).and_then(|slot| slot.index) else { return };
-        let is_known = || self.builder.call_arguments(index).is_none_or(|known| !known.is_empty());
-        if extent == Extent::Delta || !is_known() {
+        match extent {
+            Extent::Delta => self.builder.delta(index, arguments, sink),
+            Extent::Whole => self.complete_arguments(index, arguments, sink),
+        }
+    }
+
+    /// Gives the call its whole arguments, if it has none yet.
+    fn complete_arguments(&mut self, index: usize, arguments: &str, sink: EventSink<'_>) {
+        if self.builder.call_arguments(index).is_some_and(str::is_empty) {
             self.builder.delta(index, arguments, sink);
         }
     }
@@ -155,6 +162,8 @@ impl<'a> Decoder<'a> {
             let call_id = Some(text(&item.call_id)).filter(|id| !id.is_empty()).unwrap_or(place.id);
             let index = self.builder.start_call(call_id, name, sink);
             slot.index = Some(index);
+            slot.first_arguments =
+                item.arguments.map(json::fragment).unwrap_or_default().into_owned();
             self.builder.add_signature(index, text(&item.id));
         }
         Ok(())
@@ -182,6 +191,7 @@ impl<'a> Decoder<'a> {
         }
         let Some(slot) = self.slots.open(place, kind)? else { return Ok(()) };
         slot.closed = true;
+        let first_arguments = std::mem::take(&mut slot.first_arguments);
         let state = match kind {
             Kind::Message => item.message_state(),
             Kind::Reasoning => item.reasoning_state(),
@@ -189,6 +199,7 @@ impl<'a> Decoder<'a> {
         };
         match (slot.index, state) {
             (Some(index), state) => {
+                self.complete_arguments(index, &first_arguments, sink);
                 self.builder.add_signature(index, &state.unwrap_or_default());
                 self.builder.end(index, sink);
             }
@@ -270,6 +281,9 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
     fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
         if !self.ended {
             return Err(cut_stream());
+        }
+        for (index, arguments) in std::mem::take(&mut self.slots).open_calls() {
+            self.complete_arguments(index, arguments, sink);
         }
         let reason = match self.stop_reason {
             Some(reason) => reason,

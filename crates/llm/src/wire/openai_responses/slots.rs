@@ -19,6 +19,8 @@ pub(super) struct Slot {
     pub(super) prose: Option<Prose>,
     /// The first part that nothing has come of.
     pub(super) next_part: u64,
+    /// Arguments that came with the start of a call, used if no others follow.
+    pub(super) first_arguments: String,
     pub(super) closed: bool,
 }
 
@@ -47,6 +49,7 @@ impl Slots {
                     index: None,
                     prose: None,
                     next_part: 0,
+                    first_arguments: String::new(),
                     closed: false,
                 });
                 self.0.len() - 1
@@ -58,6 +61,12 @@ impl Slots {
     /// The call at `place`, whatever has become of it.
     pub(super) fn call(&self, place: Place<'_>) -> Option<&Slot> {
         self.0.get(self.position(place)?).filter(|slot| slot.kind == Kind::Call)
+    }
+
+    /// The calls that were not closed, and the arguments that they began with.
+    pub(super) fn open_calls(&self) -> impl Iterator<Item = (usize, &str)> {
+        let open = self.0.iter().filter(|slot| slot.kind == Kind::Call && !slot.closed);
+        open.filter_map(|slot| Some((slot.index?, slot.first_arguments.as_str())))
     }
 
     /// The place of the item `id`, or of the one at `number` where no item is known by that id.
