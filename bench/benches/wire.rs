@@ -23,7 +23,8 @@ const CHUNKS: [usize; 2] = [128, 16 * 1024];
 /// Rounds of a question, a call, its result and an answer.
 const ROUNDS: usize = 50;
 
-const FORMATS: [WireFormat; 2] = [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions];
+const FORMATS: [WireFormat; 3] =
+    [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions, WireFormat::OpenAiResponses];
 
 fn main() {
     divan::main();
@@ -103,6 +104,7 @@ fn model(format: WireFormat) -> Model {
     let api = match format {
         WireFormat::AnthropicMessages => Api::AnthropicMessages,
         WireFormat::OpenAiCompletions => Api::OpenaiCompletions,
+        WireFormat::OpenAiResponses => Api::OpenaiResponses,
     };
     Model {
         id: "m".to_owned(),

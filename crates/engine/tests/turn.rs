@@ -7,7 +7,8 @@ use myclaw_engine::{RunAgentParams, run_agent};
 use myclaw_testkit::{Reply, Step, Stop, WireFormat};
 use serde_json::json;
 
-const FORMATS: [WireFormat; 2] = [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions];
+const FORMATS: [WireFormat; 3] =
+    [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions, WireFormat::OpenAiResponses];
 
 fn echo(format: WireFormat, id: &str, text: &str) -> Reply {
     Reply::new(format).tool_call(id, "echo", json!({"text": text}))
@@ -37,10 +38,11 @@ async fn a_plain_reply_is_streamed_stored_and_returned() {
             (&rows[1]["role"], &rows[1]["content"]),
             (&json!("assistant"), &json!("Hello there."))
         );
-        assert_eq!(
-            rows[1]["meta"]["contentBlocks"],
-            json!([{"type": "text", "text": "Hello there."}])
-        );
+        let mut block = json!({"type": "text", "text": "Hello there."});
+        if format == WireFormat::OpenAiResponses {
+            block["textSignature"] = json!(r#"{"id":"msg_00000000"}"#);
+        }
+        assert_eq!(rows[1]["meta"]["contentBlocks"], json!([block]));
         bench.server.assert_finished();
     }
 }

@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod openai;
+mod responses;
 
 use std::fmt;
 
@@ -10,9 +11,10 @@ use serde_json::Value;
 use crate::{RecordedRequest, WireFormat};
 
 /// How the paths of model calls end, whatever the base URL is.
-pub(crate) const ROUTES: [(&str, WireFormat); 2] = [
+pub(crate) const ROUTES: [(&str, WireFormat); 3] = [
     ("/messages", WireFormat::AnthropicMessages),
     ("/chat/completions", WireFormat::OpenAiCompletions),
+    ("/responses", WireFormat::OpenAiResponses),
 ];
 
 /// A rule that a request breaks, and where.
@@ -64,6 +66,7 @@ pub fn validate_body(format: WireFormat, body: &Value) -> Result<(), Violation> 
     match format {
         WireFormat::AnthropicMessages => anthropic::check(body),
         WireFormat::OpenAiCompletions => openai::check(body),
+        WireFormat::OpenAiResponses => responses::check(body),
     }
 }
 

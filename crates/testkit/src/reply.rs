@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod openai;
+mod responses;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,6 +21,8 @@ pub enum WireFormat {
     AnthropicMessages,
     /// OpenAI's Chat Completions API.
     OpenAiCompletions,
+    /// OpenAI's Responses API.
+    OpenAiResponses,
 }
 
 /// Why the model stopped; rendered in each format's own word.
@@ -122,7 +125,12 @@ impl Reply {
         Self::new(WireFormat::OpenAiCompletions)
     }
 
-    /// A message in the given format, for tests that run over both.
+    /// A message in OpenAI's Responses format.
+    pub fn responses() -> Self {
+        Self::new(WireFormat::OpenAiResponses)
+    }
+
+    /// A message in the given format, for tests that run over several.
     pub fn new(format: WireFormat) -> Self {
         Self {
             format,
@@ -147,14 +155,14 @@ impl Reply {
         self.block(BlockContent::Text(delta.into()), Deltas::Repeat(count))
     }
 
-    /// Adds a thinking block. OpenAI's format has no place for the signature and leaves it out.
+    /// Adds a thinking block. OpenAI's Chat Completions have no place for the signature and leave it out.
     #[must_use]
     pub fn thinking(self, text: impl Into<String>, signature: impl Into<String>) -> Self {
         let content = BlockContent::Thinking { text: text.into(), signature: signature.into() };
         self.block(content, Deltas::Split(DEFAULT_DELTAS))
     }
 
-    /// Adds a thinking block that the provider withheld. OpenAI's format leaves it out.
+    /// Adds a thinking block that the provider withheld. OpenAI's Chat Completions leave it out.
     #[must_use]
     pub fn redacted_thinking(self, data: impl Into<String>) -> Self {
         self.block(BlockContent::RedactedThinking(data.into()), Deltas::Split(1))
@@ -261,6 +269,7 @@ impl Reply {
         match self.format {
             WireFormat::AnthropicMessages => anthropic::stream(self, model),
             WireFormat::OpenAiCompletions => openai::stream(self, model),
+            WireFormat::OpenAiResponses => responses::stream(self, model),
         }
     }
 
@@ -270,6 +279,7 @@ impl Reply {
             (Some(failure), _) => failure.body(self.format),
             (None, WireFormat::AnthropicMessages) => anthropic::whole(self, model),
             (None, WireFormat::OpenAiCompletions) => openai::whole(self, model),
+            (None, WireFormat::OpenAiResponses) => responses::whole(self, model),
         };
         body.to_string().into_bytes()
     }
@@ -331,6 +341,7 @@ impl StreamFailure {
         match format {
             WireFormat::AnthropicMessages => anthropic::error(self),
             WireFormat::OpenAiCompletions => openai::error(self),
+            WireFormat::OpenAiResponses => responses::error(self),
         }
     }
 }

@@ -76,6 +76,9 @@ impl Bench {
             WireFormat::OpenAiCompletions => {
                 (Api::OpenaiCompletions, "openai", format!("{}/v1", self.server.url()))
             }
+            WireFormat::OpenAiResponses => {
+                (Api::OpenaiResponses, "openai", format!("{}/v1", self.server.url()))
+            }
         };
         Model {
             id: "test-model".to_owned(),
