@@ -15,6 +15,8 @@ mod formats;
 #[cfg(test)]
 mod oddities;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod requests;
 #[cfg(test)]
 mod responses;
