@@ -190,19 +190,15 @@ fn recorded_items_are_repeated_as_they_came() {
         }
         let response: Value = serde_json::from_slice(&recording.body).unwrap();
         let Value::Array(mut output) = response["output"].clone() else { unreachable!() };
-        output.retain(|item| match item["type"].as_str().unwrap() {
-            "message" | "function_call" => true,
-            "reasoning" => !item["encrypted_content"].is_null(),
-            _ => false,
-        });
-        let all_replayable = !response["output"].as_array().unwrap().iter().any(|item| {
-            item["type"] == "reasoning"
-                && item["encrypted_content"].is_null()
-                && item["summary"].as_array().is_some_and(|summary| !summary.is_empty())
-        });
-        if !all_replayable {
+        // Without its reasoning an answer goes back without the ids of its items.
+        if output
+            .iter()
+            .any(|item| item["type"] == "reasoning" && item["encrypted_content"].is_null())
+        {
             continue;
         }
+        let kinds = ["message", "function_call", "reasoning"];
+        output.retain(|item| kinds.contains(&item["type"].as_str().unwrap()));
         let messages = follow_up(recording.decode().0.unwrap());
         let mut conversation = Conversation::new(recording.api, &messages);
         conversation.model.reasoning = true;
@@ -218,7 +214,7 @@ fn recorded_items_are_repeated_as_they_came() {
             compared += 1;
         }
     }
-    assert!(compared >= 30, "{compared} items");
+    assert!(compared >= 20, "{compared} items");
 }
 
 #[tokio::test]

@@ -7,7 +7,8 @@
 use serde_json::value::RawValue;
 
 use super::event::{
-    Event, Extent, Kind, Piece, Place, Prose, WireItem, WirePart, WireResponse, WireUsage, text,
+    Event, Extent, ItemIds, Kind, Piece, Place, Prose, WireItem, WirePart, WireResponse, WireUsage,
+    text,
 };
 use super::slots::Slots;
 use crate::wire::json;
@@ -23,6 +24,7 @@ pub struct Decoder<'a> {
     builder: MessageBuilder<'a>,
     /// The items so far, closed ones too: the end of the stream repeats them.
     slots: Slots,
+    item_ids: ItemIds,
     stop_reason: Option<StopReason>,
     refused: bool,
     ended: bool,
@@ -34,6 +36,7 @@ impl<'a> Decoder<'a> {
         Self {
             builder,
             slots: Slots::default(),
+            item_ids: ItemIds::Kept,
             stop_reason: None,
             refused: false,
             ended: false,
@@ -164,7 +167,9 @@ impl<'a> Decoder<'a> {
             slot.index = Some(index);
             slot.first_arguments =
                 item.arguments.map(json::fragment).unwrap_or_default().into_owned();
-            self.builder.add_signature(index, text(&item.id));
+            if self.item_ids == ItemIds::Kept {
+                self.builder.add_signature(index, text(&item.id));
+            }
         }
         Ok(())
     }
@@ -193,10 +198,13 @@ impl<'a> Decoder<'a> {
         slot.closed = true;
         let first_arguments = std::mem::take(&mut slot.first_arguments);
         let state = match kind {
-            Kind::Message => item.message_state(),
+            Kind::Message => item.message_state(self.item_ids),
             Kind::Reasoning => item.reasoning_state(),
             Kind::Call => None,
         };
+        if kind == Kind::Reasoning && state.is_none() {
+            self.item_ids = ItemIds::Dropped;
+        }
         match (slot.index, state) {
             (Some(index), state) => {
                 self.complete_arguments(index, &first_arguments, sink);

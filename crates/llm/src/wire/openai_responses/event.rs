@@ -52,6 +52,14 @@ pub(super) enum Extent {
     Whole,
 }
 
+/// Whether the ids of items are kept, to go back with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemIds {
+    Kept,
+    /// Reasoning came that cannot be replayed: an item that names itself is refused without the reasoning before it.
+    Dropped,
+}
+
 /// Any event: one flat shape, because a tagged one would copy each event before it is read.
 #[derive(Deserialize)]
 pub(super) struct Event<'a> {
@@ -223,8 +231,9 @@ impl WireItem<'_> {
         }
     }
 
-    pub(super) fn message_state(&self) -> Option<String> {
-        let state = MessageState { id: non_empty(&self.id), phase: non_empty(&self.phase) };
+    pub(super) fn message_state(&self, ids: ItemIds) -> Option<String> {
+        let id = non_empty(&self.id).filter(|_| ids == ItemIds::Kept);
+        let state = MessageState { id, phase: non_empty(&self.phase) };
         let says_something = state.id.is_some() || state.phase.is_some();
         says_something.then(|| serde_json::to_string(&state).ok()).flatten()
     }

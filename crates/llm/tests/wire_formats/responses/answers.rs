@@ -244,6 +244,30 @@ fn reasoning_counts_once_and_is_kept_only_if_it_can_be_replayed() {
     }
 }
 
+/// As when the settings do not know that the model thinks, so that its reasoning was not asked for in a sealed form.
+#[test]
+fn ids_are_forgotten_behind_reasoning_that_cannot_be_replayed() {
+    let text = |id: &str| json!({"type": "message", "id": id, "phase": "commentary", "content": [{"type": "output_text", "text": "a"}]});
+    let call = function_call("fc", "x", "{}");
+    let answer = |reasoning: Value| {
+        responses(&[completed(json!([text("msg"), reasoning, text("other"), call]))])
+            .0
+            .unwrap()
+            .content
+    };
+    let named = || text_with_state("a", r#"{"id":"msg","phase":"commentary"}"#);
+    let call = tool_call("x", "read", json!({}));
+    assert_eq!(
+        answer(json!({"type": "reasoning", "id": "rs", "summary": []})),
+        [named(), text_with_state("a", r#"{"phase":"commentary"}"#), call.clone()]
+    );
+    let sealed = json!({"type": "reasoning", "encrypted_content": "s"});
+    let hidden = hidden_thinking(r#"{"summary":[],"encrypted_content":"s"}"#);
+    let names_itself = call_with_state(call, "fc");
+    assert_eq!(answer(sealed)[1], hidden);
+    assert_eq!(answer(json!({"type": "web_search_call"})).last(), Some(&names_itself));
+}
+
 #[test]
 fn responses_end_in_every_way() {
     let end = |kind: &str, more: Value| json!({"type": kind, "response": more});
