@@ -16,6 +16,7 @@ mod failover;
 mod hook;
 mod model_choice;
 mod prompt;
+mod reduction;
 mod run;
 mod tool;
 mod transcript;
@@ -30,6 +31,7 @@ pub use hook::{AgentStart, Hook, HookError, PendingToolCall, ToolCallVerdict};
 pub use model_choice::{AuthProfile, ModelChoice};
 pub use run::{RunAgentParams, RunResult};
 pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+pub use turn::CompactionReport;
 
 /// The example of this page must compile.
 #[cfg(doctest)]

@@ -1,115 +1,29 @@
 //! What kind of failure a provider's error is: the one place that decides.
 //!
-//! The provider's own structured code decides first, then the HTTP status, then the words of the error. Words are
-//! searched only in what the provider said about the error, never in anything a model said, and numbers in them mean
-//! nothing: a request id may hold `500`.
+//! The order, each a table in [`rules`]: codes of the provider that say exactly what is wrong, sentences of known hosts
+//! that do, codes that say no more than a status, the HTTP status, words, and at last whether the server failed. Words
+//! are searched only in what the provider said about the error, never in anything a model said, and numbers in them
+//! mean nothing: a request id may hold `500`.
 
 mod body;
+mod hint;
+mod rules;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use reqwest::header::HeaderMap;
+
+use crate::retry_after::{limits_reset, retry_after};
 use crate::{ErrorClass, ModelError};
 
-pub(crate) use body::one_line;
 use body::{ErrorBody, parse};
-
-/// Codes and types whose meaning leaves no doubt. What is not here (such as `invalid_request_error`) leaves the
-/// decision to the status and the words.
-const CODES: &[(ErrorClass, &[&str])] = &[
-    (ErrorClass::Quota, &["insufficient_quota", "billing_hard_limit_reached", "quota_exceeded"]),
-    (
-        ErrorClass::ContextOverflow,
-        &[
-            "context_length_exceeded",
-            "context_window_exceeded",
-            "model_context_window_exceeded",
-            "exceed_context_size_error",
-            "request_too_large",
-        ],
-    ),
-    (
-        ErrorClass::Auth,
-        &[
-            "authentication_error",
-            "invalid_api_key",
-            "invalid_authentication",
-            "permission_error",
-            "permission_denied",
-            "unauthenticated",
-            "unauthorized",
-        ],
-    ),
-    (
-        ErrorClass::Billing,
-        &["billing_error", "billing_not_active", "insufficient_balance", "payment_required"],
-    ),
-    (
-        ErrorClass::RateLimit,
-        &[
-            "rate_limit_error",
-            "rate_limit_exceeded",
-            "rate_limited",
-            "too_many_requests",
-            "resource_exhausted",
-        ],
-    ),
-    (
-        ErrorClass::Timeout,
-        &[
-            "deadline_exceeded",
-            "engine_overloaded_error",
-            "overloaded_error",
-            "service_unavailable",
-            "timeout_error",
-            "unavailable",
-        ],
-    ),
-    (
-        ErrorClass::Unknown,
-        &[
-            "invalid_function_parameters",
-            "model_not_found",
-            "unsupported_parameter",
-            "unsupported_value",
-        ],
-    ),
-];
-
-/// Codes that say no more than status 500 does, and are trusted no more: some hosts send them with any status.
-const SERVER_FAILURES: [&str; 4] =
-    ["api_error", "internal_error", "internal_server_error", "server_error"];
-
-/// Words of an error, lower-cased, for a request that is too long.
-const OVERFLOW_PHRASES: [&str; 10] = [
-    "context_length_exceeded",
-    "context window",
-    "context length",
-    "maximum context",
-    "token limit",
-    "too many tokens",
-    "prompt is too long",
-    "request too large",
-    "max_tokens",
-    "maximum number of tokens",
-];
-
-/// Words for a time-out or a broken connection.
-const TIMEOUT_PHRASES: [&str; 7] = [
-    "timeout",
-    "timed out",
-    "etimedout",
-    "econnreset",
-    "econnaborted",
-    "socket hang up",
-    "network error",
-];
-
-/// Words for a quota that is used up.
-const QUOTA_PHRASES: [&str; 4] =
-    ["quota", "exceeded your current", "insufficient_quota", "billing hard limit"];
+pub(crate) use body::{is_web_page, one_line};
 
 /// Longest text of a provider that is shown, in characters.
 const MAX_SHOWN: usize = 400;
+
+/// Where AWS puts the name of an error: `ThrottlingException:http://internal.amazon.com/…`.
+const AWS_ERROR_HEADER: &str = "x-amzn-errortype";
 
 /// The class of an error with this HTTP status, these codes and types (the most telling first), and these words.
 pub fn classify<'a>(
@@ -117,99 +31,94 @@ pub fn classify<'a>(
     codes: impl IntoIterator<Item = &'a str>,
     text: &str,
 ) -> ErrorClass {
-    // A request that is too long for a rate limit is not helped by waiting; hosts that say 413 mean its size.
-    if status == Some(413) {
-        return ErrorClass::ContextOverflow;
-    }
-    let mut server_failed = matches!(status, Some(500..=599));
-    for code in codes {
-        if let Some(class) = class_of_code(code) {
-            return class;
-        }
-        server_failed |= status.is_none() && is_any_of(code, &SERVER_FAILURES);
-    }
-    let text = text.to_lowercase();
-    let says = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
-    match status {
-        Some(401 | 403) => ErrorClass::Auth,
-        Some(429) => ErrorClass::RateLimit,
-        Some(402) => ErrorClass::Billing,
-        _ if says(&OVERFLOW_PHRASES) => ErrorClass::ContextOverflow,
-        Some(408) => ErrorClass::Timeout,
-        _ if says(&TIMEOUT_PHRASES) => ErrorClass::Timeout,
-        _ if says(&QUOTA_PHRASES) => ErrorClass::Quota,
-        _ if server_failed => ErrorClass::Timeout,
-        _ => ErrorClass::Unknown,
-    }
+    let codes: Vec<&str> = codes.into_iter().collect();
+    rules::decide(status, &codes, text)
 }
 
-fn class_of_code(code: &str) -> Option<ErrorClass> {
-    CODES.iter().find(|(_, codes)| is_any_of(code, codes)).map(|&(class, _)| class)
-}
-
-fn is_any_of(code: &str, known: &[&str]) -> bool {
-    known.iter().any(|known| known.eq_ignore_ascii_case(code))
-}
-
-/// The error of an answer with a status that is no success. `retry_after` is what the headers asked for.
-pub(crate) fn http_error(status: u16, body: &str, retry_after: Option<Duration>) -> ModelError {
-    let parsed = parse(body);
-    let code = parsed.code().map(str::to_owned);
-    let message = match (&parsed, &code) {
-        (ErrorBody { message, .. }, _) if message.is_empty() => {
+/// The error of an answer with a status that is no success.
+pub(crate) fn http_error(
+    status: u16,
+    headers: &HeaderMap,
+    body: &str,
+    now: SystemTime,
+) -> ModelError {
+    let mut parsed = parse(body, now);
+    if let Some(name) = headers.get(AWS_ERROR_HEADER).and_then(|name| name.to_str().ok()) {
+        parsed.add_code(name.split(':').next().unwrap_or_default());
+    }
+    let codes: Vec<&str> = parsed.codes().collect();
+    let class = classify(Some(status), codes.iter().copied(), &parsed.words);
+    let message = match &parsed {
+        ErrorBody { message, .. } if message.is_empty() => {
             format!("answered {status} without a reason")
         }
-        (ErrorBody { is_web_page: true, message, .. }, _) => {
+        ErrorBody { is_web_page: true, message, .. } => {
             format!("answered {status} with a web page instead of JSON ({})", shown(message))
         }
-        (ErrorBody { message, .. }, Some(code)) => {
-            format!("answered {status} ({code}): {}", shown(message))
-        }
-        (ErrorBody { message, .. }, None) => format!("answered {status}: {}", shown(message)),
+        ErrorBody { message, .. } => match parsed.code() {
+            Some(code) => format!("answered {status} ({code}): {}", shown(message)),
+            None => format!("answered {status}: {}", shown(message)),
+        },
     };
-    let class = classify(Some(status), parsed.codes(), &parsed.words);
-    let hint = match (class, status) {
-        (_, 404) => "; check the base URL and the model id",
-        (_, 405) => "; check the base URL",
-        (ErrorClass::Auth, _) => "; check the API key",
-        (ErrorClass::Billing, _) => "; check the credit of the account",
-        (ErrorClass::Quota, _) => "; check the plan and the limits of the account",
-        _ => "",
+    let hint = match parsed.is_web_page {
+        true => Some(hint::page_hint(class, status)),
+        false => hint::hint(class, status, &codes, &parsed.words),
     };
+    let delay =
+        retry_after(headers, now).or(parsed.retry_after).or_else(|| limits_reset(headers, now));
     ModelError {
-        class,
         status: Some(status),
-        code,
-        retry_after: retry_after.or(parsed.retry_after),
-        message: format!("{}{hint}", message.trim_end_matches('.')),
+        code: parsed.code().map(str::to_owned),
+        retry_after: delay_for(class, delay),
+        ..ModelError::new(class, with_hint(&message, hint))
     }
 }
 
 /// The error inside an answer whose status was 200.
 pub(crate) fn stream_error(data: &str) -> ModelError {
-    let parsed = parse(data);
-    let code = parsed.code().map(str::to_owned);
-    let message = match (&parsed, &code) {
-        (ErrorBody { message, .. }, _) if message.is_empty() => {
+    let parsed = parse(data, SystemTime::now());
+    let codes: Vec<&str> = parsed.codes().collect();
+    let class = classify(parsed.status, codes.iter().copied(), &parsed.words);
+    let message = match &parsed {
+        ErrorBody { message, .. } if message.is_empty() => {
             "the answer is neither a message nor an error that can be read".to_owned()
         }
-        (ErrorBody { is_web_page: true, message, .. }, _) => {
-            format!(
-                "answered with a web page instead of JSON ({}); check the base URL",
-                shown(message)
-            )
+        ErrorBody { is_web_page: true, message, .. } => {
+            format!("answered with a web page instead of JSON ({})", shown(message))
         }
-        (ErrorBody { message, .. }, Some(code)) => {
-            format!("reported an error ({code}): {}", shown(message))
-        }
-        (ErrorBody { message, .. }, None) => format!("reported an error: {}", shown(message)),
+        ErrorBody { message, .. } => match parsed.code() {
+            Some(code) => format!("reported an error ({code}): {}", shown(message)),
+            None => format!("reported an error: {}", shown(message)),
+        },
+    };
+    let status = parsed.status.unwrap_or(200);
+    let hint = match parsed.is_web_page {
+        true => Some(hint::page_hint(class, status)),
+        false => hint::hint(class, status, &codes, &parsed.words),
     };
     ModelError {
-        class: classify(parsed.status, parsed.codes(), &parsed.words),
         status: Some(200),
-        code,
-        retry_after: parsed.retry_after,
-        message,
+        code: parsed.code().map(str::to_owned),
+        retry_after: delay_for(class, parsed.retry_after),
+        ..ModelError::new(class, with_hint(&message, hint))
+    }
+}
+
+/// The delay, for the classes that time mends.
+fn delay_for(class: ErrorClass, delay: Option<Duration>) -> Option<Duration> {
+    delay.filter(|_| match class {
+        ErrorClass::RateLimit | ErrorClass::Timeout | ErrorClass::Quota => true,
+        ErrorClass::Auth
+        | ErrorClass::Billing
+        | ErrorClass::ContextOverflow
+        | ErrorClass::Unknown => false,
+    })
+}
+
+fn with_hint(message: &str, hint: Option<&str>) -> String {
+    match hint {
+        Some(hint) => format!("{}; {hint}", message.trim_end_matches('.')),
+        None => message.trim_end_matches('.').to_owned(),
     }
 }
 

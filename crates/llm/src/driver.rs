@@ -18,13 +18,13 @@ use url::Url;
 
 use crate::http::{Clients, is_broken_connection, transport_error};
 use crate::redact::redact;
-use crate::retry_after::retry_after;
 use crate::wire::{self, Decoder, EncodedRequest, Progress, cut_stream, host_label};
 use crate::{
     AssistantMessage, CallFailure, CallLimits, ErrorClass, EventSink, HttpOptions, ModelError,
     ModelRequest, Provider, StopReason, StreamEvent, classify,
 };
 
+pub use access::copilot;
 use body::AnswerBody;
 pub use models::list_models;
 
@@ -56,12 +56,13 @@ pub struct HttpProvider {
     clients: Clients,
     /// Whether a call was answered before, so that the next one may go over a connection that was kept.
     has_answered: AtomicBool,
+    copilot: copilot::Sessions,
 }
 
 impl HttpProvider {
     /// A provider without any connection yet; this costs nothing.
     pub fn new(options: HttpOptions) -> Self {
-        Self { clients: Clients::new(options), has_answered: AtomicBool::new(false) }
+        Self { clients: Clients::new(options), ..Self::default() }
     }
 
     /// One call, from credentials to the whole message. `place` receives the decoder, so that what has arrived can
@@ -150,6 +151,9 @@ impl Provider for HttpProvider {
                     Ok(message)
                 }
                 Some(Err(error)) => {
+                    if error.class == ErrorClass::Auth {
+                        self.forget_copilot_session(&request).await;
+                    }
                     sink(StreamEvent::Error {
                         reason: StopReason::Error,
                         error: error.message.clone(),
@@ -366,7 +370,7 @@ impl Server<'_> {
 /// The error of an answer whose status is no success.
 async fn read_refusal(response: Response) -> ModelError {
     let status = response.status().as_u16();
-    let delay = retry_after(response.headers(), SystemTime::now());
+    let headers = response.headers().clone();
     if response.status().is_redirection() {
         let target = response
             .headers()
@@ -383,7 +387,7 @@ async fn read_refusal(response: Response) -> ModelError {
         };
     }
     let body = read_capped(response, MAX_ERROR_BODY, ERROR_BODY_LIMIT).await;
-    classify::http_error(status, &String::from_utf8_lossy(&body), delay)
+    classify::http_error(status, &headers, &String::from_utf8_lossy(&body), SystemTime::now())
 }
 
 /// As much of the body as comes within the limits.

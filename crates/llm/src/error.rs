@@ -42,6 +42,17 @@ impl ErrorClass {
     }
 }
 
+/// Whether making the same call again helps. It narrows the class: a [`ErrorClass::Timeout`] is usually worth another
+/// try, but not when nothing listens at a port of this machine. Another model may be tried all the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Repeat {
+    /// As the class says.
+    #[default]
+    MayHelp,
+    /// Not until a person has changed something, such as started the server.
+    Pointless,
+}
+
 /// A failed model call.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
@@ -52,8 +63,11 @@ pub struct ModelError {
     pub status: Option<u16>,
     /// The provider's own error code or type, such as `insufficient_quota`.
     pub code: Option<String>,
-    /// How long the provider asked to wait.
+    /// How long the provider asked to wait: for a rate limit and a failing server until the next try, for a quota
+    /// until it is full again. At most 31 days; never there for the other classes, which no time mends.
     pub retry_after: Option<Duration>,
+    /// Whether the same call, made again a little later, may succeed where the class alone says so.
+    pub repeat: Repeat,
     /// One line for a person: what failed, where, and what to do. Never holds a secret.
     pub message: String,
 }
@@ -61,7 +75,14 @@ pub struct ModelError {
 impl ModelError {
     /// An error that has no status, code or delay.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
-        Self { class, status: None, code: None, retry_after: None, message: message.into() }
+        Self {
+            class,
+            status: None,
+            code: None,
+            retry_after: None,
+            repeat: Repeat::MayHelp,
+            message: message.into(),
+        }
     }
 }
 

@@ -10,11 +10,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
 use url::Url;
 
 use crate::wire::{host_label, is_loopback};
-use crate::{ErrorClass, ModelError, Variables};
+use crate::{ErrorClass, ModelError, Repeat, Variables};
 
 /// How long an idle connection is kept: a tool may run for minutes between two calls.
 const IDLE_CONNECTION: Duration = Duration::from_secs(600);
@@ -187,40 +188,86 @@ pub(crate) fn transport_error(
     connect_limit: Duration,
 ) -> ModelError {
     let origin = format!("{}://{}", url.scheme(), host_label(url));
-    let host = url.host_str().unwrap_or_default();
-    let (class, message) = match cause(error) {
-        Cause::Refused => {
-            (ErrorClass::Timeout, format!("nothing listens at {origin}: is the server running?"))
+    let peer = Peer::of(url);
+    let timeout = |message: String| ModelError::new(ErrorClass::Timeout, message);
+    match cause(error) {
+        Cause::Refused => ModelError {
+            repeat: peer.repeat(),
+            ..timeout(format!("nothing listens at {}: {}", peer.name, peer.advice))
+        },
+        Cause::UnknownHost if peer.is_proxy => {
+            timeout(format!("{} cannot be found: {}", peer.name, peer.advice))
         }
-        Cause::UnknownHost => (
-            ErrorClass::Timeout,
-            format!("the host {host} cannot be found: check the base URL and the network"),
-        ),
-        Cause::Tls(why) => (
+        Cause::UnknownHost => timeout(format!(
+            "the host {} cannot be found: check the base URL and the network",
+            url.host_str().unwrap_or_default()
+        )),
+        Cause::Tls(why) => ModelError::new(
             ErrorClass::Unknown,
             format!(
                 "no secure connection to {origin} ({why}): check the address, the clock and the certificates"
             ),
         ),
-        Cause::ConnectTimeout => (
-            ErrorClass::Timeout,
-            format!(
-                "no connection to {origin} within {} s: check the network",
-                connect_limit.as_secs_f32()
-            ),
-        ),
+        Cause::ConnectTimeout => timeout(format!(
+            "no connection to {} within {} s: check the network",
+            peer.name,
+            connect_limit.as_secs_f32()
+        )),
         Cause::Unreachable(why) => {
-            (ErrorClass::Timeout, format!("no connection to {origin} ({why}): check the network"))
+            timeout(format!("no connection to {origin}{} ({why}): check the network", peer.via()))
         }
-        Cause::Broken => (
-            ErrorClass::Timeout,
-            format!("the connection to {origin} broke before the answer came"),
-        ),
-        Cause::Other(why) => {
-            (ErrorClass::Timeout, format!("the request to {origin} failed: {why}"))
+        Cause::Broken => timeout(format!(
+            "the connection to {origin}{} broke before the answer came",
+            peer.via()
+        )),
+        Cause::Other(why) => timeout(format!("the request to {origin} failed: {why}")),
+    }
+}
+
+/// Who is really connected to: the server, or the proxy that the environment names for it.
+struct Peer {
+    name: String,
+    advice: &'static str,
+    is_proxy: bool,
+    is_local: bool,
+}
+
+impl Peer {
+    fn of(url: &Url) -> Self {
+        match proxy_for(url) {
+            Some(proxy) => Self {
+                name: format!("the proxy {}://{}", proxy.scheme(), host_label(&proxy)),
+                advice: "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names it; start it, or unset the variable",
+                is_proxy: true,
+                is_local: is_loopback(&proxy),
+            },
+            None => Self {
+                name: format!("{}://{}", url.scheme(), host_label(url)),
+                advice: "is the server running?",
+                is_proxy: false,
+                is_local: is_loopback(url),
+            },
         }
-    };
-    ModelError::new(class, message)
+    }
+
+    fn via(&self) -> String {
+        if self.is_proxy { format!(" through {}", self.name) } else { String::new() }
+    }
+
+    /// A port of this machine at which nothing listens stays so until a person starts something.
+    fn repeat(&self) -> Repeat {
+        if self.is_local { Repeat::Pointless } else { Repeat::MayHelp }
+    }
+}
+
+/// The proxy that requests to `url` go through, found as the HTTP client finds it.
+fn proxy_for(url: &Url) -> Option<Url> {
+    if is_loopback(url) {
+        return None;
+    }
+    let target = url.as_str().parse().ok()?;
+    let intercepted = Matcher::from_system().intercept(&target)?;
+    Url::parse(&intercepted.uri().to_string()).ok()
 }
 
 /// Whether the connection ended before any of the answer came.

@@ -17,6 +17,7 @@ mod message;
 mod model;
 mod pairing;
 mod provider;
+mod quirks;
 mod redact;
 mod retry_after;
 pub mod sse;
@@ -31,8 +32,8 @@ pub use catalog::{
     parse_model_ref, provider_info, resolve_model, suggest_model,
 };
 pub use classify::classify;
-pub use driver::{HttpProvider, list_models};
-pub use error::{CallFailure, ErrorClass, ModelError};
+pub use driver::{HttpProvider, copilot, list_models};
+pub use error::{CallFailure, ErrorClass, ModelError, Repeat};
 pub use event::StreamEvent;
 pub use http::{HttpOptions, install_crypto_provider};
 pub use local::{
@@ -45,6 +46,7 @@ pub use message::{
 pub use model::{Api, InputKind, Model, Price};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};
 pub use provider::{CallLimits, EventSink, ModelRequest, Provider, ToolSchema};
-pub use thinking::{ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
+pub use quirks::{ExtraHeaders, Quirks};
+pub use thinking::{ThinkingForm, ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
 pub use variables::Variables;

@@ -183,6 +183,17 @@ impl UserMessage {
 }
 
 impl AssistantMessage {
+    /// Whether it says nothing to a person and calls no tool: no text but white space, at most thinking. Some servers
+    /// end an answer in peace that never was one; it is worth one more call.
+    pub fn is_empty_answer(&self) -> bool {
+        matches!(self.stop_reason, StopReason::Stop)
+            && self.content.iter().all(|block| match block {
+                ContentBlock::Text(text) => text.text.trim().is_empty(),
+                ContentBlock::Thinking(_) => true,
+                ContentBlock::Image(_) | ContentBlock::ToolCall(_) => false,
+            })
+    }
+
     /// The tool calls, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|block| match block {

@@ -1,57 +1,126 @@
 //! How long a server asks to wait.
+//!
+//! Servers say it in a header of its own, in the headers of a limit that is used up, in a field of the error body, or
+//! only in the words of the error. This room reads all of them; whether waiting helps is for the classifier to say.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+mod moment;
+mod span;
 
-use reqwest::header::HeaderMap;
+use std::time::{Duration, SystemTime};
 
-/// The names of the months in an HTTP date.
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
 
-const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
+/// Longest wait that is believed: a month, the longest window of any known quota. What is beyond it is a slip (such
+/// as milliseconds for seconds), and counts as no answer.
+const LONGEST_DELAY: Duration = Duration::from_secs(31 * 24 * 60 * 60);
+
+/// Words in front of a length of time.
+const SPAN_MARKERS: [&str; 6] =
+    ["try again in ", "try again after ", "retry after ", "retry in ", "reset in ", "resets in "];
+
+/// Words in front of a point in time.
+const MOMENT_MARKERS: [&str; 4] = ["resets at ", "reset at ", "try again at ", "regain access on "];
 
 /// What the headers ask for: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date. A date that has
 /// passed means not to wait.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
-        return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
+    if let Some(milliseconds) =
+        text(headers, "retry-after-ms").and_then(|text| text.parse::<f64>().ok())
+    {
+        return believable(Duration::try_from_secs_f64(milliseconds / 1000.0).ok()?);
     }
-    let value = text("retry-after")?;
+    let value = text(headers, "retry-after")?;
+    let delay = match value.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok()?,
+        Err(_) => moment::until(moment::http_date(value)?, now),
+    };
+    believable(delay)
+}
+
+/// When the limits that are used up are full again, from headers such as `x-ratelimit-reset-tokens` beside
+/// `x-ratelimit-remaining-tokens: 0`; the last of them counts. A limit with something left says nothing: its server
+/// refused for another reason.
+pub(crate) fn limits_reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let of_limits = headers.iter().filter_map(|(name, value)| {
+        let name = name.as_str();
+        if !name.contains("ratelimit") || !name.contains("reset") {
+            return None;
+        }
+        let remaining: f64 = text(headers, &name.replace("reset", "remaining"))?.parse().ok()?;
+        (remaining <= 0.0).then(|| reset(value.to_str().ok()?.trim(), now))?
+    });
+    of_limits.max().and_then(believable)
+}
+
+/// The same for headers that a gateway repeats in its error body.
+pub(crate) fn limits_reset_in_body(
+    headers: &Map<String, Value>,
+    now: SystemTime,
+) -> Option<Duration> {
+    let headers: HeaderMap = headers
+        .iter()
+        .filter_map(|(name, value)| {
+            let name = HeaderName::try_from(name.as_str()).ok()?;
+            Some((name, HeaderValue::from_str(value.as_str()?).ok()?))
+        })
+        .collect();
+    retry_after(&headers, now).or_else(|| limits_reset(&headers, now))
+}
+
+/// A field that says in how many seconds, or at which second since the Unix epoch.
+pub(crate) fn from_fields(
+    in_seconds: &Value,
+    at_second: &Value,
+    now: SystemTime,
+) -> Option<Duration> {
+    let delay = match in_seconds.as_f64() {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok()?,
+        None => moment::until(moment::epoch(at_second.as_f64()?)?, now),
+    };
+    believable(delay)
+}
+
+/// A length of time as Google writes it, such as `34.5s`.
+pub(crate) fn from_span(text: &str) -> Option<Duration> {
+    believable(span::whole(text)?)
+}
+
+/// What the words of an error ask for, such as `Please try again in 6m0s` or `Please retry after 9 seconds`.
+pub(crate) fn from_words(words: &str, now: SystemTime) -> Option<Duration> {
+    // ASCII folding keeps every offset.
+    let folded = words.to_ascii_lowercase();
+    let behind = |markers: &'static [&'static str]| {
+        markers.iter().filter_map(|marker| Some(&folded[folded.find(marker)? + marker.len()..]))
+    };
+    let delay = behind(&SPAN_MARKERS).find_map(span::leading).or_else(|| {
+        behind(&MOMENT_MARKERS)
+            .find_map(moment::leading_date)
+            .map(|moment| moment::until(moment, now))
+    });
+    delay.and_then(believable)
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim)
+}
+
+/// A reset in any of the forms in use: `6m0s`, a date, a second or millisecond since the epoch, or seconds from now.
+fn reset(value: &str, now: SystemTime) -> Option<Duration> {
     match value.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        Err(_) => Some(http_date(value)?.duration_since(now).unwrap_or_default()),
+        Ok(number) => match moment::epoch(number) {
+            Some(moment) => Some(moment::until(moment, now)),
+            None => Duration::try_from_secs_f64(number).ok(),
+        },
+        Err(_) => span::whole(value).or_else(|| {
+            Some(moment::until(moment::leading_date(&value.to_ascii_lowercase())?, now))
+        }),
     }
 }
 
-/// Reads the one form of date that servers may send today, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn http_date(text: &str) -> Option<SystemTime> {
-    let (_, date) = text.split_once(", ")?;
-    let mut parts = date.split(' ');
-    let day: u64 = parts.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;
-    let name = parts.next()?;
-    let month = 1 + MONTHS.iter().position(|&month| month == name)? as u64;
-    let year: u64 = parts.next()?.parse().ok().filter(|year| (1970..=9999).contains(year))?;
-    let mut clock = parts.next()?.split(':').map(|part| part.parse::<u64>().ok());
-    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    if parts.next() != Some("GMT") || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let seconds =
-        days_since_epoch(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second;
-    UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+fn believable(delay: Duration) -> Option<Duration> {
+    (delay <= LONGEST_DELAY).then_some(delay)
 }
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar, with years that begin in March so that the leap day
-/// is their last.
-fn days_since_epoch(year: u64, month: u64, day: u64) -> u64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let leap_days = year / 4 - year / 100 + year / 400;
-    365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - DAYS_TO_EPOCH
-}
-
-/// Days from 0000-03-01 to 1970-01-01.
-const DAYS_TO_EPOCH: u64 = 719_468;
 
 #[cfg(test)]
 mod tests;

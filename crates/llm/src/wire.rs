@@ -9,10 +9,10 @@ mod arguments;
 mod builder;
 pub mod compat;
 mod counters;
-mod data_url;
 mod endpoint;
 mod history;
 mod json;
+mod openai;
 pub mod openai_completions;
 pub mod openai_responses;
 pub(crate) mod tool_ids;
@@ -20,7 +20,7 @@ pub(crate) mod tool_ids;
 use std::fmt;
 
 use bytes::Bytes;
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
@@ -29,8 +29,8 @@ pub(crate) use endpoint::{host_label, is_loopback, models_url};
 
 use crate::sse::Frame;
 use crate::{
-    Api, AssistantMessage, ErrorClass, EventSink, Message, Model, ModelError, ModelRequest,
-    StopReason,
+    Api, AssistantMessage, ErrorClass, EventSink, ExtraHeaders, Message, Model, ModelError,
+    ModelRequest, StopReason,
 };
 
 /// A model call as an HTTP request; the method is POST. The key among the headers is marked sensitive, so that
@@ -152,19 +152,11 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// How the tokens of Microsoft's login begin, which go into `authorization` where Azure's keys do not: they are JSON
-/// web tokens, and that is the beginning of any JSON object in base64.
-const WEB_TOKEN_PREFIX: &str = "eyJ";
-
-/// The headers that tell the server of `api` at `url` who is calling.
+/// The headers that tell a server of `api` who is calling.
 ///
 /// # Errors
 /// When the key holds what no header can.
-pub(crate) fn auth_headers(
-    api: Api,
-    url: &Url,
-    key: Option<&SecretString>,
-) -> Result<HeaderMap, ModelError> {
+pub(crate) fn auth_headers(api: Api, key: Option<&SecretString>) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     if api == Api::AnthropicMessages {
         headers
@@ -173,20 +165,11 @@ pub(crate) fn auth_headers(
     let Some(key) = key.map(|key| key.expose_secret().trim()).filter(|key| !key.is_empty()) else {
         return Ok(headers);
     };
-    let own_header = match api {
-        Api::AnthropicMessages if !key.starts_with(anthropic_messages::OAUTH_KEY_PREFIX) => {
-            Some("x-api-key")
-        }
-        Api::OpenaiCompletions | Api::OpenaiResponses
-            if endpoint::is_azure(url) && !key.starts_with(WEB_TOKEN_PREFIX) =>
-        {
-            Some("api-key")
-        }
-        _ => None,
-    };
-    let (name, text) = match own_header {
-        Some(name) => (name, key.to_owned()),
-        None => ("authorization", format!("Bearer {key}")),
+    let is_api_key =
+        api == Api::AnthropicMessages && !key.starts_with(anthropic_messages::OAUTH_KEY_PREFIX);
+    let (name, text) = match is_api_key {
+        true => ("x-api-key", key.to_owned()),
+        false => ("authorization", format!("Bearer {key}")),
     };
     let unusable = || {
         let message = "the API key holds a character that no HTTP header can carry (a line break?): copy it again";
@@ -209,11 +192,12 @@ pub(crate) fn json_request(
     url: Url,
     body: &impl serde::Serialize,
 ) -> Result<EncodedRequest, ModelError> {
-    let mut headers = auth_headers(request.model.api, &url, request.api_key)?;
+    let mut headers = auth_headers(request.model.api, request.api_key)?;
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     headers.insert("accept", HeaderValue::from_static("text/event-stream"));
     // Compressed events arrive late: the compressor waits for more.
     headers.insert("accept-encoding", HeaderValue::from_static("identity"));
+    add_extra_headers(&request.model.quirks.headers, &mut headers)?;
     let body = serde_json::to_vec(body).map_err(|error| {
         ModelError::new(
             ErrorClass::Unknown,
@@ -221,6 +205,24 @@ pub(crate) fn json_request(
         )
     })?;
     Ok(EncodedRequest { url, headers, body: body.into() })
+}
+
+/// Adds the user's own headers; they replace ours of the same name.
+fn add_extra_headers(extra: &ExtraHeaders, headers: &mut HeaderMap) -> Result<(), ModelError> {
+    for (name, value) in extra.iter() {
+        let unusable = || {
+            let message = format!(
+                "the header {name:?} of the settings cannot be sent: a name has letters, digits and dashes, and a \
+                 value no line break"
+            );
+            ModelError::new(ErrorClass::Unknown, message)
+        };
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable())?;
+        let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_| unusable())?;
+        value.set_sensitive(true);
+        headers.insert(header, value);
+    }
+    Ok(())
 }
 
 fn no_wire_format(model: &Model) -> ModelError {

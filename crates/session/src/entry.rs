@@ -18,6 +18,8 @@ pub enum Entry {
     Message(TranscriptMessage),
     /// A summary that takes the place of the messages before it.
     Compaction(CompactionEntry),
+    /// Less than the whole of some messages is sent from here on.
+    Reduction(ReductionEntry),
     /// An object whose type (or role) this version does not know. It is kept in the file and otherwise skipped.
     Unknown(Value),
 }
@@ -76,6 +78,34 @@ pub struct CompactionEntry {
     pub new_count: u64,
 }
 
+/// From here on less is sent of some messages than they say. The messages themselves stay as they are.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename = "reduction", rename_all = "camelCase")]
+pub struct ReductionEntry {
+    /// Unique within the session.
+    pub id: EntryId,
+    /// Milliseconds since the Unix epoch; 0 if the line has none.
+    pub ts: u64,
+    /// Why, as a word: `pruning` or `overflow`. Later versions may know more.
+    pub reason: String,
+    /// Which messages, and how much of them remains. A later entry about the same message takes the place of this.
+    pub messages: Vec<Reduction>,
+}
+
+/// What is sent of one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reduction {
+    /// The message.
+    pub id: EntryId,
+    /// Characters of its text that remain at the beginning.
+    #[serde(default)]
+    pub head: usize,
+    /// Characters of its text that remain at the end. If neither any remain at the beginning, the message's pictures
+    /// go too.
+    #[serde(default)]
+    pub tail: usize,
+}
+
 /// The first line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "session", rename_all = "camelCase")]
@@ -131,6 +161,7 @@ impl Entry {
         match self {
             Self::Message(message) => Some(message.id),
             Self::Compaction(compaction) => Some(compaction.id),
+            Self::Reduction(reduction) => Some(reduction.id),
             Self::Unknown(_) => None,
         }
     }
@@ -140,6 +171,7 @@ impl Entry {
         match self {
             Self::Message(message) => Some(message.ts),
             Self::Compaction(compaction) => Some(compaction.ts),
+            Self::Reduction(reduction) => Some(reduction.ts),
             Self::Unknown(value) => value.get("ts").and_then(Value::as_u64),
         }
     }
@@ -150,6 +182,7 @@ impl Serialize for Entry {
         match self {
             Self::Message(message) => message.serialize(serializer),
             Self::Compaction(compaction) => compaction.serialize(serializer),
+            Self::Reduction(reduction) => reduction.serialize(serializer),
             Self::Unknown(value) => value.serialize(serializer),
         }
     }
@@ -164,5 +197,11 @@ impl From<TranscriptMessage> for Entry {
 impl From<CompactionEntry> for Entry {
     fn from(compaction: CompactionEntry) -> Self {
         Self::Compaction(compaction)
+    }
+}
+
+impl From<ReductionEntry> for Entry {
+    fn from(reduction: ReductionEntry) -> Self {
+        Self::Reduction(reduction)
     }
 }

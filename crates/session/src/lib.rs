@@ -22,7 +22,10 @@ mod repair;
 mod store;
 mod tail;
 
-pub use entry::{CompactionEntry, Entry, FORMAT_VERSION, Role, SessionHeader, TranscriptMessage};
+pub use entry::{
+    CompactionEntry, Entry, FORMAT_VERSION, Reduction, ReductionEntry, Role, SessionHeader,
+    TranscriptMessage,
+};
 pub use error::SessionError;
 pub use id::EntryId;
 pub use index::{

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::{CompactionEntry, Entry, EntryId, Meta, Role, SessionHeader, TranscriptMessage};
+use crate::{
+    CompactionEntry, Entry, EntryId, Meta, ReductionEntry, Role, SessionHeader, TranscriptMessage,
+};
 
 /// Some editors begin a file with it.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -94,6 +96,7 @@ fn decode_object(mut object: Map<String, Value>, offset: u64) -> Line {
     let entry = match object.get("type").and_then(Value::as_str) {
         Some("session") => return decode_header(&object).map_or(Line::Corrupt, Line::Header),
         Some("compaction") => decode_compaction(&mut object, offset).map(Entry::Compaction),
+        Some("reduction") => decode_reduction(&mut object, offset).map(Entry::Reduction),
         None | Some("message") => return decode_message(object, offset),
         Some(_) => Some(Entry::Unknown(Value::Object(object))),
     };
@@ -144,6 +147,15 @@ fn decode_compaction(object: &mut Map<String, Value>, offset: u64) -> Option<Com
         old_count,
         new_count,
         summary: take_string(object, "summary")?,
+    })
+}
+
+fn decode_reduction(object: &mut Map<String, Value>, offset: u64) -> Option<ReductionEntry> {
+    Some(ReductionEntry {
+        id: entry_id(object, offset),
+        ts: milliseconds(object.get("ts")),
+        reason: take_string(object, "reason").unwrap_or_default(),
+        messages: serde_json::from_value(object.get_mut("messages")?.take()).ok()?,
     })
 }
 

@@ -2,11 +2,11 @@
 
 use std::net::TcpListener;
 
-use myclaw_testkit::{ModelServer, Reply, Step, TempHome, WireFormat};
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Step, TempHome, WireFormat};
 use serde_json::json;
 
 use crate::{
-    FORMATS, assert_fails, assert_goes_on, config, count, home_for, rows, run, said, serve,
+    FORMATS, assert_fails, assert_goes_on, config, count, home_for, myclaw, rows, run, said, serve,
 };
 
 /// A failed turn keeps what the user said, and nothing else; the next one goes on from there.
@@ -42,6 +42,25 @@ fn a_server_that_is_not_there() {
         let output = run(&home, &["run", "hello"]);
         assert_fails(&output, 4, &[&address, "nothing listens", "is the server running"]);
         assert_only_the_message_is_kept(&home, format);
+    }
+}
+
+/// With a proxy in the environment it is the proxy that is not there, and the message says so.
+#[test]
+fn a_proxy_that_is_not_there() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    drop(listener);
+    for (variable, url) in
+        [("HTTP_PROXY", "http://models.example"), ("https_proxy", "https://models.example")]
+    {
+        let home = TempHome::new();
+        home.write_config(&config(url, FORMATS[0]));
+        let mut command = myclaw(&home, &["run", "hello"]);
+        command.env(variable, format!("http://me:secret@{address}"));
+        let output = RunningChild::run(&mut command);
+        assert_fails(&output, 4, &["nothing listens", "the proxy http://127.0.0.1", "HTTPS_PROXY"]);
+        assert!(!output.stderr().contains("secret"), "{}", output.stderr());
     }
 }
 

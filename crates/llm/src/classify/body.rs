@@ -1,8 +1,10 @@
 //! Error bodies: every host has its own shape.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
+
+use crate::retry_after;
 
 /// How deep errors inside errors are followed: gateways pass on the JSON of the host behind them as text.
 const MAX_NESTED_ERRORS: usize = 2;
@@ -31,16 +33,35 @@ impl ErrorBody {
     pub(super) fn codes(&self) -> impl Iterator<Item = &str> {
         self.codes.iter().map(String::as_str)
     }
+
+    /// Adds a code from outside the body, the most telling of all.
+    pub(super) fn add_code(&mut self, code: &str) {
+        if is_code(code) {
+            self.codes.insert(0, code.to_owned());
+        }
+    }
+
+    /// Takes over what the host behind a gateway said: it knows more.
+    fn add_nested(&mut self, inner: Self) {
+        self.codes.splice(0..0, inner.codes);
+        if !inner.message.is_empty() {
+            let separator = if self.message.is_empty() { "" } else { ": " };
+            self.message = format!("{}{separator}{}", self.message, inner.message);
+            self.words = format!("{}\n{}", self.words, inner.words);
+        }
+        self.status = self.status.or(inner.status);
+        self.retry_after = inner.retry_after.or(self.retry_after);
+    }
 }
 
-/// Reads a body of any shape.
-pub(super) fn parse(body: &str) -> ErrorBody {
-    parse_nested(body, MAX_NESTED_ERRORS)
+/// Reads a body of any shape; `now` is what its dates are compared with.
+pub(super) fn parse(body: &str, now: SystemTime) -> ErrorBody {
+    parse_nested(body, now, MAX_NESTED_ERRORS)
 }
 
-fn parse_nested(body: &str, depth: usize) -> ErrorBody {
+fn parse_nested(body: &str, now: SystemTime, depth: usize) -> ErrorBody {
     let text = body.trim();
-    if text.starts_with('<') {
+    if is_web_page(text) {
         let title = page_title(text).unwrap_or("no title").to_owned();
         return ErrorBody {
             words: title.clone(),
@@ -49,74 +70,143 @@ fn parse_nested(body: &str, depth: usize) -> ErrorBody {
             ..ErrorBody::default()
         };
     }
-    match serde_json::from_str::<Value>(text) {
-        Ok(Value::Array(mut items)) if !items.is_empty() => {
-            from_json(&items.swap_remove(0), text, depth)
+    // Some gateways write words of their own behind the JSON.
+    match serde_json::Deserializer::from_str(text).into_iter::<Value>().next() {
+        Some(Ok(Value::Array(mut items))) if !items.is_empty() => {
+            from_json(&items.swap_remove(0), text, now, depth)
         }
-        Ok(value) => from_json(&value, text, depth),
-        Err(_) => {
-            ErrorBody { words: text.to_owned(), message: text.to_owned(), ..ErrorBody::default() }
+        Some(Ok(value @ (Value::Object(_) | Value::String(_)))) => {
+            from_json(&value, text, now, depth)
         }
+        _ => ErrorBody {
+            words: text.to_owned(),
+            message: text.to_owned(),
+            retry_after: retry_after::from_words(text, now),
+            ..ErrorBody::default()
+        },
     }
 }
 
-fn from_json(value: &Value, text: &str, depth: usize) -> ErrorBody {
-    let error = match &value["error"] {
-        inner @ Value::Object(_) => inner,
-        _ => value,
-    };
+/// The object that holds the error: hosts wrap it in `error`, events of the Responses API in `response` as well.
+fn error_object(value: &Value) -> &Value {
+    [&value["error"], &value["response"]["error"], &value["detail"]["error"], &value["detail"]]
+        .into_iter()
+        .find(|inner| inner.is_object())
+        .unwrap_or(value)
+}
+
+fn from_json(value: &Value, text: &str, now: SystemTime, depth: usize) -> ErrorBody {
+    let error = error_object(value);
     let message = [
         &error["message"],
         &error["errorMessage"],
+        &error["Message"],
         &value["error"],
         &value["message"],
         &value["detail"],
+        &value["detail"][0]["msg"],
+        &value["errors"][0]["message"],
+        &value["base_resp"]["status_msg"],
+        value,
     ]
     .into_iter()
-    .chain([&value["detail"][0]["msg"], &value["errors"][0]["message"], value])
     .find_map(|candidate| candidate.as_str().filter(|message| !message.trim().is_empty()))
     .map_or_else(|| if error.is_object() { text.to_owned() } else { String::new() }, str::to_owned);
+    // Gateways pass on the error of the host behind them as text, some of them as the message itself.
+    let (message, nested) = match message.trim_start().starts_with('{') && message != text {
+        true => (String::new(), Some(message)),
+        false => (message, error["metadata"]["raw"].as_str().map(str::to_owned)),
+    };
     let mut body = ErrorBody {
-        codes: [&error["code"], &error["type"], &error["status"]]
-            .into_iter()
-            .filter_map(|code| code.as_str().filter(|code| is_code(code)))
-            .map(str::to_owned)
-            .collect(),
-        words: message.clone(),
+        codes: codes(value, error),
+        words: format!("{message}{}", quota_ids(error)),
+        status: [
+            &error["code"],
+            &error["status"],
+            &error["status_code"],
+            &value["status_code"],
+            &value["status"],
+        ]
+        .into_iter()
+        .find_map(http_status),
+        retry_after: delay(error, &message, now),
         message,
-        status: [&error["code"], &error["status"], &error["status_code"]]
-            .into_iter()
-            .find_map(http_status),
-        retry_after: retry_info(error),
         is_web_page: false,
     };
     if depth > 0
-        && let Some(raw) = error["metadata"]["raw"].as_str()
+        && let Some(nested) = nested
     {
-        body.add_nested(parse_nested(raw, depth - 1));
+        body.add_nested(parse_nested(&nested, now, depth - 1));
     }
     body
 }
 
-impl ErrorBody {
-    /// Takes over what the host behind a gateway said: it knows more.
-    fn add_nested(&mut self, inner: Self) {
-        self.codes.splice(0..0, inner.codes);
-        if !inner.message.is_empty() {
-            self.message = format!("{}: {}", self.message, inner.message);
-            self.words = format!("{}\n{}", self.words, inner.words);
-        }
-        self.retry_after = self.retry_after.or(inner.retry_after);
-    }
+/// What may be a code, the most telling first.
+fn codes(value: &Value, error: &Value) -> Vec<String> {
+    let reasons = error["details"].as_array().into_iter().flatten().map(|detail| &detail["reason"]);
+    reasons
+        .chain([
+            &error["code"],
+            &error["type"],
+            &error["status"],
+            &error["__type"],
+            &error["innererror"]["code"],
+            &value["code"],
+        ])
+        .filter_map(|code| match code {
+            Value::Number(number) => Some(number.to_string()),
+            code => code.as_str().map(|code| code.rsplit('#').next().unwrap_or(code).to_owned()),
+        })
+        .filter(|code| is_code(code))
+        .fold(Vec::new(), |mut codes, code| {
+            if !codes.contains(&code) {
+                codes.push(code);
+            }
+            codes
+        })
 }
 
-/// Whether it is a name rather than a sentence (some hosts put one there) or a number.
+/// The names of Google's quotas that are used up, such as `GenerateRequestsPerDayPerProjectPerModel-FreeTier`.
+fn quota_ids(error: &Value) -> String {
+    let details = error["details"].as_array().into_iter().flatten();
+    details
+        .flat_map(|detail| detail["violations"].as_array().into_iter().flatten())
+        .filter_map(|violation| violation["quotaId"].as_str())
+        .fold(String::new(), |ids, id| ids + "\n" + id)
+}
+
+/// How long to wait, from a field or from the words.
+fn delay(error: &Value, message: &str, now: SystemTime) -> Option<Duration> {
+    let limits = || {
+        let headers = error["metadata"]["headers"].as_object()?;
+        retry_after::limits_reset_in_body(headers, now)
+    };
+    retry_after::from_fields(&error["resets_in_seconds"], &error["resets_at"], now)
+        .or_else(|| retry_info(error))
+        .or_else(limits)
+        .or_else(|| retry_after::from_words(message, now))
+}
+
+/// Google's `RetryInfo`, such as `"retryDelay": "34.5s"`. It looks at the minute alone, so it means nothing when the
+/// quota of a day is used up.
+fn retry_info(error: &Value) -> Option<Duration> {
+    if quota_ids(error).contains("PerDay") {
+        return None;
+    }
+    let mut details = error["details"].as_array()?.iter();
+    retry_after::from_span(details.find_map(|detail| detail["retryDelay"].as_str())?)
+}
+
+/// Whether it is a name rather than a sentence (some hosts put one there), or one of the numbers that stand for an
+/// error, which are longer than a status.
 fn is_code(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphabetic())
+    let is_number = (4..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.len() <= 64
         && text
             .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+    is_number || is_name
 }
 
 fn http_status(value: &Value) -> Option<u16> {
@@ -124,12 +214,11 @@ fn http_status(value: &Value) -> Option<u16> {
     u16::try_from(number).ok().filter(|status| (400..=599).contains(status))
 }
 
-/// Google's `RetryInfo`, such as `"retryDelay": "34.5s"`.
-fn retry_info(error: &Value) -> Option<Duration> {
-    let delay =
-        error["details"].as_array()?.iter().find_map(|detail| detail["retryDelay"].as_str())?;
-    let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+/// Whether it is HTML. Some hosts begin an error with `<400>`.
+pub(crate) fn is_web_page(text: &str) -> bool {
+    text.trim_start()
+        .strip_prefix('<')
+        .is_some_and(|rest| rest.starts_with(|c: char| c == '!' || c.is_ascii_alphabetic()))
 }
 
 fn page_title(html: &str) -> Option<&str> {

@@ -1,194 +1,129 @@
+use std::collections::HashMap;
+use std::time::UNIX_EPOCH;
+
+use serde::Deserialize;
+
+use super::rules::PHRASES;
 use super::*;
 use ErrorClass::{Auth, Billing, ContextOverflow, Quota, RateLimit, Timeout, Unknown};
 
-/// Bodies as the hosts send them: status, body, class, code.
-const BODIES: &[(u16, &str, ErrorClass, Option<&str>)] = &[
-    // Anthropic
-    (
-        400,
-        r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 211803 tokens > 200000 maximum"},"request_id":"req_011CS500"}"#,
-        ContextOverflow,
-        Some("invalid_request_error"),
-    ),
-    (
-        413,
-        r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
-        ContextOverflow,
-        Some("request_too_large"),
-    ),
-    (
-        403,
-        r#"{"type":"error","error":{"type":"permission_error","message":"Your API key does not have permission"}}"#,
-        Auth,
-        Some("permission_error"),
-    ),
-    (
-        429,
-        r#"{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit of 40,000 input tokens per minute"}}"#,
-        RateLimit,
-        Some("rate_limit_error"),
-    ),
-    (
-        529,
-        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
-        Timeout,
-        Some("overloaded_error"),
-    ),
-    (
-        400,
-        r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.1: tool_use ids were found without tool_result blocks"},"request_id":"req_500_429_timeouts"}"#,
-        Unknown,
-        Some("invalid_request_error"),
-    ),
-    // OpenAI and Azure
-    (
-        400,
-        r#"{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 130012 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#,
-        ContextOverflow,
-        Some("context_length_exceeded"),
-    ),
-    (
-        429,
-        r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}"#,
-        Quota,
-        Some("insufficient_quota"),
-    ),
-    (
-        429,
-        r#"{"error":{"message":"Rate limit reached for gpt-5 on tokens per min (TPM): Limit 30000, Used 28000, Requested 4000. Please try again in 4s.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#,
-        RateLimit,
-        Some("rate_limit_exceeded"),
-    ),
-    (
-        400,
-        r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#,
-        Unknown,
-        Some("unsupported_parameter"),
-    ),
-    (
-        500,
-        r#"{"error":{"message":"The server had an error while processing your request. Sorry about that!","type":"server_error","param":null,"code":null}}"#,
-        Timeout,
-        Some("server_error"),
-    ),
-    (
-        404,
-        r#"{"error":{"message":"The model `gpt-9` does not exist or you do not have access to it.","type":"invalid_request_error","param":null,"code":"model_not_found"}}"#,
-        Unknown,
-        Some("model_not_found"),
-    ),
-    // Groq
-    (
-        413,
-        r#"{"error":{"message":"Request too large for model `llama-3.3-70b` on tokens per minute (TPM): Limit 6000, Requested 9000","type":"tokens","code":"rate_limit_exceeded"}}"#,
-        ContextOverflow,
-        Some("rate_limit_exceeded"),
-    ),
-    // OpenRouter
-    (
-        402,
-        r#"{"error":{"message":"Insufficient credits. Add more using https://openrouter.ai/credits","code":402}}"#,
-        Billing,
-        None,
-    ),
-    (
-        429,
-        r#"{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":{\"message\":\"You exceeded your current quota\",\"code\":\"insufficient_quota\"}}","provider_name":"OpenAI"}}}"#,
-        Quota,
-        Some("insufficient_quota"),
-    ),
-    // xAI: sentences where others have codes
-    (
-        400,
-        r#"{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains too many tokens."}"#,
-        ContextOverflow,
-        None,
-    ),
-    // DeepSeek
-    (
-        402,
-        r#"{"error":{"message":"Insufficient Balance","type":"unknown_error","param":null,"code":"invalid_request_error"}}"#,
-        Billing,
-        Some("invalid_request_error"),
-    ),
-    // Mistral
-    (401, r#"{"message":"Unauthorized","request_id":"500"}"#, Auth, None),
-    (
-        422,
-        r#"{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"]}]},"type":"invalid_request_error","param":null,"code":null}"#,
-        Unknown,
-        Some("invalid_request_error"),
-    ),
-    // Google's compatible endpoint
-    (
-        429,
-        r#"[{"error":{"code":429,"message":"Resource has been exhausted (e.g. check quota).","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}]"#,
-        RateLimit,
-        Some("RESOURCE_EXHAUSTED"),
-    ),
-    (
-        400,
-        r#"[{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT"}}]"#,
-        Unknown,
-        Some("INVALID_ARGUMENT"),
-    ),
-    // Local servers
-    (
-        400,
-        r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":4096}}"#,
-        ContextOverflow,
-        Some("exceed_context_size_error"),
-    ),
-    (
-        400,
-        r#"{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","param":null,"code":400}"#,
-        ContextOverflow,
-        Some("BadRequestError"),
-    ),
-    (
-        404,
-        r#"{"error":{"message":"model \"qwen9\" not found, try pulling it first","type":"api_error","param":null,"code":null}}"#,
-        Unknown,
-        Some("api_error"),
-    ),
-    (500, r#"{"error":"llama runner process has terminated: signal: killed"}"#, Timeout, None),
-    (
-        500,
-        r#"{"error":{"message":"input exceeds the context window","type":"server_error"}}"#,
-        ContextOverflow,
-        Some("server_error"),
-    ),
-    (
-        422,
-        r#"{"detail":[{"loc":["body","messages"],"msg":"field required","type":"value_error.missing"}]}"#,
-        Unknown,
-        None,
-    ),
-    // Gateways
-    (504, "<html><head><title>504 Gateway Time-out</title></head></html>", Timeout, None),
-    (408, "", Timeout, None),
-    (400, "upstream connect error: connection timed out", Timeout, None),
-    (400, "You have hit the billing hard limit", Quota, None),
+/// Real errors, one file for each wire format; see the README beside them.
+const CORPUS: [(&str, &str); 5] = [
+    ("openai-completions", include_str!("../../tests/data/errors/openai-completions.jsonl")),
+    ("openai-responses", include_str!("../../tests/data/errors/openai-responses.jsonl")),
+    ("anthropic-messages", include_str!("../../tests/data/errors/anthropic-messages.jsonl")),
+    ("google-generative-ai", include_str!("../../tests/data/errors/google-generative-ai.jsonl")),
+    ("bedrock-converse", include_str!("../../tests/data/errors/bedrock-converse.jsonl")),
 ];
 
+/// The moment at which the corpus is read: dates in it are compared with this one (2026-03-31T23:33:20Z).
+const CORPUS_TIME: Duration = Duration::from_secs(1_775_000_000);
+
+/// One line of the corpus.
+#[derive(Deserialize)]
+struct Case {
+    provider: String,
+    #[serde(rename = "where")]
+    place: Place,
+    status: u16,
+    #[serde(default)]
+    headers: HashMap<String, String>,
+    body: String,
+    class: ErrorClass,
+    code: Option<String>,
+    delay_ms: Option<u64>,
+    source: String,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Place {
+    Http,
+    Page,
+    Event,
+}
+
+impl Case {
+    fn error(&self) -> ModelError {
+        if self.place == Place::Event {
+            return stream_error(&self.body);
+        }
+        let headers = (&self.headers).try_into().unwrap();
+        http_error(self.status, &headers, &self.body, UNIX_EPOCH + CORPUS_TIME)
+    }
+}
+
+fn corpus() -> Vec<Case> {
+    let lines = CORPUS.iter().flat_map(|(_, lines)| lines.lines());
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
 #[test]
-fn real_bodies_get_their_class() {
-    for (status, body, class, code) in BODIES {
-        let error = http_error(*status, body, None);
-        assert_eq!((error.class, error.code.as_deref()), (*class, *code), "{status} {body}");
-        assert_eq!(error.status, Some(*status));
-        assert!(!error.message.contains('\n') && error.message.len() < 600, "{}", error.message);
+fn real_errors_get_their_class() {
+    let cases = corpus();
+    assert!(cases.len() >= 150, "{}", cases.len());
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let error = case.error();
+        let found = (error.class, error.code.as_deref(), error.retry_after);
+        let expected = (case.class, case.code.as_deref(), case.delay_ms.map(Duration::from_millis));
+        if found != expected {
+            wrong.push(format!(
+                "{} {}: found {found:?}, expected {expected:?}\n  {} ({})",
+                case.provider, case.status, error.message, case.source
+            ));
+        }
+        assert_eq!(error.status, Some(case.status), "{}", case.source);
+        assert!(!error.message.contains('\n') && error.message.len() < 1000, "{}", error.message);
+    }
+    assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// The corpus is read by people too: each line says where its body was seen.
+#[test]
+fn every_real_error_names_its_source() {
+    for case in corpus() {
+        assert!(
+            ["https://", "PyPI ", "npm "].iter().any(|kind| case.source.starts_with(kind)),
+            "{}",
+            case.source
+        );
     }
 }
 
 #[test]
-fn a_delay_in_the_body_is_kept_unless_a_header_has_one() {
+fn a_header_wins_over_the_body_and_the_body_over_the_limits() {
     let body = r#"[{"error":{"code":429,"details":[{"@type":"x"},{"retryDelay":"34.5s"}]}}]"#;
-    assert_eq!(http_error(429, body, None).retry_after, Some(Duration::from_millis(34_500)));
-    assert_eq!(
-        http_error(429, body, Some(Duration::from_secs(1))).retry_after,
-        Some(Duration::from_secs(1))
-    );
+    let delay = |headers: &[(&str, &str)]| {
+        let headers: HashMap<String, String> =
+            headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        http_error(429, &(&headers).try_into().unwrap(), body, UNIX_EPOCH).retry_after
+    };
+    let limits = [("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "7s")];
+    assert_eq!(delay(&limits), Some(Duration::from_millis(34_500)));
+    assert_eq!(delay(&[limits[0], limits[1], ("retry-after", "1")]), Some(Duration::from_secs(1)));
+}
+
+#[test]
+fn a_delay_is_kept_only_where_time_helps() {
+    let delay = |status, code| {
+        let body = format!(r#"{{"error":{{"code":"{code}","message":"try again in 20s"}}}}"#);
+        http_error(status, &HeaderMap::new(), &body, UNIX_EPOCH).retry_after
+    };
+    let twenty = Some(Duration::from_secs(20));
+    for (status, code, expected) in [
+        (429, "rate_limit_exceeded", twenty),
+        (503, "none", twenty),
+        (429, "insufficient_quota", twenty),
+        (401, "none", None),
+        (402, "none", None),
+        (400, "context_length_exceeded", None),
+        (400, "none", None),
+    ] {
+        assert_eq!(delay(status, code), expected, "{status} {code}");
+    }
 }
 
 /// The order without a code: 401 and 403, 429, 402, overflow, time-out, quota, 5xx.
@@ -229,16 +164,11 @@ fn a_code_decides_whatever_the_status_and_the_words_are() {
 
 #[test]
 fn every_phrase_counts_in_any_case() {
-    let phrases = [
-        (OVERFLOW_PHRASES.as_slice(), ContextOverflow),
-        (TIMEOUT_PHRASES.as_slice(), Timeout),
-        (QUOTA_PHRASES.as_slice(), Quota),
-    ];
-    for (phrases, class) in phrases {
-        for phrase in phrases {
+    for (class, phrases) in PHRASES {
+        for phrase in *phrases {
             assert_eq!(
                 classify(Some(400), [], &format!("Bad: {} here", phrase.to_uppercase())),
-                class,
+                *class,
                 "{phrase}"
             );
         }
@@ -298,8 +228,12 @@ fn a_failure_in_a_stream_is_the_same_failure() {
 
 #[test]
 fn long_and_wild_texts_become_one_short_line() {
-    let error =
-        http_error(400, &format!("line one\n\tline\u{1b}[31m two {}", "x".repeat(1000)), None);
+    let error = http_error(
+        400,
+        &HeaderMap::new(),
+        &format!("line one\n\tline\u{1b}[31m two {}", "x".repeat(1000)),
+        UNIX_EPOCH,
+    );
     assert!(
         error.message.starts_with("answered 400: line one line [31m two xxx"),
         "{}",

@@ -3,6 +3,9 @@
 //! Some providers take a token that a key is first exchanged for, or a signature over the whole request. Both are
 //! worked out here, once a call is about to be made; a wire format sees only the outcome.
 
+pub mod copilot;
+
+use reqwest::header::HeaderMap;
 use secrecy::SecretString;
 
 use super::HttpProvider;
@@ -16,6 +19,8 @@ pub(super) struct Access {
     pub(super) token: Option<SecretString>,
     /// Replaces the request's model: where requests go may depend on the token.
     pub(super) model: Option<Model>,
+    /// Added to the encoded request.
+    pub(super) headers: HeaderMap,
 }
 
 impl Access {
@@ -28,8 +33,9 @@ impl Access {
         }
     }
 
-    /// Adds what depends on the bytes of the request: a signature.
-    pub(super) fn sign(&self, encoded: EncodedRequest) -> Result<EncodedRequest, ModelError> {
+    /// Adds what the provider wants to see, and what depends on the bytes of the request: a signature.
+    pub(super) fn sign(&self, mut encoded: EncodedRequest) -> Result<EncodedRequest, ModelError> {
+        encoded.headers.extend(self.headers.clone());
         Ok(encoded)
     }
 }
@@ -39,7 +45,10 @@ impl HttpProvider {
     ///
     /// # Errors
     /// When there are no credentials, or the server that exchanges them refuses.
-    pub(super) async fn access(&self, _request: &ModelRequest<'_>) -> Result<Access, ModelError> {
-        Ok(Access::default())
+    pub(super) async fn access(&self, request: &ModelRequest<'_>) -> Result<Access, ModelError> {
+        match request.model.provider.as_str() {
+            copilot::PROVIDER => self.copilot_access(request).await,
+            _ => Ok(Access::default()),
+        }
     }
 }

@@ -78,7 +78,7 @@ impl AnswerBody {
             Shape::Document(document) => {
                 let document = std::mem::take(document);
                 let text = String::from_utf8_lossy(&document);
-                if text.trim_start().starts_with('<') {
+                if classify::is_web_page(&text) {
                     return Err(classify::stream_error(&text));
                 }
                 decoder.feed_whole(&text, sink)

@@ -43,7 +43,7 @@ impl HttpProvider {
         let host = host_label(&url);
         let asking = async {
             let client = self.clients.client(&url, timeout).await?;
-            let request = client.get(url.clone()).headers(auth_headers(api, &url, key)?);
+            let request = client.get(url.clone()).headers(auth_headers(api, key)?);
             let response =
                 request.send().await.map_err(|error| transport_error(&error, &url, timeout))?;
             let at_host = |mut error: ModelError| {

@@ -3,12 +3,16 @@
 //! A host is known by its address or, where that says nothing (a proxy, a port on this machine), by the provider's
 //! name. Whoever is in no row gets what most hosts understand.
 
+mod hosts;
+
 use url::Url;
 
 pub use crate::wire::tool_ids::ToolIdRule;
 
 use crate::Model;
-use crate::wire::endpoint::host_label;
+use crate::wire::is_loopback;
+
+use hosts::{COMMON, HOSTS, LOCAL};
 
 /// The field that limits the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,54 @@ pub enum ReasoningReplay {
     Never,
     /// As `reasoning_content`, while the tool calls of one turn go on; the host refuses the request without it.
     WithinTurn,
+    /// As `reasoning_details`, unchanged and always: they hold signatures and encrypted state.
+    Details,
+}
+
+/// How a host is asked to think, and how much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkingField {
+    /// It cannot be asked, or refuses to be.
+    None,
+    /// `reasoning_effort: "high"`.
+    ReasoningEffort,
+    /// `reasoning: {"effort": "high"}`, or `{"enabled": false}`.
+    ReasoningObject,
+    /// `thinking: {"type": "enabled"}`, or `"disabled"`.
+    ThinkingType,
+    /// `enable_thinking: true`.
+    EnableThinking,
+    /// `chat_template_kwargs`, for servers that hand it to the model's own template.
+    TemplateArguments,
+}
+
+/// Whether reasoning stands as text in `<think>` tags at the beginning of the content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InlineThinking {
+    /// It does not; a tag is the model's own text.
+    Never,
+    /// With some models it does.
+    Tagged,
+}
+
+/// What may stand behind the results of tool calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterResults {
+    /// Whatever comes.
+    Anything,
+    /// No user message: an assistant message must stand between.
+    NoUser,
+}
+
+/// The header that carries the key, and the paths that belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Addressing {
+    /// `authorization: Bearer`, and the path of the format.
+    Usual,
+    /// `authorization: Bearer`, and the path of the format without a version: Copilot's.
+    Unversioned,
+    /// Azure's: `api-key`, with the deployment in the path or below `/openai/v1`.
+    Azure,
 }
 
 /// What one host wants.
@@ -57,11 +109,34 @@ pub struct Compat {
     pub stream_usage: StreamUsage,
     /// What ids of tool calls may look like.
     pub tool_ids: ToolIdRule,
+    /// What may follow tool results.
+    pub after_results: AfterResults,
+    /// How thinking is asked for.
+    pub thinking_field: ThinkingField,
     /// Whether reasoning goes back.
     pub reasoning_replay: ReasoningReplay,
     /// Fields of a delta that carry reasoning; the first that is not empty counts, because some hosts send the same
     /// text under two names.
     pub reasoning_fields: &'static [ReasoningField],
+    /// Whether reasoning may stand in the content.
+    pub inline_thinking: InlineThinking,
+    /// Where the key and the model go.
+    pub addressing: Addressing,
+}
+
+/// What the settings say about a host, where that is not what its row says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompatOverrides {
+    /// See [`Compat::output_limit`].
+    pub output_limit: Option<OutputLimitField>,
+    /// See [`Compat::system_role`].
+    pub system_role: Option<SystemRole>,
+    /// See [`Compat::stream_usage`].
+    pub stream_usage: Option<StreamUsage>,
+    /// See [`Compat::tool_ids`].
+    pub tool_ids: Option<ToolIdRule>,
+    /// See [`Compat::reasoning_replay`].
+    pub reasoning_replay: Option<ReasoningReplay>,
 }
 
 /// A name under which hosts send reasoning.
@@ -75,123 +150,31 @@ pub enum ReasoningField {
     ReasoningText,
 }
 
-const REASONING_CONTENT_FIRST: &[ReasoningField] =
-    &[ReasoningField::ReasoningContent, ReasoningField::Reasoning, ReasoningField::ReasoningText];
-const REASONING_FIRST: &[ReasoningField] =
-    &[ReasoningField::Reasoning, ReasoningField::ReasoningContent, ReasoningField::ReasoningText];
-
-/// What a host in no row gets. 40 bytes is the shortest limit on ids known among hosts without a form of their own.
-const COMMON: Compat = Compat {
-    output_limit: OutputLimitField::MaxTokens,
-    system_role: SystemRole::System,
-    stream_usage: StreamUsage::OnRequest,
-    tool_ids: ToolIdRule::Token(40),
-    reasoning_replay: ReasoningReplay::Never,
-    reasoning_fields: REASONING_CONTENT_FIRST,
-};
-
-/// One row: a host (or any host below it) and the provider names that mean the same.
-struct HostRow {
-    host: &'static str,
-    providers: &'static [&'static str],
-    compat: Compat,
-}
-
-/// The hosts, from their API references. Ollama, llama.cpp, LM Studio and vLLM have no address of their own.
-const HOSTS: &[HostRow] = &[
-    HostRow {
-        host: "api.openai.com",
-        providers: &["openai"],
-        compat: Compat {
-            output_limit: OutputLimitField::MaxCompletionTokens,
-            system_role: SystemRole::DeveloperWhenReasoning,
-            ..COMMON
-        },
-    },
-    HostRow {
-        host: "openai.azure.com",
-        providers: &["azure", "azure-openai"],
-        compat: Compat {
-            output_limit: OutputLimitField::MaxCompletionTokens,
-            system_role: SystemRole::DeveloperWhenReasoning,
-            ..COMMON
-        },
-    },
-    HostRow {
-        host: "openrouter.ai",
-        providers: &["openrouter"],
-        compat: Compat { reasoning_fields: REASONING_FIRST, ..COMMON },
-    },
-    HostRow {
-        host: "api.groq.com",
-        providers: &["groq"],
-        compat: Compat {
-            output_limit: OutputLimitField::MaxCompletionTokens,
-            reasoning_fields: REASONING_FIRST,
-            ..COMMON
-        },
-    },
-    HostRow {
-        host: "api.cerebras.ai",
-        providers: &["cerebras"],
-        compat: Compat {
-            output_limit: OutputLimitField::MaxCompletionTokens,
-            reasoning_fields: REASONING_FIRST,
-            ..COMMON
-        },
-    },
-    HostRow { host: "api.x.ai", providers: &["xai", "grok"], compat: COMMON },
-    HostRow {
-        host: "api.mistral.ai",
-        providers: &["mistral"],
-        compat: Compat {
-            stream_usage: StreamUsage::Always,
-            tool_ids: ToolIdRule::NineAlphanumeric,
-            ..COMMON
-        },
-    },
-    HostRow {
-        host: "api.deepseek.com",
-        providers: &["deepseek"],
-        compat: Compat { reasoning_replay: ReasoningReplay::WithinTurn, ..COMMON },
-    },
-    HostRow {
-        host: "api.moonshot.ai",
-        providers: &["moonshot", "moonshotai", "kimi"],
-        compat: Compat { reasoning_replay: ReasoningReplay::WithinTurn, ..COMMON },
-    },
-    HostRow {
-        host: "generativelanguage.googleapis.com",
-        providers: &["google", "gemini"],
-        compat: Compat { tool_ids: ToolIdRule::Token(64), ..COMMON },
-    },
-    HostRow {
-        host: "",
-        providers: &["ollama"],
-        compat: Compat { reasoning_fields: REASONING_FIRST, ..COMMON },
-    },
-    HostRow { host: "", providers: &["llama.cpp", "llamacpp", "llama-cpp"], compat: COMMON },
-    HostRow { host: "", providers: &["lmstudio", "lm-studio"], compat: COMMON },
-    HostRow {
-        host: "",
-        providers: &["vllm"],
-        compat: Compat { reasoning_fields: REASONING_FIRST, ..COMMON },
-    },
-];
-
 impl Compat {
     /// What the host of `model` wants.
     pub fn of(model: &Model) -> Self {
-        let host =
-            Url::parse(model.base_url.trim()).map(|url| host_label(&url)).unwrap_or_default();
+        let url = Url::parse(model.base_url.trim()).ok();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
         let by_host =
-            HOSTS.iter().find(|row| !row.host.is_empty() && is_host_or_below(&host, row.host));
+            HOSTS.iter().find(|row| row.hosts.iter().any(|known| is_host_or_below(host, known)));
         let by_name = || {
             HOSTS.iter().find(|row| {
                 row.providers.iter().any(|name| name.eq_ignore_ascii_case(&model.provider))
             })
         };
-        by_host.or_else(by_name).map_or(COMMON, |row| row.compat)
+        let unknown = if url.as_ref().is_some_and(is_loopback) { LOCAL } else { COMMON };
+        by_host.or_else(by_name).map_or(unknown, |row| row.compat).with(&model.quirks.compat)
+    }
+
+    fn with(self, overrides: &CompatOverrides) -> Self {
+        Self {
+            output_limit: overrides.output_limit.unwrap_or(self.output_limit),
+            system_role: overrides.system_role.unwrap_or(self.system_role),
+            stream_usage: overrides.stream_usage.unwrap_or(self.stream_usage),
+            tool_ids: overrides.tool_ids.unwrap_or(self.tool_ids),
+            reasoning_replay: overrides.reasoning_replay.unwrap_or(self.reasoning_replay),
+            ..self
+        }
     }
 }
 

@@ -16,13 +16,41 @@ pub(crate) fn call_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
     endpoint(base_url, path)
 }
 
+/// The URL of a call to a host whose paths have no version.
+pub(crate) fn unversioned_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
+    let mut url = call_url(api, base_url)?;
+    if let Some(path) = url.path().strip_prefix("/v1/").filter(|_| !base_url.contains("/v1")) {
+        let path = format!("/{path}");
+        url.set_path(&path);
+    }
+    Ok(url)
+}
+
+/// The URL of a call to an Azure resource. A base URL that names a deployment, or `/openai/v1`, is taken as it is; a
+/// resource alone means its `/openai/v1`. With `?api-version=…` it means the deployment of the model's name, but for
+/// the Responses format, which names the deployment in its body alone.
+pub(crate) fn azure_url(api: Api, base_url: &str, deployment: &str) -> Result<Url, ModelError> {
+    let mut url = endpoint(base_url, &[])?;
+    let is_resource_alone = matches!(url.path().trim_matches('/'), "" | "v1" | "openai");
+    if is_resource_alone {
+        let has_version = url.query_pairs().any(|(name, _)| name == "api-version");
+        let path = match (has_version, api) {
+            (false, _) => "/openai/v1".to_owned(),
+            (true, Api::OpenaiResponses) => "/openai".to_owned(),
+            (true, _) => format!("/openai/deployments/{deployment}"),
+        };
+        url.set_path(&path);
+    }
+    call_url(api, url.as_str())
+}
+
 /// The URL of the list of models for `base_url`.
 pub(crate) fn models_url(base_url: &str) -> Result<Url, ModelError> {
     endpoint(base_url, &["models"])
 }
 
 /// `base_url` with the format's path behind it. Base URLs come with and without the version and the slash at the
-/// end: a host alone means its `/v1` (`/openai/v1` on Azure). A base that already ends with the path is taken as it is; a query is kept.
+/// end: a host alone means its `/v1`. A base that already ends with the path is taken as it is; a query is kept.
 fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
     let mut url = Url::parse(base_url.trim()).map_err(|error| {
         bad_base_url(base_url, &format!("{error}; write it like https://host/v1"))
@@ -48,8 +76,7 @@ fn endpoint(base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
         }
     }
     if segments.is_empty() {
-        let version: &[&str] = if is_azure(&url) { &["openai", "v1"] } else { &["v1"] };
-        segments.extend(version.iter().map(|&segment| segment.to_owned()));
+        segments.push("v1".to_owned());
     }
     segments.extend(path.iter().map(|&segment| segment.to_owned()));
     url.set_path(&segments.join("/"));
@@ -67,16 +94,6 @@ fn bad_base_url(base_url: &str, why: &str) -> ModelError {
 pub(crate) fn host_label(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-}
-
-/// Domains below which Azure gives each customer a host for models.
-const AZURE_DOMAINS: [&str; 3] =
-    [".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"];
-
-/// Whether the URL is one of Azure's, which wants keys in a header of its own.
-pub(crate) fn is_azure(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    AZURE_DOMAINS.iter().any(|domain| host.ends_with(domain))
 }
 
 /// Whether the URL names this machine.

@@ -2,7 +2,11 @@
 
 mod content;
 mod decode;
+mod details;
 mod encode;
+mod ending;
+mod think;
+mod thinking;
 
 pub use decode::Decoder;
 pub use encode::encode;

@@ -12,6 +12,8 @@ use uuid::Uuid;
 pub enum ToolIdRule {
     /// Letters, digits, `_` and `-`, at most so many bytes.
     Token(usize),
+    /// Visible ASCII, at most so many bytes.
+    Printable(usize),
     /// Exactly nine letters and digits (Mistral).
     NineAlphanumeric,
 }
@@ -49,7 +51,14 @@ impl ToolIdRule {
             {
                 Cow::Borrowed(id)
             }
-            Self::Token(limit) => {
+            Self::Printable(limit)
+                if !id.is_empty()
+                    && id.len() <= limit
+                    && id.bytes().all(|byte| byte.is_ascii_graphic()) =>
+            {
+                Cow::Borrowed(id)
+            }
+            Self::Token(limit) | Self::Printable(limit) => {
                 let hash = base36(fnv1a(id), 13);
                 let kept = id
                     .chars()

@@ -3,7 +3,7 @@
 use myclaw_llm::sse::SseDecoder;
 use myclaw_llm::wire::{Decoder, Progress};
 use myclaw_llm::{
-    Api, AssistantMessage, ContentBlock, Message, ModelError, StreamEvent, TextContent,
+    Api, AssistantMessage, ContentBlock, Message, Model, ModelError, StreamEvent, TextContent,
     ThinkingContent, ToolCall,
 };
 use serde_json::{Value, json};
@@ -31,9 +31,17 @@ pub(crate) fn decode_chunks<'a>(
     history: &[Message],
     chunks: impl IntoIterator<Item = &'a [u8]>,
 ) -> Decoded {
-    let model = model(api, "http://localhost");
+    decode_of(&model(api, "http://localhost"), history, chunks)
+}
+
+/// The same for an answer of `model`.
+fn decode_of<'a>(
+    model: &Model,
+    history: &[Message],
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+) -> Decoded {
     let mut events = Vec::new();
-    let mut decoder = Decoder::new(&model, history, 42).unwrap();
+    let mut decoder = Decoder::new(model, history, 42).unwrap();
     let mut sse = SseDecoder::default();
     let outcome = (|| {
         let mut take = |sse: &mut SseDecoder| -> Result<Progress, ModelError> {
@@ -76,8 +84,13 @@ pub(crate) fn decode(api: Api, stream: impl AsRef<[u8]>) -> Decoded {
 
 /// An OpenAI stream of these chunks, with `[DONE]`.
 pub(crate) fn openai(chunks: &[Value]) -> Decoded {
+    decode_for(&model(Api::OpenaiCompletions, "http://localhost"), chunks)
+}
+
+/// The same from the host of `model`.
+pub(crate) fn decode_for(model: &Model, chunks: &[Value]) -> Decoded {
     let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
-    decode(Api::OpenaiCompletions, format!("{body}data: [DONE]\n\n"))
+    decode_of(model, &[], [format!("{body}data: [DONE]\n\n").as_bytes()])
 }
 
 pub(crate) fn anthropic(events: &[Value]) -> Decoded {

@@ -50,7 +50,7 @@ async fn answers_that_are_no_success() {
             page,
             ErrorClass::Timeout,
             None,
-            "testing at HOST: answered 502 with a web page instead of JSON (502 Bad Gateway)",
+            "testing at HOST: answered 502 with a web page instead of JSON (502 Bad Gateway); a gateway in front of the server failed",
         ),
         (
             "404 Not Found",
@@ -125,7 +125,7 @@ async fn answers_that_are_no_answer() {
             "text/html",
             "<html><title>Sign in</title></html>",
             ErrorClass::Unknown,
-            "answered with a web page instead of JSON (Sign in); check the base URL",
+            "answered with a web page instead of JSON (Sign in); check the base URL; if it is right, a proxy or a sign-in page of this network answered instead",
         ),
         (
             Api::OpenaiCompletions,

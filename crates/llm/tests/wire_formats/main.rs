@@ -5,6 +5,10 @@ mod context;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]
+mod copilot;
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
 mod decoding;
 #[cfg(test)]
 mod driver;
@@ -12,6 +16,8 @@ mod driver;
 mod failures;
 #[cfg(test)]
 mod formats;
+#[cfg(test)]
+mod hosts;
 #[cfg(test)]
 mod oddities;
 #[cfg(test)]
@@ -24,3 +30,5 @@ mod responses;
 mod streams;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod thinking;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use myclaw_llm::{
     Api, AssistantMessage, CallFailure, CallLimits, HttpOptions, HttpProvider, InputKind, Message,
-    Model, ModelError, ModelRequest, PairedMessages, Price, Provider, StreamEvent, ThinkingLevel,
-    ThinkingLevels, ToolSchema, UserMessage,
+    Model, ModelError, ModelRequest, PairedMessages, Price, Provider, Quirks, StreamEvent,
+    ThinkingLevel, ThinkingLevels, ToolSchema, UserMessage,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -112,7 +112,9 @@ async fn serve(mut socket: TcpStream, connection: usize, state: Arc<Mutex<State>
     while let Some((head, body)) = read_request(&mut socket, &mut buffer).await {
         let steps = {
             let mut state = state.lock().unwrap();
-            let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+            // A form is kept as text.
+            let body = serde_json::from_slice(&body)
+                .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&body)));
             state.requests.push(Recorded { connection, head, body });
             state.answers.pop_front().unwrap_or_default()
         };
@@ -216,6 +218,7 @@ pub(crate) fn model(api: Api, base_url: &str) -> Model {
         price: Price { input: 1.0, output: 10.0, cache_read: 0.1, cache_write: 1.25 },
         context_window: 200_000,
         max_output: 8192,
+        quirks: Quirks::default(),
     }
 }
 

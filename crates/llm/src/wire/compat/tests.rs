@@ -13,6 +13,7 @@ fn compat(provider: &str, base_url: &str) -> Compat {
         price: Price::default(),
         context_window: 1000,
         max_output: 100,
+        quirks: crate::Quirks::default(),
     })
 }
 
@@ -34,5 +35,24 @@ fn strangers_get_what_most_hosts_understand() {
     assert_eq!(compat("mine", "http://10.0.0.1/v1"), COMMON);
     assert_eq!(compat("mine", "https://notapi.openai.com.example/v1"), COMMON);
     assert_eq!(compat("mine", "https://evilapi.x.ai.example"), COMMON);
-    assert_eq!(compat("lmstudio", "not a url"), COMMON);
+    assert_eq!(compat("mine", "not a url"), COMMON);
+    assert_eq!(compat("mine", "http://localhost:9999/v1"), LOCAL);
+}
+
+#[test]
+fn the_hosts_of_one_provider_are_one_row() {
+    for (provider, base_url) in [
+        ("moonshot", "https://api.moonshot.cn/v1"),
+        ("zai", "https://open.bigmodel.cn/api/paas/v4"),
+        ("qwen", "https://dashscope.aliyuncs.com/compatible-mode/v1"),
+        ("github-copilot", "https://api.business.githubcopilot.com"),
+        ("azure", "https://me.services.ai.azure.com/openai/v1"),
+    ] {
+        assert_eq!(
+            compat("mine", base_url),
+            compat(provider, "https://models.example"),
+            "{provider}"
+        );
+        assert_ne!(compat("mine", base_url), COMMON, "{provider}");
+    }
 }

@@ -9,19 +9,26 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::wire::compat::{Compat, ReasoningField};
+use crate::wire::compat::{Compat, InlineThinking, ReasoningField, ReasoningReplay};
 use crate::wire::counters::InclusiveCounters;
 use crate::wire::json::{self, Text};
 use crate::wire::{FormatDecoder, MessageBuilder, Progress, arguments, cut_stream};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
 
 use super::content::{Content, Prose};
+use super::details::ReasoningDetails;
+use super::ending::{Ending, ending, failed_ending};
+use super::think::ThinkTags;
 
 /// Reads one answer.
 #[derive(Debug)]
 pub struct Decoder<'a> {
     builder: MessageBuilder<'a>,
     reasoning_fields: &'static [ReasoningField],
+    /// For hosts that leave reasoning in the text.
+    tags: Option<ThinkTags>,
+    /// For hosts that want their reasoning back.
+    details: Option<ReasoningDetails>,
     /// The text or thinking block that is open.
     prose: Option<(Prose, usize)>,
     calls: Vec<OpenCall>,
@@ -62,8 +69,13 @@ struct Choice<'a> {
     message: Option<Delta<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Text<'a>>,
+    /// The word of the host behind a gateway, which may be a failure where the gateway's own is peaceful.
+    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
+    native_finish_reason: Option<Cow<'a, str>>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +92,8 @@ struct Delta<'a> {
     reasoning: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "json::lenient_text")]
     reasoning_text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
     tool_calls: Option<Vec<WireCall<'a>>>,
 }
@@ -149,6 +163,9 @@ impl<'a> Decoder<'a> {
         Self {
             builder,
             reasoning_fields: compat.reasoning_fields,
+            tags: (compat.inline_thinking == InlineThinking::Tagged).then(ThinkTags::new),
+            details: (compat.reasoning_replay == ReasoningReplay::Details)
+                .then(ReasoningDetails::default),
             prose: None,
             calls: Vec::new(),
             stop_reason: None,
@@ -177,6 +194,9 @@ impl<'a> Decoder<'a> {
             return Ok(self.completed_or(progress));
         };
         self.take_usage(choice.usage);
+        if let Some(error) = choice.error.filter(|_| json::is_present(choice.error)) {
+            return Err(classify::stream_error(error.get()));
+        }
         if let Some(delta) = choice.delta.as_ref().or(choice.message.as_ref())
             && self.take_delta(delta, sink)
         {
@@ -184,13 +204,28 @@ impl<'a> Decoder<'a> {
         }
         match choice.finish_reason.as_ref().map(Text::as_str) {
             None | Some("") => {}
-            Some("error") => return Err(classify::stream_error(data)),
-            Some(reason) => {
-                self.builder.start(sink);
-                self.stop_reason = Some(stop_reason(reason));
-            }
+            Some(reason) => match ending(self.telling_reason(reason, choice)) {
+                Ending::Stop(reason) => {
+                    self.builder.start(sink);
+                    self.stop_reason = Some(reason);
+                }
+                // What arrived is an answer that was cut; without anything it is none.
+                Ending::Failure(ErrorClass::ContextOverflow) if !self.builder.is_empty() => {
+                    self.stop_reason = Some(StopReason::Length);
+                }
+                Ending::Failure(class) => {
+                    let reason = self.telling_reason(reason, choice);
+                    return Err(failed_ending(class, reason));
+                }
+            },
         }
         Ok(self.completed_or(progress))
+    }
+
+    /// The reason that counts: a failure of the host behind a gateway, if nothing arrived.
+    fn telling_reason<'r>(&self, reason: &'r str, choice: &'r Choice<'_>) -> &'r str {
+        let native = choice.native_finish_reason.as_deref().filter(|_| self.builder.is_empty());
+        native.filter(|native| matches!(ending(native), Ending::Failure(_))).unwrap_or(reason)
     }
 
     fn completed_or(&self, progress: Progress) -> Progress {
@@ -216,11 +251,24 @@ impl<'a> Decoder<'a> {
             self.append(Prose::Thinking, text, sink);
             advanced = true;
         }
+        if let Some(details) = &mut self.details
+            && let Some(more) = json::optional(delta.reasoning_details)
+        {
+            details.add(more);
+            advanced = true;
+        }
         if let Some(content) = &delta.content {
+            let mut tags = self.tags.take();
             content.for_each(&mut |prose, text| {
                 advanced |= !text.is_empty();
-                self.append(prose, text, sink);
+                match (&mut tags, prose) {
+                    (Some(tags), Prose::Text) => {
+                        tags.feed(text, &mut |prose, text| self.append(prose, text, sink));
+                    }
+                    _ => self.append(prose, text, sink),
+                }
             });
+            self.tags = tags;
         }
         if let Some(refusal) = delta.refusal.as_ref().filter(|text| !text.as_str().is_empty()) {
             self.refused = true;
@@ -242,6 +290,9 @@ impl<'a> Decoder<'a> {
             Some((open, index)) if open == prose => index,
             _ => {
                 self.close_prose(sink);
+                if prose == Prose::Text {
+                    self.store_details(sink);
+                }
                 let index = match prose {
                     Prose::Text => self.builder.start_text(sink),
                     Prose::Thinking => self.builder.start_thinking(sink),
@@ -254,8 +305,27 @@ impl<'a> Decoder<'a> {
     }
 
     fn close_prose(&mut self, sink: EventSink<'_>) {
-        if let Some((_, index)) = self.prose.take() {
+        if let Some((prose, index)) = self.prose.take() {
+            if prose == Prose::Thinking
+                && let Some(details) = self.details.as_mut().and_then(ReasoningDetails::take)
+            {
+                self.builder.add_signature(index, &details);
+            }
             self.builder.end(index, sink);
+        }
+    }
+
+    /// Keeps details that belong to no readable thinking, such as an encrypted part alone.
+    fn store_details(&mut self, sink: EventSink<'_>) {
+        if let Some(details) = self.details.as_mut().and_then(ReasoningDetails::take) {
+            self.builder.add_redacted_thinking(details, sink);
+        }
+    }
+
+    /// Hands out what may have been the beginning of a tag.
+    fn release_text(&mut self, sink: EventSink<'_>) {
+        if let Some(mut tags) = self.tags.take() {
+            tags.finish(&mut |prose, text| self.append(prose, text, sink));
         }
     }
 
@@ -268,7 +338,9 @@ impl<'a> Decoder<'a> {
             // A piece of a call that never began: without a name there is nothing to call.
             None if name.is_empty() => return,
             None => {
+                self.release_text(sink);
                 self.close_prose(sink);
+                self.store_details(sink);
                 let index = self.builder.start_call(id, name, sink);
                 self.calls.push(OpenCall { number: wire.index, id: id.to_owned(), index });
                 index
@@ -363,6 +435,11 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
     }
 
     fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
+        if self.done || self.stop_reason.is_some() {
+            self.release_text(sink);
+            self.close_prose(sink);
+            self.store_details(sink);
+        }
         let calls = self.builder.has_tool_calls();
         let reason = match self.stop_reason {
             None if !self.done => return Err(cut_stream()),
@@ -387,14 +464,4 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
 
 fn lenient_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     Ok(json::lenient_text(deserializer)?.and_then(|text| text.parse().ok()))
-}
-
-fn stop_reason(name: &str) -> StopReason {
-    match name {
-        "length" | "max_tokens" | "model_length" => StopReason::Length,
-        "tool_calls" | "function_call" => StopReason::ToolUse,
-        "content_filter" | "refusal" => StopReason::Refusal,
-        // `stop`, `end_turn`, `eos`, and whatever else ends an answer in peace.
-        _ => StopReason::Stop,
-    }
 }

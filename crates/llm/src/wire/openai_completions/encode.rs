@@ -5,13 +5,21 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::wire::compat::{Compat, OutputLimitField, ReasoningReplay, StreamUsage, SystemRole};
-use crate::wire::data_url::DataUrl;
-use crate::wire::{EncodedRequest, endpoint, history, json_request};
+use crate::wire::compat::{
+    AfterResults, Compat, OutputLimitField, ReasoningReplay, StreamUsage, SystemRole,
+};
+use crate::wire::openai::{self, DataUrl};
+use crate::wire::{EncodedRequest, history};
 use crate::{
     AssistantMessage, ContentBlock, ErrorClass, Message, Model, ModelError, ModelRequest,
-    ToolResultMessage, ToolSchema, UserMessage,
+    ThinkingLevel, ToolResultMessage, ToolSchema, UserMessage,
 };
+
+use super::details;
+use super::thinking::Thinking;
+
+/// Stands between tool results and the user where a host does not let the one follow the other.
+const RESULTS_READ: &str = "I have read the results.";
 
 /// Encodes `request`.
 ///
@@ -20,8 +28,7 @@ use crate::{
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
     let compat = Compat::of(model);
-    let url = endpoint::call_url(model.api, &model.base_url)?;
-    let mut messages = Conversation::new(model, compat);
+    let mut messages = Conversation::new(request, compat);
     messages.add_system_prompt(request.system_prompt);
     messages.add_all(request.messages.as_slice());
     if !messages.has_said_something {
@@ -41,9 +48,10 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         max_completion_tokens: limit.filter(|_| !is_older_name),
         tools: request.tools.iter().map(Tool::new).collect(),
         tool_choice: (!request.tools.is_empty()).then_some("auto"),
+        thinking: Thinking::new(compat.thinking_field, model, request.thinking),
         messages: messages.wire,
     };
-    json_request(request, url, &body)
+    openai::encoded(request, &compat, &body)
 }
 
 #[derive(Serialize)]
@@ -60,6 +68,8 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<&'static str>,
+    #[serde(flatten)]
+    thinking: Thinking<'a>,
     messages: Vec<WireMessage<'a>>,
 }
 
@@ -96,6 +106,8 @@ struct WireMessage<'a> {
     content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<WireCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,6 +155,8 @@ struct CallFunction<'a> {
 struct Conversation<'a> {
     model: &'a Model,
     compat: Compat,
+    /// Whether the model is asked to think.
+    thinks: bool,
     wire: Vec<WireMessage<'a>>,
     has_said_something: bool,
     /// Images of the tool results just added. They can only travel in a user message, which must not stand between
@@ -151,10 +165,12 @@ struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    fn new(model: &'a Model, compat: Compat) -> Self {
+    fn new(request: &ModelRequest<'a>, compat: Compat) -> Self {
+        let model = request.model;
         Self {
             model,
             compat,
+            thinks: model.thinking_level(request.thinking) != ThinkingLevel::Off,
             wire: Vec::new(),
             has_said_something: false,
             pending_images: Vec::new(),
@@ -226,13 +242,18 @@ impl<'a> Conversation<'a> {
         let same_origin = history::has_same_origin(self.model, message);
         let mut text: Cow<'a, str> = Cow::Borrowed("");
         let mut reasoning = String::new();
+        let mut reasoning_details = Vec::new();
         let mut tool_calls = Vec::new();
         for block in &message.content {
             match block {
                 ContentBlock::Text(block) if !history::is_blank(&block.text) => {
                     history::append(&mut text, "", Cow::Borrowed(&block.text));
                 }
-                ContentBlock::Thinking(thinking) if same_origin => reasoning.push_str(&thinking.thinking),
+                ContentBlock::Thinking(thinking) if same_origin => {
+                    reasoning.push_str(&thinking.thinking);
+                    let details = thinking.thinking_signature.as_deref().and_then(details::parse);
+                    reasoning_details.extend(details.into_iter().flatten());
+                }
                 ContentBlock::Thinking(thinking) => {
                     if let Some(thinking) = history::thinking_as_text(thinking) {
                         history::append(&mut text, "", Cow::Owned(thinking + "\n\n"));
@@ -255,12 +276,18 @@ impl<'a> Conversation<'a> {
         if text.is_empty() && tool_calls.is_empty() {
             return;
         }
-        let replays =
-            self.compat.reasoning_replay == ReasoningReplay::WithinTurn && in_current_turn;
+        let replay = self.compat.reasoning_replay;
+        let within_turn = replay == ReasoningReplay::WithinTurn && in_current_turn;
+        // A model that thinks wants the field with every call it made, even if another model made it.
+        let is_wanted = !reasoning.is_empty() || (self.thinks && !tool_calls.is_empty());
+        if replay != ReasoningReplay::Details {
+            reasoning_details.clear();
+        }
         self.wire.push(WireMessage {
             role: "assistant",
             content: (!text.is_empty()).then_some(Content::Text(text)),
-            reasoning_content: Some(reasoning).filter(|text| replays && !text.is_empty()),
+            reasoning_content: (within_turn && is_wanted).then_some(reasoning),
+            reasoning_details,
             tool_calls,
             tool_call_id: None,
         });
@@ -298,6 +325,15 @@ impl<'a> Conversation<'a> {
     }
 
     fn push(&mut self, role: &'static str, content: Content<'a>) {
+        let is_behind_results = self.wire.last().is_some_and(|last| last.role == "tool");
+        if role == "user" && is_behind_results && self.compat.after_results == AfterResults::NoUser
+        {
+            self.wire.push(WireMessage {
+                role: "assistant",
+                content: Some(Content::Text(Cow::Borrowed(RESULTS_READ))),
+                ..WireMessage::default()
+            });
+        }
         self.wire.push(WireMessage { role, content: Some(content), ..WireMessage::default() });
     }
 }

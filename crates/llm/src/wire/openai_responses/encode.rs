@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{MessageState, ReasoningState};
 use crate::wire::compat::{Compat, SystemRole, ToolIdRule};
-use crate::wire::data_url::DataUrl;
-use crate::wire::{EncodedRequest, endpoint, history, json_request};
+use crate::wire::openai::{self, DataUrl};
+use crate::wire::{EncodedRequest, history};
 use crate::{
     AssistantMessage, ContentBlock, ErrorClass, Message, Model, ModelError, ModelRequest,
     ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, UserMessage,
@@ -32,8 +32,8 @@ const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 /// When there is no message to send, the base URL is none, or the key cannot stand in a header.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
-    let url = endpoint::call_url(model.api, &model.base_url)?;
-    let mut conversation = Conversation { model, items: Vec::new() };
+    let compat = Compat::of(model);
+    let mut conversation = Conversation { model, compat, items: Vec::new() };
     conversation.add_system_prompt(request.system_prompt);
     let before = conversation.items.len();
     conversation.add_all(request.messages.as_slice());
@@ -55,7 +55,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         tool_choice: (!request.tools.is_empty()).then_some("auto"),
         input: conversation.items,
     };
-    json_request(request, url, &body)
+    openai::encoded(request, &compat, &body)
 }
 
 #[derive(Serialize)]
@@ -180,6 +180,7 @@ enum Part<'a> {
 /// The items while they are put together.
 struct Conversation<'a> {
     model: &'a Model,
+    compat: Compat,
     items: Vec<Item<'a>>,
 }
 
@@ -189,7 +190,7 @@ impl<'a> Conversation<'a> {
         if history::is_blank(prompt) {
             return;
         }
-        let role = match Compat::of(self.model).system_role {
+        let role = match self.compat.system_role {
             SystemRole::DeveloperWhenReasoning if self.model.reasoning => "developer",
             SystemRole::DeveloperWhenReasoning | SystemRole::System => "system",
         };

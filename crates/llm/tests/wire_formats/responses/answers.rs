@@ -323,13 +323,13 @@ fn failures_inside_the_stream_keep_their_meaning() {
             failed(json!({"code": "rate_limit_exceeded", "message": "Slow down."})),
             ErrorClass::RateLimit,
             Some("rate_limit_exceeded"),
-            "reported an error (rate_limit_exceeded): Slow down.",
+            "reported an error (rate_limit_exceeded): Slow down",
         ),
         (
             failed(json!({"code": "context_length_exceeded", "message": "Too long."})),
             ErrorClass::ContextOverflow,
             Some("context_length_exceeded"),
-            "reported an error (context_length_exceeded): Too long.",
+            "reported an error (context_length_exceeded): Too long",
         ),
         (failed(json!(null)), ErrorClass::Timeout, None, "the answer failed without a reason"),
         (
@@ -342,19 +342,19 @@ fn failures_inside_the_stream_keep_their_meaning() {
             json!({"type": "error", "code": "insufficient_quota", "message": "No more.", "param": null}),
             ErrorClass::Quota,
             Some("insufficient_quota"),
-            "reported an error (insufficient_quota): No more.",
+            "reported an error (insufficient_quota): No more; check the plan and the limits of the account",
         ),
         (
             json!({"type": "error", "code": null, "message": "The network error."}),
             ErrorClass::Timeout,
             None,
-            "reported an error: The network error.",
+            "reported an error: The network error",
         ),
         (
             json!({"type": "error", "error": {"type": "invalid_request_error", "code": "invalid_api_key", "message": "No."}}),
             ErrorClass::Auth,
             Some("invalid_api_key"),
-            "reported an error (invalid_api_key): No.",
+            "reported an error (invalid_api_key): No; check the API key",
         ),
         (
             json!({"error": {"message": "upstream", "code": 502}}),

@@ -154,6 +154,11 @@ fn hosts_are_addressed_as_they_want() {
     };
     for (base_url, key, expected) in [
         (
+            "https://api.githubcopilot.com",
+            "tid",
+            ("https://api.githubcopilot.com/responses", "Bearer tid", "system"),
+        ),
+        (
             "https://api.openai.com/v1",
             "sk-1",
             ("https://api.openai.com/v1/responses", "Bearer sk-1", "developer"),
@@ -181,7 +186,7 @@ fn hosts_are_addressed_as_they_want() {
         (
             "https://me.services.ai.azure.com/openai/v1",
             "abc",
-            ("https://me.services.ai.azure.com/openai/v1/responses", "api-key: abc", "system"),
+            ("https://me.services.ai.azure.com/openai/v1/responses", "api-key: abc", "developer"),
         ),
     ] {
         let (url, header, role) = sent(base_url, key);

@@ -1,0 +1,130 @@
+//! What a person can do about an error.
+
+use crate::ErrorClass;
+
+/// One hint and when it is given.
+struct Hint {
+    codes: &'static [&'static str],
+    /// Lower-cased.
+    words: &'static [&'static str],
+    says: &'static str,
+}
+
+/// Hints for causes that the provider names, the first that fits. Where there is none, the class and the status say
+/// what to look at.
+const CAUSES: &[Hint] = &[
+    Hint {
+        codes: &["unsupported_country_region_territory"],
+        words: &["location is not supported", "region, or territory not supported"],
+        says: "this provider does not serve the place the request comes from: use another provider, or a proxy (HTTPS_PROXY) in a region it serves",
+    },
+    Hint {
+        codes: &["SERVICE_DISABLED"],
+        words: &["has not been used in project"],
+        says: "enable the API for the project of the key",
+    },
+    Hint {
+        codes: &["InvalidSignatureException"],
+        words: &["signature expired", "signature not yet current"],
+        says: "check the secret key and the clock of this machine",
+    },
+    Hint {
+        codes: &["ExpiredTokenException", "ACCESS_TOKEN_EXPIRED"],
+        words: &["token included in the request is expired", "token has expired", "token expired"],
+        says: "sign in again: the token has expired",
+    },
+    Hint {
+        codes: &["AccessDeniedException"],
+        words: &["have access to the model"],
+        says: "ask for access to this model in the provider's console, and check the region",
+    },
+    Hint {
+        codes: &[
+            "content_filter",
+            "content_policy_violation",
+            "data_inspection_failed",
+            "ResponsibleAIPolicyViolation",
+            "1301",
+        ],
+        words: &["requires moderation", "flagged by moderation"],
+        says: "the provider's moderation refused the request: rephrase it, or use another model",
+    },
+    Hint {
+        codes: &["DeploymentNotFound"],
+        words: &[],
+        says: "the model id must be the name of the deployment; check it and the base URL",
+    },
+    Hint {
+        codes: &["model_not_found"],
+        words: &["try pulling it first"],
+        says: "check the model id: `myclaw models list` shows those that are known",
+    },
+    Hint {
+        codes: &[],
+        words: &["matching your data policy"],
+        says: "the privacy settings of the account exclude every host of this model",
+    },
+    Hint {
+        codes: &[],
+        words: &["request too large for", "tokens must be reduced"],
+        says: "one request is larger than the plan's limit per minute: a smaller output limit or a shorter conversation fits",
+    },
+    Hint {
+        codes: &[],
+        words: &["api keys are not supported by this api"],
+        says: "this address takes an access token and no API key",
+    },
+];
+
+/// Words of a host that does not like the limit on the output.
+const OUTPUT_LIMIT: [&str; 4] =
+    ["max_tokens", "completion tokens", "output tokens", "maximum tokens you requested"];
+
+/// What to do about an error of this class, status and cause.
+pub(super) fn hint(
+    class: ErrorClass,
+    status: u16,
+    codes: &[&str],
+    words: &str,
+) -> Option<&'static str> {
+    if class == ErrorClass::ContextOverflow {
+        return None;
+    }
+    let words = words.to_lowercase();
+    let fits = |hint: &&Hint| {
+        hint.codes.iter().any(|known| codes.iter().any(|code| known.eq_ignore_ascii_case(code)))
+            || hint.words.iter().any(|known| words.contains(known))
+    };
+    if let Some(cause) = CAUSES.iter().find(fits) {
+        return Some(cause.says);
+    }
+    match (class, status) {
+        (_, 404) => Some("check the base URL and the model id"),
+        (_, 405) => Some("check the base URL"),
+        (ErrorClass::Auth, 403) => Some("check the API key and what it is allowed to do"),
+        (ErrorClass::Auth, _) => Some("check the API key"),
+        (ErrorClass::Billing, _) => Some("check the credit of the account"),
+        (ErrorClass::Quota, _) => Some("check the plan and the limits of the account"),
+        (ErrorClass::Unknown, _) if OUTPUT_LIMIT.iter().any(|known| words.contains(known)) => {
+            Some("check the output limit of the model")
+        }
+        _ => None,
+    }
+}
+
+/// What to do about a web page where JSON was due. Pages with a status of success or of a missing page come from a
+/// wrong address, or from a proxy or a sign-in page of the network in between; the others from a gateway that is in
+/// trouble itself.
+pub(super) fn page_hint(class: ErrorClass, status: u16) -> &'static str {
+    match (class, status) {
+        (ErrorClass::ContextOverflow, _) => {
+            "a proxy in front of the server limits the size of a request"
+        }
+        (_, 407) => "sign in to the proxy that HTTPS_PROXY names",
+        (_, 500..) => "a gateway in front of the server failed",
+        (ErrorClass::RateLimit, _) => "a gateway in front of the server limits requests",
+        _ => {
+            "check the base URL; if it is right, a proxy or a sign-in page of this network answered instead"
+        }
+    }
+}

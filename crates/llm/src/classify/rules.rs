@@ -1,0 +1,292 @@
+//! The rules of the classifier, each a table. They are asked in the order in which they stand here, and the first
+//! that knows an answer decides.
+
+use crate::ErrorClass::{self, Auth, Billing, ContextOverflow, Quota, RateLimit, Timeout, Unknown};
+
+/// A class and what stands for it.
+type Rule<T> = (ErrorClass, &'static [T]);
+
+/// First: codes and types that say exactly what is wrong, in any case of letters. What is not here (such as
+/// `invalid_request_error`) leaves the decision to the rules below.
+///
+/// The numbers are Zhipu's and Z.ai's; no other known host uses them.
+const EXACT_CODES: &[Rule<&str>] = &[
+    (
+        Quota,
+        &[
+            "billing_hard_limit_reached",
+            "exceeded_current_quota_error",
+            "insufficient_quota",
+            "quota_exceeded",
+            "ServiceQuotaExceededException",
+            "usage_limit_reached",
+            "usage_not_included",
+            "1304",
+            "1308",
+            "1310",
+        ],
+    ),
+    (
+        ContextOverflow,
+        &[
+            "context_length_exceeded",
+            "context_window_exceeded",
+            "exceed_context_size_error",
+            "model_context_window_exceeded",
+            "model_max_prompt_tokens_exceeded",
+            "request_too_large",
+            "1261",
+        ],
+    ),
+    (
+        Auth,
+        &[
+            "account_deactivated",
+            "API_KEY_INVALID",
+            "ACCESS_TOKEN_EXPIRED",
+            "ExpiredTokenException",
+            "invalid_api_key",
+            "invalid_authentication",
+            "InvalidSignatureException",
+            "SERVICE_DISABLED",
+            "UnrecognizedClientException",
+            "unsupported_country_region_territory",
+        ],
+    ),
+    (
+        Billing,
+        &[
+            "Arrearage",
+            "billing_error",
+            "billing_not_active",
+            "credit_limit",
+            "CreditsError",
+            "INSUFFICIENT_G1_CREDITS_BALANCE",
+            "insufficient_balance",
+            "payment_required",
+            "1113",
+        ],
+    ),
+    (
+        Unknown,
+        &[
+            "content_filter",
+            "content_policy_violation",
+            "data_inspection_failed",
+            "DeploymentNotFound",
+            "invalid_function_parameters",
+            "model_not_found",
+            "ResponsibleAIPolicyViolation",
+            "unsupported_parameter",
+            "unsupported_value",
+            "1301",
+        ],
+    ),
+];
+
+/// Second: sentences of known hosts that say exactly what is wrong where their code and status do not: xAI and
+/// Anthropic send spent credit as 400, 403 or 429, xAI and Google a bad key as 400.
+const SENTENCES: &[Rule<&str>] = &[
+    (
+        Billing,
+        &[
+            "credit balance is too low",
+            "insufficient balance",
+            "insufficient credits",
+            "have any credits",
+            "used all available credits",
+            "run out of credits",
+            "requires more credits",
+            "account is in good standing",
+            "余额不足",
+            "欠费",
+        ],
+    ),
+    (Quota, &["specified api usage limits", "usage limit reached", "usage limit has been reached"]),
+    (
+        Auth,
+        &[
+            "incorrect api key",
+            "invalid api key",
+            "api key not valid",
+            "api key not found",
+            "location is not supported",
+            "region, or territory not supported",
+            "security token included in the request",
+        ],
+    ),
+    (Unknown, &["requires moderation", "flagged by moderation"]),
+    (
+        RateLimit,
+        &[
+            "tokens per minute",
+            "tokens per min ",
+            "requests per min",
+            "too many tokens, please wait",
+            "too many tokens per day",
+        ],
+    ),
+];
+
+/// Third: codes that say no more than a status does.
+const BROAD_CODES: &[Rule<&str>] = &[
+    (
+        Auth,
+        &[
+            "AccessDeniedException",
+            "authentication_error",
+            "permission_denied",
+            "permission_error",
+            "unauthenticated",
+            "unauthorized",
+        ],
+    ),
+    (
+        RateLimit,
+        &[
+            "rate_limit_error",
+            "rate_limit_exceeded",
+            "rate_limit_reached_error",
+            "rate_limited",
+            "resource_exhausted",
+            "ThrottlingException",
+            "token_quota_exceeded",
+            "too_many_requests",
+            "too_many_tokens_error",
+            "1302",
+            "1303",
+            "1305",
+        ],
+    ),
+    (
+        Timeout,
+        &[
+            "deadline_exceeded",
+            "engine_overloaded_error",
+            "InternalServerException",
+            "ModelErrorException",
+            "ModelNotReadyException",
+            "ModelStreamErrorException",
+            "ModelTimeoutException",
+            "overloaded_error",
+            "service_unavailable",
+            "ServiceUnavailableException",
+            "timeout_error",
+            "unavailable",
+            "unavailable_error",
+        ],
+    ),
+];
+
+/// Fourth: the status. 498 is Groq's for a flex tier without capacity.
+const STATUSES: &[Rule<u16>] =
+    &[(Auth, &[401, 403]), (RateLimit, &[429, 498]), (Billing, &[402]), (ContextOverflow, &[413])];
+
+/// Fifth: words, lower-cased. `max_tokens` is none of them: a host that speaks of it means the output.
+pub(super) const PHRASES: &[Rule<&str>] = &[
+    (
+        ContextOverflow,
+        &[
+            "context_length_exceeded",
+            "context length",
+            "context limit",
+            "context size",
+            "context window",
+            "context the overflows",
+            "exceeded model token limit",
+            "input is too long",
+            "maximum context",
+            "maximum number of tokens",
+            "maximum prompt length",
+            "n_ctx",
+            "prompt is too long",
+            "prompt token count",
+            "range of input length",
+            "reduce the length of the messages",
+            "request too large",
+            "token limit",
+            "too many tokens",
+        ],
+    ),
+    (
+        Timeout,
+        &[
+            "timeout",
+            "timed out",
+            "etimedout",
+            "econnreset",
+            "econnaborted",
+            "socket hang up",
+            "network error",
+            "server had an error",
+            "error was encountered while running the model",
+        ],
+    ),
+    (Quota, &["quota", "exceeded your current", "insufficient_quota", "billing hard limit"]),
+];
+
+/// Last: codes that say no more than status 500 does, and are trusted no more: some hosts send them with any status.
+const SERVER_FAILURES: &[&str] =
+    &["api_error", "internal", "internal_error", "internal_server_error", "server_error"];
+
+/// Words of a limit whose window is a day or longer. Waiting does not help then, so a rate limit with them is a quota.
+const LONG_WINDOWS: &[&str] = &[
+    "per day",
+    "per-day",
+    "perday",
+    "(tpd)",
+    " tpd ",
+    "(rpd)",
+    " rpd ",
+    "daily limit",
+    "daily quota",
+    "per week",
+    "weekly limit",
+    "per month",
+    "monthly limit",
+    "monthly quota",
+];
+
+/// The class of an error with this status, these codes and these words.
+pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorClass {
+    let words = words.to_lowercase();
+    let class = by_code(EXACT_CODES, codes)
+        .or_else(|| by_words(SENTENCES, &words))
+        .or_else(|| by_code(BROAD_CODES, codes))
+        .or_else(|| first(STATUSES, |known| Some(*known) == status))
+        // 408 says time-out in a word, which may be that of a gateway; what the host behind it says is better.
+        .or_else(|| by_words(&PHRASES[..1], &words))
+        .or_else(|| (status == Some(408)).then_some(Timeout))
+        .or_else(|| by_words(&PHRASES[1..], &words))
+        .or_else(|| is_server_failure(status, codes).then_some(Timeout))
+        .unwrap_or(Unknown);
+    match class {
+        RateLimit if has_any(&words, LONG_WINDOWS) => Quota,
+        class => class,
+    }
+}
+
+fn by_code(rules: &[Rule<&str>], codes: &[&str]) -> Option<ErrorClass> {
+    codes.iter().find_map(|code| first(rules, |known| known.eq_ignore_ascii_case(code)))
+}
+
+fn by_words(rules: &[Rule<&str>], words: &str) -> Option<ErrorClass> {
+    first(rules, |known| words.contains(known))
+}
+
+fn first<T>(rules: &[Rule<T>], matches: impl Fn(&T) -> bool) -> Option<ErrorClass> {
+    rules.iter().find(|(_, known)| known.iter().any(&matches)).map(|(class, _)| *class)
+}
+
+fn is_server_failure(status: Option<u16>, codes: &[&str]) -> bool {
+    match status {
+        Some(status) => (500..=599).contains(&status),
+        None => codes
+            .iter()
+            .any(|code| SERVER_FAILURES.iter().any(|known| known.eq_ignore_ascii_case(code))),
+    }
+}
+
+fn has_any(words: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| words.contains(known))
+}

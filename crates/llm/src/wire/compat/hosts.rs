@@ -1,0 +1,173 @@
+//! The hosts, one row each, from their API references and from what they refuse.
+
+use super::*;
+
+/// One row: hosts (or any host below them) and the provider names that mean the same.
+pub(super) struct HostRow {
+    pub(super) hosts: &'static [&'static str],
+    pub(super) providers: &'static [&'static str],
+    pub(super) compat: Compat,
+}
+
+const REASONING_CONTENT_FIRST: &[ReasoningField] =
+    &[ReasoningField::ReasoningContent, ReasoningField::Reasoning, ReasoningField::ReasoningText];
+const REASONING_FIRST: &[ReasoningField] =
+    &[ReasoningField::Reasoning, ReasoningField::ReasoningContent, ReasoningField::ReasoningText];
+
+/// What a host in no row gets. 40 bytes is the shortest limit on ids known among hosts without a form of their own.
+pub(super) const COMMON: Compat = Compat {
+    output_limit: OutputLimitField::MaxTokens,
+    system_role: SystemRole::System,
+    stream_usage: StreamUsage::OnRequest,
+    tool_ids: ToolIdRule::Token(40),
+    after_results: AfterResults::Anything,
+    thinking_field: ThinkingField::None,
+    reasoning_replay: ReasoningReplay::Never,
+    reasoning_fields: REASONING_CONTENT_FIRST,
+    inline_thinking: InlineThinking::Never,
+    addressing: Addressing::Usual,
+};
+
+/// A server on this machine that is in no row: it runs open models, whose thinking it may leave in the text.
+pub(super) const LOCAL: Compat = Compat { inline_thinking: InlineThinking::Tagged, ..COMMON };
+
+/// A host of open models that takes an effort.
+const OPEN_MODELS: Compat = Compat { thinking_field: ThinkingField::ReasoningEffort, ..LOCAL };
+
+const OPENAI: Compat = Compat {
+    output_limit: OutputLimitField::MaxCompletionTokens,
+    system_role: SystemRole::DeveloperWhenReasoning,
+    thinking_field: ThinkingField::ReasoningEffort,
+    ..COMMON
+};
+
+/// Hosts that switch thinking on and off, and want it back while tools are called.
+const SWITCHED: Compat = Compat {
+    thinking_field: ThinkingField::ThinkingType,
+    reasoning_replay: ReasoningReplay::WithinTurn,
+    ..COMMON
+};
+
+/// Ollama, llama.cpp, LM Studio, vLLM and LiteLLM have no address of their own.
+pub(super) const HOSTS: &[HostRow] = &[
+    row(&["api.openai.com"], &["openai"], OPENAI),
+    row(
+        &["openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com"],
+        &["azure", "azure-openai"],
+        Compat { addressing: Addressing::Azure, ..OPENAI },
+    ),
+    row(
+        &["openrouter.ai"],
+        &["openrouter"],
+        Compat {
+            thinking_field: ThinkingField::ReasoningObject,
+            reasoning_replay: ReasoningReplay::Details,
+            reasoning_fields: REASONING_FIRST,
+            ..COMMON
+        },
+    ),
+    row(
+        &["api.groq.com"],
+        &["groq"],
+        Compat {
+            output_limit: OutputLimitField::MaxCompletionTokens,
+            reasoning_fields: REASONING_FIRST,
+            ..OPEN_MODELS
+        },
+    ),
+    row(
+        &["api.cerebras.ai"],
+        &["cerebras"],
+        Compat {
+            output_limit: OutputLimitField::MaxCompletionTokens,
+            reasoning_fields: REASONING_FIRST,
+            ..OPEN_MODELS
+        },
+    ),
+    // Its newer models think unasked, and refuse to be asked.
+    row(&["api.x.ai"], &["xai", "grok"], COMMON),
+    row(
+        &["api.mistral.ai"],
+        &["mistral"],
+        Compat {
+            stream_usage: StreamUsage::Always,
+            tool_ids: ToolIdRule::NineAlphanumeric,
+            after_results: AfterResults::NoUser,
+            ..COMMON
+        },
+    ),
+    row(&["api.deepseek.com"], &["deepseek"], SWITCHED),
+    // Its models number their calls (`functions.read:0`), and read the numbers.
+    row(
+        &["api.moonshot.ai", "api.moonshot.cn"],
+        &["moonshot", "moonshotai", "kimi"],
+        Compat { tool_ids: ToolIdRule::Printable(64), ..SWITCHED },
+    ),
+    row(&["api.z.ai", "open.bigmodel.cn"], &["zai", "z.ai", "zhipu"], SWITCHED),
+    row(
+        &["dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com"],
+        &["qwen", "dashscope"],
+        Compat { thinking_field: ThinkingField::EnableThinking, ..COMMON },
+    ),
+    row(
+        &["api.together.xyz", "api.together.ai"],
+        &["together"],
+        Compat { reasoning_fields: REASONING_FIRST, ..OPEN_MODELS },
+    ),
+    row(&["api.fireworks.ai"], &["fireworks"], OPEN_MODELS),
+    row(&["router.huggingface.co"], &["huggingface"], OPEN_MODELS),
+    row(&["api.perplexity.ai"], &["perplexity"], OPEN_MODELS),
+    row(
+        &["integrate.api.nvidia.com"],
+        &["nvidia"],
+        Compat { thinking_field: ThinkingField::TemplateArguments, ..LOCAL },
+    ),
+    row(
+        &["api.sambanova.ai"],
+        &["sambanova"],
+        Compat { thinking_field: ThinkingField::TemplateArguments, ..LOCAL },
+    ),
+    row(
+        &["githubcopilot.com", "ghe.com"],
+        &["github-copilot"],
+        Compat { tool_ids: ToolIdRule::Token(64), addressing: Addressing::Unversioned, ..COMMON },
+    ),
+    row(
+        &["generativelanguage.googleapis.com"],
+        &["google", "gemini"],
+        Compat {
+            tool_ids: ToolIdRule::Token(64),
+            thinking_field: ThinkingField::ReasoningEffort,
+            ..COMMON
+        },
+    ),
+    row(&[], &["ollama"], Compat { reasoning_fields: REASONING_FIRST, ..OPEN_MODELS }),
+    row(
+        &[],
+        &["llama.cpp", "llamacpp", "llama-cpp"],
+        Compat {
+            thinking_field: ThinkingField::TemplateArguments,
+            reasoning_replay: ReasoningReplay::WithinTurn,
+            ..LOCAL
+        },
+    ),
+    row(&[], &["lmstudio", "lm-studio"], OPEN_MODELS),
+    row(
+        &[],
+        &["vllm"],
+        Compat {
+            thinking_field: ThinkingField::TemplateArguments,
+            reasoning_fields: REASONING_FIRST,
+            ..LOCAL
+        },
+    ),
+    row(&[], &["litellm"], Compat { thinking_field: ThinkingField::ReasoningEffort, ..COMMON }),
+];
+
+const fn row(
+    hosts: &'static [&'static str],
+    providers: &'static [&'static str],
+    compat: Compat,
+) -> HostRow {
+    HostRow { hosts, providers, compat }
+}

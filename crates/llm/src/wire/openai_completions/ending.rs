@@ -1,0 +1,34 @@
+//! Why an answer ended.
+
+use crate::{ErrorClass, ModelError, StopReason};
+
+/// What a finish reason means.
+pub(super) enum Ending {
+    Stop(StopReason),
+    Failure(ErrorClass),
+}
+
+pub(super) fn ending(name: &str) -> Ending {
+    match name {
+        "length" | "max_tokens" | "model_length" => Ending::Stop(StopReason::Length),
+        "tool_calls" | "function_call" => Ending::Stop(StopReason::ToolUse),
+        // `sensitive` is Z.ai's word, the rest those of Google's models behind gateways.
+        "content_filter" | "refusal" | "sensitive" | "safety" | "SAFETY" | "RECITATION"
+        | "PROHIBITED_CONTENT" => Ending::Stop(StopReason::Refusal),
+        // A gateway's, Z.ai's, DeepSeek's, and that of vLLM and SGLang when their engine gives up.
+        "error" | "network_error" | "insufficient_system_resource" | "abort" => {
+            Ending::Failure(ErrorClass::Timeout)
+        }
+        "model_context_window_exceeded" => Ending::Failure(ErrorClass::ContextOverflow),
+        // `stop`, `end_turn`, `eos`, and whatever else ends an answer in peace.
+        _ => Ending::Stop(StopReason::Stop),
+    }
+}
+
+pub(super) fn failed_ending(class: ErrorClass, reason: &str) -> ModelError {
+    ModelError {
+        status: Some(200),
+        code: Some(reason.to_owned()),
+        ..ModelError::new(class, format!("ended the answer as failed ({reason})"))
+    }
+}

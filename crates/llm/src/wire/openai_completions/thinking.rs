@@ -1,0 +1,78 @@
+//! How a request asks for thinking: the same wish in the words of each host.
+
+use serde::Serialize;
+
+use crate::wire::compat::ThinkingField;
+use crate::{Model, ThinkingLevel};
+
+/// The fields of the request; at most one is there.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(super) struct Thinking<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<ReasoningObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Switch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enable_thinking: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chat_template_kwargs: Option<TemplateArguments<'a>>,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum ReasoningObject<'a> {
+    Effort(&'a str),
+    Enabled(bool),
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Switch {
+    Enabled,
+    Disabled,
+}
+
+/// Templates ignore what they do not know: most look at the switch, that of gpt-oss at the effort.
+#[derive(Debug, PartialEq, Serialize)]
+struct TemplateArguments<'a> {
+    enable_thinking: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+}
+
+impl<'a> Thinking<'a> {
+    /// What `field` holds when `level` is asked of `model`. A model that does not reason is asked nothing: its host
+    /// may refuse the field.
+    pub(super) fn new(field: ThinkingField, model: &'a Model, level: ThinkingLevel) -> Self {
+        let mut asked = Self::default();
+        if !model.reasoning {
+            return asked;
+        }
+        let level = model.thinking_level(level);
+        let is_on = level != ThinkingLevel::Off;
+        let word = model.thinking_word(level);
+        // `off` itself is no host's word; where one has a word for it (`none`), the model's levels say so.
+        let effort = Some(word).filter(|word| is_on || *word != ThinkingLevel::Off.as_str());
+        match field {
+            ThinkingField::None => {}
+            ThinkingField::ReasoningEffort => asked.reasoning_effort = effort,
+            ThinkingField::ReasoningObject => {
+                asked.reasoning =
+                    Some(effort.map_or(ReasoningObject::Enabled(false), ReasoningObject::Effort));
+            }
+            ThinkingField::ThinkingType => {
+                asked.thinking = Some(if is_on { Switch::Enabled } else { Switch::Disabled });
+            }
+            ThinkingField::EnableThinking => asked.enable_thinking = Some(is_on),
+            ThinkingField::TemplateArguments => {
+                asked.chat_template_kwargs = Some(TemplateArguments {
+                    enable_thinking: is_on,
+                    reasoning_effort: effort.filter(|_| is_on),
+                });
+            }
+        }
+        asked
+    }
+}
