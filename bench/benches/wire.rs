@@ -24,9 +24,10 @@ const CHUNKS: [usize; 2] = [128, 16 * 1024];
 /// Rounds of a question, a call, its result and an answer.
 const ROUNDS: usize = 50;
 
-const FORMATS: [WireFormat; 4] = [
+const FORMATS: [WireFormat; 5] = [
     WireFormat::AnthropicMessages,
     WireFormat::OpenAiCompletions,
+    WireFormat::OpenAiResponses,
     WireFormat::GoogleGenerativeAi,
     WireFormat::BedrockConverse,
 ];
@@ -124,6 +125,7 @@ fn model(format: WireFormat) -> Model {
     let api = match format {
         WireFormat::AnthropicMessages => Api::AnthropicMessages,
         WireFormat::OpenAiCompletions => Api::OpenaiCompletions,
+        WireFormat::OpenAiResponses => Api::OpenaiResponses,
         WireFormat::GoogleGenerativeAi => Api::GoogleGenerativeAi,
         WireFormat::BedrockConverse => Api::BedrockConverse,
     };

@@ -11,9 +11,10 @@ use myclaw_engine::{RunAgentParams, run_agent};
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::json;
 
-const FORMATS: [WireFormat; 4] = [
+const FORMATS: [WireFormat; 5] = [
     WireFormat::AnthropicMessages,
     WireFormat::OpenAiCompletions,
+    WireFormat::OpenAiResponses,
     WireFormat::GoogleGenerativeAi,
     WireFormat::BedrockConverse,
 ];
@@ -36,10 +37,10 @@ async fn run_and_abort_at(bench: &Bench, event_name: &'static str) -> myclaw_eng
 #[tokio::test]
 async fn an_abort_while_the_model_writes_keeps_what_arrived() {
     for format in FORMATS {
-        let slow =
-            Step::from(Reply::new(format).text("It was a dark and stormy night.").in_deltas(6))
-                .stall_after(600);
-        let bench = Bench::new(format, slow).await;
+        let reply = Reply::new(format).text("It was a dark and stormy night.").in_deltas(6);
+        let body = String::from_utf8(reply.stream_body("test-model")).unwrap();
+        let third_delta = body.find("ark a").unwrap();
+        let bench = Bench::new(format, Step::from(reply).stall_after(third_delta)).await;
 
         let error = run_and_abort_at(&bench, "llm_stream").await;
 

@@ -139,3 +139,10 @@ async fn an_openai_stream_cut_at_every_byte() {
     // The counters and `[DONE]` follow a message that is whole.
     assert_eq!(fates, [Fate::Repeated, Fate::Failed, Fate::Whole]);
 }
+
+#[tokio::test]
+async fn a_responses_stream_cut_at_every_byte() {
+    let fates = fates(WireFormat::OpenAiResponses).await;
+    // As in the first: the whole response is its last event.
+    assert_eq!(fates, [Fate::Repeated, Fate::Failed]);
+}

@@ -7,8 +7,12 @@ use myclaw_engine::{RunAgentParams, run_agent};
 use myclaw_testkit::{Reply, Step, Stop, WireFormat};
 use serde_json::json;
 
-const FORMATS: [WireFormat; 3] =
-    [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions, WireFormat::BedrockConverse];
+const FORMATS: [WireFormat; 4] = [
+    WireFormat::AnthropicMessages,
+    WireFormat::OpenAiCompletions,
+    WireFormat::OpenAiResponses,
+    WireFormat::BedrockConverse,
+];
 
 fn echo(format: WireFormat, id: &str, text: &str) -> Reply {
     Reply::new(format).tool_call(id, "echo", json!({"text": text}))
@@ -38,10 +42,11 @@ async fn a_plain_reply_is_streamed_stored_and_returned() {
             (&rows[1]["role"], &rows[1]["content"]),
             (&json!("assistant"), &json!("Hello there."))
         );
-        assert_eq!(
-            rows[1]["meta"]["contentBlocks"],
-            json!([{"type": "text", "text": "Hello there."}])
-        );
+        let mut block = json!({"type": "text", "text": "Hello there."});
+        if format == WireFormat::OpenAiResponses {
+            block["textSignature"] = json!(r#"{"id":"msg_00000000"}"#);
+        }
+        assert_eq!(rows[1]["meta"]["contentBlocks"], json!([block]));
         bench.server.assert_finished();
     }
 }

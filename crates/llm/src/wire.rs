@@ -9,11 +9,14 @@ mod arguments;
 pub mod bedrock_converse;
 mod builder;
 pub mod compat;
+mod counters;
 mod endpoint;
 pub mod google_generative_ai;
 mod history;
 mod json;
+mod openai;
 pub mod openai_completions;
+pub mod openai_responses;
 pub(crate) mod tool_ids;
 
 use std::fmt;
@@ -65,9 +68,10 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     match request.model.api {
         Api::AnthropicMessages => anthropic_messages::encode(request),
         Api::OpenaiCompletions => openai_completions::encode(request),
+        Api::OpenaiResponses => openai_responses::encode(request),
         Api::GoogleGenerativeAi => google_generative_ai::encode(request),
         Api::BedrockConverse => bedrock_converse::encode(request),
-        Api::OpenaiResponses | Api::Builtin => Err(no_wire_format(request.model)),
+        Api::Builtin => Err(no_wire_format(request.model)),
     }
 }
 
@@ -106,9 +110,10 @@ impl<'a> Decoder<'a> {
                 let compat = compat::Compat::of(model);
                 Box::new(openai_completions::Decoder::new(builder, &compat))
             }
+            Api::OpenaiResponses => Box::new(openai_responses::Decoder::new(builder)),
             Api::GoogleGenerativeAi => Box::new(google_generative_ai::Decoder::new(builder)),
             Api::BedrockConverse => Box::new(bedrock_converse::Decoder::new(builder)),
-            Api::OpenaiResponses | Api::Builtin => {
+            Api::Builtin => {
                 return Err(no_wire_format(model));
             }
         }))

@@ -114,6 +114,7 @@ impl TempHome {
                 ("anthropic", "claude-sonnet-4-20250514", url.to_owned())
             }
             WireFormat::OpenAiCompletions => ("openai", "gpt-4o", format!("{url}/v1")),
+            WireFormat::OpenAiResponses => ("responses", "gpt-5", format!("{url}/v1")),
             WireFormat::GoogleGenerativeAi => {
                 ("google", "gemini-2.5-flash", format!("{url}/v1beta"))
             }
@@ -122,7 +123,14 @@ impl TempHome {
             }
         };
         let profiles = json!([{"id": "primary", "apiKey": "test-key"}]);
-        json!({"provider": {"name": name, "model": model, "baseUrl": base_url, "authProfiles": profiles}})
+        let mut config = json!({
+            "provider": {"name": name, "model": model, "baseUrl": base_url, "authProfiles": profiles},
+        });
+        if format == WireFormat::OpenAiResponses {
+            config["models"]["providers"][name] =
+                json!({"baseUrl": base_url, "api": "openai-responses"});
+        }
+        config
     }
 
     /// Writes a file (parents included) and returns its path; a relative `path` starts at the home.

@@ -4,6 +4,7 @@ mod anthropic;
 mod bedrock;
 mod google;
 mod openai;
+mod responses;
 
 use std::fmt;
 
@@ -12,9 +13,10 @@ use serde_json::Value;
 use crate::{RecordedRequest, WireFormat};
 
 /// How the paths of model calls end, whatever the base URL is.
-pub(crate) const ROUTES: [(&str, WireFormat); 6] = [
+pub(crate) const ROUTES: [(&str, WireFormat); 7] = [
     ("/messages", WireFormat::AnthropicMessages),
     ("/chat/completions", WireFormat::OpenAiCompletions),
+    ("/responses", WireFormat::OpenAiResponses),
     (":streamGenerateContent", WireFormat::GoogleGenerativeAi),
     (":generateContent", WireFormat::GoogleGenerativeAi),
     ("/converse-stream", WireFormat::BedrockConverse),
@@ -75,6 +77,7 @@ pub fn validate_body(format: WireFormat, body: &Value) -> Result<(), Violation> 
     match format {
         WireFormat::AnthropicMessages => anthropic::check(body),
         WireFormat::OpenAiCompletions => openai::check(body),
+        WireFormat::OpenAiResponses => responses::check(body),
         WireFormat::GoogleGenerativeAi => google::check(body),
         WireFormat::BedrockConverse => bedrock::check(body),
     }

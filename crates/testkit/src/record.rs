@@ -103,9 +103,11 @@ impl RecordedRequest {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The `messages` of the body; empty if it has none.
+    /// The conversation: the `messages` of the body, or its `input`; empty if it has neither.
     pub fn messages(&self) -> &[Value] {
-        self.json().get("messages").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        let body = self.json();
+        let conversation = body.get("messages").or_else(|| body.get("input"));
+        conversation.and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
     /// How the answer ended and when its last byte was handed to the kernel; `None` while it is under way.

@@ -4,6 +4,7 @@ mod anthropic;
 mod bedrock;
 mod google;
 mod openai;
+mod responses;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,6 +23,8 @@ pub enum WireFormat {
     AnthropicMessages,
     /// OpenAI's Chat Completions API.
     OpenAiCompletions,
+    /// OpenAI's Responses API.
+    OpenAiResponses,
     /// Google's Generative Language API.
     GoogleGenerativeAi,
     /// Amazon Bedrock's Converse API.
@@ -129,6 +132,11 @@ impl Reply {
         Self::new(WireFormat::OpenAiCompletions)
     }
 
+    /// A message in OpenAI's Responses format.
+    pub fn responses() -> Self {
+        Self::new(WireFormat::OpenAiResponses)
+    }
+
     /// A message in Google's Generative Language format.
     pub fn google() -> Self {
         Self::new(WireFormat::GoogleGenerativeAi)
@@ -140,7 +148,7 @@ impl Reply {
         Self::new(WireFormat::BedrockConverse)
     }
 
-    /// A message in the given format, for tests that run over both.
+    /// A message in the given format, for tests that run over several.
     pub fn new(format: WireFormat) -> Self {
         Self {
             format,
@@ -165,14 +173,14 @@ impl Reply {
         self.block(BlockContent::Text(delta.into()), Deltas::Repeat(count))
     }
 
-    /// Adds a thinking block. OpenAI's format has no place for the signature and leaves it out.
+    /// Adds a thinking block. OpenAI's Chat Completions have no place for the signature and leave it out.
     #[must_use]
     pub fn thinking(self, text: impl Into<String>, signature: impl Into<String>) -> Self {
         let content = BlockContent::Thinking { text: text.into(), signature: signature.into() };
         self.block(content, Deltas::Split(DEFAULT_DELTAS))
     }
 
-    /// Adds a thinking block that the provider withheld. OpenAI's format leaves it out.
+    /// Adds a thinking block that the provider withheld. OpenAI's Chat Completions leave it out.
     #[must_use]
     pub fn redacted_thinking(self, data: impl Into<String>) -> Self {
         self.block(BlockContent::RedactedThinking(data.into()), Deltas::Split(1))
@@ -279,6 +287,7 @@ impl Reply {
         match self.format {
             WireFormat::AnthropicMessages => anthropic::stream(self, model),
             WireFormat::OpenAiCompletions => openai::stream(self, model),
+            WireFormat::OpenAiResponses => responses::stream(self, model),
             WireFormat::GoogleGenerativeAi => google::stream(self, model),
             WireFormat::BedrockConverse => bedrock::stream(self),
         }
@@ -290,6 +299,7 @@ impl Reply {
             (Some(failure), _) => failure.body(self.format),
             (None, WireFormat::AnthropicMessages) => anthropic::whole(self, model),
             (None, WireFormat::OpenAiCompletions) => openai::whole(self, model),
+            (None, WireFormat::OpenAiResponses) => responses::whole(self, model),
             (None, WireFormat::GoogleGenerativeAi) => google::whole(self, model),
             (None, WireFormat::BedrockConverse) => bedrock::whole(self),
         };
@@ -314,6 +324,7 @@ impl Reply {
                 WireFormat::BedrockConverse => BodyKind::BinaryEventStream,
                 WireFormat::AnthropicMessages
                 | WireFormat::OpenAiCompletions
+                | WireFormat::OpenAiResponses
                 | WireFormat::GoogleGenerativeAi => BodyKind::EventStream,
             };
             (kind, self.stream_body(model))
@@ -364,6 +375,7 @@ impl StreamFailure {
         match format {
             WireFormat::AnthropicMessages => anthropic::error(self),
             WireFormat::OpenAiCompletions => openai::error(self),
+            WireFormat::OpenAiResponses => responses::error(self),
             WireFormat::GoogleGenerativeAi => google::error(self),
             WireFormat::BedrockConverse => bedrock::error(self),
         }

@@ -9,11 +9,12 @@ use client::Client;
 use myclaw_testkit::{AnswerEnd, ModelServer, Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
 
-/// A small request that breaks no rule.
+/// A small request that breaks no rule of any format.
 fn question(stream: bool) -> Value {
+    let conversation = json!([{"role": "user", "content": "hi"}]);
     json!({
         "model": "m", "max_tokens": 10, "stream": stream,
-        "messages": [{"role": "user", "content": "hi"}],
+        "messages": conversation, "input": conversation,
     })
 }
 
@@ -322,11 +323,39 @@ fn an_openai_stream_put_together_is_the_whole_answer() {
 }
 
 #[test]
+fn a_responses_stream_put_together_is_the_whole_answer() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(everything(WireFormat::OpenAiResponses)));
+    let mut client = Client::connect(server.address());
+    let whole = client.post("/v1/responses", &[], &question(false)).json();
+    let mut pieces = vec![String::new(); 5];
+    let mut items = Vec::new();
+    let mut last = Value::Null;
+    for (number, event) in
+        client.post("/v1/responses", &[], &question(true)).events().into_iter().enumerate()
+    {
+        assert_eq!(event["sequence_number"], number);
+        if let Some(delta) = event["delta"].as_str() {
+            pieces[event["output_index"].as_u64().unwrap() as usize].push_str(delta);
+        }
+        if event["type"] == "response.output_item.done" {
+            items.push(event["item"].clone());
+        }
+        last = event;
+    }
+    assert_eq!(pieces, ["Hm, ünïcode…", "", "Hello, wörld", "{\"command\":\"echo ü\"}", "{}"]);
+    assert_eq!((&last["type"], &last["response"]), (&json!("response.completed"), &whole));
+    assert_eq!(Value::Array(items), whole["output"]);
+    assert_eq!(whole["usage"]["input_tokens"], 111);
+}
+
+#[test]
 fn a_failure_within_a_stream_ends_it_without_its_proper_end() {
     for (format, path) in [
         (WireFormat::AnthropicMessages, "/v1/messages"),
         (WireFormat::OpenAiCompletions, "/v1/chat/completions"),
         (WireFormat::GoogleGenerativeAi, "/v1beta/models/m:streamGenerateContent?alt=sse"),
+        (WireFormat::OpenAiResponses, "/v1/responses"),
     ] {
         let reply = Reply::new(format).text("Hel").fails_with("overloaded_error", "Overloaded");
         let server = ModelServer::spawn_blocking_thread(reply);
@@ -344,7 +373,9 @@ fn a_failure_within_a_stream_ends_it_without_its_proper_end() {
             (&last["error"][kind], &last["error"]["message"]),
             (&json!("overloaded_error"), &json!("Overloaded"))
         );
-        assert!(!response.text().contains("[DONE]") && !response.text().contains("message_stop"));
+        for end in ["[DONE]", "message_stop", "response.completed"] {
+            assert!(!response.text().contains(end), "{end}");
+        }
     }
 }
 

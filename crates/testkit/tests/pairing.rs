@@ -99,6 +99,26 @@ fn bedrock() -> Value {
     })
 }
 
+fn responses() -> Value {
+    json!({
+        "model": "m", "max_output_tokens": 16,
+        "tools": [{"type": "function", "name": "bash", "parameters": {"type": "object"}}],
+        "input": [
+            {"role": "developer", "content": "s"},
+            {"type": "message", "role": "user", "content": [
+                {"type": "input_text", "text": "hi"}, {"type": "input_image", "image_url": "data:"},
+            ]},
+            {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "x"},
+            {"type": "function_call", "id": "fc", "call_id": "a", "name": "bash", "arguments": "{}"},
+            {"type": "function_call", "call_id": "b", "name": "bash", "arguments": "{\"x\": 1}"},
+            {"type": "function_call_output", "call_id": "b", "output": "two"},
+            {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_text", "text": "one"}]},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]},
+            {"type": "message", "role": "user", "content": "more"},
+        ],
+    })
+}
+
 /// The body with another value at a JSON pointer; `null` removes what is there.
 #[cfg(test)]
 fn with(mut body: Value, pointer: &str, new: Value) -> Value {
@@ -119,6 +139,7 @@ fn good_conversations_pass() {
     assert_eq!(validate_body(WireFormat::OpenAiCompletions, &openai()), Ok(()));
     assert_eq!(validate_body(WireFormat::GoogleGenerativeAi, &google()), Ok(()));
     assert_eq!(validate_body(WireFormat::BedrockConverse, &bedrock()), Ok(()));
+    assert_eq!(validate_body(WireFormat::OpenAiResponses, &responses()), Ok(()));
 }
 
 #[test]
@@ -418,6 +439,49 @@ fn each_rule_of_bedrock_is_checked() {
     ] {
         let violation =
             validate_body(WireFormat::BedrockConverse, &with(bedrock(), pointer, new)).unwrap_err();
+        assert_eq!(violation.place, place, "{pointer}: {violation}");
+        assert!(violation.rule.contains(rule), "{pointer}: {violation}");
+    }
+}
+
+#[test]
+fn each_rule_of_responses_is_checked() {
+    let long = "x".repeat(65);
+    for (pointer, new, place, rule) in [
+        ("/model", json!(""), "model", "non-empty"),
+        ("/max_output_tokens", json!(15), "max_output_tokens", "at least 16"),
+        ("/tools/0/name", json!("a b"), "tools[0].name", "must match"),
+        ("/tools/0/type", json!("custom"), "tools[0].type", "function"),
+        ("/tools/0/parameters/type", json!("x"), "tools[0].parameters.type", "object"),
+        ("/input", json!([]), "input", "empty"),
+        ("/input/0/content", json!(" "), "input[0].content", "non-empty"),
+        ("/input/0/role", json!("tool"), "input[0]", "unknown role"),
+        ("/input/8/role", json!("system"), "input[8]", "come first"),
+        ("/input/0", json!({"role": "assistant", "content": "x"}), "input[0]", "a user's"),
+        ("/input/1/content/0/text", json!(""), "input[1].content[0].text", "non-empty"),
+        ("/input/1/content/1/type", json!("image_url"), "input[1].content[1]", "no part"),
+        ("/input/2/summary", json!(null), "input[2].summary", "list"),
+        ("/input/2/encrypted_content", json!(""), "input[2].encrypted_content", "non-empty"),
+        ("/input/2/type", json!("web_search_call"), "input[2]", "no item"),
+        ("/input/3/id", json!(long), "input[3].id", "longer than 64"),
+        ("/input/4/call_id", json!("a"), "input[4]", "used twice"),
+        ("/input/4/call_id", json!(long), "input[4].call_id", "longer than 64"),
+        ("/input/4/arguments", json!({}), "input[4].arguments", "JSON object"),
+        ("/input/4/name", json!(""), "input[4].name", "must match"),
+        ("/input/5", Value::Null, "input[6]", "without an output before it: [\"b\"]"),
+        ("/input/5/call_id", json!("c"), "input[5]", "answers no open call"),
+        ("/input/6/output", json!(""), "input[6].output", "non-empty"),
+        ("/input/7/content/0/type", json!("input_text"), "input[7].content[0]", "no part"),
+        (
+            "/input/7",
+            json!({"type": "reasoning", "summary": [], "encrypted_content": "x"}),
+            "input[7]",
+            "that follows",
+        ),
+        ("/input/8", Value::Null, "input", "last item"),
+    ] {
+        let body = with(responses(), pointer, new);
+        let violation = validate_body(WireFormat::OpenAiResponses, &body).expect_err(pointer);
         assert_eq!(violation.place, place, "{pointer}: {violation}");
         assert!(violation.rule.contains(rule), "{pointer}: {violation}");
     }

@@ -182,8 +182,7 @@ fn a_model_is_trimmed_and_a_blank_one_is_none() {
 
 #[test]
 fn fallbacks_are_kept_in_order() {
-    let text =
-        "{ agents: { defaults: { model: { primary: 'a/b', fallbacks: ['c/d', 'e/f'] } } } }";
+    let text = "{ agents: { defaults: { model: { primary: 'a/b', fallbacks: ['c/d', 'e/f'] } } } }";
     let config = Home::with_config(text).load().unwrap().config;
     let model = config.agents.defaults.model.as_ref().unwrap();
     let names: Vec<&str> = model.fallbacks().unwrap().iter().map(|name| name.0.as_str()).collect();

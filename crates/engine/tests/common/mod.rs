@@ -82,6 +82,9 @@ impl Bench {
             WireFormat::BedrockConverse => {
                 (Api::BedrockConverse, "amazon-bedrock", self.server.url().to_owned())
             }
+            WireFormat::OpenAiResponses => {
+                (Api::OpenaiResponses, "openai", format!("{}/v1", self.server.url()))
+            }
         };
         Model {
             id: "test-model".to_owned(),

@@ -108,6 +108,7 @@ impl<'a> MessageBuilder<'a> {
 
     /// Thinking that the provider withheld; it arrives whole.
     pub(crate) fn add_redacted_thinking(&mut self, data: String, sink: EventSink<'_>) {
+        self.content_bytes += data.len();
         let thinking = ThinkingContent {
             thinking: String::new(),
             thinking_signature: Some(data),

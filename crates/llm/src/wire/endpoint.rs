@@ -17,28 +17,31 @@ pub(crate) fn call_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
 }
 
 /// The URL of a call to a host whose paths have no version.
-pub(crate) fn unversioned_url(base_url: &str) -> Result<Url, ModelError> {
-    let mut url = call_url(Api::OpenaiCompletions, base_url)?;
-    if url.path() == "/v1/chat/completions" && !base_url.contains("/v1") {
-        url.set_path("/chat/completions");
+pub(crate) fn unversioned_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
+    let mut url = call_url(api, base_url)?;
+    if let Some(path) = url.path().strip_prefix("/v1/").filter(|_| !base_url.contains("/v1")) {
+        let path = format!("/{path}");
+        url.set_path(&path);
     }
     Ok(url)
 }
 
 /// The URL of a call to an Azure resource. A base URL that names a deployment, or `/openai/v1`, is taken as it is; a
-/// resource alone means its `/openai/v1`, or with `?api-version=…` the deployment of the model's name.
-pub(crate) fn azure_url(base_url: &str, deployment: &str) -> Result<Url, ModelError> {
-    let mut url = endpoint(Api::OpenaiCompletions, base_url, &[])?;
+/// resource alone means its `/openai/v1`. With `?api-version=…` it means the deployment of the model's name, but for
+/// the Responses format, which names the deployment in its body alone.
+pub(crate) fn azure_url(api: Api, base_url: &str, deployment: &str) -> Result<Url, ModelError> {
+    let mut url = endpoint(api, base_url, &[])?;
     let is_resource_alone = matches!(url.path().trim_matches('/'), "" | "v1" | "openai");
     if is_resource_alone {
         let has_version = url.query_pairs().any(|(name, _)| name == "api-version");
-        let path = match has_version {
-            true => format!("/openai/deployments/{deployment}"),
-            false => "/openai/v1".to_owned(),
+        let path = match (has_version, api) {
+            (false, _) => "/openai/v1".to_owned(),
+            (true, Api::OpenaiResponses) => "/openai".to_owned(),
+            (true, _) => format!("/openai/deployments/{deployment}"),
         };
         url.set_path(&path);
     }
-    endpoint(Api::OpenaiCompletions, url.as_str(), &["chat", "completions"])
+    call_url(api, url.as_str())
 }
 
 /// The URL of the list of models for `base_url`.
@@ -63,7 +66,7 @@ fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> 
         .filter(|segment| !segment.is_empty())
         .map(str::to_owned)
         .collect();
-    for known in [&["chat", "completions"][..], &["messages"]] {
+    for known in [&["chat", "completions"][..], &["messages"], &["responses"]] {
         if segments.ends_with(&known.iter().map(|&segment| segment.to_owned()).collect::<Vec<_>>())
         {
             segments.truncate(segments.len() - known.len());

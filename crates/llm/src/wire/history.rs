@@ -1,4 +1,4 @@
-//! What both formats say in the same words when a conversation holds something that a host does not take.
+//! What all formats say in the same words when a conversation holds something that a host does not take.
 
 use std::borrow::Cow;
 
@@ -81,6 +81,17 @@ pub(crate) fn annotation(user: &UserMessage) -> Option<&str> {
 /// Whether a host would refuse a text block with this in it.
 pub(crate) fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
+}
+
+/// Adds `more` behind `text`, with `separator` between if there is something to separate.
+pub(crate) fn append<'a>(text: &mut Cow<'a, str>, separator: &str, more: Cow<'a, str>) {
+    if text.is_empty() {
+        *text = more;
+    } else {
+        let text = text.to_mut();
+        text.push_str(separator);
+        text.push_str(&more);
+    }
 }
 
 pub(crate) fn takes_images(model: &Model) -> bool {

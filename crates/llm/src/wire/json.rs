@@ -93,6 +93,17 @@ pub(crate) fn is_present(raw: Option<&RawValue>) -> bool {
     raw.is_some_and(|raw| raw.get() != "null")
 }
 
+/// A fragment of arguments as text: what the string holds, or the JSON of an object.
+pub(crate) fn fragment(raw: &RawValue) -> Cow<'_, str> {
+    match raw.get() {
+        "null" => Cow::Borrowed(""),
+        text if text.starts_with('"') => {
+            serde_json::from_str::<Text<'_>>(text).map_or(Cow::Borrowed(""), |text| text.0)
+        }
+        text => Cow::Borrowed(text),
+    }
+}
+
 /// Writes `text` to `out` with every lone surrogate escape replaced; whether there was one.
 fn replace_lone_surrogates(text: &str, out: &mut String) -> bool {
     out.clear();

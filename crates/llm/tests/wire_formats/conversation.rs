@@ -17,12 +17,13 @@ pub(crate) struct Conversation {
     pub(crate) model: Model,
     pub(crate) messages: Vec<Message>,
     pub(crate) key: Option<SecretString>,
+    pub(crate) thinking: ThinkingLevel,
 }
 
 impl Conversation {
     pub(crate) fn new(api: Api, messages: &[Message]) -> Self {
         let model = model(api, "https://models.example/v1");
-        Self { model, messages: messages.to_vec(), key: None }
+        Self { model, messages: messages.to_vec(), key: None, thinking: ThinkingLevel::Off }
     }
 
     pub(crate) fn encode(&self) -> EncodedRequest {
@@ -34,7 +35,7 @@ impl Conversation {
             messages: &messages,
             tools: &tools,
             max_output: None,
-            thinking: ThinkingLevel::Off,
+            thinking: self.thinking,
             api_key: self.key.as_ref(),
             limits: CallLimits::default(),
         })

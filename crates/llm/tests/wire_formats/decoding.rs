@@ -145,6 +145,14 @@ pub(crate) fn tool_call(id: &str, name: &str, arguments: Value) -> ContentBlock 
     })
 }
 
+/// `block` with the provider's opaque state, if it is a call.
+pub(crate) fn call_with_state(mut block: ContentBlock, state: &str) -> ContentBlock {
+    if let ContentBlock::ToolCall(call) = &mut block {
+        call.thought_signature = Some(state.to_owned());
+    }
+    block
+}
+
 pub(crate) fn thinking(text: &str, signature: Option<&str>) -> ContentBlock {
     ContentBlock::Thinking(ThinkingContent {
         thinking: text.to_owned(),
@@ -206,6 +214,7 @@ pub(crate) fn assert_matches_events(message: &AssistantMessage, events: &[Stream
             .cloned()
             .map(|block| match block {
                 ContentBlock::Thinking(block) => thinking(&block.thinking, None),
+                ContentBlock::Text(block) => ContentBlock::text(block.text),
                 other => other,
             })
             .collect()

@@ -5,14 +5,16 @@ mod anthropic_messages;
 mod bedrock_converse;
 mod google_generative_ai;
 mod openai_completions;
+mod openai_responses;
 
 use myclaw_llm::{Api, ContentBlock};
 use serde_json::Value;
 
 /// Every format that is spoken over HTTP.
-pub(crate) const FORMATS: [&Format; 4] = [
+pub(crate) const FORMATS: [&Format; 5] = [
     &anthropic_messages::FORMAT,
     &openai_completions::FORMAT,
+    &openai_responses::FORMAT,
     &google_generative_ai::FORMAT,
     &bedrock_converse::FORMAT,
 ];

@@ -27,7 +27,11 @@ mod hosts;
 #[cfg(test)]
 mod oddities;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod responses;
 #[cfg(test)]
 mod streams;
 #[cfg(test)]

@@ -13,8 +13,8 @@ fn anthropic_counters_come_first_or_last() {
         json!({"type": "content_block_stop", "index": 0}),
     ];
     let stop = json!({"type": "message_stop"});
-    let usage = json!({"input_tokens": 5, "output_tokens": 3, "cache_read_input_tokens": 7, "cache_creation_input_tokens": null});
-    let expected = Usage { input: 5, output: 3, cache_read: 7, ..Usage::default() }
+    let usage = json!({"input_tokens": 5, "output_tokens": 3, "cache_read_input_tokens": 7, "cache_creation_input_tokens": null, "output_tokens_details": {"thinking_tokens": 2}});
+    let expected = Usage { input: 5, output: 3, cache_read: 7, reasoning: 2, ..Usage::default() }
         .priced(&model(Api::AnthropicMessages, "").price);
     for (start, end) in [
         (json!({}), usage.clone()),

@@ -106,6 +106,12 @@ struct WireUsage {
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Deserialize)]
+struct OutputDetails {
+    thinking_tokens: Option<u64>,
 }
 
 /// An answer that is no stream.
@@ -300,12 +306,15 @@ impl<'a> Decoder<'a> {
     /// A zero never replaces a count: gateways send the counters they know in one event and zeros in the other.
     fn take_usage(&mut self, usage: Option<&RawValue>) {
         let Some(wire) = json::optional::<WireUsage>(usage) else { return };
-        let Usage { input, output, cache_read, cache_write, .. } = self.builder.usage_mut();
+        let thinking = wire.output_tokens_details.and_then(|details| details.thinking_tokens);
+        let Usage { input, output, cache_read, cache_write, reasoning, .. } =
+            self.builder.usage_mut();
         for (counter, reported) in [
             (input, wire.input_tokens),
             (output, wire.output_tokens),
             (cache_read, wire.cache_read_input_tokens),
             (cache_write, wire.cache_creation_input_tokens),
+            (reasoning, thinking),
         ] {
             if let Some(reported) = reported.filter(|&count| count > 0) {
                 *counter = reported;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::wire::compat::{Compat, InlineThinking, ReasoningField, ReasoningReplay};
+use crate::wire::counters::InclusiveCounters;
 use crate::wire::json::{self, Text};
 use crate::wire::{FormatDecoder, MessageBuilder, Progress, arguments, cut_stream};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
@@ -346,7 +347,7 @@ impl<'a> Decoder<'a> {
             }
         };
         if let Some(arguments) = function.and_then(|function| function.arguments) {
-            self.builder.delta(index, &fragment(arguments), sink);
+            self.builder.delta(index, &json::fragment(arguments), sink);
         }
         let extra = wire.extra_content.as_ref().and_then(|extra| extra.google.as_ref());
         if let Some(signature) = extra.and_then(|google| google.thought_signature.as_ref()) {
@@ -380,36 +381,24 @@ impl<'a> Decoder<'a> {
 
     fn take_usage(&mut self, usage: Option<&RawValue>) {
         let Some(wire) = json::optional::<WireUsage>(usage) else { return };
-        let prompt = wire.prompt_tokens.unwrap_or(0);
-        let completion = wire.completion_tokens.unwrap_or(0);
-        if prompt == 0 && completion == 0 {
-            return;
-        }
         let details = wire.prompt_tokens_details.as_ref();
-        let cache_read = details
-            .and_then(|details| details.cached_tokens)
-            .or(wire.prompt_cache_hit_tokens)
-            .or(wire.cached_tokens)
-            .unwrap_or(0)
-            .min(prompt);
-        let cache_write = details
-            .and_then(|details| details.cache_write_tokens)
-            .unwrap_or(0)
-            .min(prompt - cache_read);
-        let reasoning = wire
-            .completion_tokens_details
-            .as_ref()
-            .and_then(|details| details.reasoning_tokens)
-            .unwrap_or(0);
-        // Some hosts count reasoning beside the completion, not in it; the total tells.
-        let counts_apart =
-            reasoning > 0 && wire.total_tokens == Some(prompt + completion + reasoning);
-        let usage = self.builder.usage_mut();
-        usage.input = prompt - cache_read - cache_write;
-        usage.output = completion + if counts_apart { reasoning } else { 0 };
-        usage.cache_read = cache_read;
-        usage.cache_write = cache_write;
-        usage.reasoning = reasoning;
+        let counters = InclusiveCounters {
+            input: wire.prompt_tokens.unwrap_or(0),
+            output: wire.completion_tokens.unwrap_or(0),
+            total: wire.total_tokens,
+            cache_read: details
+                .and_then(|details| details.cached_tokens)
+                .or(wire.prompt_cache_hit_tokens)
+                .or(wire.cached_tokens)
+                .unwrap_or(0),
+            cache_write: details.and_then(|details| details.cache_write_tokens).unwrap_or(0),
+            reasoning: wire
+                .completion_tokens_details
+                .as_ref()
+                .and_then(|details| details.reasoning_tokens)
+                .unwrap_or(0),
+        };
+        counters.store(self.builder.usage_mut());
     }
 }
 
@@ -470,17 +459,6 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
 
     fn builder(&self) -> &MessageBuilder<'a> {
         &self.builder
-    }
-}
-
-/// A fragment of arguments as text: what the string holds, or the JSON of an object.
-fn fragment(raw: &RawValue) -> Cow<'_, str> {
-    match raw.get() {
-        "null" => Cow::Borrowed(""),
-        text if text.starts_with('"') => {
-            serde_json::from_str::<Text<'_>>(text).map_or(Cow::Borrowed(""), |text| text.0)
-        }
-        text => Cow::Borrowed(text),
     }
 }
 

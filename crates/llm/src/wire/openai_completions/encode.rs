@@ -1,19 +1,18 @@
 //! A request in the Chat Completions format, strict enough for hosts that refuse every field they do not know.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use reqwest::header::{HeaderMap, HeaderValue};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::wire::compat::{
-    Addressing, AfterResults, Compat, OutputLimitField, ReasoningReplay, StreamUsage, SystemRole,
+    AfterResults, Compat, OutputLimitField, ReasoningReplay, StreamUsage, SystemRole,
 };
-use crate::wire::{EncodedRequest, endpoint, history, json_request};
+use crate::wire::openai::{self, DataUrl};
+use crate::wire::{EncodedRequest, history};
 use crate::{
-    AssistantMessage, ContentBlock, ErrorClass, ImageContent, Message, Model, ModelError,
-    ModelRequest, ThinkingLevel, ToolResultMessage, ToolSchema, UserMessage,
+    AssistantMessage, ContentBlock, ErrorClass, Message, Model, ModelError, ModelRequest,
+    ThinkingLevel, ToolResultMessage, ToolSchema, UserMessage,
 };
 
 use super::details;
@@ -29,11 +28,6 @@ const RESULTS_READ: &str = "I have read the results.";
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
     let compat = Compat::of(model);
-    let url = match compat.addressing {
-        Addressing::Usual => endpoint::call_url(model.api, &model.base_url)?,
-        Addressing::Unversioned => endpoint::unversioned_url(&model.base_url)?,
-        Addressing::Azure => endpoint::azure_url(&model.base_url, &model.id)?,
-    };
     let mut messages = Conversation::new(request, compat);
     messages.add_system_prompt(request.system_prompt);
     messages.add_all(request.messages.as_slice());
@@ -57,22 +51,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         thinking: Thinking::new(compat.thinking_field, model, request.thinking),
         messages: messages.wire,
     };
-    let mut encoded = json_request(request, url, &body)?;
-    if compat.addressing == Addressing::Azure {
-        azure_key(&mut encoded.headers);
-    }
-    Ok(encoded)
-}
-
-/// Azure takes a token as `authorization: Bearer`, but a key as `api-key`. Tokens are JSON, written in Base64.
-fn azure_key(headers: &mut HeaderMap) {
-    let key = headers.get("authorization").and_then(|value| value.to_str().ok());
-    let Some(key) = key.and_then(|value| value.strip_prefix("Bearer ")) else { return };
-    if let Some(Ok(mut value)) = (!key.starts_with("ey")).then(|| HeaderValue::from_str(key)) {
-        value.set_sensitive(true);
-        headers.remove("authorization");
-        headers.insert("api-key", value);
-    }
+    openai::encoded(request, &compat, &body)
 }
 
 #[derive(Serialize)]
@@ -153,21 +132,6 @@ enum Part<'a> {
 #[derive(Serialize)]
 struct ImageUrl<'a> {
     url: DataUrl<'a>,
-}
-
-/// An image as a `data:` URL, written without a copy of the image.
-struct DataUrl<'a>(&'a ImageContent);
-
-impl fmt::Display for DataUrl<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "data:{};base64,{}", self.0.mime_type, self.0.data)
-    }
-}
-
-impl Serialize for DataUrl<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
 }
 
 #[derive(Serialize)]
@@ -283,7 +247,7 @@ impl<'a> Conversation<'a> {
         for block in &message.content {
             match block {
                 ContentBlock::Text(block) if !history::is_blank(&block.text) => {
-                    append(&mut text, "", Cow::Borrowed(&block.text));
+                    history::append(&mut text, "", Cow::Borrowed(&block.text));
                 }
                 ContentBlock::Thinking(thinking) if same_origin => {
                     reasoning.push_str(&thinking.thinking);
@@ -292,7 +256,7 @@ impl<'a> Conversation<'a> {
                 }
                 ContentBlock::Thinking(thinking) => {
                     if let Some(thinking) = history::thinking_as_text(thinking) {
-                        append(&mut text, "", Cow::Owned(thinking + "\n\n"));
+                        history::append(&mut text, "", Cow::Owned(thinking + "\n\n"));
                     }
                 }
                 ContentBlock::ToolCall(call) => tool_calls.push(WireCall {
@@ -382,19 +346,8 @@ fn joined_if_text(parts: Vec<Part<'_>>) -> Content<'_> {
     let mut joined = Cow::Borrowed("");
     for part in parts {
         if let Part::Text { text } = part {
-            append(&mut joined, "\n", text);
+            history::append(&mut joined, "\n", text);
         }
     }
     Content::Text(joined)
-}
-
-/// Adds `more` behind `text`, with `separator` between if there is something to separate.
-fn append<'a>(text: &mut Cow<'a, str>, separator: &str, more: Cow<'a, str>) {
-    if text.is_empty() {
-        *text = more;
-    } else {
-        let text = text.to_mut();
-        text.push_str(separator);
-        text.push_str(&more);
-    }
 }

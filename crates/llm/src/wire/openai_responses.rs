@@ -1,0 +1,55 @@
+//! OpenAI's Responses API, as OpenAI, Azure, xAI, OpenRouter and vLLM speak it.
+//!
+//! An answer is a list of items: messages, reasoning, function calls. Nothing is stored at the server, so whatever it
+//! wants to see again travels with the conversation, in the opaque state of the blocks. What that state holds is laid
+//! down here, for both directions.
+
+mod decode;
+mod encode;
+mod event;
+mod slots;
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use decode::Decoder;
+pub use encode::encode;
+
+/// A reasoning item, kept whole as the signature of its thinking block: the server checks what comes back.
+#[derive(Debug, Serialize, Deserialize)]
+struct ReasoningState<'a> {
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    id: Option<Cow<'a, str>>,
+    /// Demanded even where there is none.
+    #[serde(default)]
+    summary: Vec<Value>,
+    /// The reasoning itself, where the server shows it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    content: Vec<Value>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    encrypted_content: Option<Cow<'a, str>>,
+    /// OpenRouter's: the signature of a model with another format, and the name of that format.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    signature: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    format: Option<Cow<'a, str>>,
+}
+
+impl ReasoningState<'_> {
+    /// Whether the server can make anything of it: an id alone names an item that was not stored.
+    fn is_replayable(&self) -> bool {
+        !self.content.is_empty() || self.encrypted_content.is_some() || self.signature.is_some()
+    }
+}
+
+/// What is kept of a message item beside its text.
+#[derive(Debug, Serialize, Deserialize)]
+struct MessageState<'a> {
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    id: Option<Cow<'a, str>>,
+    /// Whether it is the answer or said on the way to it. Newer models do worse when they do not get it back.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    phase: Option<Cow<'a, str>>,
+}

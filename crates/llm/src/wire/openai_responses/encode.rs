@@ -1,0 +1,362 @@
+//! A request in the Responses format.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{MessageState, ReasoningState};
+use crate::wire::compat::{Compat, SystemRole, ToolIdRule};
+use crate::wire::openai::{self, DataUrl};
+use crate::wire::{EncodedRequest, history};
+use crate::{
+    AssistantMessage, ContentBlock, ErrorClass, Message, Model, ModelError, ModelRequest,
+    ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, UserMessage,
+};
+
+/// What the API allows as the id of a call.
+const TOOL_IDS: ToolIdRule = ToolIdRule::Token(64);
+
+/// Longest id of an item that the API takes back, in bytes. Some gateways make longer ones.
+const MAX_ITEM_ID: usize = 64;
+
+/// Smallest output limit that OpenAI takes.
+const MIN_OUTPUT_TOKENS: u64 = 16;
+
+/// Asks for reasoning in a form that can be sent back, since nothing is stored.
+const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
+
+/// Encodes `request`.
+///
+/// # Errors
+/// When there is no message to send, the base URL is none, or the key cannot stand in a header.
+pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
+    let model = request.model;
+    let compat = Compat::of(model);
+    let mut conversation = Conversation { model, compat, items: Vec::new() };
+    conversation.add_system_prompt(request.system_prompt);
+    let before = conversation.items.len();
+    conversation.add_all(request.messages.as_slice());
+    if conversation.items.len() == before {
+        return Err(ModelError::new(
+            ErrorClass::Unknown,
+            "there is no message to send to the model",
+        ));
+    }
+    let limit = Some(request.max_output.unwrap_or(model.max_output)).filter(|&limit| limit > 0);
+    let body = Body {
+        model: &model.id,
+        stream: true,
+        store: false,
+        reasoning: Reasoning::of(model, request.thinking),
+        include: model.reasoning.then_some([ENCRYPTED_REASONING]),
+        max_output_tokens: limit.map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
+        tools: request.tools.iter().map(Tool::new).collect(),
+        tool_choice: (!request.tools.is_empty()).then_some("auto"),
+        input: conversation.items,
+    };
+    openai::encoded(request, &compat, &body)
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    store: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<&'static str>,
+    input: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+struct Reasoning<'a> {
+    effort: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+impl<'a> Reasoning<'a> {
+    /// How much to think. A model that should not think is told so only if the provider has a word for it.
+    fn of(model: &'a Model, requested: ThinkingLevel) -> Option<Self> {
+        if !model.reasoning {
+            return None;
+        }
+        let level = model.thinking_level(requested);
+        let effort = model.thinking_word(level);
+        match level {
+            ThinkingLevel::Off if effort == ThinkingLevel::Off.as_str() => None,
+            ThinkingLevel::Off => Some(Self { effort, summary: None }),
+            _ => Some(Self { effort, summary: Some("auto") }),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    /// The default is to refuse schemas that leave anything optional.
+    strict: bool,
+}
+
+impl<'a> Tool<'a> {
+    fn new(schema: &'a ToolSchema) -> Self {
+        let ToolSchema { name, description, parameters } = schema;
+        Self { kind: "function", name, description, parameters, strict: false }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: &'static str,
+        content: Content<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<Cow<'a, str>>,
+    },
+    Reasoning(ReasoningState<'a>),
+    FunctionCall {
+        call_id: Cow<'a, str>,
+        name: Cow<'a, str>,
+        arguments: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+    },
+    FunctionCallOutput {
+        call_id: Cow<'a, str>,
+        output: Content<'a>,
+    },
+}
+
+impl<'a> Item<'a> {
+    /// A message that is not one of the server's own items.
+    fn message(role: &'static str, content: Content<'a>) -> Self {
+        Self::Message { role, content, id: None, status: None, phase: None }
+    }
+}
+
+/// A plain string wherever there is only text: every host takes it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    InputText {
+        text: Cow<'a, str>,
+    },
+    InputImage {
+        image_url: DataUrl<'a>,
+        /// Some hosts insist on it.
+        detail: &'static str,
+    },
+    OutputText {
+        text: &'a str,
+        /// Demanded, and always empty: they say where a text was found, and nothing here searches.
+        annotations: [&'static str; 0],
+    },
+}
+
+/// The items while they are put together.
+struct Conversation<'a> {
+    model: &'a Model,
+    compat: Compat,
+    items: Vec<Item<'a>>,
+}
+
+impl<'a> Conversation<'a> {
+    /// An item rather than the field `instructions`, which some hosts refuse.
+    fn add_system_prompt(&mut self, prompt: &'a str) {
+        if history::is_blank(prompt) {
+            return;
+        }
+        let role = match self.compat.system_role {
+            SystemRole::DeveloperWhenReasoning if self.model.reasoning => "developer",
+            SystemRole::DeveloperWhenReasoning | SystemRole::System => "system",
+        };
+        self.items.push(Item::message(role, Content::Text(Cow::Borrowed(prompt))));
+    }
+
+    fn add_all(&mut self, messages: &'a [Message]) {
+        self.items.reserve(messages.len());
+        for message in messages {
+            match message {
+                Message::User(user) => self.add_user(user),
+                Message::Assistant(assistant) => self.add_assistant(assistant),
+                Message::ToolResult(result) => self.add_result(result),
+            }
+        }
+    }
+
+    fn add_user(&mut self, user: &'a UserMessage) {
+        let mut parts = self.parts(&user.content);
+        if !parts.is_empty() {
+            let annotation = history::annotation(user);
+            parts.extend(annotation.map(|text| Part::InputText { text: Cow::Borrowed(text) }));
+            self.items.push(Item::message("user", joined_if_text(parts)));
+        }
+    }
+
+    fn add_result(&mut self, result: &'a ToolResultMessage) {
+        let parts = self.parts(&result.content);
+        let output = match parts.is_empty() {
+            true => Content::Text(Cow::Borrowed(history::NO_OUTPUT)),
+            false => joined_if_text(parts),
+        };
+        let call_id = TOOL_IDS.apply(&result.tool_call_id);
+        self.items.push(Item::FunctionCallOutput { call_id, output });
+    }
+
+    /// Text and images; what hosts would refuse is left out or replaced by a note.
+    fn parts(&self, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
+        content
+            .iter()
+            .filter_map(|block| match block {
+                ContentBlock::Text(text) if history::is_blank(&text.text) => None,
+                ContentBlock::Text(text) => {
+                    Some(Part::InputText { text: Cow::Borrowed(&text.text) })
+                }
+                ContentBlock::Image(image) if history::takes_images(self.model) => {
+                    Some(Part::InputImage { image_url: DataUrl(image), detail: "auto" })
+                }
+                ContentBlock::Image(_) => {
+                    Some(Part::InputText { text: Cow::Borrowed(history::IMAGE_OMITTED) })
+                }
+                ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) => None,
+            })
+            .collect()
+    }
+
+    fn add_assistant(&mut self, message: &'a AssistantMessage) {
+        let same_origin = history::has_same_origin(self.model, message);
+        let keeps_ids = same_origin && has_all_reasoning(message);
+        let start = self.items.len();
+        // What is no item of the server's own.
+        let mut prose = String::new();
+        for block in &message.content {
+            match block {
+                ContentBlock::Text(block) if history::is_blank(&block.text) => {}
+                ContentBlock::Text(block) => {
+                    let state = block.text_signature.as_deref().filter(|_| same_origin);
+                    match state.and_then(|state| serde_json::from_str(state).ok()) {
+                        Some(state) => {
+                            self.add_prose(&mut prose);
+                            self.items.push(own_message(&block.text, state, keeps_ids));
+                        }
+                        None => prose.push_str(&block.text),
+                    }
+                }
+                ContentBlock::Thinking(thinking) if same_origin => {
+                    self.add_prose(&mut prose);
+                    self.items.extend(reasoning(thinking).map(Item::Reasoning));
+                }
+                ContentBlock::Thinking(thinking) => {
+                    if let Some(thinking) = history::thinking_as_text(thinking) {
+                        prose.push_str(&thinking);
+                        prose.push_str("\n\n");
+                    }
+                }
+                ContentBlock::ToolCall(call) => {
+                    self.add_prose(&mut prose);
+                    self.items.push(function_call(call, keeps_ids));
+                }
+                ContentBlock::Image(_) => {}
+            }
+        }
+        self.add_prose(&mut prose);
+        // Reasoning that led to nothing, as in an answer that was cut, is refused.
+        while self.items.len() > start && matches!(self.items.last(), Some(Item::Reasoning(_))) {
+            self.items.pop();
+        }
+    }
+
+    fn add_prose(&mut self, prose: &mut String) {
+        let text = std::mem::take(prose);
+        if !history::is_blank(&text) {
+            let content = Content::Text(Cow::Owned(text.trim_end().to_owned()));
+            self.items.push(Item::message("assistant", content));
+        }
+    }
+}
+
+/// Whether every piece of reasoning in `message` goes back. An item with an id is refused without the reasoning that
+/// the server remembers before it.
+fn has_all_reasoning(message: &AssistantMessage) -> bool {
+    message.content.iter().all(|block| match block {
+        ContentBlock::Thinking(thinking) => reasoning(thinking).is_some(),
+        ContentBlock::Text(_) | ContentBlock::ToolCall(_) | ContentBlock::Image(_) => true,
+    })
+}
+
+/// The item that a model's own thinking came as.
+fn reasoning(thinking: &ThinkingContent) -> Option<ReasoningState<'_>> {
+    let state: ReasoningState<'_> =
+        serde_json::from_str(thinking.thinking_signature.as_deref()?).ok()?;
+    state.is_replayable().then_some(state)
+}
+
+fn own_message<'a>(text: &'a str, state: MessageState<'a>, keeps_ids: bool) -> Item<'a> {
+    let MessageState { id, phase } = state;
+    match id.filter(|id| keeps_ids && id.len() <= MAX_ITEM_ID) {
+        Some(id) => Item::Message {
+            role: "assistant",
+            content: Content::Parts(vec![Part::OutputText { text, annotations: [] }]),
+            id: Some(id),
+            status: Some("completed"),
+            phase,
+        },
+        None => Item::Message {
+            role: "assistant",
+            content: Content::Text(Cow::Borrowed(text)),
+            id: None,
+            status: None,
+            phase,
+        },
+    }
+}
+
+fn function_call(call: &ToolCall, keeps_ids: bool) -> Item<'_> {
+    Item::FunctionCall {
+        call_id: TOOL_IDS.apply(&call.id),
+        name: history::tool_name(&call.name),
+        arguments: serde_json::to_string(&history::arguments(call)).unwrap_or_default(),
+        id: call
+            .thought_signature
+            .as_deref()
+            .filter(|id| keeps_ids && !id.is_empty() && id.len() <= MAX_ITEM_ID),
+    }
+}
+
+/// One string if all parts are text.
+fn joined_if_text(parts: Vec<Part<'_>>) -> Content<'_> {
+    if !parts.iter().all(|part| matches!(part, Part::InputText { .. })) {
+        return Content::Parts(parts);
+    }
+    let mut joined = Cow::Borrowed("");
+    for part in parts {
+        if let Part::InputText { text } = part {
+            history::append(&mut joined, "\n", text);
+        }
+    }
+    Content::Text(joined)
+}
