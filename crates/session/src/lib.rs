@@ -6,10 +6,14 @@
 //! decide on which thread it runs. The formats are described for users and tool writers in `docs/sessions.md`.
 #![forbid(unsafe_code)]
 
+mod about;
 mod backward;
+mod create;
 mod durable;
 mod entry;
 mod error;
+mod fork;
+mod history;
 mod id;
 mod index;
 mod key;
@@ -22,8 +26,11 @@ mod repair;
 mod store;
 mod tail;
 
+pub use about::{About, AboutEntry};
+pub use create::NewSession;
 pub use entry::{CompactionEntry, Entry, FORMAT_VERSION, Role, SessionHeader, TranscriptMessage};
 pub use error::SessionError;
+pub use fork::{Fork, ForkOrigin};
 pub use id::EntryId;
 pub use index::{
     IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex, UpdatedAt,

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::durable::create_private_directory;
 use crate::error::{IoContext, SessionError};
+use crate::history::HISTORY_MARK;
 use crate::lock::LockFile;
 use crate::{LockWait, SessionIndex, SessionKey, SessionLog, SessionReader};
 
 /// Extension of a log.
 pub(crate) const LOG_EXTENSION: &str = "jsonl";
 /// Extension of the file whose lock guards a log.
-const LOCK_EXTENSION: &str = "lock";
+pub(crate) const LOCK_EXTENSION: &str = "lock";
 /// Extension of the directory for what belongs to a session but not into its log.
 const ARTIFACT_EXTENSION: &str = "files";
 
@@ -95,18 +96,28 @@ impl SessionStore {
         removed(std::fs::remove_dir_all(&artifacts))
             .context("delete the session's files in", &artifacts)?;
         self.delete_torn_lines(&path)?;
+        self.delete_history(key)?;
         Ok(existed)
+    }
+
+    /// Deletes the names under which a fork keeps its history; what other sessions keep of it stays.
+    pub(crate) fn delete_history(&self, key: &SessionKey) -> Result<(), SessionError> {
+        self.delete_names(&format!("{}{HISTORY_MARK}", key.slug()))
     }
 
     fn delete_torn_lines(&self, log: &Path) -> Result<(), SessionError> {
         let Some(log_name) = log.file_name().and_then(|name| name.to_str()) else {
             return Ok(());
         };
-        let prefix = format!("{log_name}.torn-");
+        self.delete_names(&format!("{log_name}.torn-"))
+    }
+
+    /// Deletes the files of the directory whose names begin with `prefix`.
+    fn delete_names(&self, prefix: &str) -> Result<(), SessionError> {
         let listing = std::fs::read_dir(&self.directory)
             .context("list the sessions directory", &self.directory)?;
         for found in listing.filter_map(Result::ok) {
-            if found.file_name().to_str().is_some_and(|name| name.starts_with(&prefix)) {
+            if found.file_name().to_str().is_some_and(|name| name.starts_with(prefix)) {
                 let path = found.path();
                 removed(std::fs::remove_file(&path)).context("delete", &path)?;
             }
@@ -114,7 +125,7 @@ impl SessionStore {
         Ok(())
     }
 
-    fn beside(&self, key: &SessionKey, extension: &str) -> PathBuf {
+    pub(crate) fn beside(&self, key: &SessionKey, extension: &str) -> PathBuf {
         self.directory.join(format!("{}.{extension}", key.slug()))
     }
 }

@@ -97,6 +97,7 @@ fn write_row(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
     match entry {
         Entry::Message(message) => write_json(message, out),
         Entry::Compaction(compaction) => write_json(compaction, out),
+        Entry::About(about) => write_json(about, out),
         Entry::Unknown(value) => write_json(value, out),
     }
 }
@@ -116,7 +117,7 @@ fn write_section(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
                 compaction.summary.trim_end()
             )
         }
-        Entry::Unknown(_) => Ok(()),
+        Entry::About(_) | Entry::Unknown(_) => Ok(()),
     }
 }
 

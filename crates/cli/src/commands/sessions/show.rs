@@ -47,7 +47,7 @@ impl Sessions {
                     printer.line(paint.paint(Style::Dim, SUMMARISED))?;
                     printer.line("")?;
                 }
-                Entry::Compaction(_) | Entry::Unknown(_) => {}
+                Entry::Compaction(_) | Entry::About(_) | Entry::Unknown(_) => {}
             }
         }
         let skipped = entries.skipped_lines();
