@@ -23,6 +23,7 @@ mod log;
 mod meta;
 mod reader;
 mod repair;
+mod search;
 mod store;
 mod tail;
 
@@ -40,6 +41,7 @@ pub use lock::LockWait;
 pub use log::{SessionLog, SyncHandle};
 pub use meta::Meta;
 pub use reader::{Entries, SessionReader};
+pub use search::{Case, SearchError, SearchHit, SearchQuery, SearchReport, SearchScope};
 pub use store::SessionStore;
 pub use tail::{Tail, TailLimit};
 

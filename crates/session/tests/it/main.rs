@@ -7,6 +7,7 @@ mod fork;
 mod index;
 mod locking;
 mod log;
+mod search;
 mod storage_faults;
 mod tail;
 mod torn_tail;
