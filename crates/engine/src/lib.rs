@@ -30,6 +30,7 @@ pub use hook::{AgentStart, Hook, HookError, PendingToolCall, ToolCallVerdict};
 pub use model_choice::{AuthProfile, ModelChoice};
 pub use run::{RunAgentParams, RunResult};
 pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+pub use transcript::message_to_row;
 
 /// The example of this page must compile.
 #[cfg(doctest)]

@@ -112,6 +112,15 @@ impl SessionHeader {
             history: Vec::new(),
         }
     }
+
+    /// The header for a file that holds all entries itself, as an export of a fork does.
+    #[must_use]
+    pub fn without_history(self) -> Self {
+        if self.history.is_empty() {
+            return self;
+        }
+        Self { version: WHOLE_VERSION, history: Vec::new(), ..self }
+    }
 }
 
 impl Role {

@@ -10,9 +10,10 @@ use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
 use crate::history::History;
 use crate::line::{self, Line};
-use crate::tail::{read_last_messages, read_tail};
+use crate::tail::{read_last_compaction, read_last_messages, read_tail};
 use crate::{
-    About, Entry, FORMAT_VERSION, SessionHeader, SessionKey, Tail, TailLimit, TranscriptMessage,
+    About, CompactionEntry, Entry, FORMAT_VERSION, SessionHeader, SessionKey, Tail, TailLimit,
+    TranscriptMessage,
 };
 
 /// A header longer than this is none. Keys have at most a few hundred characters.
@@ -46,6 +47,19 @@ impl SessionReader {
         let header = check_header(&file, path, key)?;
         let history = History::open(path, header.as_ref())?;
         Ok(Some(Self { path: path.to_path_buf(), file, history }))
+    }
+
+    /// Opens a log that lies anywhere, such as an export, whatever session it belongs to.
+    ///
+    /// # Errors
+    /// The file cannot be read, a later version of the program wrote it, or it is a fork's and the history is not
+    /// beside it.
+    pub fn of_file(path: &Path) -> Result<Self, SessionError> {
+        let file = File::open(path).context("open the session log", path)?;
+        let header = read_header(&file).context("read the session log", path)?;
+        check_version(header.as_ref(), path)?;
+        let history = History::open(path, header.as_ref())?;
+        Ok(Self { path: path.to_path_buf(), file, history })
     }
 
     /// Where the log is.
@@ -127,6 +141,14 @@ impl SessionReader {
     /// The file cannot be read.
     pub fn tail(&self, limit: TailLimit) -> Result<Tail, SessionError> {
         read_tail(self.parts_backward(), limit).context("read the session log", &self.path)
+    }
+
+    /// The last compaction: the summary from which a next turn starts.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn last_compaction(&self) -> Result<Option<CompactionEntry>, SessionError> {
+        read_last_compaction(self.parts_backward()).context("read the session log", &self.path)
     }
 
     /// The last `count` messages, oldest first, whatever summaries there are. Reads only the end of the file.
@@ -236,13 +258,7 @@ pub(crate) fn check_header(
     let Some(header) = read_header(file).context("read the session log", path)? else {
         return Ok(None);
     };
-    if header.version > FORMAT_VERSION {
-        return Err(SessionError::NewerVersion {
-            path: path.to_path_buf(),
-            found: header.version,
-            supported: FORMAT_VERSION,
-        });
-    }
+    check_version(Some(&header), path)?;
     if key.has_shortened_slug() && header.session_key != key.as_str() {
         return Err(SessionError::ForeignTranscript {
             path: path.to_path_buf(),
@@ -251,6 +267,17 @@ pub(crate) fn check_header(
         });
     }
     Ok(Some(header))
+}
+
+fn check_version(header: Option<&SessionHeader>, path: &Path) -> Result<(), SessionError> {
+    match header {
+        Some(header) if header.version > FORMAT_VERSION => Err(SessionError::NewerVersion {
+            path: path.to_path_buf(),
+            found: header.version,
+            supported: FORMAT_VERSION,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Reads a file from a place of its own, so that several readers can share the file.

@@ -6,6 +6,9 @@ use crate::backward::BackwardLines;
 use crate::line::{self, Line};
 use crate::{CompactionEntry, Entry, Role, TranscriptMessage};
 
+/// Stands in every line that holds a compaction.
+const COMPACTION_TYPE: &[u8] = b"\"compaction\"";
+
 /// How much of a log to take.
 #[derive(Debug, Clone, Copy)]
 pub struct TailLimit {
@@ -91,6 +94,24 @@ pub(crate) fn read_last_messages<R: Read + Seek>(
     }
     messages.reverse();
     Ok(messages)
+}
+
+/// The last compaction, if there is one. Only lines that may be one are decoded.
+pub(crate) fn read_last_compaction<R: Read + Seek>(
+    parts: impl IntoIterator<Item = R>,
+) -> io::Result<Option<CompactionEntry>> {
+    for part in parts {
+        let mut lines = BackwardLines::new(part)?;
+        while let Some(found) = lines.next_line()? {
+            if memchr::memmem::find(found.bytes, COMPACTION_TYPE).is_some()
+                && let Line::Entry(Entry::Compaction(compaction)) =
+                    line::decode(found.bytes, found.offset)
+            {
+                return Ok(Some(compaction));
+            }
+        }
+    }
+    Ok(None)
 }
 
 #[derive(PartialEq)]

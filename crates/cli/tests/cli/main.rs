@@ -16,6 +16,10 @@ mod choice;
 mod commands;
 mod interrupt;
 mod run;
+mod session_branches;
+mod session_export;
+mod session_import;
+mod session_search;
 mod sessions;
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 use myclaw_session::{
     CompactionEntry, Entry, EntryId, FORMAT_VERSION, LockWait, Role, SessionError, SessionKey,
@@ -9,6 +10,7 @@ use myclaw_session::{
 };
 use proptest::prelude::*;
 
+use crate::children::{Child, wait_for_report};
 use crate::{Home, assistant, compaction, entries, texts, user, work};
 
 fn branch(name: &str) -> SessionKey {
@@ -246,6 +248,38 @@ fn a_lost_index_knows_forks_again() {
     fs::remove_file(home.store().index().path()).unwrap();
     assert_eq!(origin(), work().to_string());
     assert_eq!(home.store().index().list().unwrap().len(), 2);
+}
+
+/// A fork that was cut short by a kill is no session or a whole one, and its name can be used again.
+#[test]
+fn a_killed_fork_is_no_session_or_a_whole_one() {
+    let said = [user("one"), assistant("two")];
+    let home = home_with(&said);
+    let mut half_made = 0;
+    for kill in 0..30_u32 {
+        let mut child =
+            Child::new("fork_forever").directory(home.sessions()).command().spawn().unwrap();
+        let acknowledged = wait_for_report(&mut child);
+        std::thread::sleep(Duration::from_micros(u64::from(kill * 157 % 5000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let names = home.names();
+        half_made += usize::from(names.iter().any(|name| name.ends_with(".jsonl.new")));
+        let forks: Vec<SessionKey> = (0..)
+            .map(|number| branch(&format!("fork-{number}")))
+            .take_while(|key| home.store().exists(key))
+            .collect();
+        assert!(!forks.is_empty(), "{acknowledged}");
+        for key in &forks {
+            assert_eq!(texts(&tail_of(&home, key).messages), ["one", "two"]);
+        }
+        // Whatever was left under the next name is in nobody's way.
+        let next = branch(&format!("fork-{}", forks.len()));
+        home.store().fork(&work(), None, &next).unwrap();
+        assert_eq!(entries(&home, &next).len(), 2);
+        assert!(!home.names().iter().any(|name| name.ends_with(".jsonl.new")));
+    }
+    println!("{half_made} of 30 kills met a fork half made");
 }
 
 /// What a random log may do next.
