@@ -62,10 +62,10 @@ fn search() {
         assert_eq!(report.matches.len(), SESSIONS / HIT_EVERY, "sessions found");
     };
     let has_ripgrep = ripgrep(home.path(), &[]).is_ok();
-    let (name, yardstick): (_, &dyn Fn(&[&str])) = if has_ripgrep {
-        ("ripgrep", &|arguments| ripgrep(home.path(), arguments).expect("ripgrep runs"))
-    } else {
-        ("a plain scan", &|_arguments| scan(home.path()).expect("readable files"))
+    let name = if has_ripgrep { "ripgrep" } else { "a plain scan" };
+    let yardstick = |arguments: &[&str]| {
+        let found = if has_ripgrep { ripgrep(home.path(), arguments) } else { scan(home.path()) };
+        found.expect("the same sessions");
     };
     let measured = medians(&mut [
         ("yardstick", &mut || yardstick(&["--fixed-strings"])),

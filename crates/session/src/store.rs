@@ -102,22 +102,25 @@ impl SessionStore {
 
     /// Deletes the names under which a fork keeps its history; what other sessions keep of it stays.
     pub(crate) fn delete_history(&self, key: &SessionKey) -> Result<(), SessionError> {
-        self.delete_names(&format!("{}{HISTORY_MARK}", key.slug()))
+        self.delete_numbered(&format!("{}{HISTORY_MARK}", key.slug()))
     }
 
     fn delete_torn_lines(&self, log: &Path) -> Result<(), SessionError> {
         let Some(log_name) = log.file_name().and_then(|name| name.to_str()) else {
             return Ok(());
         };
-        self.delete_names(&format!("{log_name}.torn-"))
+        self.delete_numbered(&format!("{log_name}.torn-"))
     }
 
-    /// Deletes the files of the directory whose names begin with `prefix`.
-    fn delete_names(&self, prefix: &str) -> Result<(), SessionError> {
+    /// Deletes the files of the directory whose names are `prefix` and a number. Other names that begin so belong to
+    /// other sessions: a key may hold nearly anything.
+    fn delete_numbered(&self, prefix: &str) -> Result<(), SessionError> {
         let listing = std::fs::read_dir(&self.directory)
             .context("list the sessions directory", &self.directory)?;
         for found in listing.filter_map(Result::ok) {
-            if found.file_name().to_str().is_some_and(|name| name.starts_with(prefix)) {
+            let name = found.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
+            if number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
                 let path = found.path();
                 removed(std::fs::remove_file(&path)).context("delete", &path)?;
             }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use myclaw_session::{
-    IndexedSession, PruneScope, Role, SessionKey, SessionReader, SessionStore, TranscriptMessage,
+    Case, IndexedSession, PruneScope, Role, SessionKey, SessionReader, SessionStore,
+    TranscriptMessage,
 };
 
 use crate::args::{Age, SessionsArgs, SessionsCommand};
@@ -22,7 +23,7 @@ mod show;
 
 use branch::LabelChange;
 use list::ListFormat;
-use search::SearchOptions;
+use search::{SearchOptions, Syntax};
 use show::{ShowFormat, ShowPart};
 
 /// Runs one of the commands.
@@ -35,7 +36,10 @@ pub(crate) fn run(args: SessionsArgs, home: &Home) -> Result<(), CliError> {
         }
         SessionsCommand::Search { text, regex, ignore_case, which, limit, json } => {
             let format = if json { ListFormat::Json } else { ListFormat::Table };
-            let options = SearchOptions::new(regex, ignore_case);
+            let options = SearchOptions {
+                syntax: if regex { Syntax::Regex } else { Syntax::Text },
+                case: if ignore_case { Case::Ignored } else { Case::Sensitive },
+            };
             sessions.search(&text, options, &which, limit, format)
         }
         SessionsCommand::Show { name, all, json, last } => {

@@ -33,7 +33,7 @@ fn texts(rows: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-fn shown<'a>(home: &TempHome, name: &'a str) -> Vec<Value> {
+fn shown(home: &TempHome, name: &str) -> Vec<Value> {
     rows(home, &["sessions", "show", name, "--json"])
 }
 

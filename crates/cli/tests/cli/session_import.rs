@@ -2,11 +2,18 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use myclaw_testkit::{ModelServer, Reply, Script, TempHome, validate_pairing};
+use myclaw_testkit::{
+    ModelServer, Reply, RunningChild, Script, Signal, TempHome, validate_pairing,
+};
 use serde_json::{Value, json};
 
-use crate::{home_with, run};
+use crate::{home_with, myclaw, run};
+
+/// What an import of `long.jsonl` writes before it is done.
+const UNFINISHED: &str =
+    "agent__main__channel__cli__account__default__peer__direct__long.jsonl.new";
 
 /// A file of `tests/data`.
 fn data(name: &str) -> String {
@@ -316,4 +323,31 @@ fn lines_of_messages_and_rows_without_a_header_are_known_too() {
     run(&home, &["sessions", "import", "old.jsonl"]).assert_code(0);
     let rows = TempHome::read_lines(&home.transcript_path("old"));
     assert_eq!((gist(&rows)[1], &rows[1]["ts"]), (("user", "hi"), &json!(7)));
+}
+
+#[test]
+fn a_killed_import_leaves_no_session() {
+    let home = TempHome::new();
+    let message = json!({"role": "user", "content": "x".repeat(1000)}).to_string();
+    home.write("long.jsonl", format!("{message}\n").repeat(100_000));
+    let import = ["sessions", "import", "long.jsonl"];
+    let child = RunningChild::spawn(&mut myclaw(&home, &import));
+    // Killed while it writes.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !home.sessions_directory().join(UNFINISHED).exists() {
+        assert!(Instant::now() < deadline, "the import does not begin");
+        std::thread::yield_now();
+    }
+    child.signal(Signal::Kill);
+    child.wait(Duration::from_secs(20));
+    assert!(
+        home.sessions_directory().join(UNFINISHED).exists(),
+        "the kill came too late to show anything"
+    );
+    let listed = run(&home, &["sessions", "list", "--json"]);
+    listed.assert_code(0);
+    assert_eq!(listed.stdout(), "");
+    run(&home, &import).assert_code(0);
+    assert_eq!(TempHome::read_lines(&home.transcript_path("long")).len(), 100_001);
+    assert!(!home.sessions_directory().join(UNFINISHED).exists());
 }

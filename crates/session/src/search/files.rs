@@ -34,10 +34,6 @@ impl SearchedFile {
         lines: impl Sink<Error = io::Error>,
     ) -> io::Result<()> {
         let file = File::open(&self.path)?;
-        if self.end == u64::MAX {
-            // A plain file spares the searcher nothing, but the system a call for each read.
-            return searcher.search_reader(matcher, &file, lines);
-        }
         searcher.search_reader(matcher, Positioned::until(&file, self.end), lines)
     }
 }

@@ -103,6 +103,24 @@ fn a_fork_outlives_its_parent_and_leaves_nothing_behind_itself() {
 }
 
 #[test]
+fn a_session_named_like_another_ones_files_is_left_alone() {
+    let home = home_with(&[user("one")]);
+    let store = home.store();
+    let alike =
+        ["work.history-0", "work.jsonl.torn-1", "work.jsonl.new", "work.history-"].map(branch);
+    for key in &alike {
+        home.open(key).append(&[user("mine").into()]).unwrap();
+    }
+    store.fork(&work(), None, &branch("b")).unwrap();
+    store.delete(&work()).unwrap();
+    store.fork(&branch("b"), None, &work()).unwrap();
+    store.delete(&work()).unwrap();
+    for key in &alike {
+        assert_eq!(texts(&tail_of(&home, key).messages), ["mine"], "{key}");
+    }
+}
+
+#[test]
 fn a_log_deleted_under_its_writer_is_noticed_although_a_fork_keeps_the_file() {
     let home = home_with(&[user("one")]);
     let mut log = home.open(&work());

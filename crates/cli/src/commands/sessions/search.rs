@@ -15,24 +15,17 @@ use super::list::{ListFormat, scope_of};
 /// How a text is meant.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchOptions {
-    syntax: Syntax,
-    case: Case,
+    pub(super) syntax: Syntax,
+    pub(super) case: Case,
 }
 
+/// What a text is.
 #[derive(Debug, Clone, Copy)]
-enum Syntax {
+pub(super) enum Syntax {
+    /// What is looked for.
     Text,
+    /// A regular expression.
     Regex,
-}
-
-impl SearchOptions {
-    /// From the two switches of the command line.
-    pub(super) fn new(regex: bool, ignore_case: bool) -> Self {
-        Self {
-            syntax: if regex { Syntax::Regex } else { Syntax::Text },
-            case: if ignore_case { Case::Ignored } else { Case::Sensitive },
-        }
-    }
 }
 
 /// A message in the JSON of `sessions search`.
