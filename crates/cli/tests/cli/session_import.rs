@@ -126,6 +126,41 @@ fn pi_as_a_tree() {
 }
 
 #[test]
+fn pi_begun_anew_and_with_parents_that_are_nowhere() {
+    let home = TempHome::new();
+    let line = |id: &str, parent: Value| {
+        let message = json!({"role": "user", "content": id});
+        json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2025-12-09T00:53:00Z", "message": message})
+    };
+    let header =
+        json!({"type": "session", "version": 3, "id": "x", "timestamp": "2025-12-09T00:53:00Z"});
+    let begun_anew = [
+        header.clone(),
+        line("first", Value::Null),
+        line("again", Value::Null),
+        line("on", json!("again")),
+    ];
+    let lost = [header, line("first", json!("lost")), line("self", json!("self"))];
+    for (name, lines, expected) in
+        [("anew", &begun_anew[..], &["again", "on"][..]), ("lost", &lost, &["self"])]
+    {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        home.write(format!("{name}.jsonl"), text);
+        let output = run(&home, &["sessions", "import", &format!("{name}.jsonl")]);
+        output.assert_code(0);
+        assert!(
+            output.stderr().contains("left out: 1 × entry of other branches"),
+            "{}",
+            output.stderr()
+        );
+        let rows = TempHome::read_lines(&home.transcript_path(name));
+        let ids: Vec<&str> =
+            rows[1..].iter().map(|row| row["id"].as_str().expect("an id")).collect();
+        assert_eq!(ids, expected);
+    }
+}
+
+#[test]
 fn clawdbot_is_pi_with_another_name() {
     let (rows, left_out) = imported(&TempHome::new(), CLAWDBOT);
     assert_eq!(

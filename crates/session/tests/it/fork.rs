@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, FORMAT_VERSION, LockWait, Role, SessionError, SessionKey,
-    TailLimit, TranscriptMessage,
+    About, CompactionEntry, Entry, EntryId, FORMAT_VERSION, LockWait, Role, SessionError,
+    SessionKey, TailLimit, TranscriptMessage,
 };
 use proptest::prelude::*;
 
@@ -171,12 +171,17 @@ fn summaries_behind_the_fork_do_not_count_and_those_before_do() {
 #[test]
 fn forks_of_forks_reach_back_through_all_of_them() {
     let home = home_with(&[user("0")]);
+    home.store()
+        .describe(&work(), LockWait::Fail, |about| about.title = Some("the first".into()))
+        .unwrap();
     let mut from = work();
     // More generations than a header names files, so that some have to write their history out.
     for generation in 1..40 {
         let to = branch(&format!("b{generation}"));
         let fork = home.store().fork(&from, None, &to).unwrap();
         assert_eq!(fork.skipped_lines, 0);
+        let about = home.store().reader(&to).unwrap().unwrap().about().unwrap();
+        assert_eq!(about, About::default(), "the title is the parent's own");
         home.open(&to).append(&[user(&generation.to_string()).into()]).unwrap();
         from = to;
     }
