@@ -8,7 +8,7 @@ mod query;
 mod snippet;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,13 +26,17 @@ pub use query::{Case, SearchError, SearchQuery};
 /// Most threads of one search: more than that wait for the disk, or for each other.
 const MOST_THREADS: usize = 8;
 
+/// Longest line that is searched; a file with a longer one is reported. As large as the longest line that an import
+/// takes.
+const MOST_LINE_BYTES: usize = 256 << 20;
+
 /// Which sessions to search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchScope {
     /// Only those of this agent, by its id in the key.
     pub agent_id: Option<String>,
     /// Only these.
-    pub keys: Option<std::collections::HashSet<SessionKey>>,
+    pub keys: Option<HashSet<SessionKey>>,
 }
 
 /// A message that holds what was looked for.
@@ -112,6 +116,7 @@ fn searcher() -> Searcher {
         .line_number(false)
         .binary_detection(BinaryDetection::none())
         .bom_sniffing(false)
+        .heap_limit(Some(MOST_LINE_BYTES))
         // A mapped file that somebody cuts short would end the program.
         .memory_map(MmapChoice::never())
         .build()
@@ -217,8 +222,8 @@ struct Ranked(SearchHit);
 
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let rank = |hit: &Self| (hit.0.ts, Reverse(hit.0.key.clone()), hit.0.id);
-        rank(self).cmp(&rank(other))
+        let (one, other) = (&self.0, &other.0);
+        (one.ts, Reverse(&one.key), one.id).cmp(&(other.ts, Reverse(&other.key), other.id))
     }
 }
 

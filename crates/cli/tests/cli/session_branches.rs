@@ -63,6 +63,30 @@ fn a_fork_goes_on_by_itself_with_calls_and_results_paired() {
 }
 
 #[test]
+fn a_fork_of_a_running_tool_call_goes_on_with_a_result_that_says_so() {
+    let (home, server) = home_with_tool_call(&["Never mind."]);
+    // The parent is at its call: the result is only half written.
+    let path = home.transcript_path("main");
+    let text = fs::read_to_string(&path).expect("a transcript");
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| line.contains("\"role\":\"tool\"")).expect("a result");
+    fs::write(&path, lines[..at].join("\n") + "\n" + &lines[at][..20]).expect("written");
+    run(&home, &["sessions", "fork", "main", "other"]).assert_code(0);
+    run(&home, &["run", "--session", "other", "Still there?"]).assert_code(0);
+    validate_pairing(&server.last_request()).expect("a valid request");
+    assert_eq!(
+        texts(&shown(&home, "other")),
+        [
+            "What does it print?",
+            "Looking.",
+            "[Tool result missing — session was interrupted]",
+            "Still there?",
+            "Never mind.",
+        ]
+    );
+}
+
+#[test]
 fn a_fork_stays_when_its_parent_goes() {
     let (home, _server) = home_with_tool_call(&[]);
     run(&home, &["sessions", "fork", "main", "other"]).assert_code(0);

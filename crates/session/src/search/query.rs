@@ -5,8 +5,7 @@ use std::ops::Range;
 use grep::regex::{RegexMatcher, RegexMatcherBuilder};
 use regex::{Regex, RegexBuilder};
 
-/// Memory that a compiled pattern may take. Ten times the default of the `regex` crate is not needed by anything that a
-/// person types.
+/// Memory that a compiled pattern may take: the `regex` crate's own default, which is plenty for what a person types.
 const PATTERN_BYTES: usize = 10 << 20;
 
 /// Whether upper and lower case differ.
