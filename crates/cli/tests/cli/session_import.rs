@@ -354,6 +354,12 @@ fn lines_of_messages_and_rows_without_a_header_are_known_too() {
     assert_eq!(gist(&rows)[1..], [("system", "Be brief."), ("user", "hi"), ("assistant", "ho")]);
     assert_eq!(rows[3]["meta"]["stopReason"], "length");
 
+    // Its first line is longer than what is looked at to tell what it is.
+    let long = json!({"role": "user", "content": "x".repeat(100_000)});
+    home.write("long.jsonl", format!("{long}\n{{\"role\":\"assistant\",\"content\":\"ho\"}}\n"));
+    run(&home, &["sessions", "import", "long.jsonl"]).assert_code(0);
+    assert_eq!(TempHome::read_lines(&home.transcript_path("long")).len(), 3);
+
     home.write("old.jsonl", "{\"role\":\"user\",\"content\":\"hi\",\"ts\":7}\n");
     run(&home, &["sessions", "import", "old.jsonl"]).assert_code(0);
     let rows = TempHome::read_lines(&home.transcript_path("old"));

@@ -13,6 +13,9 @@ const SNIFFED_BYTES: u64 = 64 * 1024;
 /// Some editors begin a file with it.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// How a message begins that stands for itself, as all programs write it.
+const FIRST_OF_MESSAGE: [&[u8]; 2] = [b"{\"role\":", b"{\"role\" :"];
+
 /// The layouts that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
@@ -54,10 +57,14 @@ fn by_beginning(beginning: &[u8]) -> Option<Format> {
         b'{' => {}
         _ => return None,
     }
-    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let (line, has_end) = match text.iter().position(|byte| *byte == b'\n') {
+        Some(end) => (&text[..end], true),
+        None => (text, false),
+    };
     let Ok(object) = serde_json::from_slice::<Map<String, Value>>(line) else {
-        // A document over several lines, or one whose only line is longer than what was looked at.
-        return Some(Format::MessageDocument);
+        // A document over several lines, or a first line that is longer than what was looked at.
+        let is_message = !has_end && FIRST_OF_MESSAGE.iter().any(|first| line.starts_with(first));
+        return Some(if is_message { Format::MessageLines } else { Format::MessageDocument });
     };
     let kind = object.get("type").and_then(Value::as_str);
     match kind {

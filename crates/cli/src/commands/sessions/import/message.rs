@@ -121,7 +121,7 @@ impl Converter {
         rows
     }
 
-    /// A message that the program itself, and not a provider's interface, has.
+    /// From here on, messages without a time get this one.
     pub(super) fn set_time(&mut self, ts: u64) {
         self.fallback_ts = ts;
     }
