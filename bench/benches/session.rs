@@ -34,8 +34,10 @@ fn main() {
 fn open_and_read_a_window(bencher: Bencher<'_, '_>, messages: usize) {
     let directory = conversation(messages, &[]);
     bencher.bench_local(|| {
-        let limit =
-            TailLimit { max_cost: WINDOW_BYTES, cost: |message| message.content.len() as u64 };
+        let limit = TailLimit {
+            max_cost: WINDOW_BYTES,
+            cost: |message, _reduction| message.content.len() as u64,
+        };
         black_box(open(directory.path()).tail(limit).expect("the end of the log"))
     });
 }

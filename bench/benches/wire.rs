@@ -8,7 +8,7 @@ use myclaw_llm::sse::SseDecoder;
 use myclaw_llm::wire::{Decoder, encode};
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, InputKind, Message, Model, ModelRequest,
-    PairedMessages, Price, StopReason, ThinkingLevel, ToolCall, ToolResultMessage, Usage,
+    PairedMessages, Price, Quirks, StopReason, ThinkingLevel, ToolCall, ToolResultMessage, Usage,
     UserMessage,
 };
 use myclaw_testkit::{Reply, WireFormat};
@@ -115,6 +115,7 @@ fn model(format: WireFormat) -> Model {
         price: Price::default(),
         context_window: 200_000,
         max_output: 8_192,
+        quirks: Quirks::default(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use myclaw_llm::ThinkingLevel;
 
 mod duration;
 mod help;
@@ -80,7 +81,7 @@ pub(crate) enum Command {
     /// List, search, show, fork, export, import or delete conversations
     #[command(long_about = help::SESSIONS, after_long_help = help::SESSIONS_EXAMPLES)]
     Sessions(SessionsArgs),
-    /// List the models that can be used
+    /// List the models that can be used, show what is known about one, try one
     #[command(long_about = help::MODELS, after_long_help = help::MODELS_EXAMPLES)]
     Models(ModelsArgs),
     /// Say what is configured, what is missing and what to do next
@@ -100,6 +101,9 @@ pub(crate) struct ConversationArgs {
     /// Model to use instead of the configured one, as PROVIDER/MODEL
     #[arg(short, long, value_name = "PROVIDER/MODEL")]
     pub(crate) model: Option<String>,
+    /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
+    #[arg(short, long, value_name = "LEVEL")]
+    pub(crate) thinking: Option<ThinkingLevel>,
     /// Agent to talk to, by its id in the config file
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
@@ -164,13 +168,41 @@ pub(crate) struct ModelsArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsCommand {
     /// List the known models and those of a server on this machine
-    List {
-        /// Only those of this provider
-        provider: Option<String>,
-        /// Print JSON, one model per line
-        #[arg(long)]
-        json: bool,
-    },
+    #[command(after_long_help = help::MODELS_LIST_EXAMPLES)]
+    List(ModelsListArgs),
+    /// Show all that is known about one model, and where it comes from
+    #[command(after_long_help = help::MODELS_SHOW_EXAMPLES)]
+    Show(ModelArgs),
+    /// Make one tiny call to a model, and say what works
+    #[command(long_about = help::MODELS_TEST, after_long_help = help::MODELS_TEST_EXAMPLES)]
+    Test(ModelArgs),
+}
+
+/// Arguments of `models list`.
+#[derive(Debug, Args)]
+pub(crate) struct ModelsListArgs {
+    /// Only those of this provider
+    pub(crate) provider: Option<String>,
+    /// The same as an option
+    #[arg(short, long = "provider", value_name = "PROVIDER", conflicts_with = "provider")]
+    pub(crate) provider_option: Option<String>,
+    /// Only those whose name holds this text, whatever its capitals
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
+    /// Print JSON, one model per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of the commands about one model.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// The model
+    #[arg(value_name = "PROVIDER/MODEL")]
+    pub(crate) model: String,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Arguments of `doctor`.

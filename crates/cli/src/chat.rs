@@ -3,11 +3,13 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use myclaw_llm::Usage;
+use myclaw_config::ThinkingDefault;
+use myclaw_engine::ModelChoice;
+use myclaw_llm::{Model, ThinkingLevel, Usage};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::ChatArgs;
+use crate::args::{ChatArgs, ConversationArgs};
 use crate::commands::run::announce;
 use crate::commands::sessions::Sessions;
 use crate::exit::{CliError, Exit};
@@ -65,7 +67,7 @@ pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
     let settings = Settings::load(&args.conversation)?;
     let interrupts = Interrupts::install()?;
     runtime::block_on(async {
-        let mut chat = Chat::begin(settings, interrupts, args.conversation.model.clone()).await?;
+        let mut chat = Chat::begin(settings, interrupts, &args.conversation).await?;
         chat.converse().await
     })?
 }
@@ -77,6 +79,8 @@ struct Chat {
     sessions: Sessions,
     session_key: SessionKey,
     model: ChosenModel,
+    /// How much the model should think, if the user said so.
+    thinking: Option<ThinkingLevel>,
     view: View,
     /// Fires when standard output is closed; each turn's token is a child.
     closed: CancellationToken,
@@ -88,11 +92,11 @@ impl Chat {
     async fn begin(
         settings: Settings,
         interrupts: Interrupts,
-        requested: Option<String>,
+        args: &ConversationArgs,
     ) -> Result<Self, CliError> {
         let configured = settings.agent.model.as_deref();
         let model =
-            choose(&settings.config, &settings.home.environment, requested.as_deref(), configured)
+            choose(&settings.config, &settings.home.environment, args.model.as_deref(), configured)
                 .await?;
         announce(&model, Verbosity::Normal);
         let closed = CancellationToken::new();
@@ -101,7 +105,7 @@ impl Chat {
         } else {
             View::Plain(Arc::new(Output::stdout(closed.clone())))
         };
-        Ok(Self {
+        let chat = Self {
             sessions: Sessions {
                 store: settings.home.session_store(),
                 agent_id: settings.agent.id.to_string(),
@@ -113,9 +117,14 @@ impl Chat {
             settings,
             interrupts,
             model,
+            thinking: args.thinking,
             view,
             closed,
-        })
+        };
+        if let Some(line) = chat.thinking_that_differs() {
+            note(format_args!("myclaw: {line}"));
+        }
+        Ok(chat)
     }
 
     async fn converse(&mut self) -> Result<(), CliError> {
@@ -168,6 +177,8 @@ impl Chat {
             session_key: &self.session_key,
             model: &self.model,
             message,
+            // What differs from the user's wish was said when it was uttered.
+            thinking: self.thinking.map(|level| self.known_model().thinking_level(level)),
             cancel: cancel.clone(),
             on_event,
         };
@@ -206,6 +217,8 @@ impl Chat {
             Command::New(name) => self.begin_conversation(name),
             Command::Model(None) => self.say(&self.describe_model()),
             Command::Model(Some(name)) => self.change_model(&name).await,
+            Command::Thinking(None) => self.say(&self.describe_thinking()),
+            Command::Thinking(Some(level)) => self.change_thinking(&level),
             Command::Sessions(None) => self.list_sessions(),
             Command::Sessions(Some(name)) => self.continue_conversation(&name),
             Command::Usage => self.say(&self.describe_usage()),
@@ -280,10 +293,59 @@ impl Chat {
         {
             Ok(model) => {
                 self.model = model;
-                self.say(&format!("{} answers from now on", self.model.reference))
+                self.say(&format!("{} answers from now on", self.model.reference))?;
+                self.thinking_that_differs().map_or(Ok(()), |line| self.say(&line))
             }
             Err(error) => self.say(&error.message),
         }
+    }
+
+    fn change_thinking(&mut self, level: &str) -> Result<(), CliError> {
+        match level.parse() {
+            Ok(level) => {
+                self.thinking = Some(level);
+                let effective = self.known_model().thinking_level(level);
+                let line = self
+                    .thinking_that_differs()
+                    .unwrap_or_else(|| format!("the thinking level is {effective} from now on"));
+                self.say(&line)
+            }
+            Err(error) => self.say(&format!("{error}")),
+        }
+    }
+
+    /// What is known about the model that answers.
+    fn known_model(&self) -> Model {
+        ModelChoice::from_config(&self.model.config, &self.model.reference).model
+    }
+
+    /// What to say where the model does not think as the user wished.
+    fn thinking_that_differs(&self) -> Option<String> {
+        let asked = self.thinking?;
+        let model = self.known_model();
+        let effective = model.thinking_level(asked);
+        (effective != asked).then(|| {
+            format!(
+                "{} does not offer the thinking level {asked} but {}; {effective} is used",
+                self.model.reference,
+                offered_levels(&model)
+            )
+        })
+    }
+
+    fn describe_thinking(&self) -> String {
+        let model = self.known_model();
+        let configured = self.settings.agent.thinking.map(ThinkingDefault::as_str);
+        let requested = self
+            .thinking
+            .or_else(|| configured.and_then(|level| level.parse().ok()))
+            .unwrap_or_default();
+        format!(
+            "the thinking level is {}; {} offers {}; /thinking LEVEL changes it",
+            model.thinking_level(requested),
+            self.model.reference,
+            offered_levels(&model)
+        )
     }
 
     fn describe_model(&self) -> String {
@@ -332,6 +394,12 @@ impl Chat {
             }
         }
     }
+}
+
+/// `off, low, high`.
+fn offered_levels(model: &Model) -> String {
+    let levels = model.offered_thinking_levels();
+    levels.into_iter().map(ThinkingLevel::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Writes a line of the program's own to the terminal.

@@ -7,9 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use myclaw_config::{
-    AuthProfile, Config, Environment, ModelApi, ProviderConfig, ProviderModels, SecretString,
-};
+use myclaw_config::{AuthProfile, Config, Environment, ProviderConfig, SecretString};
 use myclaw_llm::{
     BUILTIN_PROVIDER, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalProbe, ModelRef, ProviderInfo,
     discover_local, first_provider_with_key, parse_model_ref, provider_info,
@@ -96,12 +94,14 @@ pub(crate) async fn choose(
     if let Some(text) = requested {
         let reference =
             parse_model_ref(text).map_err(|error| CliError::usage(error.to_string()))?;
+        check_allowed(config, &reference).map_err(CliError::usage)?;
         let config = with_access(config, environment, &reference).map_err(CliError::usage)?;
         return Ok(ChosenModel { reference, source: ChoiceSource::Request, config });
     }
     if let Some(text) = configured {
         let reference = parse_model_ref(text)
             .map_err(|error| CliError::config(format!("the model in the config file: {error}")))?;
+        check_allowed(config, &reference).map_err(CliError::config)?;
         let config = with_access(config, environment, &reference).map_err(CliError::config)?;
         return Ok(ChosenModel { reference, source: ChoiceSource::ConfigFile, config });
     }
@@ -109,7 +109,21 @@ pub(crate) async fn choose(
         let config = with_access(config, environment, &reference).map_err(CliError::config)?;
         return Ok(ChosenModel { reference, source: ChoiceSource::ConfigFile, config });
     }
-    choose_unconfigured(config, environment).await
+    let chosen = choose_unconfigured(config, environment).await?;
+    check_allowed(config, &chosen.reference).map_err(CliError::config)?;
+    Ok(chosen)
+}
+
+/// Whether the settings allow the model; if not, in words for the user.
+fn check_allowed(config: &Config, model: &ModelRef) -> Result<(), String> {
+    if config.allows_model(&model.provider, &model.id) {
+        return Ok(());
+    }
+    let allowed = config.agents.defaults.models.as_deref().unwrap_or_default().join(", ");
+    Err(format!(
+        "{model} is not among the models that the config file allows ({allowed}); add it to agents.defaults.models, or \
+         choose one of these"
+    ))
 }
 
 /// Chooses where no setting names a model.
@@ -129,7 +143,7 @@ async fn choose_unconfigured(
         && let Some(model) = server.models.first()
     {
         let reference = ModelRef { provider: server.provider.clone(), id: model.clone() };
-        let config = with_server(config, &reference.provider, server.base_url.clone(), None);
+        let config = with_server(config, &reference.provider, server.base_url.clone());
         let source = ChoiceSource::LocalServer { base_url: server.base_url };
         return Ok(ChosenModel { reference, source, config });
     }
@@ -161,48 +175,56 @@ fn with_access(
     {
         return Ok(Arc::clone(config));
     }
-    let info = provider_info(provider);
-    let key = info.and_then(|info| environment_key(info, environment));
-    if let Some(own) = config.models.providers.get(provider) {
-        return Ok(match (own.api_key.is_some(), key) {
-            (false, Some((_, key))) => {
-                with_server(config, provider, own.base_url.clone(), Some(key))
-            }
-            _ => Arc::clone(config),
-        });
-    }
-    let Some(info) = info else {
-        return Err(unknown_provider(config, provider));
+    let own = config.models.providers.get(provider);
+    let has_address = own.is_some_and(|own| own.base_url.is_some());
+    let Some(info) = provider_info(provider) else {
+        return match own {
+            Some(_) if has_address => Ok(Arc::clone(config)),
+            Some(_) => Err(missing_address(provider, "MyClaw does not know where it is")),
+            None => Err(unknown_provider(config, provider)),
+        };
     };
-    match (info.key, key) {
-        (KeyNeed::Required, None) => Err(missing_key(info)),
-        (KeyNeed::Required, Some((variable, key))) => {
+    if info.base_url.is_empty() && !has_address {
+        return Err(missing_address(provider, "every customer has one of their own"));
+    }
+    if own.is_some_and(|own| own.api_key.is_some()) {
+        return Ok(Arc::clone(config));
+    }
+    // A server of the user's own may want no key, or find it in a header.
+    let may_go_without = has_address || own.is_some_and(|own| !own.headers.is_empty());
+    match (info.key, environment_key(info, environment)) {
+        (KeyNeed::Required | KeyNeed::Cloud, Some((_, key))) if own.is_some() => {
+            Ok(with_key(config, provider, key))
+        }
+        (KeyNeed::Required | KeyNeed::Cloud, Some((variable, key))) => {
             Ok(with_profile(config, model, variable, key))
         }
-        (KeyNeed::None, _) => {
-            Ok(with_server(config, provider, local_base_url(info, environment), None))
-        }
+        (KeyNeed::Required, None) if !may_go_without => Err(missing_key(info)),
+        (KeyNeed::Required | KeyNeed::Cloud, None) => Ok(Arc::clone(config)),
+        (KeyNeed::None, _) if has_address => Ok(Arc::clone(config)),
+        (KeyNeed::None, _) => Ok(with_server(config, provider, local_base_url(info, environment))),
     }
 }
 
 /// The settings with `provider` at `base_url`. What the config file says about its models stays.
-fn with_server(
-    config: &Arc<Config>,
-    provider: &str,
-    base_url: String,
-    api_key: Option<SecretString>,
-) -> Arc<Config> {
+fn with_server(config: &Arc<Config>, provider: &str, base_url: String) -> Arc<Config> {
     let mut config = Config::clone(config);
-    let own =
-        config.models.providers.entry(provider.to_owned()).or_insert_with(|| ProviderModels {
-            base_url: base_url.clone(),
-            api_key: None,
-            api: Some(ModelApi::OpenaiCompletions),
-            models: Vec::new(),
-        });
-    own.base_url = base_url;
-    own.api_key = own.api_key.take().or(api_key);
+    let own = config.models.providers.entry(provider.to_owned()).or_default();
+    own.base_url = Some(base_url);
     Arc::new(config)
+}
+
+/// The settings with a key for a provider of theirs.
+fn with_key(config: &Arc<Config>, provider: &str, key: SecretString) -> Arc<Config> {
+    let mut config = Config::clone(config);
+    config.models.providers.entry(provider.to_owned()).or_default().api_key = Some(key);
+    Arc::new(config)
+}
+
+fn missing_address(provider: &str, why: &str) -> String {
+    format!(
+        "there is no address for {provider} ({why}): set `models.providers.{provider}.baseUrl` in the config file"
+    )
 }
 
 /// The settings with the model's provider as the one provider, its key from the environment.
@@ -245,7 +267,8 @@ fn missing_key(info: &ProviderInfo) -> String {
     )
 }
 
-fn unknown_provider(config: &Config, provider: &str) -> String {
+/// What to say of a provider that nobody knows.
+pub(crate) fn unknown_provider(config: &Config, provider: &str) -> String {
     let known: Vec<&str> = config
         .models
         .providers
@@ -325,7 +348,7 @@ fn ollama_address(text: &str) -> Option<SocketAddr> {
 }
 
 /// Where a server of this machine is.
-fn local_base_url(info: &ProviderInfo, environment: &Environment) -> String {
+pub(crate) fn local_base_url(info: &ProviderInfo, environment: &Environment) -> String {
     let probe = local_probe(environment).unwrap_or_default();
     let candidate = probe.candidates.iter().find(|candidate| candidate.provider == info.name);
     candidate.map_or_else(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_engine::{Engine, EventCallback, ModelChoice, RunAgentParams, RunError, RunResult};
-use myclaw_llm::{ErrorClass, ModelError};
+use myclaw_llm::{ErrorClass, ModelError, ThinkingLevel};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) model: &'a ChosenModel,
     /// What the user says.
     pub(crate) message: String,
+    /// How much the model should think, if the user said so.
+    pub(crate) thinking: Option<ThinkingLevel>,
     /// Aborts it.
     pub(crate) cancel: CancellationToken,
     /// Receives its events.
@@ -47,11 +49,12 @@ impl Conversation {
     /// # Errors
     /// There is no reply. The conversation is in order, and holds whatever was said and done.
     pub(crate) async fn run(&self, turn: Turn<'_>) -> Result<RunResult, CliError> {
-        let Turn { settings, session_key, model, message, cancel, on_event } = turn;
+        let Turn { settings, session_key, model, message, thinking, cancel, on_event } = turn;
         let choice = ModelChoice::from_config(&model.config, &model.reference);
         let mut params =
             RunAgentParams::new(session_key.clone(), message, Arc::clone(&model.config));
         params.model = Some(choice);
+        params.thinking = thinking;
         params.agent = Some(settings.agent.id.to_string());
         let command_timeout = Duration::from_secs(model.config.tools.bash.timeout_seconds);
         params.tools = myclaw_tools::builtin_tools(command_timeout);
@@ -93,7 +96,9 @@ fn run_error(error: RunError, model: &ChosenModel) -> CliError {
         RunError::Model(error) => CliError::model(class, model_failure(&error, model)),
         RunError::ContextOverflow { .. } => CliError::model(class, error.to_string()),
         RunError::Config(error) => config_error(&error),
-        RunError::NoModel | RunError::ModelName(_) => CliError::config(error.to_string()),
+        RunError::NoModel | RunError::ModelNotAllowed { .. } | RunError::ModelName(_) => {
+            CliError::config(error.to_string())
+        }
         RunError::Session(_)
         | RunError::Workspace { .. }
         | RunError::Hook { .. }

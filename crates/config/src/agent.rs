@@ -4,7 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::schema::AgentEntry;
-use crate::{Config, ConfigError, IterationCap, ModelChoice};
+use crate::{
+    CompactionSettings, Config, ConfigError, ContextPruning, IterationCap, ModelChoice,
+    ThinkingDefault,
+};
 
 /// Longest agent id, in characters.
 const MAX_ID_LENGTH: usize = 64;
@@ -66,12 +69,18 @@ pub struct AgentSettings {
     pub workspace: PathBuf,
     /// `provider/model`, to be parted at the first slash; `None` when the file names no model.
     pub model: Option<String>,
+    /// How much the model thinks where nobody asks for a level; `None` when the file does not say.
+    pub thinking: Option<ThinkingDefault>,
     /// How often the model may be called for one message.
     pub max_iterations: IterationCap,
     /// Further attempts when a model call fails.
     pub max_retries: u32,
     /// Characters of a tool result that the model is shown.
     pub max_tool_result_chars: usize,
+    /// When and how older messages are summarised.
+    pub compaction: CompactionSettings,
+    /// Whether old results of tools are sent shorter.
+    pub context_pruning: ContextPruning,
 }
 
 impl Config {
@@ -106,19 +115,43 @@ impl Config {
             .and_then(|entry| entry.workspace.as_deref())
             .or(defaults.workspace.as_deref())
             .or(self.agent.workspace_dir.as_deref());
-        let model = entry.and_then(|entry| entry.model.as_ref()).or(defaults.model.as_ref());
+        let models = [entry.and_then(|entry| entry.model.as_ref()), defaults.model.as_ref()];
+        let model = models.into_iter().flatten().find_map(ModelChoice::primary);
         Ok(AgentSettings {
             name: entry.and_then(|entry| entry.name.clone()),
             workspace: self.workspace(workspace, (id != default_id).then_some(&id))?,
             model: self.model_name(model),
+            thinking: entry.and_then(|entry| entry.thinking).or(defaults.thinking_default),
             max_iterations: entry
                 .and_then(|entry| entry.max_iterations)
                 .or(defaults.max_iterations)
                 .unwrap_or(self.agent.max_iterations),
             max_retries: self.agent.max_retries,
             max_tool_result_chars: self.agent.max_tool_result_chars,
+            compaction: defaults.compaction.clone(),
+            context_pruning: defaults.context_pruning,
             id,
         })
+    }
+
+    /// Whether the model `provider/id` may be used: `agents.defaults.models` does not exist, or has it, or has
+    /// `provider/*`.
+    pub fn allows_model(&self, provider: &str, id: &str) -> bool {
+        let Some(allowed) = &self.agents.defaults.models else { return true };
+        allowed.iter().filter_map(|entry| entry.trim().split_once('/')).any(
+            |(allowed_provider, allowed_id)| {
+                allowed_provider.eq_ignore_ascii_case(provider)
+                    && (allowed_id == "*" || allowed_id == id)
+            },
+        )
+    }
+
+    /// How many messages of a chat are sent at most, by the settings of its channel; `None` for all. `is_direct` tells
+    /// a chat with one person from a group.
+    pub fn history_limit(&self, channel: &str, is_direct: bool) -> Option<usize> {
+        let telegram = self.channels.telegram.as_ref().filter(|_| channel == "telegram")?;
+        let limit = if is_direct { telegram.dm_history_limit } else { telegram.history_limit };
+        Some(limit).filter(|limit| *limit > 0)
     }
 
     fn default_entry(&self) -> Option<&AgentEntry> {
@@ -139,9 +172,9 @@ impl Config {
     }
 
     /// A model without a provider is one of the configured provider.
-    fn model_name(&self, choice: Option<&ModelChoice>) -> Option<String> {
+    fn model_name(&self, choice: Option<&str>) -> Option<String> {
         let provider = self.provider.as_ref();
-        match choice.map(ModelChoice::as_str) {
+        match choice {
             Some(model) if model.contains('/') => Some(model.to_owned()),
             Some(model) => {
                 Some(provider.map_or_else(

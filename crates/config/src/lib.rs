@@ -41,10 +41,12 @@ pub use report::{Issue, Location, RenderStyle, Report};
 pub use scaffold::{STARTER_CONFIG, Scaffold, make_private_folder, scaffold_config_if_missing};
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, AuthProfile, BashToolConfig,
-    ChannelsConfig, ChatId, Config, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig,
-    IterationCap, LogLevel, LoggingConfig, ModelApi, ModelChoice, ModelDefinition, ModelInput,
-    ModelPrice, ModelTimeouts, ModelsConfig, PrimaryModel, ProviderConfig, ProviderModels,
-    TelegramConfig, ToolsConfig,
+    ChannelsConfig, ChatId, CompactionSettings, Config, ContextPruning, FsToolConfig,
+    GATEWAY_PORT_VARIABLE, GatewayConfig, IterationCap, LogLevel, LoggingConfig, ModelApi,
+    ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts, ModelsConfig,
+    OutputLimitName, PrimaryModel, ProviderConfig, ProviderModels, ReasoningReplayRule,
+    StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName,
+    ThinkingWords, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

@@ -13,10 +13,13 @@ mod agents;
 mod models;
 mod values;
 
-pub use agents::{AgentConfig, AgentDefaults, AgentEntry, AgentsConfig};
+pub use agents::{
+    AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionSettings, ContextPruning,
+};
 pub use models::{
-    AuthProfile, ModelApi, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts, ModelsConfig,
-    ProviderConfig, ProviderModels,
+    AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,
+    ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
+    StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
 };
 use secrecy::SecretString;
 pub use values::{ChatId, IterationCap, ModelChoice, PrimaryModel};
@@ -85,6 +88,21 @@ pub struct TelegramConfig {
     /// nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_chat_ids: Option<Vec<ChatId>>,
+    /// How many of a group's newest messages are sent to the model; 0 for all.
+    #[serde(default = "default_history_limit")]
+    pub history_limit: usize,
+    /// How many of a direct chat's newest messages are sent to the model; 0 for all.
+    #[serde(default = "default_dm_history_limit")]
+    pub dm_history_limit: usize,
+}
+
+/// Groups are busy, and most of what is said there is not meant for the agent.
+fn default_history_limit() -> usize {
+    50
+}
+
+fn default_dm_history_limit() -> usize {
+    100
 }
 
 /// The long-lived process that serves the web chat and the channels.

@@ -46,7 +46,11 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
     let has_provider = config.provider.is_some();
     let agents = root().key("agents");
     if let Some(model) = &config.agents.defaults.model {
-        check_model(model, has_provider, agents.clone().key("defaults").key("model"), findings);
+        check_model(model, has_provider, &agents.clone().key("defaults").key("model"), findings);
+    }
+    if let Some(models) = &config.agents.defaults.models {
+        let path = agents.clone().key("defaults").key("models");
+        check_allowed_models(models, &path, findings);
     }
     let list = agents.key("list");
     for (index, entry) in config.agents.list.iter().enumerate() {
@@ -59,7 +63,7 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
             ));
         }
         if let Some(model) = &entry.model {
-            check_model(model, has_provider, path.key("model"), findings);
+            check_model(model, has_provider, &path.key("model"), findings);
         }
     }
     let ids: Vec<_> = config.agents.list.iter().map(|entry| AgentId::new(&entry.id)).collect();
@@ -74,23 +78,47 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
 fn check_model(
     model: &ModelChoice,
     has_provider: bool,
-    path: ConfigPath,
+    path: &ConfigPath,
     findings: &mut Vec<Finding>,
 ) {
-    let path = match model {
-        ModelChoice::Name(_) => path,
-        ModelChoice::Primary(_) => path.key("primary"),
-    };
-    let well_formed = match model.as_str().split_once('/') {
+    let well_formed = |name: &str| match name.split_once('/') {
         Some((provider, name)) => !provider.trim().is_empty() && !name.trim().is_empty(),
         None => has_provider,
     };
-    if !well_formed {
-        findings.push(finding(
-            path,
-            "expected a model as \"provider/model\"",
-            "such as \"anthropic/claude-sonnet-4-20250514\"",
-        ));
+    let primary = match model {
+        ModelChoice::Name(_) => path.clone(),
+        ModelChoice::Primary(_) => path.clone().key("primary"),
+    };
+    if model.primary().is_some_and(|name| !well_formed(name)) {
+        findings.push(no_model(primary));
+    }
+    let ModelChoice::Primary(choice) = model else { return };
+    for (index, name) in choice.fallbacks.iter().enumerate() {
+        if !name.trim().is_empty() && !well_formed(name) {
+            findings.push(no_model(path.clone().key("fallbacks").index(index)));
+        }
+    }
+}
+
+fn no_model(path: ConfigPath) -> Finding {
+    finding(
+        path,
+        "expected a model as \"provider/model\"",
+        "such as \"anthropic/claude-sonnet-4-6\"",
+    )
+}
+
+/// Each allowed model is `provider/model` or `provider/*`.
+fn check_allowed_models(models: &[String], path: &ConfigPath, findings: &mut Vec<Finding>) {
+    for (index, model) in models.iter().enumerate() {
+        let parts = model.split_once('/').map(|(provider, name)| (provider.trim(), name.trim()));
+        if parts.is_none_or(|(provider, name)| provider.is_empty() || name.is_empty()) {
+            findings.push(finding(
+                path.clone().index(index),
+                "expected a model as \"provider/model\", or \"provider/*\"",
+                "such as \"anthropic/*\"",
+            ));
+        }
     }
 }
 
@@ -108,10 +136,26 @@ fn check_models(config: &Config, findings: &mut Vec<Finding>) {
                 )
             });
         }
+        for header in provider.headers.keys().filter(|name| !is_header_name(name)) {
+            findings.push(Finding {
+                target: Target::Key,
+                ..finding(
+                    path.clone().key("headers").key(header),
+                    "this cannot be the name of a header",
+                    "use letters, digits and `-`",
+                )
+            });
+        }
         let models = path.key("models");
         let ids = provider.models.iter().map(|model| model.id.as_str());
         check_unique(ids, |index| models.clone().index(index).key("id"), findings);
     }
+}
+
+/// The characters of a token, as HTTP defines it.
+fn is_header_name(name: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_token)
 }
 
 fn check_unique<'a>(

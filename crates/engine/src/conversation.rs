@@ -9,6 +9,7 @@ use myclaw_session::{
 };
 
 use crate::estimate::row_cost;
+use crate::reduction;
 use crate::transcript::{message_to_row, row_to_message};
 
 /// Opens the user message that a compaction leaves behind.
@@ -74,10 +75,20 @@ impl Conversation {
     /// Builds the list in memory anew from the log's end.
     fn fill(&mut self, tail: Tail) {
         self.messages.clear();
-        let compacted_at = tail.compaction.as_ref().map_or(0, |compaction| compaction.ts);
-        self.messages.extend(tail.compaction.as_ref().map(summary_message));
-        self.messages.extend(tail.messages.into_iter().filter_map(row_to_message));
-        forget_counts_until(&mut self.messages, compacted_at);
+        self.messages.extend(tail.compaction.as_ref().and_then(summary_message));
+        let unchanged_since =
+            tail.behind_last_change.map_or(0, |count| tail.messages.len() - count);
+        for (position, row) in tail.messages.into_iter().enumerate() {
+            let reduction = tail.reductions.get(&row.id);
+            let Some(mut message) = row_to_message(row) else { continue };
+            if let Some(reduction) = reduction {
+                reduction::apply(&mut message, *reduction);
+            }
+            if position < unchanged_since {
+                forget_count(&mut message);
+            }
+            self.messages.push(message);
+        }
     }
 
     /// The rows behind the list in memory.
@@ -100,12 +111,9 @@ impl Conversation {
         Ok(())
     }
 
-    /// Appends a compaction and starts the list from it.
-    pub(crate) fn append_compaction(
-        &mut self,
-        compaction: CompactionEntry,
-    ) -> Result<(), SessionError> {
-        self.log.append(&[Entry::Compaction(compaction)])?;
+    /// Appends a compaction or a reduction and builds the list anew.
+    pub(crate) fn append_change(&mut self, change: impl Into<Entry>) -> Result<(), SessionError> {
+        self.log.append(&[change.into()])?;
         let tail = self.tail()?;
         self.fill(tail);
         Ok(())
@@ -117,8 +125,8 @@ impl Conversation {
         compaction: &CompactionEntry,
     ) -> Result<(), SessionError> {
         self.log.append(&[Entry::Compaction(compaction.clone())])?;
-        self.messages.insert(0, summary_message(compaction));
-        forget_counts_until(&mut self.messages, compaction.ts);
+        self.messages.iter_mut().for_each(forget_count);
+        self.messages.splice(0..0, summary_message(compaction));
         Ok(())
     }
 
@@ -164,11 +172,6 @@ impl Conversation {
         &self.messages
     }
 
-    /// Changes what is sent without changing the log.
-    pub(crate) fn edit_unsaved(&mut self, edit: impl FnOnce(&mut [Message])) {
-        edit(&mut self.messages);
-    }
-
     /// For a sync off the async thread.
     pub(crate) fn sync_handle(&self) -> SyncHandle {
         self.log.sync_handle()
@@ -179,22 +182,18 @@ fn tail_limit(max_cost: u64) -> TailLimit {
     TailLimit { max_cost, cost: row_cost }
 }
 
-/// What a provider counted before a compaction was a larger request than the next one.
-fn forget_counts_until(messages: &mut [Message], compacted_at: u64) {
-    for message in messages {
-        if let Message::Assistant(assistant) = message
-            && assistant.timestamp <= compacted_at
-        {
-            assistant.usage = Usage::default();
-        }
+/// What a provider counted before a compaction or reduction was a larger request than the next one.
+fn forget_count(message: &mut Message) {
+    if let Message::Assistant(assistant) = message {
+        assistant.usage = Usage::default();
     }
 }
 
-fn summary_message(compaction: &CompactionEntry) -> Message {
-    Message::User(UserMessage::text(
-        format!("{SUMMARY_TAG}\n{}", compaction.summary),
-        compaction.ts,
-    ))
+/// What a compaction leaves behind; `None` where it only cut and has nothing to say.
+fn summary_message(compaction: &CompactionEntry) -> Option<Message> {
+    let text = || format!("{SUMMARY_TAG}\n{}", compaction.summary);
+    (!compaction.summary.is_empty())
+        .then(|| Message::User(UserMessage::text(text(), compaction.ts)))
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use myclaw_config::{AgentSettings, ConfigError};
+use myclaw_config::{AgentSettings, ConfigError, ThinkingDefault};
 use myclaw_llm::{
-    Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ToolSchema, Variables,
-    parse_model_ref,
+    Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ThinkingLevel, ToolSchema,
+    Variables, parse_model_ref,
 };
 use myclaw_session::{LockWait, SessionStore};
 
@@ -15,7 +15,8 @@ use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{Recovery, Tally, Turn, TurnLimits, input_budget};
 use crate::workspace::{Bootstrap, prepare_workspace};
 use crate::{
-    AgentRunEvent, AgentStart, ModelChoice, RunAgentParams, RunError, RunResult, ToolContext,
+    AgentRunEvent, AgentStart, CompactionReport, ModelChoice, RunAgentParams, RunError, RunResult,
+    ToolContext,
 };
 
 /// Runs turns. Keep one for several turns: it keeps the connection to the model's server open between them.
@@ -56,9 +57,29 @@ impl Engine {
                 on_event(AgentRunEvent::Notice { message: notice.clone() });
             }
         }
-        let mut turn = self.turn(&params, &setup, opened);
+        let thinking = Thinking::new(&params, &setup);
+        let mut turn = self.turn(&params, &setup, opened, thinking.level);
+        if let Some(notice) = thinking.notice {
+            turn.notice(notice);
+        }
         let outcome = turn.run().await;
         turn.close(outcome).await
+    }
+
+    /// Puts a summary in the place of all but the newest messages of a session, without a turn. The session, the
+    /// settings and the model are those of `params`; its user message is not used. `focus` is what the summary should
+    /// pay attention to.
+    ///
+    /// # Errors
+    /// See [`RunError`]. The session is as it was then.
+    pub async fn compact(
+        &self,
+        params: RunAgentParams,
+        focus: Option<&str>,
+    ) -> Result<CompactionReport, RunError> {
+        let setup = Setup::new(&params)?;
+        let opened = open(&params, &setup).await?;
+        self.turn(&params, &setup, opened, ThinkingLevel::Off).compact_by_hand(focus).await
     }
 
     fn turn<'a>(
@@ -66,6 +87,7 @@ impl Engine {
         params: &'a RunAgentParams,
         setup: &'a Setup,
         opened: Opened,
+        thinking: ThinkingLevel,
     ) -> Turn<'a> {
         let Setup { settings, model, store } = setup;
         let tool_schemas: Vec<ToolSchema> =
@@ -82,6 +104,7 @@ impl Engine {
         Turn {
             provider: self.provider(model.model.api),
             model,
+            thinking,
             store: store.clone(),
             conversation: opened.conversation,
             opening: opened.opening,
@@ -96,6 +119,8 @@ impl Engine {
             limits: TurnLimits {
                 max_iterations: settings.max_iterations.limit(),
                 max_retries: settings.max_retries,
+                compaction: settings.compaction.clone(),
+                context_pruning: settings.context_pruning,
                 call: CallLimits {
                     connect: timeouts.connect(),
                     first_event: timeouts.first_event(),
@@ -153,8 +178,55 @@ impl Setup {
                 ModelChoice::from_config(&params.config, &parse_model_ref(name)?)
             }
         };
+        if !params.config.allows_model(&model.model.provider, &model.model.id) {
+            return Err(RunError::ModelNotAllowed { model: model.reference() });
+        }
         let paths = params.config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
         Ok(Self { settings, model, store: SessionStore::new(paths.sessions_dir()) })
+    }
+}
+
+/// How much the model thinks in a run.
+struct Thinking {
+    level: ThinkingLevel,
+    /// What to say where that is not what the user asked for.
+    notice: Option<String>,
+}
+
+impl Thinking {
+    fn new(params: &RunAgentParams, setup: &Setup) -> Self {
+        let model = &setup.model.model;
+        let configured = || setup.settings.thinking.map(thinking_level);
+        let requested = params.thinking.or_else(configured).unwrap_or_default();
+        let level = model.thinking_level(requested);
+        let notice = params.thinking.filter(|asked| *asked != level).map(|asked| {
+            let name = setup.model.reference();
+            if model.reasoning {
+                let offered: Vec<&str> = model
+                    .offered_thinking_levels()
+                    .into_iter()
+                    .map(ThinkingLevel::as_str)
+                    .collect();
+                format!(
+                    "{name} does not offer the thinking level {asked} but {}; {level} is used",
+                    offered.join(", ")
+                )
+            } else {
+                format!("{name} cannot think before it answers; the thinking level is {level}")
+            }
+        });
+        Self { level, notice }
+    }
+}
+
+fn thinking_level(configured: ThinkingDefault) -> ThinkingLevel {
+    match configured {
+        ThinkingDefault::Off => ThinkingLevel::Off,
+        ThinkingDefault::Minimal => ThinkingLevel::Minimal,
+        ThinkingDefault::Low => ThinkingLevel::Low,
+        ThinkingDefault::Medium => ThinkingLevel::Medium,
+        ThinkingDefault::High => ThinkingLevel::High,
+        ThinkingDefault::Xhigh => ThinkingLevel::Xhigh,
     }
 }
 
@@ -171,7 +243,7 @@ async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError
     let working_directory = params.working_directory.clone();
     let store = setup.store.clone();
     let key = params.session_key.clone();
-    let budget = input_budget(&setup.model.model);
+    let budget = input_budget(&setup.model.model, &setup.settings.compaction);
     let opening = tokio::task::spawn_blocking(move || {
         check_directory(working_directory)?;
         let bootstrap = prepare_workspace(&workspace)?;

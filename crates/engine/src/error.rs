@@ -30,6 +30,14 @@ pub enum RunError {
         "no model is configured; set provider.name and provider.model in the settings file, or pass one"
     )]
     NoModel,
+    /// The settings list the models that may be used, and this is none of them.
+    #[error(
+        "{model} is not among the models that the settings allow; add it to agents.defaults.models, or choose another"
+    )]
+    ModelNotAllowed {
+        /// `provider/model`.
+        model: String,
+    },
     /// The name of the configured model cannot be used.
     #[error(transparent)]
     ModelName(#[from] myclaw_llm::ModelRefError),
@@ -69,7 +77,9 @@ impl RunError {
             Self::Aborted => "aborted",
             Self::Session(_) => "session",
             Self::Workspace { .. } => "workspace",
-            Self::Config(_) | Self::NoModel | Self::ModelName(_) => "config",
+            Self::Config(_) | Self::NoModel | Self::ModelNotAllowed { .. } | Self::ModelName(_) => {
+                "config"
+            }
             Self::Hook { .. } => "hook",
             Self::Internal(_) => "internal",
         }

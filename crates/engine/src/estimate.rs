@@ -4,7 +4,7 @@
 //! of an earlier request, only what came after it is estimated.
 
 use myclaw_llm::{ContentBlock, Message, StopReason};
-use myclaw_session::{Meta, Role, TranscriptMessage};
+use myclaw_session::{Meta, Reduction, Role, TranscriptMessage};
 
 /// Bytes of text in a token, on average.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -17,6 +17,12 @@ const MESSAGE_OVERHEAD: u64 = 8;
 
 /// How an image block begins in a stored row.
 const IMAGE_BLOCK: &str = r#"{"type":"image""#;
+
+/// Bytes of a character in most of the scripts that need more than one.
+const LONGEST_USUAL_CHAR: usize = 3;
+
+/// Bytes of the note in place of what is left out.
+const REDUCTION_NOTE_BYTES: usize = 40;
 
 /// Bytes of an assistant row's meta that are not its content: names, counters, braces.
 const ASSISTANT_META_BYTES: usize = 400;
@@ -51,11 +57,24 @@ pub(crate) fn message_tokens(message: &Message) -> u64 {
     MESSAGE_OVERHEAD + content.iter().map(block_tokens).sum::<u64>()
 }
 
-/// Tokens of a stored row; what the log's tail is measured by. It looks at lengths alone, because it is asked about
-/// each row of a long log.
-pub(crate) fn row_cost(row: &TranscriptMessage) -> u64 {
+/// Tokens of what is sent of a stored row; what the log's tail is measured by. It looks at lengths alone, because it
+/// is asked about each row of a long log.
+pub(crate) fn row_cost(row: &TranscriptMessage, reduction: Option<&Reduction>) -> u64 {
+    let Some(reduction) = reduction.filter(|_| row.role != Role::Assistant) else {
+        return whole_row_cost(row);
+    };
+    let bytes_per_char = if row.content.is_ascii() { 1 } else { LONGEST_USUAL_CHAR };
+    let kept = (reduction.head + reduction.tail) * bytes_per_char + REDUCTION_NOTE_BYTES;
+    if kept >= row.content.len() {
+        return whole_row_cost(row);
+    }
+    let images = if reduction.head + reduction.tail == 0 { 0 } else { images(row) };
+    MESSAGE_OVERHEAD + text_tokens(kept) + images * IMAGE_TOKENS
+}
+
+fn whole_row_cost(row: &TranscriptMessage) -> u64 {
     let meta = row.meta.as_ref().map_or("", Meta::as_str);
-    let images = meta.matches(IMAGE_BLOCK).count() as u64;
+    let images = images(row);
     // An assistant's blocks repeat its text and add its calls; images are many bytes but few tokens.
     let bytes = match row.role {
         Role::Assistant if images == 0 => {
@@ -64,6 +83,10 @@ pub(crate) fn row_cost(row: &TranscriptMessage) -> u64 {
         _ => row.content.len(),
     };
     MESSAGE_OVERHEAD + text_tokens(bytes) + images * IMAGE_TOKENS
+}
+
+fn images(row: &TranscriptMessage) -> u64 {
+    row.meta.as_ref().map_or("", Meta::as_str).matches(IMAGE_BLOCK).count() as u64
 }
 
 fn block_tokens(block: &ContentBlock) -> u64 {

@@ -91,6 +91,11 @@ pub enum AgentRunEvent {
         /// Messages after.
         new_count: usize,
     },
+    /// Old results of tools are sent shorter from now on, or not at all; see the setting `contextPruning`.
+    Pruning {
+        /// How many.
+        results: usize,
+    },
     /// Something the user should know that did not stop the run.
     Notice {
         /// One line.

@@ -16,6 +16,7 @@ mod failover;
 mod hook;
 mod model_choice;
 mod prompt;
+mod reduction;
 mod run;
 mod tool;
 mod transcript;
@@ -31,6 +32,7 @@ pub use model_choice::{AuthProfile, ModelChoice};
 pub use run::{RunAgentParams, RunResult};
 pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 pub use transcript::message_to_row;
+pub use turn::CompactionReport;
 
 /// The example of this page must compile.
 #[cfg(doctest)]

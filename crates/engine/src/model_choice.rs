@@ -1,7 +1,9 @@
 //! Which model a run uses, and with which keys.
 
-use myclaw_config::{Config, ModelApi, ModelDefinition, ModelInput};
-use myclaw_llm::{Api, InputKind, Model, ModelRef, Price, ResolveModel, resolve_model};
+mod settings;
+
+use myclaw_config::Config;
+use myclaw_llm::{Model, ModelRef, ResolveModel, resolve_model};
 use secrecy::SecretString;
 
 /// A model and the keys to try for it, in order.
@@ -42,17 +44,15 @@ impl ModelChoice {
         let definition =
             own.and_then(|own| own.models.iter().find(|definition| definition.id == reference.id));
         let base_url = own
-            .map(|own| own.base_url.as_str())
+            .and_then(|own| own.base_url.as_deref())
             .or_else(|| configured.and_then(|provider| provider.base_url.as_deref()));
         let mut model = resolve_model(ResolveModel {
             provider: &reference.provider,
             id: &reference.id,
             base_url,
-            api: own.and_then(|own| own.api).map(wire_format),
+            api: settings::api(own, definition),
         });
-        if let Some(definition) = definition {
-            overlay(&mut model, definition);
-        }
+        settings::overlay(&mut model, own, definition);
         let own_key = own.and_then(|own| own.api_key.clone());
         let profiles = configured
             .into_iter()
@@ -72,46 +72,6 @@ impl ModelChoice {
     /// `provider/model`, as users write it.
     pub fn reference(&self) -> String {
         format!("{}/{}", self.model.provider, self.model.id)
-    }
-}
-
-fn overlay(model: &mut Model, definition: &ModelDefinition) {
-    if let Some(context_window) = definition.context_window {
-        model.context_window = context_window;
-    }
-    if let Some(max_output) = definition.max_output {
-        model.max_output = max_output;
-    }
-    if let Some(reasoning) = definition.reasoning {
-        model.reasoning = reasoning;
-    }
-    if let Some(input) = &definition.input {
-        model.input = input.iter().copied().map(input_kind).collect();
-    }
-    if let Some(price) = &definition.price {
-        model.price = Price {
-            input: price.input,
-            output: price.output,
-            cache_read: price.cache_read,
-            cache_write: price.cache_write,
-        };
-    }
-}
-
-fn wire_format(api: ModelApi) -> Api {
-    match api {
-        ModelApi::AnthropicMessages => Api::AnthropicMessages,
-        ModelApi::OpenaiCompletions => Api::OpenaiCompletions,
-        ModelApi::OpenaiResponses => Api::OpenaiResponses,
-        ModelApi::GoogleGenerativeAi => Api::GoogleGenerativeAi,
-        ModelApi::BedrockConverse => Api::BedrockConverse,
-    }
-}
-
-fn input_kind(input: ModelInput) -> InputKind {
-    match input {
-        ModelInput::Text => InputKind::Text,
-        ModelInput::Image => InputKind::Image,
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use myclaw_config::Config;
-use myclaw_llm::{ContentBlock, Usage};
+use myclaw_llm::{ContentBlock, ThinkingLevel, Usage};
 use myclaw_session::SessionKey;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,9 @@ pub struct RunAgentParams {
     pub config: Arc<Config>,
     /// The model and the keys to try for it; `None` means what the settings name for the agent.
     pub model: Option<ModelChoice>,
+    /// How much the model should think before it answers; `None` means what the settings say for the agent, else as
+    /// much as the model offers up to `high`. Of a level that was asked for and is not offered, a notice tells.
+    pub thinking: Option<ThinkingLevel>,
     /// Which agent's settings apply; `None` means the default agent.
     pub agent: Option<String>,
     /// The tools on offer, in the order in which the model sees them.
@@ -70,6 +73,7 @@ impl RunAgentParams {
             user_message: vec![ContentBlock::text(user_message)],
             config,
             model: None,
+            thinking: None,
             agent: None,
             tools: Vec::new(),
             hooks: Vec::new(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::Bench;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const FORMAT: WireFormat = WireFormat::AnthropicMessages;
 
@@ -205,8 +205,7 @@ async fn a_summary_that_fails_does_not_end_the_run() {
 async fn oversized_results_are_the_second_rung_and_a_clear_error_the_third() {
     let script = Script::new()
         .then(Reply::anthropic().tool_call("call_a", "echo", json!({"text": "long"})))
-        .then(overflow())
-        .then(overflow());
+        .then_repeat(overflow());
     let bench = Bench::new(FORMAT, script).await;
 
     let error = bench.run("go").await.unwrap_err();
@@ -217,14 +216,21 @@ async fn oversized_results_are_the_second_rung_and_a_clear_error_the_third() {
             && error.to_string().contains("larger window"),
         "{error}"
     );
-    let resent = bench.server.last_request().body_text();
+    let requests = bench.server.requests();
+    assert_eq!(requests.len(), 4, "the call, its refusal, and one more for each of two rungs");
+    let resent = requests[2].body_text();
     assert!(resent.contains("[truncated 30") && resent.len() < 60_000, "{}", resent.len());
+    let shortest = requests[3].body_text();
+    assert!(shortest.contains("chars left out") && shortest.len() < 12_000, "{}", shortest.len());
     assert!(
         bench.rows()[2]["content"].as_str().unwrap().chars().count() > 50_000,
         "the log keeps it whole"
     );
     let equal = json!({"type": "compaction", "oldCount": 3, "newCount": 3});
-    assert_eq!(bench.events_named("compaction"), [equal.clone(), equal]);
+    assert_eq!(bench.events_named("compaction"), vec![equal; 3]);
+    let reductions: Vec<Value> =
+        bench.rows().into_iter().filter(|row| row["type"] == "reduction").collect();
+    assert_eq!(reductions.len(), 2, "the log says what was sent");
 }
 
 #[tokio::test]

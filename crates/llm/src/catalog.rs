@@ -16,7 +16,7 @@ pub use providers::{KeyNeed, ProviderInfo, first_provider_with_key, provider_inf
 pub use reference::{ModelRef, ModelRefError, parse_model_ref, suggest_model};
 pub use resolve::{ResolveModel, resolve_model};
 
-use crate::{InputKind, Model, Price, ThinkingLevels};
+use crate::{Api, InputKind, Model, Price, Quirks, ThinkingForm, ThinkingLevels};
 use providers::PROVIDERS;
 
 /// The models, sorted by the bytes of `provider/id`. See `data/SOURCE.md` for where the figures come from.
@@ -84,9 +84,15 @@ impl Catalog {
 struct Line<'a> {
     #[serde(borrow)]
     model: &'a str,
+    /// Where it is not its provider's.
+    api: Option<Api>,
     context_window: u64,
     max_output: u64,
     reasoning: bool,
+    #[serde(default)]
+    thinking_levels: ThinkingLevels,
+    #[serde(default)]
+    thinking_form: ThinkingForm,
     input: Vec<InputKind>,
     price: Price,
 }
@@ -104,14 +110,15 @@ fn read_line(line: &'static str) -> Option<Model> {
     Some(Model {
         id: id.to_owned(),
         provider: provider.to_owned(),
-        api: info.api,
+        api: line.api.unwrap_or(info.api),
         base_url: info.base_url.to_owned(),
         reasoning: line.reasoning,
-        thinking_levels: ThinkingLevels::default(),
+        thinking_levels: line.thinking_levels,
         input: line.input,
         price: line.price,
         context_window: line.context_window,
         max_output: line.max_output,
+        quirks: Quirks { thinking_form: line.thinking_form, ..Quirks::default() },
     })
 }
 

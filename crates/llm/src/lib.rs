@@ -17,6 +17,7 @@ mod message;
 mod model;
 mod pairing;
 mod provider;
+mod quirks;
 mod redact;
 mod retry_after;
 pub mod sse;
@@ -45,6 +46,7 @@ pub use message::{
 pub use model::{Api, InputKind, Model, Price};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};
 pub use provider::{CallLimits, EventSink, ModelRequest, Provider, ToolSchema};
-pub use thinking::{ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
+pub use quirks::{ExtraHeaders, Quirks};
+pub use thinking::{ThinkingForm, ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
 pub use variables::Variables;

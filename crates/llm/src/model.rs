@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ThinkingLevels;
+use crate::{Quirks, ThinkingLevels};
 
 /// The wire formats. What differs between hosts of one format is data, not another variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -71,4 +71,7 @@ pub struct Model {
     pub context_window: u64,
     /// Largest answer in tokens.
     pub max_output: u64,
+    /// What else a request to it needs. Not written out: it may hold secrets.
+    #[serde(skip)]
+    pub quirks: Quirks,
 }

@@ -1,5 +1,6 @@
 //! How much a model is asked to think before it answers.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -69,11 +70,51 @@ impl FromStr for ThinkingLevel {
     }
 }
 
+/// How a model of Claude's wire formats is asked to think. Other formats have one way each and pay no attention to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThinkingForm {
+    /// With a number of tokens that it may spend; models up to Claude 4.5.
+    #[default]
+    Budget,
+    /// With an effort; the model decides how much it thinks. It may think unasked, so `off` is said too.
+    Adaptive,
+    /// As [`ThinkingForm::Adaptive`], and its thinking holds only behind the very messages that it came behind: what was
+    /// compacted or cut since makes it invalid, which the API is told to pass over.
+    BoundAdaptive,
+}
+
+impl ThinkingForm {
+    /// The name in the catalog and in messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Adaptive => "adaptive",
+            Self::BoundAdaptive => "bound-adaptive",
+        }
+    }
+}
+
 /// The levels that a model knows. A level that is listed without a word goes by its own name; one that is not listed
-/// is not offered. An empty list means `off` to `high`, each by its own name.
+/// is not offered. An empty list means `off` to `high`, each by its own name. Written as a map from level to word.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(
+    from = "BTreeMap<ThinkingLevel, Option<String>>",
+    into = "BTreeMap<ThinkingLevel, Option<String>>"
+)]
 pub struct ThinkingLevels(Vec<(ThinkingLevel, Option<String>)>);
+
+impl From<BTreeMap<ThinkingLevel, Option<String>>> for ThinkingLevels {
+    fn from(levels: BTreeMap<ThinkingLevel, Option<String>>) -> Self {
+        Self::new(levels)
+    }
+}
+
+impl From<ThinkingLevels> for BTreeMap<ThinkingLevel, Option<String>> {
+    fn from(levels: ThinkingLevels) -> Self {
+        levels.0.into_iter().collect()
+    }
+}
 
 impl ThinkingLevels {
     /// Levels with the provider's word for each that differs from ours.
@@ -102,6 +143,14 @@ impl Model {
             .rfind(|level| *level <= requested)
             .or_else(|| offered().next())
             .unwrap_or_default()
+    }
+
+    /// The levels that it offers, from the least to the most; a model that cannot think has only `off`.
+    pub fn offered_thinking_levels(&self) -> Vec<ThinkingLevel> {
+        ThinkingLevel::ALL
+            .into_iter()
+            .filter(|level| self.thinking_level(*level) == *level)
+            .collect()
     }
 
     /// The provider's word for `level`.

@@ -17,7 +17,7 @@ pub(crate) mod tool_ids;
 use std::fmt;
 
 use bytes::Bytes;
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
@@ -26,8 +26,8 @@ pub(crate) use endpoint::{host_label, is_loopback, models_url};
 
 use crate::sse::Frame;
 use crate::{
-    Api, AssistantMessage, ErrorClass, EventSink, Message, Model, ModelError, ModelRequest,
-    StopReason,
+    Api, AssistantMessage, ErrorClass, EventSink, ExtraHeaders, Message, Model, ModelError,
+    ModelRequest, StopReason,
 };
 
 /// A model call as an HTTP request; the method is POST. The key among the headers is marked sensitive, so that
@@ -195,6 +195,7 @@ pub(crate) fn json_request(
     headers.insert("accept", HeaderValue::from_static("text/event-stream"));
     // Compressed events arrive late: the compressor waits for more.
     headers.insert("accept-encoding", HeaderValue::from_static("identity"));
+    add_extra_headers(&request.model.quirks.headers, &mut headers)?;
     let body = serde_json::to_vec(body).map_err(|error| {
         ModelError::new(
             ErrorClass::Unknown,
@@ -202,6 +203,24 @@ pub(crate) fn json_request(
         )
     })?;
     Ok(EncodedRequest { url, headers, body: body.into() })
+}
+
+/// Adds the user's own headers; they replace ours of the same name.
+fn add_extra_headers(extra: &ExtraHeaders, headers: &mut HeaderMap) -> Result<(), ModelError> {
+    for (name, value) in extra.iter() {
+        let unusable = || {
+            let message = format!(
+                "the header {name:?} of the settings cannot be sent: a name has letters, digits and dashes, and a \
+                 value no line break"
+            );
+            ModelError::new(ErrorClass::Unknown, message)
+        };
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable())?;
+        let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_| unusable())?;
+        value.set_sensitive(true);
+        headers.insert(header, value);
+    }
+    Ok(())
 }
 
 fn no_wire_format(model: &Model) -> ModelError {

@@ -24,6 +24,8 @@ pub enum Entry {
     Compaction(CompactionEntry),
     /// What the session's owner calls it.
     About(AboutEntry),
+    /// Less than the whole of some messages is sent from here on.
+    Reduction(ReductionEntry),
     /// An object whose type (or role) this version does not know. It is kept in the file and otherwise skipped.
     Unknown(Value),
 }
@@ -80,6 +82,34 @@ pub struct CompactionEntry {
     pub old_count: u64,
     /// Messages of the context afterwards.
     pub new_count: u64,
+}
+
+/// From here on less is sent of some messages than they say. The messages themselves stay as they are.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename = "reduction", rename_all = "camelCase")]
+pub struct ReductionEntry {
+    /// Unique within the session.
+    pub id: EntryId,
+    /// Milliseconds since the Unix epoch; 0 if the line has none.
+    pub ts: u64,
+    /// Why, as a word: `pruning` or `overflow`. Later versions may know more.
+    pub reason: String,
+    /// Which messages, and how much of them remains. A later entry about the same message takes the place of this.
+    pub messages: Vec<Reduction>,
+}
+
+/// What is sent of one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reduction {
+    /// The message.
+    pub id: EntryId,
+    /// Characters of its text that remain at the beginning.
+    #[serde(default)]
+    pub head: usize,
+    /// Characters of its text that remain at the end. If neither any remain at the beginning, the message's pictures
+    /// go too.
+    #[serde(default)]
+    pub tail: usize,
 }
 
 /// The first line of a log.
@@ -167,6 +197,7 @@ impl Entry {
             Self::Message(message) => Some(message.id),
             Self::Compaction(compaction) => Some(compaction.id),
             Self::About(about) => Some(about.id),
+            Self::Reduction(reduction) => Some(reduction.id),
             Self::Unknown(_) => None,
         }
     }
@@ -177,6 +208,7 @@ impl Entry {
             Self::Message(message) => Some(message.ts),
             Self::Compaction(compaction) => Some(compaction.ts),
             Self::About(about) => Some(about.ts),
+            Self::Reduction(reduction) => Some(reduction.ts),
             Self::Unknown(value) => value.get("ts").and_then(Value::as_u64),
         }
     }
@@ -188,6 +220,7 @@ impl Serialize for Entry {
             Self::Message(message) => message.serialize(serializer),
             Self::Compaction(compaction) => compaction.serialize(serializer),
             Self::About(about) => about.serialize(serializer),
+            Self::Reduction(reduction) => reduction.serialize(serializer),
             Self::Unknown(value) => value.serialize(serializer),
         }
     }
@@ -202,5 +235,11 @@ impl From<TranscriptMessage> for Entry {
 impl From<CompactionEntry> for Entry {
     fn from(compaction: CompactionEntry) -> Self {
         Self::Compaction(compaction)
+    }
+}
+
+impl From<ReductionEntry> for Entry {
+    fn from(reduction: ReductionEntry) -> Self {
+        Self::Reduction(reduction)
     }
 }

@@ -137,7 +137,7 @@ impl Cut {
                 Entry::Message(message) if message.role == Role::Tool => {
                     self = Self { position, entry_id: Some(message.id) };
                 }
-                Entry::About(_) | Entry::Unknown(_) => {}
+                Entry::Reduction(_) | Entry::About(_) | Entry::Unknown(_) => {}
                 Entry::Message(_) | Entry::Compaction(_) => break,
             }
         }

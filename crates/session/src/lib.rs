@@ -29,7 +29,10 @@ mod tail;
 
 pub use about::{About, AboutEntry};
 pub use create::NewSession;
-pub use entry::{CompactionEntry, Entry, FORMAT_VERSION, Role, SessionHeader, TranscriptMessage};
+pub use entry::{
+    CompactionEntry, Entry, FORMAT_VERSION, Reduction, ReductionEntry, Role, SessionHeader,
+    TranscriptMessage,
+};
 pub use error::SessionError;
 pub use fork::{Fork, ForkOrigin};
 pub use id::EntryId;

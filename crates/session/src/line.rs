@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::{
-    AboutEntry, CompactionEntry, Entry, EntryId, ForkOrigin, Meta, Role, SessionHeader,
-    TranscriptMessage,
+    AboutEntry, CompactionEntry, Entry, EntryId, ForkOrigin, Meta, ReductionEntry, Role,
+    SessionHeader, TranscriptMessage,
 };
 
 /// Some editors begin a file with it.
@@ -102,6 +102,7 @@ fn decode_object(mut object: Map<String, Value>, offset: u64) -> Line {
             ts: milliseconds(object.get("ts")),
             about: serde_json::from_value(Value::Object(object)).unwrap_or_default(),
         })),
+        Some("reduction") => decode_reduction(&mut object, offset).map(Entry::Reduction),
         None | Some("message") => return decode_message(object, offset),
         Some(_) => Some(Entry::Unknown(Value::Object(object))),
     };
@@ -159,6 +160,15 @@ fn decode_compaction(object: &mut Map<String, Value>, offset: u64) -> Option<Com
         old_count,
         new_count,
         summary: take_string(object, "summary")?,
+    })
+}
+
+fn decode_reduction(object: &mut Map<String, Value>, offset: u64) -> Option<ReductionEntry> {
+    Some(ReductionEntry {
+        id: entry_id(object, offset),
+        ts: milliseconds(object.get("ts")),
+        reason: take_string(object, "reason").unwrap_or_default(),
+        messages: serde_json::from_value(object.get_mut("messages")?.take()).ok()?,
     })
 }
 

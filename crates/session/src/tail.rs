@@ -1,10 +1,11 @@
 //! The end of a log: what the next step of a conversation needs, read backwards.
 
+use std::collections::HashMap;
 use std::io::{self, Read, Seek};
 
 use crate::backward::BackwardLines;
 use crate::line::{self, Line};
-use crate::{CompactionEntry, Entry, Role, TranscriptMessage};
+use crate::{CompactionEntry, Entry, EntryId, Reduction, ReductionEntry, Role, TranscriptMessage};
 
 /// Stands in every line that holds a compaction.
 const COMPACTION_TYPE: &[u8] = b"\"compaction\"";
@@ -15,13 +16,14 @@ pub struct TailLimit {
     /// Most that the messages may cost together. The messages taken begin with a user's, so the last turn is taken
     /// whole even if it alone costs more.
     pub max_cost: u64,
-    /// What a message costs, in whatever unit the caller counts: bytes, or tokens of a model's context window.
-    pub cost: fn(&TranscriptMessage) -> u64,
+    /// What a message, or what is still sent of it, costs in whatever unit the caller counts: bytes, or tokens of a
+    /// model's context window.
+    pub cost: fn(&TranscriptMessage, Option<&Reduction>) -> u64,
 }
 
 impl TailLimit {
     /// Everything since the last compaction.
-    pub const UNLIMITED: Self = Self { max_cost: u64::MAX, cost: |_message| 0 };
+    pub const UNLIMITED: Self = Self { max_cost: u64::MAX, cost: |_message, _reduction| 0 };
 }
 
 /// The end of a log.
@@ -32,6 +34,11 @@ pub struct Tail {
     /// The messages that no summary replaces, oldest first. They begin with [`CompactionEntry::first_kept_id`]; if
     /// that message is nowhere in the log, none is left out.
     pub messages: Vec<TranscriptMessage>,
+    /// Messages of which less than the whole is sent.
+    pub reductions: HashMap<EntryId, Reduction>,
+    /// How many of the messages, counted from the newest, were written behind the last summary or reduction; `None`
+    /// if there is neither.
+    pub behind_last_change: Option<usize>,
     /// Whether the limit left messages out. Those that a summary replaces do not count.
     pub older_messages_exist: bool,
     /// Lines within the part that was read which are no entries and were passed over.
@@ -62,6 +69,7 @@ fn collect<R: Read + Seek>(
         let next = match line::decode(found.bytes, found.offset) {
             Line::Entry(Entry::Message(message)) => collector.message(message),
             Line::Entry(Entry::Compaction(compaction)) => collector.compaction(compaction),
+            Line::Entry(Entry::Reduction(reduction)) => collector.reduction(reduction),
             Line::Entry(Entry::About(_) | Entry::Unknown(_)) | Line::Header(_) | Line::Blank => {
                 Next::Continue
             }
@@ -124,6 +132,8 @@ struct Collector {
     limit: TailLimit,
     compaction: Option<CompactionEntry>,
     newest_first: Vec<TranscriptMessage>,
+    reductions: HashMap<EntryId, Reduction>,
+    behind_last_change: Option<usize>,
     cost: u64,
     /// How many of the messages there are if the list is cut at the oldest user message found so far.
     length_at_user: Option<usize>,
@@ -137,6 +147,8 @@ impl Collector {
             limit,
             compaction: None,
             newest_first: Vec::new(),
+            reductions: HashMap::new(),
+            behind_last_change: None,
             cost: 0,
             length_at_user: None,
             older_messages_exist: false,
@@ -145,7 +157,8 @@ impl Collector {
     }
 
     fn message(&mut self, message: TranscriptMessage) -> Next {
-        self.cost = self.cost.saturating_add((self.limit.cost)(&message));
+        let cost = (self.limit.cost)(&message, self.reductions.get(&message.id));
+        self.cost = self.cost.saturating_add(cost);
         if let Some(length_at_user) = self.length_at_user
             && self.cost > self.limit.max_cost
         {
@@ -167,6 +180,7 @@ impl Collector {
         if let Some(latest) = &self.compaction {
             return if latest.first_kept_id == compaction.id { Next::Stop } else { Next::Continue };
         }
+        self.note_change();
         // Everything behind a summary is kept. If the first kept message is among that, nothing before it is.
         let first_kept = compaction.first_kept_id;
         let keeps_nothing_before = first_kept == compaction.id
@@ -175,11 +189,29 @@ impl Collector {
         if keeps_nothing_before { Next::Stop } else { Next::Continue }
     }
 
+    /// Entries come newest first, so what is known of a message already is what holds.
+    fn reduction(&mut self, entry: ReductionEntry) -> Next {
+        self.note_change();
+        for reduction in entry.messages {
+            self.reductions.entry(reduction.id).or_insert(reduction);
+        }
+        Next::Continue
+    }
+
+    fn note_change(&mut self) {
+        let newer = self.newest_first.len();
+        self.behind_last_change.get_or_insert(newer);
+    }
+
     fn finish(mut self) -> Tail {
         self.newest_first.reverse();
         Tail {
             compaction: self.compaction,
+            behind_last_change: self
+                .behind_last_change
+                .map(|newer| newer.min(self.newest_first.len())),
             messages: self.newest_first,
+            reductions: self.reductions,
             older_messages_exist: self.older_messages_exist,
             skipped_lines: self.skipped_lines,
             repaired_torn_tail: false,

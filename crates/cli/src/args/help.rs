@@ -37,6 +37,7 @@ Examples:
   git diff | myclaw run -                         the message from standard input
   myclaw run --session trip \"Where were we?\"      another conversation
   myclaw run --model ollama/qwen3:8b \"Hello\"      another model
+  myclaw run --thinking low \"What day is it?\"    think less before answering
   myclaw run --json \"Count the lines\" | jq .type  one event per line";
 
 pub(super) const CHAT: &str = "\
@@ -46,7 +47,7 @@ Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line; 
 Tab completes commands, conversations and models. Ctrl-C aborts the turn that runs, and leaves when pressed twice at \
 an empty prompt; Ctrl-D leaves. When input or output is a pipe it works line by line.
 
-Commands: /help, /new, /model [PROVIDER/MODEL], /sessions, /usage, /quit.";
+Commands: /help, /new, /model [PROVIDER/MODEL], /thinking [LEVEL], /sessions, /usage, /quit.";
 
 pub(super) const CHAT_EXAMPLES: &str = "\
 Examples:
@@ -90,14 +91,42 @@ Examples:
   myclaw sessions prune --older-than 30d --dry-run";
 
 pub(super) const MODELS: &str = "\
-List the models that can be used: those known by name, and those that a model server on this machine offers. Models \
-that are not listed work too; they are given as PROVIDER/MODEL.";
+List the models that can be used (those known by name, and those that a model server on this machine offers), show \
+what is known about one, or try one. Models that are not listed work too; they are given as PROVIDER/MODEL.";
 
 pub(super) const MODELS_EXAMPLES: &str = "\
 Examples:
+  myclaw models list anthropic
+  myclaw models show anthropic/claude-sonnet-4-6
+  myclaw models test anthropic/claude-sonnet-4-6";
+
+pub(super) const MODELS_LIST_EXAMPLES: &str = "\
+Examples:
   myclaw models list
   myclaw models list anthropic
-  myclaw models list --json | jq -r .id";
+  myclaw models list --search kimi
+  myclaw models list --json | jq -r 'select(.key == \"set\") | \"\\(.provider)/\\(.id)\"'";
+
+pub(super) const MODELS_SHOW_EXAMPLES: &str = "\
+Examples:
+  myclaw models show anthropic/claude-sonnet-4-6
+  myclaw models show ollama/qwen3:8b
+  myclaw models show openrouter/openai/gpt-5 --json | jq .contextWindow";
+
+pub(super) const MODELS_TEST: &str = "\
+Make one tiny call to a model, and say what works: text, a tool call, streaming, token counts, and how long it took. \
+The call is real, so it costs what a few hundred tokens cost.";
+
+pub(super) const MODELS_TEST_EXAMPLES: &str = "\
+Examples:
+  myclaw models test anthropic/claude-sonnet-4-6
+  myclaw models test ollama/qwen3:8b && echo it answers
+
+Exit codes:
+  0  the model answered
+  2  the name or the key is missing
+  3  the config file has to be changed
+  4  the provider refused, failed or could not be reached";
 
 pub(super) const DOCTOR: &str = "\
 Say what is configured, what is missing and what to do next. The exit code is 0 if a turn can run. Keys are never \

@@ -3,13 +3,15 @@
 use crate::similar::did_you_mean;
 
 /// The commands with what they take, for completion and for guessing.
-pub(super) const NAMES: [&str; 6] = ["/help", "/new", "/model", "/sessions", "/usage", "/quit"];
+pub(super) const NAMES: [&str; 7] =
+    ["/help", "/new", "/model", "/thinking", "/sessions", "/usage", "/quit"];
 
 /// What `/help` prints.
 pub(super) const HELP: &str = "\
 /help                    this help
 /new [NAME]              begin a new conversation
 /model [PROVIDER/MODEL]  show or change the model
+/thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /sessions [NAME]         list the conversations, or continue one
 /usage                   tokens and cost so far
 /quit                    leave (also: exit, quit, Ctrl-D)
@@ -24,6 +26,7 @@ pub(super) enum Command {
     Help,
     New(Option<String>),
     Model(Option<String>),
+    Thinking(Option<String>),
     Sessions(Option<String>),
     Usage,
     Quit,
@@ -54,6 +57,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/help" | "/?", None) => Parsed::Command(Command::Help),
         ("/new", name) => Parsed::Command(Command::New(name)),
         ("/model", model) => Parsed::Command(Command::Model(model)),
+        ("/thinking", level) => Parsed::Command(Command::Thinking(level)),
         ("/sessions", name) => Parsed::Command(Command::Sessions(name)),
         ("/usage", None) => Parsed::Command(Command::Usage),
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),

@@ -1,6 +1,6 @@
 //! What Tab offers: commands, and the models and conversations that they take.
 
-use myclaw_llm::Catalog;
+use myclaw_llm::{Catalog, ThinkingLevel};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
 use crate::commands::sessions::Sessions;
@@ -28,6 +28,7 @@ impl ChatCompleter {
         };
         let names = match command {
             "/model" => self.models(),
+            "/thinking" => ThinkingLevel::ALL.map(|level| level.to_string()).to_vec(),
             "/sessions" => self.session_names(),
             _ => return None,
         };

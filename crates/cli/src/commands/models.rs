@@ -1,23 +1,37 @@
-//! `myclaw models`: the models that can be used.
+//! `myclaw models`: the models that can be used, what is known about one, and whether it works.
+
+mod key;
+mod show;
+mod trial;
 
 use std::collections::BTreeMap;
 
 use myclaw_config::{Config, load_or_default};
 use myclaw_engine::ModelChoice;
-use myclaw_llm::{Catalog, KeyNeed, LocalFinding, Model, ModelRef, provider_info, survey_local};
+use myclaw_llm::{
+    Catalog, InputKind, LocalFinding, Model, ModelRef, ThinkingLevel, provider_info, survey_local,
+};
 use serde::Serialize;
 
-use crate::args::{ModelsArgs, ModelsCommand};
+use crate::args::{ModelsArgs, ModelsCommand, ModelsListArgs};
 use crate::exit::CliError;
-use crate::model_choice::{environment_key, local_probe};
+use crate::model_choice::local_probe;
 use crate::print::{Printer, columns};
 use crate::runtime;
 use crate::settings::{Home, config_error};
 use crate::similar::did_you_mean;
+use key::{KeySource, KeyState};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
-    let ModelsCommand::List { provider, json } = &args.command;
+    match &args.command {
+        ModelsCommand::List(args) => list(args),
+        ModelsCommand::Show(args) => show::run(args),
+        ModelsCommand::Test(args) => trial::run(args),
+    }
+}
+
+fn list(args: &ModelsListArgs) -> Result<(), CliError> {
     let home = Home::find()?;
     let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
     let mut models = known_models(&config);
@@ -31,16 +45,26 @@ pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
             models.insert(reference.to_string(), model);
         }
     }
-    if let Some(provider) = provider {
+    if let Some(provider) = args.provider.as_ref().or(args.provider_option.as_ref()) {
         models.retain(|_, model| model.provider.eq_ignore_ascii_case(provider));
         if models.is_empty() {
             return Err(no_models_of(provider, &config));
         }
     }
+    if let Some(text) = &args.search {
+        let wanted = text.to_lowercase();
+        models.retain(|name, _| name.to_lowercase().contains(&wanted));
+        if models.is_empty() {
+            return Err(CliError::usage(format!(
+                "no known model has `{text}` in its name; a model that is not listed can still be used, as \
+                 PROVIDER/MODEL"
+            )));
+        }
+    }
     let listed: Vec<ListedModel> =
         models.into_values().map(|model| ListedModel::new(model, &config, &home)).collect();
     let mut printer = Printer::stdout();
-    if *json {
+    if args.json {
         listed.iter().try_for_each(|model| printer.json(model))?;
     } else {
         for line in table(&listed) {
@@ -98,57 +122,36 @@ fn no_models_of(provider: &str, config: &Config) -> CliError {
 struct ListedModel {
     #[serde(flatten)]
     model: Model,
+    /// The levels of thinking that it offers.
+    thinking: Vec<ThinkingLevel>,
     key: KeyState,
-}
-
-/// Whether a model's provider has a key.
-#[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum KeyState {
-    Set,
-    Missing,
-    NotNeeded,
 }
 
 impl ListedModel {
     fn new(model: Model, config: &Config, home: &Home) -> Self {
-        let provider = model.provider.as_str();
-        let is_configured =
-            config.provider.as_ref().is_some_and(|configured| configured.name == provider);
-        let own = config.models.providers.get(provider);
-        let key = match provider_info(provider) {
-            _ if is_configured || own.is_some_and(|own| own.api_key.is_some()) => KeyState::Set,
-            Some(info) if info.key == KeyNeed::Required => {
-                if environment_key(info, &home.environment).is_some() {
-                    KeyState::Set
-                } else {
-                    KeyState::Missing
-                }
-            }
-            _ => KeyState::NotNeeded,
-        };
-        Self { model, key }
+        let thinking = model.offered_thinking_levels();
+        let key = KeySource::find(&model.provider, config, home).state();
+        Self { model, thinking, key }
     }
 }
 
 fn table(models: &[ListedModel]) -> Vec<String> {
-    let head =
-        ["MODEL", "CONTEXT", "OUTPUT", "$/M IN", "$/M OUT", "KEY"].map(str::to_owned).to_vec();
-    let rows = models.iter().map(|ListedModel { model, key }| {
+    let head = ["MODEL", "CONTEXT", "OUTPUT", "$/M IN", "$/M OUT", "IMAGES", "THINKING", "KEY"]
+        .map(str::to_owned)
+        .to_vec();
+    let rows = models.iter().map(|ListedModel { model, thinking, key }| {
         let price =
             |dollars: f64| if dollars > 0.0 { format!("{dollars}") } else { "-".to_owned() };
-        let key = match key {
-            KeyState::Set => "set",
-            KeyState::Missing => "missing",
-            KeyState::NotNeeded => "not needed",
-        };
+        let images = if model.input.contains(&InputKind::Image) { "yes" } else { "no" };
         vec![
             format!("{}/{}", model.provider, model.id),
             thousands(model.context_window),
             thousands(model.max_output),
             price(model.price.input),
             price(model.price.output),
-            key.to_owned(),
+            images.to_owned(),
+            level_range(thinking),
+            key.as_str().to_owned(),
         ]
     });
     columns(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
@@ -157,4 +160,13 @@ fn table(models: &[ListedModel]) -> Vec<String> {
 /// `200k`, `1048k`, `512`.
 fn thousands(tokens: u64) -> String {
     if tokens < 1_000 { tokens.to_string() } else { format!("{}k", tokens / 1_000) }
+}
+
+/// `off-high`, `low-xhigh`, `high`; `no` for a model that cannot think.
+fn level_range(levels: &[ThinkingLevel]) -> String {
+    match levels {
+        [] | [ThinkingLevel::Off] => "no".to_owned(),
+        [level] => level.to_string(),
+        [least, .., most] => format!("{least}-{most}"),
+    }
 }

@@ -59,8 +59,15 @@ fn run_turn(
             choose(&settings.config, &settings.home.environment, requested, configured).await?;
         announce(&model, verbosity);
         let session_key = &settings.session_key;
-        let turn =
-            Turn { settings: &settings, session_key, model: &model, message, cancel, on_event };
+        let turn = Turn {
+            settings: &settings,
+            session_key,
+            model: &model,
+            message,
+            thinking: args.conversation.thinking,
+            cancel,
+            on_event,
+        };
         output.flushing(Conversation::new().run(turn)).await.map(drop)
     }))?
 }

@@ -122,7 +122,10 @@ fn a_local_provider_is_reached_where_ollama_host_says() {
     let environment = Environment::new([("OLLAMA_HOST", "0.0.0.0:9999")], None, None);
     let reference = myclaw_llm::parse_model_ref("ollama/qwen3").expect("a model");
     let config = super::with_access(&config, &environment, &reference).expect("access");
-    assert_eq!(config.models.providers["ollama"].base_url, "http://127.0.0.1:9999/v1");
+    assert_eq!(
+        config.models.providers["ollama"].base_url.as_deref(),
+        Some("http://127.0.0.1:9999/v1")
+    );
 }
 
 #[test]

@@ -227,7 +227,7 @@ fn models_are_listed_with_what_they_cost_and_whether_there_is_a_key() {
         .expect("the model");
     assert_eq!(
         line.split_whitespace().collect::<Vec<_>>(),
-        ["anthropic/claude-haiku-4-5", "200k", "64k", "1", "5", "set"]
+        ["anthropic/claude-haiku-4-5", "200k", "64k", "1", "5", "yes", "off-high", "set"]
     );
 
     let output = run(&home, &["models", "list", "--json"]);

@@ -15,6 +15,7 @@ mod chat_terminal;
 mod choice;
 mod commands;
 mod interrupt;
+mod models;
 mod run;
 mod session_branches;
 mod session_export;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ThinkingDefault;
 use super::values::{self, IterationCap, ModelChoice, NonBlankText};
 
 /// Attempts beyond the first for one model call, over all keys: enough to get past a short outage.
@@ -68,9 +69,62 @@ pub struct AgentDefaults {
     /// The model, as `provider/model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelChoice>,
+    /// The only models that may be used, each as `provider/model`, or `provider/*` for all of a provider. Leave it out
+    /// to allow every model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub models: Option<Vec<String>>,
+    /// How much the model thinks before it answers, where it can and nobody asks for another level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_default: Option<ThinkingDefault>,
     /// How often the model may be called for one message; 0 or `"unlimited"` takes the cap away.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<IterationCap>,
+    /// When and how older messages are summarised.
+    pub compaction: CompactionSettings,
+    /// Whether old results of tools are sent shorter, or not at all, before the window is full.
+    pub context_pruning: ContextPruning,
+}
+
+/// When and how older messages are summarised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct CompactionSettings {
+    /// Tokens of the model's window that are kept free for its answer; messages are summarised before they need
+    /// them. At most half of the window counts. Default: the model's longest answer, at most a quarter of the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserve_tokens: Option<u64>,
+    /// How many of the newest messages stay as they are.
+    #[serde(deserialize_with = "values::within::<_, _, 1, { u64::MAX }>")]
+    #[schemars(range(min = 1))]
+    pub keep_messages: usize,
+    /// Characters to which each tool's result is cut when a summary was not enough.
+    #[serde(deserialize_with = "values::within::<_, _, 1, { u64::MAX }>")]
+    #[schemars(range(min = 1))]
+    pub max_result_chars: usize,
+}
+
+impl Default for CompactionSettings {
+    fn default() -> Self {
+        Self { reserve_tokens: None, keep_messages: 10, max_result_chars: 20_000 }
+    }
+}
+
+/// Whether old results of tools are sent shorter, or not at all, before the window is full. Only what is sent
+/// changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum ContextPruning {
+    /// Everything is sent as it is.
+    #[default]
+    Off,
+    /// From 30 % of the window on, long results that nobody came back to are sent shorter; from 50 % on, old ones not
+    /// at all.
+    Adaptive,
+    /// Only the results of the last step are sent.
+    Aggressive,
+    /// Like `adaptive`, but only when the provider's cache has lapsed, five minutes after the last answer.
+    CacheTtl,
 }
 
 /// One agent.
@@ -104,6 +158,9 @@ pub struct AgentEntry {
     /// Its model, as `provider/model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelChoice>,
+    /// How much its model thinks before it answers, where it can and nobody asks for another level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<ThinkingDefault>,
     /// How often the model may be called for one message; 0 or `"unlimited"` takes the cap away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<IterationCap>,

@@ -101,25 +101,174 @@ impl ModelTimeouts {
     }
 }
 
-/// A provider of your own, or a server on this machine.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+/// A provider of your own, a server on this machine, or what differs for a known provider.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ProviderModels {
-    /// Where requests go, such as `http://127.0.0.1:8080/v1`.
-    #[serde(deserialize_with = "values::url")]
-    #[schemars(with = "BaseUrl")]
-    pub base_url: String,
+    /// Where requests go, such as `http://127.0.0.1:8080/v1`. May be left out for a provider that MyClaw knows.
+    #[serde(deserialize_with = "values::optional_url", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BaseUrl>")]
+    pub base_url: Option<String>,
     /// The key, if the server wants one. Better a reference such as `"${MY_SERVER_KEY}"`.
-    #[serde(default, with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<SecretText>")]
     pub api_key: Option<SecretString>,
-    /// The wire format that the server speaks. Default: `openai-completions`, and `anthropic-messages` for the
-    /// provider `anthropic`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Further headers of every request, by name. They replace headers of the same name that MyClaw would send.
+    #[serde(with = "values::secret_map", skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, SecretText>")]
+    pub headers: BTreeMap<String, SecretString>,
+    /// The wire format that the server speaks. Default: that of the provider of this name, else `openai-completions`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<ModelApi>,
+    /// What the server wants in the format `openai-completions`, where MyClaw does not know it.
+    pub compat: ModelCompat,
     /// What is known about its models. A model that is not listed can still be used, with cautious guesses.
-    #[serde(default)]
     pub models: Vec<ModelDefinition>,
+}
+
+/// What a server wants in the format `openai-completions`. What is left out is decided by its address and name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ModelCompat {
+    /// The field that limits the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_limit: Option<OutputLimitName>,
+    /// The role of the system prompt for models that think.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_role: Option<SystemRoleName>,
+    /// How token counts come with a stream: only when asked for, or always, where asking is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_usage: Option<StreamUsageRule>,
+    /// Whether a model's own reasoning goes back to it while its tool calls go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_replay: Option<ReasoningReplayRule>,
+}
+
+impl ModelCompat {
+    /// These settings, and for what they leave out those of `other`.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            output_limit: self.output_limit.or(other.output_limit),
+            system_role: self.system_role.or(other.system_role),
+            stream_usage: self.stream_usage.or(other.stream_usage),
+            reasoning_replay: self.reasoning_replay.or(other.reasoning_replay),
+        }
+    }
+}
+
+/// The name of the field that limits the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum OutputLimitName {
+    /// The older name, which most servers know.
+    MaxTokens,
+    /// The newer name, which some models insist on.
+    MaxCompletionTokens,
+}
+
+/// The role of the system prompt for models that think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum SystemRoleName {
+    /// The usual one.
+    System,
+    /// The one of OpenAI's newer models.
+    Developer,
+}
+
+/// How token counts come with a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum StreamUsageRule {
+    /// Only when asked for.
+    OnRequest,
+    /// Always; asking may be refused.
+    Always,
+}
+
+/// Whether a model's own reasoning goes back to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum ReasoningReplayRule {
+    /// Never.
+    Never,
+    /// While the tool calls of one turn go on.
+    WithinTurn,
+}
+
+/// How much a model thinks before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ThinkingDefault {
+    /// Not at all.
+    Off,
+    /// The least there is.
+    Minimal,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+    /// The most.
+    Xhigh,
+}
+
+impl ThinkingDefault {
+    /// The name used in the file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+        }
+    }
+}
+
+/// The thinking levels that a model offers, each with the provider's word for it. One that is left out is not offered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ThinkingWords {
+    /// The word for not at all, such as `"none"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off: Option<String>,
+    /// The word for the least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimal: Option<String>,
+    /// The word for a little.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<String>,
+    /// The word for some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<String>,
+    /// The word for much.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<String>,
+    /// The word for the most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xhigh: Option<String>,
+}
+
+/// How a model of Claude's wire formats is asked to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum ThinkingFormName {
+    /// With a number of tokens: models up to Claude 4.5.
+    Budget,
+    /// With an effort: Claude 4.6 and later.
+    Adaptive,
+    /// The same, where thinking holds only behind the messages that it came behind: Claude 5.1 and later.
+    BoundAdaptive,
 }
 
 /// A wire format.
@@ -166,6 +315,18 @@ pub struct ModelDefinition {
     /// Whether it can think before it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<bool>,
+    /// The thinking levels that it offers, each with the server's word for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_levels: Option<ThinkingWords>,
+    /// How it is asked to think, in the formats `anthropic-messages` and `bedrock-converse`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_form: Option<ThinkingFormName>,
+    /// The wire format for this model, where it is not the provider's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<ModelApi>,
+    /// What the server wants for this model in the format `openai-completions`; goes before the provider's `compat`.
+    #[serde(default)]
+    pub compat: ModelCompat,
     /// What it takes as input, such as `["text", "image"]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Vec<ModelInput>>,

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error as _, IntoDeserializer as _, MapAccess, Unexpected, Visitor};
+use serde::de::{Error as _, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Model calls for one message unless the file says otherwise.
@@ -121,9 +121,9 @@ impl JsonSchema for IterationCap {
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum ModelChoice {
-    /// `provider/model`, parted at the first slash.
-    Name(#[schemars(with = "NonBlankText")] String),
-    /// The same as an object.
+    /// `provider/model`, parted at the first slash. Blank names none.
+    Name(String),
+    /// The same as an object, with others to fall back to.
     Primary(PrimaryModel),
 }
 
@@ -132,19 +132,31 @@ pub enum ModelChoice {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(inline)]
 pub struct PrimaryModel {
-    /// `provider/model`, parted at the first slash.
-    #[serde(deserialize_with = "non_blank")]
-    #[schemars(with = "NonBlankText")]
+    /// `provider/model`, parted at the first slash. Blank names none.
+    #[serde(default)]
     pub primary: String,
+    /// Models to try in this order when the first one cannot answer, each as `provider/model`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<String>,
 }
 
 impl ModelChoice {
-    /// The model, as it is written.
-    pub fn as_str(&self) -> &str {
-        match self {
+    /// The model, trimmed; `None` if it is blank.
+    pub fn primary(&self) -> Option<&str> {
+        let name = match self {
             Self::Name(name) => name,
             Self::Primary(choice) => &choice.primary,
-        }
+        };
+        Some(name.trim()).filter(|name| !name.is_empty())
+    }
+
+    /// The models to try when the first one cannot answer, in order, trimmed; blank ones are left out.
+    pub fn fallbacks(&self) -> impl Iterator<Item = &str> {
+        let fallbacks: &[String] = match self {
+            Self::Name(_) => &[],
+            Self::Primary(choice) => &choice.fallbacks,
+        };
+        fallbacks.iter().map(|name| name.trim()).filter(|name| !name.is_empty())
     }
 }
 
@@ -164,7 +176,7 @@ impl<'de> Visitor<'de> for ModelChoiceVisitor {
     }
 
     fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<ModelChoice, E> {
-        non_blank(value.into_deserializer()).map(ModelChoice::Name)
+        Ok(ModelChoice::Name(value.to_owned()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<ModelChoice, A::Error> {
@@ -376,5 +388,30 @@ pub(super) mod optional_secret {
             Some(_) => serializer.serialize_some(super::secret::REDACTED),
             None => serializer.serialize_none(),
         }
+    }
+}
+
+/// Reads a map of secrets, and writes a mark in the place of each.
+pub(super) mod secret_map {
+    use std::collections::BTreeMap;
+
+    use secrecy::SecretString;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[derive(Deserialize)]
+    struct Secret(#[serde(deserialize_with = "super::secret::deserialize")] SecretString);
+
+    pub(in crate::schema) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<String, SecretString>, D::Error> {
+        let secrets = BTreeMap::<String, Secret>::deserialize(deserializer)?;
+        Ok(secrets.into_iter().map(|(name, Secret(secret))| (name, secret)).collect())
+    }
+
+    pub(in crate::schema) fn serialize<S: Serializer>(
+        secrets: &BTreeMap<String, SecretString>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(secrets.keys().map(|name| (name, super::secret::REDACTED)))
     }
 }

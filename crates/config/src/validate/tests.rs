@@ -20,10 +20,13 @@ fn full() -> Value {
         },
         "agent": { "workspaceDir": "~/w", "maxIterations": 3, "maxRetries": 0, "maxToolResultChars": 10 },
         "agents": {
-            "defaults": { "workspace": "/w", "model": { "primary": "p/m" }, "maxIterations": "unlimited" },
+            "defaults": {
+                "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"],
+                "thinkingDefault": "low", "maxIterations": "unlimited",
+            },
             "list": [{
-                "id": "main", "default": true, "name": "Claw", "workspace": "/x", "model": { "primary": "p/m" },
-                "maxIterations": 0,
+                "id": "main", "default": true, "name": "Claw", "workspace": "/x",
+                "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "thinking": "xhigh", "maxIterations": 0,
             }],
         },
         "channels": { "telegram": { "botToken": "t", "allowedChatIds": [-5, "@me"] } },
@@ -34,12 +37,24 @@ fn full() -> Value {
             "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
             "providers": { "mine": {
                 "baseUrl": "http://127.0.0.1:8080", "apiKey": "k", "api": "openai-completions",
+                "headers": { "mine": "secret" }, "compat": compat(),
                 "models": [{
+                    "api": "bedrock-converse", "compat": compat(), "thinkingForm": "adaptive",
+                    "thinkingLevels": {
+                        "off": "o", "minimal": "i", "low": "l", "medium": "m", "high": "h", "xhigh": "x",
+                    },
                     "id": "m", "contextWindow": 1, "maxOutput": 1, "reasoning": true, "input": ["text", "image"],
                     "price": { "input": 0, "output": 1.5, "cacheRead": 0, "cacheWrite": 0 },
                 }],
             } },
         },
+    })
+}
+
+fn compat() -> Value {
+    json!({
+        "outputLimit": "max_tokens", "systemRole": "developer", "streamUsage": "on-request",
+        "reasoningReplay": "within-turn",
     })
 }
 

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use myclaw_config::{AgentId, AgentSettings, Config, ConfigError, IterationCap, Paths};
+use myclaw_config::{
+    AgentId, AgentSettings, CompactionSettings, Config, ConfigError, ContextPruning, IterationCap,
+    Paths, ThinkingDefault,
+};
 
 use crate::support::Home;
 
@@ -20,9 +23,12 @@ fn without_agents_there_is_main() {
         name: None,
         workspace: home.state_dir().join("workspace"),
         model: None,
+        thinking: None,
         max_iterations: IterationCap::default(),
         max_retries: 3,
         max_tool_result_chars: 50_000,
+        compaction: CompactionSettings::default(),
+        context_pruning: ContextPruning::Off,
     };
     for id in [None, Some("main"), Some(""), Some(" MAIN ")] {
         assert_eq!(config.agent_settings(id).unwrap(), expected, "{id:?}");
@@ -117,4 +123,46 @@ fn settings_made_by_hand_need_folders_or_an_absolute_workspace() {
     assert_eq!(config.agent_settings(None).unwrap().workspace, Path::new("/state/workspace"));
     config.agent.workspace_dir = Some("~/x".to_owned());
     assert!(matches!(config.agent_settings(None), Err(ConfigError::NoHome)));
+}
+
+#[test]
+fn a_model_is_trimmed_and_a_blank_one_is_none() {
+    let model = |text: &str| {
+        let config = Home::with_config(text).load().unwrap().config;
+        config.agent_settings(None).unwrap().model
+    };
+    assert_eq!(model("{ agents: { defaults: { model: '  a/b ' } } }").as_deref(), Some("a/b"));
+    assert_eq!(model("{ agents: { defaults: { model: '  ' } } }"), None);
+    assert_eq!(model("{ agents: { defaults: { model: { primary: '' } } } }"), None);
+    let own_blank = "{ agents: { defaults: { model: 'a/b' }, list: [{ id: 'x', model: ' ' }] } }";
+    assert_eq!(model(own_blank).as_deref(), Some("a/b"));
+}
+
+#[test]
+fn fallbacks_are_kept_in_order() {
+    let text =
+        "{ agents: { defaults: { model: { primary: 'a/b', fallbacks: [' c/d', '', 'e/f'] } } } }";
+    let config = Home::with_config(text).load().unwrap().config;
+    let model = config.agents.defaults.model.as_ref().unwrap();
+    assert_eq!(model.fallbacks().collect::<Vec<_>>(), ["c/d", "e/f"]);
+}
+
+#[test]
+fn an_agents_thinking_goes_before_the_default() {
+    let text = "{ agents: { defaults: { thinkingDefault: 'low' }, list: [{ id: 'a' }, { id: 'b', thinking: 'xhigh' }] } }";
+    let config = Home::with_config(text).load().unwrap().config;
+    let thinking = |id| config.agent_settings(Some(id)).unwrap().thinking;
+    assert_eq!(thinking("a"), Some(ThinkingDefault::Low));
+    assert_eq!(thinking("b"), Some(ThinkingDefault::Xhigh));
+}
+
+#[test]
+fn a_list_of_models_allows_no_others() {
+    let text = "{ agents: { defaults: { models: ['anthropic/*', 'openrouter/openai/gpt-5'] } } }";
+    let config = Home::with_config(text).load().unwrap().config;
+    let allowed = |provider, id| config.allows_model(provider, id);
+    assert!(allowed("anthropic", "anything") && allowed("openrouter", "openai/gpt-5"));
+    assert!(!allowed("openrouter", "openai/gpt-5-mini") && !allowed("openai", "gpt-5"));
+    let open = Home::with_config("{}").load().unwrap().config;
+    assert!(open.allows_model("any", "thing"));
 }

@@ -81,8 +81,26 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
         ),
         (
             "{ models: { providers: { a: { baseUrl: 'http://h', api: 'openai' } } } }",
-            "1:57: models.providers.a.api: expected \"anthropic-messages\" or \"openai-completions\", found another \
-             string",
+            "1:57: models.providers.a.api: expected \"anthropic-messages\", \"openai-completions\", \
+             \"openai-responses\", \"google-generative-ai\" or \"bedrock-converse\", found another string",
+        ),
+    ] {
+        assert_eq!(message(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn levels_of_thinking_are_words() {
+    for (text, expected) in [
+        (
+            "{ agents: { defaults: { thinkingDefault: 'hihg' } } }",
+            "1:42: agents.defaults.thinkingDefault: expected \"off\", \"minimal\", \"low\", \"medium\", \"high\" or \
+             \"xhigh\", found another string; did you mean `high`?",
+        ),
+        (
+            "{ models: { providers: { a: { models: [{ id: 'm', thinkingLevels: { max: 'x' } }] } } } }",
+            "1:69: models.providers.a.models[0].thinkingLevels.max: unknown key; known here: `off`, `minimal`, `low`, \
+             `medium`, `high`, `xhigh`",
         ),
     ] {
         assert_eq!(message(text), expected, "{text}");
@@ -108,12 +126,26 @@ fn contradictions_are_found_too() {
         (
             "{ agents: { defaults: { model: 'opus' } } }",
             "1:32: agents.defaults.model: expected a model as \"provider/model\"; such as \
-             \"anthropic/claude-sonnet-4-20250514\"",
+             \"anthropic/claude-sonnet-4-6\"",
         ),
         (
             "{ agents: { list: [{ id: 'a', model: { primary: '/m' } }] } }",
             "1:49: agents.list[0].model.primary: expected a model as \"provider/model\"; such as \
-             \"anthropic/claude-sonnet-4-20250514\"",
+             \"anthropic/claude-sonnet-4-6\"",
+        ),
+        (
+            "{ agents: { defaults: { model: { primary: 'a/b', fallbacks: ['', 'gpt'] } } } }",
+            "1:66: agents.defaults.model.fallbacks[1]: expected a model as \"provider/model\"; such as \
+             \"anthropic/claude-sonnet-4-6\"",
+        ),
+        (
+            "{ agents: { defaults: { models: ['anthropic'] } } }",
+            "1:34: agents.defaults.models[0]: expected a model as \"provider/model\", or \"provider/*\"; such as \
+             \"anthropic/*\"",
+        ),
+        (
+            "{ models: { providers: { a: { headers: { 'x y': 'secret' } } } } }",
+            "1:42: models.providers.a.headers[\"x y\"]: this cannot be the name of a header; use letters, digits and `-`",
         ),
         (
             "{ provider: { name: 'a/b', model: 'm', authProfiles: [{ id: 'x', apiKey: '1' }] } }",
@@ -253,6 +285,9 @@ fn a_secret_is_in_no_message() {
     const SECRET: &str = "hunter2";
     for text in [
         "{ provider: { name: 'a', model: 'm', authProfiles: [{ id: 'x', apiKey: 'hunter2', extra: 1 }] } }",
+        "{ models: { providers: { a: { headers: { 'x-key': 'hunter2' }, extra: 1 } } } }",
+        "{ models: { providers: { a: { headers: { 'x key': 'hunter2' } } } } }",
+        "{ models: { providers: { a: { headers: { 'x-key': ['hunter2'] } } } } }",
         "{ provider: { name: 'a', model: 'm', authProfiles: ['hunter2'] } }",
         "{ provider: { name: 'a', model: 'm', authProfiles: 'hunter2' } }",
         "{ provider: { name: 'a', model: 'm', apikey: 'hunter2' } }",

@@ -85,7 +85,7 @@ fn every_setting_is_read() {
     assert_eq!((config.agent.max_iterations.limit(), config.agent.max_retries), (Some(7), 0));
     assert_eq!(config.agent.max_tool_result_chars, 1000);
     let defaults = &config.agents.defaults;
-    assert_eq!(defaults.model.as_ref().map(ModelChoice::as_str), Some("a/b"));
+    assert_eq!(defaults.model.as_ref().and_then(ModelChoice::primary), Some("a/b"));
     assert_eq!(defaults.max_iterations, Some(IterationCap::Unlimited));
     let entry = &config.agents.list[0];
     assert_eq!((entry.id.as_str(), entry.default, entry.name.as_deref()), ("x", true, Some("X")));
@@ -102,8 +102,8 @@ fn every_setting_is_read() {
     assert_eq!(config.models.timeouts.between_events(), Duration::from_secs(3));
     let local = &config.models.providers["local"];
     assert_eq!(
-        (local.base_url.as_str(), local.api),
-        ("http://127.0.0.1:8080/v1", Some(ModelApi::AnthropicMessages))
+        (local.base_url.as_deref(), local.api),
+        (Some("http://127.0.0.1:8080/v1"), Some(ModelApi::AnthropicMessages))
     );
     assert_eq!(local.api_key.as_ref().unwrap().expose_secret(), "mk");
     let model = &local.models[0];

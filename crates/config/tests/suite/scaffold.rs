@@ -25,7 +25,7 @@ fn the_starter_is_written_once_and_loads() {
     let provider = config.provider.as_ref().unwrap();
     assert_eq!(
         (provider.name.as_str(), provider.model.as_str()),
-        ("anthropic", "claude-sonnet-4-20250514")
+        ("anthropic", "claude-sonnet-4-6")
     );
     let profiles: Vec<_> = provider
         .auth_profiles

@@ -1,3 +1,5 @@
+mod invariants;
+
 use myclaw_llm::{Api, AssistantMessage, ContentBlock, StopReason, ToolResultMessage};
 use myclaw_session::{EntryId, LockWait, SessionKey, SessionStore};
 use serde_json::Map;
@@ -135,7 +137,7 @@ fn a_compaction_takes_the_place_of_what_was_before_it() {
     let first_kept_id = conversation.tail().unwrap().messages[2].id;
 
     conversation
-        .append_compaction(CompactionEntry {
+        .append_change(CompactionEntry {
             id: EntryId::generate(),
             ts: 9,
             summary: "They counted.".to_owned(),

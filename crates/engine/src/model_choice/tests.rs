@@ -1,4 +1,5 @@
-use myclaw_llm::ThinkingLevels;
+use myclaw_llm::wire::compat::{CompatOverrides, OutputLimitField, StreamUsage};
+use myclaw_llm::{Api, InputKind, Price, Quirks, ThinkingForm, ThinkingLevel, ThinkingLevels};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
@@ -72,8 +73,56 @@ fn what_the_settings_say_about_a_model_wins() {
         price: Price { input: 3.0, ..Price::default() },
         context_window: 4_096,
         max_output: 512,
+        quirks: Quirks::default(),
     };
     assert_eq!(model, expected);
     assert_eq!(choose(&config, "anthropic", "another").model.base_url, "http://127.0.0.1:8080/v1");
     assert_eq!(keys(&choose(&config, "anthropic", "m")), [("anthropic", Some("k"))]);
+}
+
+#[test]
+fn a_known_provider_may_be_changed_in_parts() {
+    let config = config(json!({"models": {"providers": {"anthropic": {
+        "headers": {"x-team": "secret"}, "compat": {"outputLimit": "max_tokens", "streamUsage": "always"},
+        "models": [{
+            "id": "claude-haiku-4-5", "api": "openai-completions", "thinkingForm": "adaptive",
+            "thinkingLevels": {"off": "none", "high": "most"},
+            "compat": {"outputLimit": "max_completion_tokens"},
+        }],
+    }}}}));
+
+    let known = choose(&config, "anthropic", "claude-haiku-4-5").model;
+
+    assert_eq!(
+        (known.base_url.as_str(), known.api),
+        ("https://api.anthropic.com", Api::OpenaiCompletions)
+    );
+    assert_eq!(known.offered_thinking_levels(), [ThinkingLevel::Off, ThinkingLevel::High]);
+    assert_eq!(known.thinking_word(ThinkingLevel::High), "most");
+    let expected = Quirks {
+        thinking_form: ThinkingForm::Adaptive,
+        headers: [("x-team".to_owned(), "secret".to_owned().into())].into_iter().collect(),
+        compat: CompatOverrides {
+            output_limit: Some(OutputLimitField::MaxCompletionTokens),
+            stream_usage: Some(StreamUsage::Always),
+            ..CompatOverrides::default()
+        },
+    };
+    assert_eq!(known.quirks, expected);
+    assert!(!format!("{known:?}").contains("secret"));
+    assert!(!serde_json::to_string(&known).unwrap().contains("secret"));
+
+    let other = choose(&config, "anthropic", "claude-sonnet-4-6").model;
+    assert_eq!(other.api, Api::AnthropicMessages);
+    assert_eq!(other.quirks.compat.output_limit, Some(OutputLimitField::MaxTokens));
+}
+
+#[test]
+fn behind_an_address_of_its_own_a_provider_speaks_its_common_format() {
+    let model = |base_url: &str| {
+        let config = config(json!({"models": {"providers": {"openai": {"baseUrl": base_url}}}}));
+        choose(&config, "openai", "gpt-5.1").model.api
+    };
+    assert_eq!(model("http://127.0.0.1:9/v1"), Api::OpenaiCompletions);
+    assert_eq!(model("https://api.openai.com/v1/"), Api::OpenaiResponses);
 }

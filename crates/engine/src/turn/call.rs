@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use myclaw_llm::{
     AssistantMessage, CallFailure, ErrorClass, Message, ModelError, ModelRequest, StreamEvent,
-    ThinkingLevel,
 };
 
 use super::{Turn, fit};
@@ -71,7 +70,7 @@ async fn attempt(turn: &mut Turn<'_>, profile: usize) -> Result<AssistantMessage
         messages: &messages,
         tools: &turn.tool_schemas,
         max_output: None,
-        thinking: ThinkingLevel::Off,
+        thinking: turn.thinking,
         api_key: turn.rotation.profile(profile).api_key.as_ref(),
         limits: turn.limits.call,
     };

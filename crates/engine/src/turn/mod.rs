@@ -13,11 +13,12 @@ mod repair;
 mod repetition;
 mod result_text;
 
+pub use fit::CompactionReport;
 pub(crate) use fit::{Recovery, input_budget};
 
 use std::sync::Arc;
 
-use myclaw_llm::{Provider, ToolSchema, Usage};
+use myclaw_llm::{Provider, ThinkingLevel, ToolSchema, Usage};
 use myclaw_session::SessionStore;
 
 use crate::conversation::{Conversation, NextStep, Opening};
@@ -31,6 +32,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) params: &'a RunAgentParams,
     pub(crate) provider: &'a dyn Provider,
     pub(crate) model: &'a ModelChoice,
+    pub(crate) thinking: ThinkingLevel,
     pub(crate) store: SessionStore,
     pub(crate) conversation: Conversation,
     pub(crate) opening: Opening,
@@ -44,12 +46,16 @@ pub(crate) struct Turn<'a> {
 }
 
 /// Limits of a turn, from the agent's settings.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct TurnLimits {
     /// Most model calls that give a message; `None` means no cap.
     pub(crate) max_iterations: Option<u32>,
     /// Most retries of one model call.
     pub(crate) max_retries: u32,
+    /// When and how older messages are summarised.
+    pub(crate) compaction: myclaw_config::CompactionSettings,
+    /// Whether old results are sent shorter.
+    pub(crate) context_pruning: myclaw_config::ContextPruning,
     /// Time limits of one model call.
     pub(crate) call: myclaw_llm::CallLimits,
 }
@@ -85,6 +91,18 @@ impl Turn<'_> {
             }
         };
         finish::finish(self, ending).await
+    }
+
+    /// Summarises the older part of the conversation, and nothing else.
+    pub(crate) async fn compact_by_hand(
+        &mut self,
+        focus: Option<&str>,
+    ) -> Result<CompactionReport, RunError> {
+        repair::close_interrupted_calls(self)?;
+        fit::account_for_older_messages(self)?;
+        let report = fit::compact_by_hand(self, focus).await?;
+        finish::make_durable(self).await?;
+        Ok(report)
     }
 
     pub(crate) fn emit(&self, event: AgentRunEvent) {

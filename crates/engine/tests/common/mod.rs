@@ -17,7 +17,7 @@ use myclaw_engine::{
     AgentRunEvent, AuthProfile, Clock, ModelChoice, RunAgentParams, RunError, RunResult, Tool,
     ToolError, ToolInvocation, ToolOutput, run_agent,
 };
-use myclaw_llm::{Api, InputKind, Model, Price, ThinkingLevels, ToolSchema};
+use myclaw_llm::{Api, InputKind, Model, Price, Quirks, ThinkingLevels, ToolSchema};
 use myclaw_session::SessionKey;
 use myclaw_testkit::{ModelServer, Script, TempHome, WireFormat};
 use serde_json::{Value, json};
@@ -88,6 +88,7 @@ impl Bench {
             price: Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 },
             context_window: self.context_window,
             max_output: 8_192,
+            quirks: Quirks::default(),
         }
     }
 

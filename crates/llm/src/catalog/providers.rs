@@ -7,6 +7,8 @@ use crate::Api;
 pub enum KeyNeed {
     /// It refuses requests without one.
     Required,
+    /// A cloud's own credentials do instead; they are looked for when the call is made.
+    Cloud,
     /// A server on this machine, or no server at all.
     None,
 }
@@ -17,9 +19,9 @@ pub struct ProviderInfo {
     /// Its name in `provider/model`.
     pub name: &'static str,
     /// Where requests go unless settings say otherwise, without the wire format's own path; empty for
-    /// [`Api::Builtin`].
+    /// [`Api::Builtin`], and where every customer has an address of their own.
     pub base_url: &'static str,
-    /// The wire format it speaks.
+    /// The wire format it speaks, and whoever copies it at another address; the catalog names another for some models.
     pub api: Api,
     /// Environment variables that hold its key, the first that is set winning.
     pub key_variables: &'static [&'static str],
@@ -29,8 +31,7 @@ pub struct ProviderInfo {
     pub default_model: Option<&'static str>,
 }
 
-/// The known providers, in the order in which they are preferred when several have a key. `google` is reached through
-/// its OpenAI-compatible endpoint.
+/// The known providers, in the order in which they are preferred when several have a key.
 pub(super) const PROVIDERS: &[ProviderInfo] = &[
     ProviderInfo {
         name: "anthropic",
@@ -41,12 +42,15 @@ pub(super) const PROVIDERS: &[ProviderInfo] = &[
         default_model: Some("claude-sonnet-4-6"),
     },
     hosted("openai", "https://api.openai.com/v1", &["OPENAI_API_KEY"], "gpt-5.1"),
-    hosted(
-        "google",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        "gemini-2.5-flash",
-    ),
+    ProviderInfo {
+        api: Api::GoogleGenerativeAi,
+        ..hosted(
+            "google",
+            "https://generativelanguage.googleapis.com/v1beta",
+            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+            "gemini-2.5-flash",
+        )
+    },
     hosted(
         "openrouter",
         "https://openrouter.ai/api/v1",
@@ -55,16 +59,64 @@ pub(super) const PROVIDERS: &[ProviderInfo] = &[
     ),
     hosted("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], "openai/gpt-oss-120b"),
     hosted("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], "mistral-medium-latest"),
-    hosted("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], "deepseek-v4-flash"),
+    hosted("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], "deepseek-flash"),
     hosted("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], "grok-4.3"),
     hosted("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"], "openai/gpt-oss-120b"),
     hosted(
         "fireworks",
         "https://api.fireworks.ai/inference/v1",
         &["FIREWORKS_API_KEY"],
-        "accounts/fireworks/models/gpt-oss-120b",
+        "accounts/fireworks/models/glm-5p3-flash",
     ),
     hosted("cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"], "gpt-oss-120b"),
+    hosted("moonshot", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], "kimi-k3"),
+    hosted("zai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], "glm-5.3"),
+    ProviderInfo {
+        api: Api::AnthropicMessages,
+        ..hosted(
+            "minimax",
+            "https://api.minimax.io/anthropic/v1",
+            &["MINIMAX_API_KEY"],
+            "MiniMax-M3",
+        )
+    },
+    hosted(
+        "huggingface",
+        "https://router.huggingface.co/v1",
+        &["HF_TOKEN"],
+        "deepseek-ai/DeepSeek-V4.1-Flash",
+    ),
+    hosted(
+        "vercel-ai-gateway",
+        "https://ai-gateway.vercel.sh/v1",
+        &["AI_GATEWAY_API_KEY"],
+        "anthropic/claude-sonnet-4.6",
+    ),
+    ProviderInfo {
+        default_model: None,
+        ..hosted("azure-openai", "", &["AZURE_OPENAI_API_KEY"], "")
+    },
+    ProviderInfo {
+        default_model: None,
+        ..hosted(
+            "github-copilot",
+            "https://api.individual.githubcopilot.com",
+            &["COPILOT_GITHUB_TOKEN"],
+            "",
+        )
+    },
+    cloud(
+        "amazon-bedrock",
+        "https://bedrock-runtime.us-east-1.amazonaws.com",
+        Api::BedrockConverse,
+        &["AWS_BEARER_TOKEN_BEDROCK"],
+    ),
+    cloud(
+        "google-vertex",
+        "https://aiplatform.googleapis.com",
+        Api::GoogleGenerativeAi,
+        &["GOOGLE_CLOUD_API_KEY"],
+    ),
     local("ollama", "http://127.0.0.1:11434/v1"),
     local("llamacpp", "http://127.0.0.1:8080/v1"),
     local("lmstudio", "http://127.0.0.1:1234/v1"),
@@ -96,6 +148,17 @@ const fn hosted(
     }
 }
 
+/// A cloud whose own credentials do as well as a key. It is never chosen because such credentials lie about: they serve
+/// many other purposes.
+const fn cloud(
+    name: &'static str,
+    base_url: &'static str,
+    api: Api,
+    key_variables: &'static [&'static str],
+) -> ProviderInfo {
+    ProviderInfo { name, base_url, api, key_variables, key: KeyNeed::Cloud, default_model: None }
+}
+
 /// A model server on this machine, at its default port.
 const fn local(name: &'static str, base_url: &'static str) -> ProviderInfo {
     ProviderInfo {
@@ -113,12 +176,12 @@ pub fn provider_info(name: &str) -> Option<&'static ProviderInfo> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
-/// The most preferred provider for which `is_set` says that one of its key variables holds something, with that
+/// The most preferred provider with a default model for which `is_set` says that one of its key variables holds something, with that
 /// variable's name. The caller looks the variables up, so that this module needs no environment.
 pub fn first_provider_with_key(
     is_set: impl Fn(&str) -> bool,
 ) -> Option<(&'static ProviderInfo, &'static str)> {
-    PROVIDERS.iter().find_map(|provider| {
+    PROVIDERS.iter().filter(|provider| provider.default_model.is_some()).find_map(|provider| {
         let variable = provider.key_variables.iter().find(|variable| is_set(variable))?;
         Some((provider, *variable))
     })

@@ -94,12 +94,20 @@ pub fn suggest_model(text: &str) -> Vec<String> {
     if let Some(default) = default_of_provider_like(&wanted) {
         return vec![default];
     }
-    let mut ranked: Vec<(usize, &str)> = Catalog::builtin()
+    let mut ranked: Vec<(usize, usize, &str)> = Catalog::builtin()
         .references()
-        .filter_map(|reference| Some((unlikeness(&wanted, reference)?, reference)))
+        .filter_map(|reference| {
+            Some((unlikeness(&wanted, reference)?, provider_rank(reference), reference))
+        })
         .collect();
     ranked.sort();
-    ranked.into_iter().take(MAX_SUGGESTIONS).map(|(_, reference)| reference.to_owned()).collect()
+    ranked.into_iter().take(MAX_SUGGESTIONS).map(|(_, _, reference)| reference.to_owned()).collect()
+}
+
+/// Many hosts serve one model; the better-known ones are named first.
+fn provider_rank(reference: &str) -> usize {
+    let provider = reference.split_once('/').map_or(reference, |(provider, _)| provider);
+    Catalog::builtin().providers().take_while(|known| known.name != provider).count()
 }
 
 fn default_of_provider_like(wanted: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! From a provider and a model id to a whole [`Model`], known or not.
 
 use super::{Catalog, provider_info};
-use crate::{Api, InputKind, Model, Price, ThinkingLevels};
+use crate::{Api, InputKind, Model, Price, Quirks, ThinkingLevels};
 
 /// Window assumed for a model that the catalog does not have.
 const UNKNOWN_CONTEXT_WINDOW: u64 = 200_000;
@@ -20,7 +20,8 @@ pub struct ResolveModel<'a> {
     pub provider: &'a str,
     /// Model id as the provider knows it; any id is allowed.
     pub id: &'a str,
-    /// Replaces the provider's own base URL. A slash at its end does not matter.
+    /// Replaces the provider's own base URL. A slash at its end does not matter. Behind another address the provider's
+    /// common wire format is spoken: whoever copies an API copies that one.
     pub base_url: Option<&'a str>,
     /// Replaces the provider's own wire format.
     pub api: Option<Api>,
@@ -33,7 +34,11 @@ pub fn resolve_model(wanted: ResolveModel<'_>) -> Model {
         .find(wanted.provider, wanted.id)
         .unwrap_or_else(|| built_by_hand(wanted.provider, wanted.id));
     if let Some(base_url) = wanted.base_url {
-        model.base_url = base_url.trim_end_matches('/').to_owned();
+        let base_url = base_url.trim_end_matches('/');
+        if base_url != model.base_url {
+            model.api = provider_info(wanted.provider).map_or(model.api, |info| info.api);
+            model.base_url = base_url.to_owned();
+        }
     }
     if let Some(api) = wanted.api {
         model.api = api;
@@ -54,5 +59,6 @@ fn built_by_hand(provider: &str, id: &str) -> Model {
         price: Price::default(),
         context_window: UNKNOWN_CONTEXT_WINDOW,
         max_output: UNKNOWN_MAX_OUTPUT,
+        quirks: Quirks::default(),
     }
 }

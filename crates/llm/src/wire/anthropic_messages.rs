@@ -2,6 +2,7 @@
 
 mod decode;
 mod encode;
+mod thinking;
 
 pub use decode::Decoder;
 pub use encode::encode;

@@ -64,6 +64,21 @@ pub struct Compat {
     pub reasoning_fields: &'static [ReasoningField],
 }
 
+/// What the settings say about a host, where that is not what its row says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompatOverrides {
+    /// See [`Compat::output_limit`].
+    pub output_limit: Option<OutputLimitField>,
+    /// See [`Compat::system_role`].
+    pub system_role: Option<SystemRole>,
+    /// See [`Compat::stream_usage`].
+    pub stream_usage: Option<StreamUsage>,
+    /// See [`Compat::tool_ids`].
+    pub tool_ids: Option<ToolIdRule>,
+    /// See [`Compat::reasoning_replay`].
+    pub reasoning_replay: Option<ReasoningReplay>,
+}
+
 /// A name under which hosts send reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReasoningField {
@@ -191,7 +206,18 @@ impl Compat {
                 row.providers.iter().any(|name| name.eq_ignore_ascii_case(&model.provider))
             })
         };
-        by_host.or_else(by_name).map_or(COMMON, |row| row.compat)
+        by_host.or_else(by_name).map_or(COMMON, |row| row.compat).with(&model.quirks.compat)
+    }
+
+    fn with(self, overrides: &CompatOverrides) -> Self {
+        Self {
+            output_limit: overrides.output_limit.unwrap_or(self.output_limit),
+            system_role: overrides.system_role.unwrap_or(self.system_role),
+            stream_usage: overrides.stream_usage.unwrap_or(self.stream_usage),
+            tool_ids: overrides.tool_ids.unwrap_or(self.tool_ids),
+            reasoning_replay: overrides.reasoning_replay.unwrap_or(self.reasoning_replay),
+            ..self
+        }
     }
 }
 

@@ -18,3 +18,5 @@ mod requests;
 mod streams;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod thinking;

@@ -323,3 +323,38 @@ fn what_cannot_be_sent_is_an_error() {
         "model testing/test-model is not served over HTTP"
     );
 }
+
+#[test]
+fn headers_of_the_settings_go_with_the_request_and_replace_ours() {
+    for api in [Api::AnthropicMessages, Api::OpenaiCompletions] {
+        let mut conversation = Conversation::new(api, &turn(api));
+        let pairs = [("x-team", "blue"), ("Accept", "text/plain")];
+        conversation.model.quirks.headers = pairs
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), SecretString::from(value)))
+            .collect();
+        let headers = conversation.encode().headers;
+        assert_eq!(
+            (&headers["x-team"], &headers["accept"]),
+            (&"blue".parse().unwrap(), &"text/plain".parse().unwrap())
+        );
+        assert!(headers["x-team"].is_sensitive());
+    }
+}
+
+#[test]
+fn what_the_settings_say_of_a_host_goes_before_its_address() {
+    use myclaw_llm::wire::compat::{CompatOverrides, OutputLimitField, StreamUsage, SystemRole};
+    let mut conversation = Conversation::new(Api::OpenaiCompletions, &turn(Api::OpenaiCompletions));
+    conversation.model.reasoning = true;
+    conversation.model.quirks.compat = CompatOverrides {
+        output_limit: Some(OutputLimitField::MaxCompletionTokens),
+        system_role: Some(SystemRole::DeveloperWhenReasoning),
+        stream_usage: Some(StreamUsage::Always),
+        ..CompatOverrides::default()
+    };
+    let body = conversation.body();
+    assert_eq!(body["max_completion_tokens"], 8192);
+    assert_eq!(body["messages"][0]["role"], "developer");
+    assert_eq!((body.get("max_tokens"), body.get("stream_options")), (None, None));
+}

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use myclaw_llm::{
     Api, AssistantMessage, CallFailure, CallLimits, HttpOptions, HttpProvider, InputKind, Message,
-    Model, ModelError, ModelRequest, PairedMessages, Price, Provider, StreamEvent, ThinkingLevel,
-    ThinkingLevels, ToolSchema, UserMessage,
+    Model, ModelError, ModelRequest, PairedMessages, Price, Provider, Quirks, StreamEvent,
+    ThinkingLevel, ThinkingLevels, ToolSchema, UserMessage,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -216,6 +216,7 @@ pub(crate) fn model(api: Api, base_url: &str) -> Model {
         price: Price { input: 1.0, output: 10.0, cache_read: 0.1, cache_write: 1.25 },
         context_window: 200_000,
         max_output: 8192,
+        quirks: Quirks::default(),
     }
 }
 

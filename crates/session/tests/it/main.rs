@@ -62,7 +62,10 @@ impl Home {
 
 /// A limit in bytes of the messages' lines.
 fn limit_in_bytes(max_cost: u64) -> TailLimit {
-    TailLimit { max_cost, cost: |message| serde_json::to_string(message).unwrap().len() as u64 }
+    TailLimit {
+        max_cost,
+        cost: |message, _reduction| serde_json::to_string(message).unwrap().len() as u64,
+    }
 }
 
 fn work() -> SessionKey {

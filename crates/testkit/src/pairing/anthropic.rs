@@ -14,6 +14,9 @@ const LONGEST_NAME: usize = 128;
 /// Most blocks of one request that may carry `cache_control`.
 const MOST_CACHE_POINTS: usize = 4;
 
+/// Least budget for thinking, in tokens.
+const SMALLEST_BUDGET: u64 = 1_024;
+
 /// Image types the service reads.
 const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
@@ -30,6 +33,7 @@ pub(super) fn check(body: &Value) -> Checked {
     if body["max_tokens"].as_u64().is_none_or(|limit| limit == 0) {
         return Err(violation("max_tokens", "must be a positive number"));
     }
+    thinking(body)?;
     system(&body["system"])?;
     let offers_tools = tools(&body["tools"])?;
     let messages = non_empty_list(&body["messages"], "messages")?;
@@ -55,6 +59,7 @@ pub(super) fn check(body: &Value) -> Checked {
     if conversation.uses_tools && !offers_tools {
         return Err(violation("tools", "must be given when messages hold tool calls"));
     }
+    continued_calls(body, messages)?;
     let cache_points = cache_points(body);
     if cache_points > MOST_CACHE_POINTS {
         return Err(violation(
@@ -119,7 +124,11 @@ impl<'a> Conversation<'a> {
         if content.is_string() {
             return visible_text(content, place).map(|_| ());
         }
-        for (number, block) in non_empty_list(content, place)?.iter().enumerate() {
+        let blocks = non_empty_list(content, place)?;
+        if blocks.last().is_some_and(is_thinking) {
+            return Err(violation(place, "the final block cannot be thinking"));
+        }
+        for (number, block) in blocks.iter().enumerate() {
             let place = format!("{place}[{number}]");
             match block["type"].as_str() {
                 Some("text") => text_or_image(block, &place)?,
@@ -166,6 +175,50 @@ impl<'a> Conversation<'a> {
         self.uses_tools = true;
         Ok(())
     }
+}
+
+fn is_thinking(block: &Value) -> bool {
+    block["type"] == "thinking" || block["type"] == "redacted_thinking"
+}
+
+/// How the model is asked to think.
+fn thinking(body: &Value) -> Checked {
+    let thinking = &body["thinking"];
+    match thinking["type"].as_str() {
+        None if thinking.is_null() => Ok(()),
+        Some("disabled" | "adaptive") if thinking.get("budget_tokens").is_some() => {
+            Err(violation("thinking.budget_tokens", "only goes with the type enabled"))
+        }
+        Some("disabled") if thinking.get("block_binding").is_some() => {
+            Err(violation("thinking.block_binding", "does not go with the type disabled"))
+        }
+        Some("disabled" | "adaptive") => Ok(()),
+        Some("enabled") => {
+            let budget = thinking["budget_tokens"].as_u64().unwrap_or_default();
+            if budget < SMALLEST_BUDGET || Some(budget) >= body["max_tokens"].as_u64() {
+                let rule = format!("{budget} is not from {SMALLEST_BUDGET} to below max_tokens");
+                return Err(violation("thinking.budget_tokens", rule));
+            }
+            Ok(())
+        }
+        _ => Err(violation("thinking.type", format!("is {}", thinking["type"]))),
+    }
+}
+
+/// With a budget for thinking, an answer whose tool calls go on must have begun with thinking.
+fn continued_calls(body: &Value, messages: &[Value]) -> Checked {
+    let [.., assistant, last] = messages else { return Ok(()) };
+    let holds_result = last["content"]
+        .as_array()
+        .is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_result"));
+    if body["thinking"]["type"] == "enabled"
+        && holds_result
+        && !is_thinking(&assistant["content"][0])
+    {
+        let rule = "when thinking is enabled, a final assistant message must start with thinking";
+        return Err(violation("messages", rule));
+    }
+    Ok(())
 }
 
 /// The content of a tool result, which must say something.

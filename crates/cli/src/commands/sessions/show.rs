@@ -89,7 +89,7 @@ impl Page {
             match entry? {
                 Entry::Message(message) => self.message(&message)?,
                 Entry::Compaction(compaction) => self.summary(&compaction)?,
-                Entry::About(_) | Entry::Unknown(_) => {}
+                Entry::Reduction(_) | Entry::About(_) | Entry::Unknown(_) => {}
             }
         }
         Ok(entries.skipped_lines())
@@ -133,6 +133,9 @@ impl Page {
     fn summary(&mut self, compaction: &CompactionEntry) -> Result<(), CliError> {
         if self.format == ShowFormat::Json {
             return self.printer.json(compaction);
+        }
+        if compaction.summary.is_empty() {
+            return self.remark("(what came before is left out for the model, without a summary)");
         }
         self.head("summary of what came before", compaction.ts, compaction.id.as_str())?;
         self.text(&compaction.summary)?;

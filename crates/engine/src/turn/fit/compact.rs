@@ -1,70 +1,121 @@
-//! First rung: the older part of the conversation becomes a summary.
+//! Rungs that put a summary in the place of older messages.
 //!
 //! A compaction is an entry of the log. What it summarises stays in the file; the next request, in this run and in
 //! all later ones, starts from it.
 
-use std::fmt::Write;
+use myclaw_session::{CompactionEntry, EntryId, Role, Tail, TranscriptMessage};
+use serde::Serialize;
 
-use myclaw_llm::{CallFailure, Message, ModelRequest, PairedMessages, ThinkingLevel, UserMessage};
-use myclaw_session::{CompactionEntry, EntryId, Role, TranscriptMessage};
+use super::summary::{self, Summary};
+use super::{Turn, estimated_tokens};
+use crate::RunError;
+use crate::estimate::{row_cost, text_tokens};
 
-use serde_json::Value;
-
-use super::estimated_tokens;
-use crate::transcript::row_to_message;
-use crate::turn::Turn;
-use crate::{AgentRunEvent, RunError};
-
-/// Messages that stay as they are.
-const KEPT_MESSAGES: usize = 10;
-
-/// Characters of each tool result in the summary's input: enough to tell what it was.
-const TOOL_TEXT_CHARS: usize = 500;
-
-/// Bytes of summary input for each token of the model's window: at some four bytes a token this fills half of it.
-const INPUT_BYTES_PER_WINDOW_TOKEN: u64 = 2;
-
-/// A compaction ahead of the provider's refusal must take at least this part of the request away. Otherwise a
-/// conversation whose newest messages fill the window would be summarised again before each call.
+/// A compaction ahead of the provider's refusal, and one that keeps next to nothing, must take at least this part of
+/// the request away. Otherwise a conversation whose newest messages fill the window would be summarised again before
+/// each call.
 const WORTHWHILE_SHARE: u64 = 4;
+
+/// Characters of the user's last message that stay word for word when it is summarised away: a task is not to be
+/// told in other words.
+const TASK_CHARS: usize = 4_000;
 
 /// Takes the place of what is left out without a summary.
 const LEFT_OUT: &str = "The earlier messages of this conversation do not fit the context window and were left out \
                         without a summary. They are still in the session file; ask the user for what you need of them.";
 
-const INSTRUCTION: &str = include_str!("../../../prompts/summarise.md");
-
 /// Why a conversation is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trigger {
+pub(super) enum Trigger<'a> {
     /// The estimate says that it will not fit.
     Estimate,
     /// The provider refused it.
     Refusal,
+    /// The provider refused it, and nothing else has helped.
+    LastResort,
+    /// Somebody asked for it.
+    Hand {
+        /// What the summary should pay attention to.
+        focus: Option<&'a str>,
+    },
 }
 
-/// Summarises all but the newest messages; whether anything changed.
-pub(super) async fn compact(turn: &mut Turn<'_>, trigger: Trigger) -> Result<bool, RunError> {
+/// What a compaction did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionReport {
+    /// Messages of the context before.
+    pub old_count: usize,
+    /// Messages of the context afterwards; as many as before if there was nothing to summarise.
+    pub new_count: usize,
+    /// Tokens of the context before, estimated.
+    pub tokens_before: u64,
+    /// Tokens of the context afterwards, estimated.
+    pub tokens_after: u64,
+}
+
+impl CompactionReport {
+    pub(super) fn is_smaller(&self) -> bool {
+        self.tokens_after < self.tokens_before
+    }
+}
+
+/// Summarises all but the newest messages, if that makes the request smaller.
+pub(super) async fn compact(
+    turn: &mut Turn<'_>,
+    trigger: Trigger<'_>,
+) -> Result<CompactionReport, RunError> {
     let old_count = turn.conversation.messages().len();
+    let tokens_before = estimated_tokens(turn);
+    let unchanged = CompactionReport {
+        old_count,
+        new_count: old_count,
+        tokens_before,
+        tokens_after: tokens_before,
+    };
     let tail = turn.conversation.tail()?;
-    let cut = cut_position(&tail.messages);
+    let cut = cut_position(&tail.messages, turn.limits.compaction.keep_messages, trigger);
     let (older, kept) = tail.messages.split_at(cut);
     let Some(first_kept) = kept.first().filter(|_| cut > 0) else {
-        turn.emit(AgentRunEvent::Compaction { old_count, new_count: old_count });
-        return Ok(false);
+        turn.emit_compaction(old_count, old_count);
+        return Ok(unchanged);
     };
-    let tokens_before = estimated_tokens(turn);
-    let older_tokens: u64 = older.iter().map(crate::estimate::row_cost).sum();
-    if trigger == Trigger::Estimate && older_tokens < tokens_before / WORTHWHILE_SHARE {
-        return Ok(false);
+    let older_tokens = cost_of_older(&tail, older);
+    let must_be_worthwhile = matches!(trigger, Trigger::Estimate | Trigger::LastResort);
+    if must_be_worthwhile && older_tokens < tokens_before / WORTHWHILE_SHARE {
+        return Ok(unchanged);
     }
-    let earlier_summary = tail.compaction.as_ref().map(|compaction| compaction.summary.as_str());
-    let summary = summarise(turn, earlier_summary, older).await?;
-    let counts = Counts { tokens_before, old_count, new_count: kept.len() + 1 };
-    let entry = entry(turn, summary, first_kept.id, counts);
-    turn.conversation.append_compaction(entry)?;
-    turn.emit(counts.event());
-    Ok(true)
+    let focus = match trigger {
+        Trigger::Hand { focus } => focus,
+        Trigger::Estimate | Trigger::Refusal | Trigger::LastResort => None,
+    };
+    let mut text = match summary::of(turn, &tail, older, focus).await? {
+        Summary::Written(text) if text_tokens(text.len()) < older_tokens => text,
+        Summary::Written(_) => LEFT_OUT.to_owned(),
+        Summary::Failed { note } => note,
+    };
+    if !kept.iter().any(|row| row.role == Role::User) {
+        text.push_str(&last_request(older));
+    }
+    if text_tokens(text.len()) >= older_tokens {
+        turn.emit_compaction(old_count, old_count);
+        return Ok(unchanged);
+    }
+    let entry = CompactionEntry {
+        id: EntryId::generate(),
+        ts: turn.now_ms(),
+        summary: text,
+        first_kept_id: first_kept.id,
+        tokens_before,
+        old_count: old_count as u64,
+        new_count: kept.len() as u64 + 1,
+    };
+    let new_count = kept.len() + 1;
+    turn.conversation.append_change(entry)?;
+    turn.emit_compaction(old_count, new_count);
+    // Both sides of this comparison are estimates of the same kind; what a provider has counted is not.
+    let tokens_after = estimated_tokens(turn).min(tokens_before.saturating_sub(1));
+    Ok(CompactionReport { new_count, tokens_after, ..unchanged })
 }
 
 /// Starts the conversation at the loaded end of a log that is too long to be read whole.
@@ -76,144 +127,53 @@ pub(super) fn leave_out_older_messages(
         "the session is longer than the model's context window; its oldest messages are no longer sent",
     );
     let kept = turn.conversation.messages().len();
-    let counts =
-        Counts { tokens_before: estimated_tokens(turn), old_count: kept, new_count: kept + 1 };
-    let entry = entry(turn, LEFT_OUT.to_owned(), first_kept_id, counts);
+    let entry = CompactionEntry {
+        id: EntryId::generate(),
+        ts: turn.now_ms(),
+        summary: LEFT_OUT.to_owned(),
+        first_kept_id,
+        tokens_before: estimated_tokens(turn),
+        old_count: kept as u64,
+        new_count: kept as u64 + 1,
+    };
     turn.conversation.append_compaction_before_all(&entry)?;
-    turn.emit(counts.event());
+    turn.emit_compaction(kept, kept + 1);
     Ok(())
 }
 
-#[derive(Clone, Copy)]
-struct Counts {
-    tokens_before: u64,
-    old_count: usize,
-    new_count: usize,
+fn cost_of_older(tail: &Tail, older: &[TranscriptMessage]) -> u64 {
+    let earlier = tail.compaction.as_ref().map_or(0, |earlier| text_tokens(earlier.summary.len()));
+    let rows = older.iter().map(|row| row_cost(row, tail.reductions.get(&row.id)));
+    earlier + rows.sum::<u64>()
 }
 
-impl Counts {
-    fn event(self) -> AgentRunEvent {
-        AgentRunEvent::Compaction { old_count: self.old_count, new_count: self.new_count }
-    }
-}
-
-fn entry(
-    turn: &Turn<'_>,
-    summary: String,
-    first_kept_id: EntryId,
-    counts: Counts,
-) -> CompactionEntry {
-    CompactionEntry {
-        id: EntryId::generate(),
-        ts: turn.now_ms(),
-        summary,
-        first_kept_id,
-        tokens_before: counts.tokens_before,
-        old_count: counts.old_count as u64,
-        new_count: counts.new_count as u64,
-    }
-}
-
-/// Where the kept part begins: the last ten messages, or a few more so that no result is parted from its call.
-fn cut_position(rows: &[TranscriptMessage]) -> usize {
-    let mut cut = rows.len().saturating_sub(KEPT_MESSAGES);
-    while cut > 0 && rows[cut].role == Role::Tool {
-        cut -= 1;
-    }
-    cut
-}
-
-/// Asks the model for a summary. A failure must not end the run: then a plain note says what is missing.
-async fn summarise(
-    turn: &mut Turn<'_>,
-    earlier_summary: Option<&str>,
-    older: &[TranscriptMessage],
-) -> Result<String, RunError> {
-    let model = &turn.model.model;
-    let limit = (model.context_window * INPUT_BYTES_PER_WINDOW_TOKEN) as usize;
-    let text = format!(
-        "{INSTRUCTION}\n<conversation>\n{}</conversation>",
-        render(earlier_summary, older, limit)
-    );
-    let messages = PairedMessages::repair(vec![Message::User(UserMessage::text(
-        text,
-        turn.params.clock.now_ms(),
-    ))]);
-    let profile = turn.rotation.current_profile();
-    let request = ModelRequest {
-        model,
-        system_prompt: "",
-        messages: &messages,
-        tools: &[],
-        max_output: None,
-        thinking: ThinkingLevel::Off,
-        api_key: profile.api_key.as_ref(),
-        limits: turn.limits.call,
-    };
-    let reason = match turn.provider.call(request, &turn.params.cancel, &mut |_event| {}).await {
-        Ok(message) => {
-            turn.tally.usage.add_call(&message.usage);
-            let summary = message.text();
-            if !summary.trim().is_empty() {
-                return Ok(summary);
-            }
-            "the model gave an empty summary".to_owned()
+/// Where the kept part begins. It never begins with a result: that would be parted from its call.
+fn cut_position(rows: &[TranscriptMessage], keep: usize, trigger: Trigger<'_>) -> usize {
+    let with_its_call = |mut cut: usize| {
+        while cut > 0 && rows.get(cut).is_some_and(|row| row.role == Role::Tool) {
+            cut -= 1;
         }
-        Err(CallFailure::Aborted { .. }) => return Err(RunError::Aborted),
-        Err(CallFailure::Failed { error, .. }) => error.message,
+        cut
     };
-    turn.notice(format!(
-        "the older messages could not be summarised ({reason}); they are left out instead"
-    ));
-    let earlier = earlier_summary.map(|summary| format!("{summary}\n\n")).unwrap_or_default();
-    Ok(format!("{earlier}{} later messages were left out without a summary: {reason}", older.len()))
-}
-
-/// The rows as text for the summary, at most `limit` bytes: what does not fit is left out in the middle, because the
-/// beginning holds the task and the end the state.
-fn render(earlier_summary: Option<&str>, rows: &[TranscriptMessage], limit: usize) -> String {
-    let mut text = String::new();
-    if let Some(summary) = earlier_summary {
-        let _infallible = writeln!(text, "summary of what came before: {summary}");
-    }
-    for row in rows {
-        match row.role {
-            Role::System => {}
-            Role::User => {
-                let _infallible = writeln!(text, "user: {}", row.content);
-            }
-            Role::Assistant => {
-                let _infallible = writeln!(text, "assistant: {}{}", row.content, called_tools(row));
-            }
-            Role::Tool => {
-                let short: String = row.content.chars().take(TOOL_TEXT_CHARS).collect();
-                let _infallible = writeln!(text, "tool result: {short}");
-            }
+    let usual = with_its_call(rows.len().saturating_sub(keep));
+    match trigger {
+        Trigger::Estimate | Trigger::Refusal => usual,
+        Trigger::LastResort => with_its_call(rows.len().saturating_sub(1)),
+        // Who asks for it in a conversation of few messages means all but the last turn.
+        Trigger::Hand { .. } if usual == 0 => {
+            rows.iter().rposition(|row| row.role == Role::User).unwrap_or(0)
         }
+        Trigger::Hand { .. } => usual,
     }
-    leave_out_middle(text, limit)
 }
 
-fn called_tools(row: &TranscriptMessage) -> String {
-    let Some(Message::Assistant(assistant)) = row_to_message(row.clone()) else {
+/// What the user asked for last, word for word.
+fn last_request(older: &[TranscriptMessage]) -> String {
+    let Some(request) = older.iter().rev().find(|row| row.role == Role::User) else {
         return String::new();
     };
-    let mut text = String::new();
-    for call in assistant.tool_calls() {
-        let arguments = Value::Object(call.arguments.clone()).to_string();
-        let short: String = arguments.chars().take(TOOL_TEXT_CHARS).collect();
-        let _infallible = write!(text, " [called {} {short}]", call.name);
-    }
-    text
-}
-
-fn leave_out_middle(text: String, limit: usize) -> String {
-    if text.len() <= limit {
-        return text;
-    }
-    let head = text.floor_char_boundary(limit / 4);
-    let tail = text.ceil_char_boundary(text.len() - (limit - limit / 4));
-    format!("{}\n[… {} bytes left out …]\n{}", &text[..head], tail - head, &text[tail..])
+    let shown: String = request.content.chars().take(TASK_CHARS).collect();
+    format!("\n\nThe user's last message, which is being worked on:\n{shown}")
 }
 
 #[cfg(test)]

@@ -1,36 +1,82 @@
 //! Step `fit`: makes the request fit the model's context window.
 //!
-//! The ladder has three rungs: the older part of the conversation becomes a summary, oversized tool results are cut
-//! in what is sent, and then the run fails with a clear error. A rung is used once between two successful calls, so
-//! the ladder always ends.
+//! What is sent is made smaller by entries of the log, so that every later request of the session begins with the
+//! same bytes: a compaction puts a summary in the place of older messages, a reduction leaves out parts of long ones.
+//! The messages themselves stay in the file.
+//!
+//! When a provider refuses a request, the rungs of a ladder are taken one after the other, each at most once between
+//! two successful calls, and only if it makes the request smaller. So the ladder ends: in a request that fits, or in
+//! a clear error after at most one refused call for each rung and one before.
 
 mod compact;
-mod truncate;
+mod history;
+mod prune;
+mod reduce;
+mod summary;
 
-use myclaw_llm::ModelError;
+use myclaw_config::CompactionSettings;
+use myclaw_llm::{Model, ModelError};
+use myclaw_session::{EntryId, Reduction, ReductionEntry};
 
 use super::Turn;
 use crate::estimate::{request_tokens, text_tokens};
 use crate::{AgentRunEvent, RunError};
 
-/// Rungs used since the last successful call.
+pub use compact::CompactionReport;
+
+/// Which rungs may still be taken before the next successful call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Recovery {
-    compacted: bool,
-    truncated: bool,
+    compacted_ahead: bool,
+    next: Rung,
+}
+
+/// The ladder, from its first rung to its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Rung {
+    /// The older messages become a summary.
+    #[default]
+    Summary,
+    /// Tool results of more than 20,000 characters are cut to that.
+    LongResults,
+    /// Every long text is cut, the user's own too.
+    LongTexts,
+    /// All but the newest message, with the results that belong to it, becomes a summary.
+    NewestOnly,
+    /// Nothing is left to try.
+    End,
+}
+
+impl Rung {
+    fn next(self) -> Self {
+        match self {
+            Self::Summary => Self::LongResults,
+            Self::LongResults => Self::LongTexts,
+            Self::LongTexts => Self::NewestOnly,
+            Self::NewestOnly | Self::End => Self::End,
+        }
+    }
 }
 
 /// Part of the window that is never planned for input, even where the model may write a longer answer: otherwise a
 /// model whose output limit is its window could take no input at all.
 const LARGEST_OUTPUT_SHARE: u64 = 4;
 
-/// Tokens that a request to a model may hold.
-pub(crate) fn input_budget(model: &myclaw_llm::Model) -> u64 {
-    model.context_window - model.max_output.min(model.context_window / LARGEST_OUTPUT_SHARE)
+/// Largest part of the window that settings can keep free.
+const LARGEST_RESERVE_SHARE: u64 = 2;
+
+/// Tokens that a request to a model may hold: its window without what is kept free for the answer.
+pub(crate) fn input_budget(model: &Model, settings: &CompactionSettings) -> u64 {
+    let window = model.context_window;
+    let reserve = match settings.reserve_tokens {
+        Some(tokens) => tokens.min(window / LARGEST_RESERVE_SHARE),
+        None => model.max_output.min(window / LARGEST_OUTPUT_SHARE),
+    };
+    window - reserve
 }
 
 /// A log whose end alone fills the window is cut there once, in the log, so that the next request and all after it
-/// begin with the same bytes.
+/// begin with the same bytes. The same holds for a chat whose history is limited by its settings.
 pub(super) fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<(), RunError> {
     if turn.opening.skipped_lines > 0 {
         let lines = match turn.opening.skipped_lines {
@@ -40,18 +86,21 @@ pub(super) fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<(), RunE
         let path = turn.store.transcript_path(&turn.params.session_key);
         turn.notice(format!("{lines} of {} skipped; they stay in the file", path.display()));
     }
-    match turn.opening.cut_before {
-        Some(first_kept) => compact::leave_out_older_messages(turn, first_kept),
-        None => Ok(()),
+    if let Some(first_kept) = turn.opening.cut_before {
+        compact::leave_out_older_messages(turn, first_kept)?;
     }
+    history::limit(turn)
 }
 
-/// Compacts before the window is full, where the summary would make a real difference.
+/// Makes room before the window is full: prunes as the settings say, then compacts where the summary would make a
+/// real difference. What can certainly not fit climbs the ladder without asking the provider first.
 pub(super) async fn before_call(turn: &mut Turn<'_>) -> Result<(), RunError> {
-    if !turn.recovery.compacted && estimated_tokens(turn) > input_budget(&turn.model.model) {
-        turn.recovery.compacted = true;
+    prune::prune(turn)?;
+    if !turn.recovery.compacted_ahead && estimated_tokens(turn) > turn.budget() {
+        turn.recovery.compacted_ahead = true;
         compact::compact(turn, compact::Trigger::Estimate).await?;
     }
+    while estimated_tokens(turn) > turn.model.model.context_window && climb(turn).await? {}
     Ok(())
 }
 
@@ -63,26 +112,62 @@ pub(super) async fn recover_from_overflow(
     turn: &mut Turn<'_>,
     error: &ModelError,
 ) -> Result<(), RunError> {
-    if !turn.recovery.compacted {
-        turn.recovery.compacted = true;
-        if compact::compact(turn, compact::Trigger::Refusal).await? {
-            return Ok(());
-        }
-    }
-    if !turn.recovery.truncated {
-        turn.recovery.truncated = true;
-        let count = turn.conversation.messages().len();
-        let mut changed = false;
-        turn.conversation.edit_unsaved(|messages| changed = truncate::oversized_results(messages));
-        turn.emit(AgentRunEvent::Compaction { old_count: count, new_count: count });
-        if changed {
-            return Ok(());
-        }
+    if climb(turn).await? {
+        return Ok(());
     }
     Err(RunError::ContextOverflow { model: turn.model.reference(), detail: error.message.clone() })
 }
 
-fn estimated_tokens(turn: &Turn<'_>) -> u64 {
+/// Summarises by hand; `focus` is what the summary should pay attention to.
+pub(crate) async fn compact_by_hand(
+    turn: &mut Turn<'_>,
+    focus: Option<&str>,
+) -> Result<CompactionReport, RunError> {
+    compact::compact(turn, compact::Trigger::Hand { focus }).await
+}
+
+/// Takes rungs until one made the request smaller; false when the ladder has ended.
+async fn climb(turn: &mut Turn<'_>) -> Result<bool, RunError> {
+    while turn.recovery.next != Rung::End {
+        let rung = turn.recovery.next;
+        turn.recovery.next = rung.next();
+        let is_smaller = match rung {
+            Rung::Summary => compact::compact(turn, compact::Trigger::Refusal).await?.is_smaller(),
+            Rung::LongResults => reduce::long_results(turn)?,
+            Rung::LongTexts => reduce::long_texts(turn)?,
+            Rung::NewestOnly => {
+                compact::compact(turn, compact::Trigger::LastResort).await?.is_smaller()
+            }
+            Rung::End => false,
+        };
+        if is_smaller {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Stores reductions, if there are any, and sends less from now on.
+fn append_reductions(
+    turn: &mut Turn<'_>,
+    reason: &str,
+    messages: Vec<Reduction>,
+) -> Result<bool, RunError> {
+    if messages.is_empty() {
+        return Ok(false);
+    }
+    let (id, ts) = (EntryId::generate(), turn.now_ms());
+    turn.conversation.append_change(ReductionEntry {
+        id,
+        ts,
+        reason: reason.to_owned(),
+        messages,
+    })?;
+    Ok(true)
+}
+
+/// Tokens of the next request, as far as they can be known before it is sent.
+pub(super) fn estimated_tokens(turn: &Turn<'_>) -> u64 {
     let schemas: usize = turn
         .tool_schemas
         .iter()
@@ -92,4 +177,16 @@ fn estimated_tokens(turn: &Turn<'_>) -> u64 {
         turn.conversation.messages(),
         text_tokens(turn.start.system_prompt.len() + schemas),
     )
+}
+
+impl Turn<'_> {
+    /// Tokens that a request of this turn may hold.
+    fn budget(&self) -> u64 {
+        input_budget(&self.model.model, &self.limits.compaction)
+    }
+
+    /// The context has changed; `kept` messages remain of `before`.
+    fn emit_compaction(&self, before: usize, kept: usize) {
+        self.emit(AgentRunEvent::Compaction { old_count: before, new_count: kept });
+    }
 }

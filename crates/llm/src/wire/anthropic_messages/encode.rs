@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::thinking::{OutputConfig, Thinking, ThinkingField, ThinkingHistory};
 use crate::wire::compat::ToolIdRule;
 use crate::wire::{EncodedRequest, endpoint, history, json_request};
 use crate::{
@@ -35,12 +36,19 @@ const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/w
 /// When there is no message to send, the base URL is none, or the key cannot stand in a header.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let url = endpoint::call_url(request.model.api, &request.model.base_url)?;
-    let mut messages = conversation(request.model, request.messages.as_slice());
+    let limit = Some(request.max_output.unwrap_or(request.model.max_output));
+    let max_tokens = limit.filter(|&limit| limit > 0).unwrap_or(FALLBACK_MAX_TOKENS);
+    let has_tools = !request.tools.is_empty();
+    let mut thinking = Thinking::new(request.model, request.thinking, max_tokens, has_tools);
+    let mut messages = conversation(request.model, thinking.history, request.messages.as_slice());
     if messages.is_empty() {
         return Err(ModelError::new(
             ErrorClass::Unknown,
             "there is no message to send to the model",
         ));
+    }
+    if thinking.needs_thinking_before_calls() && continues_calls_without_thinking(&messages) {
+        thinking = Thinking::default();
     }
     place_cache_points(&mut messages);
     let last_tool = request.tools.len().saturating_sub(1);
@@ -50,11 +58,12 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
             cache_control: Some(CacheControl::EPHEMERAL),
         }]
     });
-    let limit = request.max_output.unwrap_or(request.model.max_output);
     let body = Body {
         model: &request.model.id,
-        max_tokens: if limit == 0 { FALLBACK_MAX_TOKENS } else { limit },
+        max_tokens,
         stream: true,
+        thinking: thinking.field,
+        output_config: thinking.effort,
         tools: request
             .tools
             .iter()
@@ -64,7 +73,11 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         system,
         messages,
     };
-    json_request(request, url, &body)
+    let mut encoded = json_request(request, url, &body)?;
+    if let Some(beta) = thinking.beta {
+        encoded.headers.append("anthropic-beta", beta);
+    }
+    Ok(encoded)
 }
 
 #[derive(Serialize)]
@@ -72,6 +85,10 @@ struct Body<'a> {
     model: &'a str,
     max_tokens: u64,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<ThinkingField>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,15 +187,25 @@ impl<'a> Block<'a> {
     fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self::Text { text: text.into(), cache_control: None }
     }
+
+    fn is_thinking(&self) -> bool {
+        matches!(self, Self::Thinking { .. } | Self::RedactedThinking { .. })
+    }
 }
 
 /// The messages with roles that alternate: results and what the user says behind them are one message.
-fn conversation<'a>(model: &Model, messages: &'a [Message]) -> Vec<WireMessage<'a>> {
+fn conversation<'a>(
+    model: &Model,
+    history: ThinkingHistory,
+    messages: &'a [Message],
+) -> Vec<WireMessage<'a>> {
     let mut wire: Vec<WireMessage<'a>> = Vec::with_capacity(messages.len());
     for message in messages {
         let (role, content) = match message {
             Message::User(user) => (Role::User, user_blocks(model, user)),
-            Message::Assistant(assistant) => (Role::Assistant, assistant_blocks(model, assistant)),
+            Message::Assistant(assistant) => {
+                (Role::Assistant, assistant_blocks(model, history, assistant))
+            }
             Message::ToolResult(result) => (Role::User, vec![result_block(model, result)]),
         };
         match wire.last_mut() {
@@ -222,15 +249,22 @@ fn image_block<'a>(model: &Model, image: &'a ImageContent) -> Block<'a> {
     Block::Image { source, cache_control: None }
 }
 
-fn assistant_blocks<'a>(model: &Model, message: &'a AssistantMessage) -> Vec<Block<'a>> {
+fn assistant_blocks<'a>(
+    model: &Model,
+    history: ThinkingHistory,
+    message: &'a AssistantMessage,
+) -> Vec<Block<'a>> {
     let same_origin = history::has_same_origin(model, message);
-    message
+    let mut blocks: Vec<Block<'a>> = message
         .content
         .iter()
         .filter_map(|block| match block {
             ContentBlock::Text(text) if history::is_blank(&text.text) => None,
             ContentBlock::Text(text) => Some(Block::text(text.text.as_str())),
-            ContentBlock::Thinking(thinking) => thinking_block(thinking, same_origin),
+            ContentBlock::Thinking(thinking) if same_origin => own_thinking(thinking, history),
+            ContentBlock::Thinking(thinking) => {
+                history::thinking_as_text(thinking).map(Block::text)
+            }
             ContentBlock::ToolCall(call) => Some(Block::ToolUse {
                 id: TOOL_IDS.apply(&call.id),
                 name: history::tool_name(&call.name),
@@ -238,19 +272,36 @@ fn assistant_blocks<'a>(model: &Model, message: &'a AssistantMessage) -> Vec<Blo
             }),
             ContentBlock::Image(_) => None,
         })
-        .collect()
+        .collect();
+    // The API refuses an answer that ends with thinking: one that was cut off there.
+    while blocks.last().is_some_and(Block::is_thinking) {
+        blocks.pop();
+    }
+    blocks
 }
 
-/// Signed thinking goes back unchanged to where it came from; elsewhere its signature is invalid and only its text
-/// means something.
-fn thinking_block(thinking: &ThinkingContent, same_origin: bool) -> Option<Block<'_>> {
-    match &thinking.thinking_signature {
-        Some(data) if same_origin && thinking.redacted => Some(Block::RedactedThinking { data }),
-        Some(signature) if same_origin => {
+/// The model's own thinking goes back unchanged if it is signed. What has no signature is from an answer that was cut
+/// off, and only its text means something.
+fn own_thinking(thinking: &ThinkingContent, history: ThinkingHistory) -> Option<Block<'_>> {
+    let signature = thinking.thinking_signature.as_deref().filter(|text| !history::is_blank(text));
+    match (signature, history) {
+        (Some(_), ThinkingHistory::LeftOut) => None,
+        (Some(data), ThinkingHistory::Kept) if thinking.redacted => {
+            Some(Block::RedactedThinking { data })
+        }
+        (Some(signature), ThinkingHistory::Kept) => {
             Some(Block::Thinking { thinking: &thinking.thinking, signature })
         }
-        _ => history::thinking_as_text(thinking).map(Block::text),
+        (None, _) => history::thinking_as_text(thinking).map(Block::text),
     }
+}
+
+/// Whether tool calls go on that this model made without thinking, or another model made: with a budget it may then not
+/// begin to think before they are over.
+fn continues_calls_without_thinking(messages: &[WireMessage<'_>]) -> bool {
+    let [.., assistant, results] = messages else { return false };
+    let goes_on = results.content.iter().any(|block| matches!(block, Block::ToolResult { .. }));
+    goes_on && !assistant.content.first().is_some_and(Block::is_thinking)
 }
 
 fn result_block<'a>(model: &Model, result: &'a ToolResultMessage) -> Block<'a> {

@@ -13,6 +13,7 @@ fn compat(provider: &str, base_url: &str) -> Compat {
         price: Price::default(),
         context_window: 1000,
         max_output: 100,
+        quirks: crate::Quirks::default(),
     })
 }
 

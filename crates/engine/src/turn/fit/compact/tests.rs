@@ -15,33 +15,44 @@ fn rows(roles: &str) -> Vec<TranscriptMessage> {
         .collect()
 }
 
+fn cut(rows: &[TranscriptMessage]) -> usize {
+    cut_position(rows, 10, Trigger::Refusal)
+}
+
 #[test]
 fn the_last_ten_are_kept() {
-    assert_eq!(cut_position(&rows(&"ua".repeat(25))), 40);
-    assert_eq!(cut_position(&rows("uauauauaua")), 0);
+    assert_eq!(cut(&rows(&"ua".repeat(25))), 40);
+    assert_eq!(cut(&rows("uauauauaua")), 0);
 }
 
 #[test]
 fn a_result_is_never_parted_from_its_call() {
     // The tenth message from the end is the second of two results; the cut moves back to their call.
-    assert_eq!(cut_position(&rows("uauattuauauauau")), 3);
+    assert_eq!(cut(&rows("uauattuauauauau")), 3);
 }
 
 #[test]
 fn a_chain_of_results_to_the_very_start_leaves_nothing_to_compact() {
-    assert_eq!(cut_position(&rows(&"t".repeat(30))), 0);
+    assert_eq!(cut(&rows(&"t".repeat(30))), 0);
 }
 
 #[test]
-fn long_input_loses_its_middle() {
-    let text = leave_out_middle(format!("{}{}", "a".repeat(1_000), "ü".repeat(1_000)), 400);
-    assert!(text.starts_with(&"a".repeat(100)) && text.ends_with(&"ü".repeat(150)), "{text}");
-    assert!(text.contains("[… 2600 bytes left out …]"), "{text}");
-    assert_eq!(leave_out_middle("short".to_owned(), 5), "short");
+fn the_last_resort_keeps_one_message_with_its_results() {
+    assert_eq!(cut_position(&rows("uauatt"), 10, Trigger::LastResort), 3);
+    assert_eq!(cut_position(&rows("uau"), 10, Trigger::LastResort), 2);
 }
 
 #[test]
-fn tool_texts_are_shortened() {
-    let row = TranscriptMessage::new(Role::Tool, "x".repeat(2_000), 0);
-    assert_eq!(render(None, &[row], 10_000), format!("tool result: {}\n", "x".repeat(500)));
+fn by_hand_a_short_conversation_keeps_its_last_turn() {
+    let by_hand = Trigger::Hand { focus: None };
+    assert_eq!(cut_position(&rows("uauatta"), 10, by_hand), 2);
+    assert_eq!(cut_position(&rows("ua"), 10, by_hand), 0);
+    assert_eq!(cut_position(&rows(&"ua".repeat(25)), 10, by_hand), 40);
+}
+
+#[test]
+fn the_task_stays_word_for_word() {
+    let text = last_request(&rows("uauat"));
+    assert!(text.ends_with("which is being worked on:\ntext 2"), "{text}");
+    assert_eq!(last_request(&rows("at")), "");
 }

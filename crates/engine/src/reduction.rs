@@ -1,0 +1,45 @@
+//! What remains of a message of which less than the whole is sent.
+
+use myclaw_llm::{ContentBlock, Message, joined_text};
+use myclaw_session::Reduction;
+
+/// Cuts the text of a user message or a tool's result as `reduction` says, and tells what was left out. A text that
+/// is short enough stays as it is. What a model said is never cut: its blocks belong together.
+pub(crate) fn apply(message: &mut Message, reduction: Reduction) {
+    let content = match message {
+        Message::User(user) => &mut user.content,
+        Message::ToolResult(result) => &mut result.content,
+        Message::Assistant(_) => return,
+    };
+    let keeps_pictures = reduction.head + reduction.tail > 0;
+    if !keeps_pictures {
+        content.retain(|block| matches!(block, ContentBlock::Text(_)));
+    }
+    if let Some(short) = shortened(&joined_text(content, "\n"), reduction) {
+        content.retain(|block| matches!(block, ContentBlock::Image(_)));
+        content.insert(0, ContentBlock::text(short));
+    } else if content.is_empty() {
+        content.push(ContentBlock::text("[an old picture was left out]"));
+    }
+}
+
+/// The beginning and the end of `text` with a note in place of the rest; `None` if it is short enough.
+fn shortened(text: &str, Reduction { head, tail, .. }: Reduction) -> Option<String> {
+    let count = text.chars().count();
+    let removed = count.checked_sub(head + tail).filter(|removed| *removed > 0)?;
+    let (beginning, rest) = text.split_at(position(text, head));
+    let end = &rest[position(rest, removed)..];
+    Some(match (head, tail) {
+        (0, 0) => format!("[{removed} chars of old output were left out]"),
+        (_, 0) => format!("{beginning}\n[truncated {removed} chars]"),
+        _ => format!("{beginning}\n[… {removed} chars left out …]\n{end}"),
+    })
+}
+
+/// Where the character number `count` begins.
+fn position(text: &str, count: usize) -> usize {
+    text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! What is peculiar about talking to one model, beside its wire format.
+
+use std::fmt;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::ThinkingForm;
+use crate::wire::compat::CompatOverrides;
+
+/// What is peculiar about talking to one model, from the catalog and the settings. Nothing is by default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Quirks {
+    /// How it is asked to think.
+    pub thinking_form: ThinkingForm,
+    /// Headers that go with every request to it.
+    pub headers: ExtraHeaders,
+    /// What its host wants, where that is not what the host's address says.
+    pub compat: CompatOverrides,
+}
+
+/// Headers of the user's own. Values may be secrets, so only names are ever printed.
+#[derive(Clone, Default)]
+pub struct ExtraHeaders(Vec<(String, SecretString)>);
+
+impl ExtraHeaders {
+    /// Name and value of each, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &SecretString)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<(String, SecretString)> for ExtraHeaders {
+    fn from_iter<I: IntoIterator<Item = (String, SecretString)>>(headers: I) -> Self {
+        Self(headers.into_iter().collect())
+    }
+}
+
+impl PartialEq for ExtraHeaders {
+    fn eq(&self, other: &Self) -> bool {
+        let plain = |headers: &Self| -> Vec<(String, String)> {
+            headers
+                .iter()
+                .map(|(name, value)| (name.into(), value.expose_secret().into()))
+                .collect()
+        };
+        plain(self) == plain(other)
+    }
+}
+
+impl fmt::Debug for ExtraHeaders {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.iter().map(|(name, _)| name)).finish()
+    }
+}

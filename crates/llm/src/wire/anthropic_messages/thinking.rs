@@ -1,0 +1,138 @@
+//! How a model of this format is asked to think: a budget of tokens, or an effort by which it decides itself.
+//!
+//! What each model wants is data of the catalog ([`ThinkingForm`]). Models up to Claude 4.5 think only when asked, with
+//! a budget; later ones refuse a budget, and many think unless told not to.
+
+use reqwest::header::HeaderValue;
+use serde::Serialize;
+
+use crate::{Model, ThinkingForm, ThinkingLevel};
+
+/// Least budget that the API takes, in tokens.
+const LEAST_BUDGET: u64 = 1_024;
+
+/// Of the output limit, which holds the thinking too, at least one part in so many stays for the answer.
+const ANSWER_SHARE: u64 = 2;
+
+/// Lets models of the [`ThinkingForm::Budget`] think between tool calls; the others do anyway.
+const INTERLEAVED_BETA: &str = "interleaved-thinking-2025-05-14";
+
+/// Needed to say what becomes of thinking whose conversation has changed.
+const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
+
+/// The fields of a request that are about thinking.
+#[derive(Debug, Default)]
+pub(super) struct Thinking {
+    pub(super) field: Option<ThinkingField>,
+    pub(super) effort: Option<OutputConfig>,
+    /// For the header `anthropic-beta`.
+    pub(super) beta: Option<HeaderValue>,
+    /// Whether thinking of earlier answers may be sent back.
+    pub(super) history: ThinkingHistory,
+}
+
+/// What becomes of the model's own thinking in earlier answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum ThinkingHistory {
+    /// It goes back unchanged.
+    #[default]
+    Kept,
+    /// It is left out: with thinking off, nothing can tell the API to pass over what became invalid.
+    LeftOut,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum ThinkingField {
+    Disabled,
+    Enabled {
+        budget_tokens: u64,
+    },
+    Adaptive {
+        display: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        block_binding: Option<BlockBinding>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct BlockBinding {
+    prefix_mismatch_behavior: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct OutputConfig {
+    effort: String,
+}
+
+impl Thinking {
+    /// What to say to `model` about thinking at `requested`, with `max_tokens` for thinking and answer together.
+    pub(super) fn new(
+        model: &Model,
+        requested: ThinkingLevel,
+        max_tokens: u64,
+        has_tools: bool,
+    ) -> Self {
+        if !model.reasoning {
+            return Self::default();
+        }
+        let level = model.thinking_level(requested);
+        match (model.quirks.thinking_form, level) {
+            (ThinkingForm::Budget, ThinkingLevel::Off) => Self::default(),
+            (ThinkingForm::Budget, level) => Self::with_budget(level, max_tokens, has_tools),
+            (form, ThinkingLevel::Off) => Self {
+                field: Some(ThinkingField::Disabled),
+                history: match form {
+                    ThinkingForm::BoundAdaptive => ThinkingHistory::LeftOut,
+                    ThinkingForm::Budget | ThinkingForm::Adaptive => ThinkingHistory::Kept,
+                },
+                ..Self::default()
+            },
+            (form, level) => {
+                let is_bound = form == ThinkingForm::BoundAdaptive;
+                // The newest models show no thinking unless asked to.
+                let field = ThinkingField::Adaptive {
+                    display: "summarized",
+                    block_binding: is_bound
+                        .then_some(BlockBinding { prefix_mismatch_behavior: "drop_block" }),
+                };
+                Self {
+                    field: Some(field),
+                    effort: Some(OutputConfig { effort: model.thinking_word(level).to_owned() }),
+                    beta: is_bound.then_some(HeaderValue::from_static(BINDING_BETA)),
+                    history: ThinkingHistory::Kept,
+                }
+            }
+        }
+    }
+
+    fn with_budget(level: ThinkingLevel, max_tokens: u64, has_tools: bool) -> Self {
+        let budget_tokens = budget(level).min(max_tokens / ANSWER_SHARE);
+        if budget_tokens < LEAST_BUDGET {
+            return Self::default();
+        }
+        Self {
+            field: Some(ThinkingField::Enabled { budget_tokens }),
+            beta: has_tools.then_some(HeaderValue::from_static(INTERLEAVED_BETA)),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the API wants each answer of the tool calls that go on to begin with the model's own thinking.
+    pub(super) fn needs_thinking_before_calls(&self) -> bool {
+        matches!(self.field, Some(ThinkingField::Enabled { .. }))
+    }
+}
+
+/// Tokens for thinking at a level: the least the API takes, then about four times as much with each step, up to what
+/// the provider recommends as the most for one answer that is not made in a batch (32k).
+fn budget(level: ThinkingLevel) -> u64 {
+    match level {
+        ThinkingLevel::Off => 0,
+        ThinkingLevel::Minimal => LEAST_BUDGET,
+        ThinkingLevel::Low => 4_096,
+        ThinkingLevel::Medium => 10_240,
+        ThinkingLevel::High => 20_480,
+        ThinkingLevel::Xhigh => 32_768,
+    }
+}
