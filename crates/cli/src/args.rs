@@ -5,15 +5,19 @@
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use myclaw_llm::ThinkingLevel;
 
 pub(crate) mod auth;
 mod duration;
 mod help;
+mod sessions;
 
 pub(crate) use duration::Age;
+pub(crate) use sessions::{
+    ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
+};
 
 /// A personal AI agent in one binary.
 #[derive(Debug, Parser)]
@@ -75,7 +79,7 @@ pub(crate) enum Command {
     /// Check the config file, print its path or its JSON Schema
     #[command(long_about = help::CONFIG, after_long_help = help::CONFIG_EXAMPLES)]
     Config(ConfigArgs),
-    /// List, show, export, delete or prune conversations
+    /// List, search, show, fork, export, import or delete conversations
     #[command(long_about = help::SESSIONS, after_long_help = help::SESSIONS_EXAMPLES)]
     Sessions(SessionsArgs),
     /// List the models that can be used, show what is known about one, try one
@@ -157,76 +161,6 @@ pub(crate) enum ConfigCommand {
     Path,
     /// Print the JSON Schema of the config file, for editors
     Schema,
-}
-
-/// Arguments of `sessions`.
-#[derive(Debug, Args)]
-pub(crate) struct SessionsArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub(crate) command: SessionsCommand,
-}
-
-/// What can be done with conversations.
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionsCommand {
-    /// List the conversations, the latest first
-    List {
-        /// Print JSON, one conversation per line
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print what was said in a conversation
-    Show {
-        /// Name or key, as `sessions list` prints it
-        name: String,
-        /// Print JSON, one message per line
-        #[arg(long)]
-        json: bool,
-        /// Only the last N messages
-        #[arg(long, value_name = "N")]
-        last: Option<usize>,
-    },
-    /// Write a conversation to a file or to standard output
-    Export {
-        /// Name or key, as `sessions list` prints it
-        name: String,
-        /// What to write
-        #[arg(short, long, value_enum, default_value_t = ExportFormat::Jsonl)]
-        format: ExportFormat,
-        /// File to write; it must not exist yet. Without it, or with `-`, standard output
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
-    /// Delete a conversation with its transcript
-    Delete {
-        /// Name or key, as `sessions list` prints it
-        name: String,
-        /// Really do it; without it nothing is deleted
-        #[arg(long)]
-        yes: bool,
-    },
-    /// Forget conversations that were not used for some time
-    Prune {
-        /// Age from which on a conversation is forgotten, such as 12h, 30d or 8w
-        #[arg(long, value_name = "AGE")]
-        older_than: Age,
-        /// Delete their transcripts too, not only their entries in the index
-        #[arg(long)]
-        with_transcripts: bool,
-        /// Only say which ones it would be
-        #[arg(long)]
-        dry_run: bool,
-    },
-}
-
-/// What `sessions export` writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// The transcript, one JSON row per message.
-    Jsonl,
-    /// A document for people.
-    Markdown,
 }
 
 /// Arguments of `models`.

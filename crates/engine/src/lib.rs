@@ -41,6 +41,7 @@ pub use myclaw_auth::AuthProfile;
 pub use queue::Arrival;
 pub use run::{RunAgentParams, RunResult};
 pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+pub use transcript::message_to_row;
 pub use turn::CompactionReport;
 
 /// The example of this page must compile.

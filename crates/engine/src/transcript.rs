@@ -117,7 +117,7 @@ fn read<T: DeserializeOwned>(field: Option<&RawValue>) -> Option<T> {
 
 /// The row that stores `message`. `row_to_message` gives the message back, but for a result's details, which no model
 /// sees.
-pub(crate) fn message_to_row(message: &Message) -> TranscriptMessage {
+pub fn message_to_row(message: &Message) -> TranscriptMessage {
     let (role, content, ts, tool_call_id, meta) = match message {
         Message::User(user) => {
             let meta = has_more_than_text(&user.content)

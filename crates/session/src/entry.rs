@@ -3,13 +3,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{EntryId, Meta};
+use crate::{AboutEntry, EntryId, ForkOrigin, Meta};
 
-/// Version that this program writes into the header of a log.
+/// Highest version of the format that this program reads.
 ///
 /// It is raised only for changes that an older program would misread. A new type of entry is no such change: older
 /// programs keep and skip the types that they do not know.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = FORK_VERSION;
+/// Version of a log that holds its whole conversation.
+pub(crate) const WHOLE_VERSION: u32 = 1;
+/// Version of a log that begins in other files ([`SessionHeader::history`]): an older program would miss that part.
+pub(crate) const FORK_VERSION: u32 = 2;
 
 /// One line of a log behind its header.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +22,8 @@ pub enum Entry {
     Message(TranscriptMessage),
     /// A summary that takes the place of the messages before it.
     Compaction(CompactionEntry),
+    /// What the session's owner calls it.
+    About(AboutEntry),
     /// Less than the whole of some messages is sent from here on.
     Reduction(ReductionEntry),
     /// An object whose type (or role) this version does not know. It is kept in the file and otherwise skipped.
@@ -116,6 +122,35 @@ pub struct SessionHeader {
     pub session_key: String,
     /// Milliseconds since the Unix epoch.
     pub created_at: u64,
+    /// In a fork: where it branched off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkOrigin>,
+    /// In a fork: how many bytes of each of its history files count, the oldest first. Such a file may be longer,
+    /// because the log that it belonged to has gone on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<u64>,
+}
+
+impl SessionHeader {
+    /// The header of a log that holds its whole conversation.
+    pub fn new(session_key: impl Into<String>, created_at: u64) -> Self {
+        Self {
+            version: WHOLE_VERSION,
+            session_key: session_key.into(),
+            created_at,
+            forked_from: None,
+            history: Vec::new(),
+        }
+    }
+
+    /// The header for a file that holds all entries itself, as an export of a fork does.
+    #[must_use]
+    pub fn without_history(self) -> Self {
+        if self.history.is_empty() {
+            return self;
+        }
+        Self { version: WHOLE_VERSION, history: Vec::new(), ..self }
+    }
 }
 
 impl Role {
@@ -161,6 +196,7 @@ impl Entry {
         match self {
             Self::Message(message) => Some(message.id),
             Self::Compaction(compaction) => Some(compaction.id),
+            Self::About(about) => Some(about.id),
             Self::Reduction(reduction) => Some(reduction.id),
             Self::Unknown(_) => None,
         }
@@ -171,6 +207,7 @@ impl Entry {
         match self {
             Self::Message(message) => Some(message.ts),
             Self::Compaction(compaction) => Some(compaction.ts),
+            Self::About(about) => Some(about.ts),
             Self::Reduction(reduction) => Some(reduction.ts),
             Self::Unknown(value) => value.get("ts").and_then(Value::as_u64),
         }
@@ -182,6 +219,7 @@ impl Serialize for Entry {
         match self {
             Self::Message(message) => message.serialize(serializer),
             Self::Compaction(compaction) => compaction.serialize(serializer),
+            Self::About(about) => about.serialize(serializer),
             Self::Reduction(reduction) => reduction.serialize(serializer),
             Self::Unknown(value) => value.serialize(serializer),
         }

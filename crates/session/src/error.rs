@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::SessionKeyError;
+use crate::{EntryId, SessionKey, SessionKeyError};
 
 /// Why a session could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +119,44 @@ pub enum SessionError {
         found: String,
         /// The key that was asked for.
         wanted: String,
+    },
+    /// There is no session of that key.
+    #[error("there is no session {key}; `myclaw sessions list` lists those that there are")]
+    NoSuchSession {
+        /// The key that was asked for.
+        key: SessionKey,
+    },
+    /// A session that should be made is there already.
+    #[error(
+        "there is a session {key} already, and nothing is written over it; choose another name, or delete it first"
+    )]
+    SessionExists {
+        /// The key.
+        key: SessionKey,
+    },
+    /// A session has no entry of that id.
+    #[error(
+        "session {key} has no entry {id}; `myclaw sessions show --all` shows the id behind each message"
+    )]
+    NoSuchEntry {
+        /// The session's key.
+        key: SessionKey,
+        /// The id that was asked for.
+        id: EntryId,
+    },
+    /// A session has no entries at all.
+    #[error("nothing was said in session {key} yet, so there is nothing to continue from")]
+    EmptySession {
+        /// The session's key.
+        key: SessionKey,
+    },
+    /// The file in which a fork's conversation begins is missing, or is not the one that it was.
+    #[error("{} must hold the first {end} bytes of a conversation, up to the end of a line, and does not; put it back from a backup, or delete the session that it belongs to", .path.display())]
+    BrokenHistory {
+        /// The history file.
+        path: PathBuf,
+        /// Bytes of it that count.
+        end: u64,
     },
     /// An entry could not be written as JSON.
     #[error("failed to encode an entry of {}: {source}", .path.display())]

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::durable::create_private_directory;
 use crate::error::{IoContext, SessionError};
 use crate::lock::LockFile;
-use crate::{LockWait, PeerKind, SessionKey, SessionStore, now_ms};
+use crate::{ForkOrigin, LockWait, PeerKind, SessionKey, SessionStore, now_ms};
 use file::{Cached, Loaded};
 
 /// Name of the index within the sessions directory.
@@ -315,6 +315,19 @@ impl SessionIndex {
 
     fn remember(&self, cached: Option<Cached>) {
         *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = cached;
+    }
+}
+
+impl MetaPatch {
+    /// What is known about a fork that has just been made.
+    pub(crate) fn forked_from(key: &SessionKey, origin: &ForkOrigin) -> Self {
+        let parts = key.parts();
+        Self {
+            last_channel: Some(parts.channel),
+            chat_type: Some(parts.peer_kind),
+            extra: Some(origin.to_extra()),
+            ..Self::default()
+        }
     }
 }
 

@@ -6,10 +6,14 @@
 //! decide on which thread it runs. The formats are described for users and tool writers in `docs/sessions.md`.
 #![forbid(unsafe_code)]
 
+mod about;
 mod backward;
+mod create;
 mod durable;
 mod entry;
 mod error;
+mod fork;
+mod history;
 mod id;
 mod inbox;
 mod index;
@@ -20,15 +24,19 @@ mod log;
 mod meta;
 mod reader;
 mod repair;
+mod search;
 mod spending;
 mod store;
 mod tail;
 
+pub use about::{About, AboutEntry};
+pub use create::NewSession;
 pub use entry::{
     CompactionEntry, Entry, FORMAT_VERSION, Reduction, ReductionEntry, Role, SessionHeader,
     TranscriptMessage,
 };
 pub use error::SessionError;
+pub use fork::{Fork, ForkOrigin};
 pub use id::EntryId;
 pub use inbox::{Inbox, OpenInbox, QueuedKind, QueuedMessage};
 pub use index::{
@@ -39,6 +47,7 @@ pub use lock::LockWait;
 pub use log::{SessionLog, SyncHandle};
 pub use meta::Meta;
 pub use reader::{Entries, SessionReader};
+pub use search::{Case, SearchError, SearchHit, SearchQuery, SearchReport, SearchScope};
 pub use spending::{DaySpending, Spent};
 pub use store::SessionStore;
 pub use tail::{Tail, TailLimit};

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::{
-    CompactionEntry, Entry, EntryId, Meta, ReductionEntry, Role, SessionHeader, TranscriptMessage,
+    AboutEntry, CompactionEntry, Entry, EntryId, ForkOrigin, Meta, ReductionEntry, Role,
+    SessionHeader, TranscriptMessage,
 };
 
 /// Some editors begin a file with it.
@@ -96,6 +97,11 @@ fn decode_object(mut object: Map<String, Value>, offset: u64) -> Line {
     let entry = match object.get("type").and_then(Value::as_str) {
         Some("session") => return decode_header(&object).map_or(Line::Corrupt, Line::Header),
         Some("compaction") => decode_compaction(&mut object, offset).map(Entry::Compaction),
+        Some("about") => Some(Entry::About(AboutEntry {
+            id: entry_id(&object, offset),
+            ts: milliseconds(object.get("ts")),
+            about: serde_json::from_value(Value::Object(object)).unwrap_or_default(),
+        })),
         Some("reduction") => decode_reduction(&mut object, offset).map(Entry::Reduction),
         None | Some("message") => return decode_message(object, offset),
         Some(_) => Some(Entry::Unknown(Value::Object(object))),
@@ -110,6 +116,13 @@ fn decode_header(object: &Map<String, Value>) -> Option<SessionHeader> {
         }),
         session_key: object.get("sessionKey")?.as_str()?.to_owned(),
         created_at: milliseconds(object.get("createdAt")),
+        forked_from: object
+            .get("forkedFrom")
+            .and_then(|origin| ForkOrigin::deserialize(origin).ok()),
+        // A length that is no number is past the end of every file, so that the history is not taken for shorter.
+        history: object.get("history").and_then(Value::as_array).map_or_else(Vec::new, |lengths| {
+            lengths.iter().map(|length| length.as_u64().unwrap_or(u64::MAX)).collect()
+        }),
     })
 }
 

@@ -113,7 +113,8 @@ fn try_acquire(path: &Path) -> Result<Attempt, SessionError> {
     Ok(Attempt::Acquired(LockFile { path: path.to_path_buf(), file }))
 }
 
-fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
+/// Whether `file` is the one that `path` names.
+pub(crate) fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
     let held = file.metadata()?;
     match std::fs::metadata(path) {
         Ok(found) => Ok((found.dev(), found.ino()) == (held.dev(), held.ino())),

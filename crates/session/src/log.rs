@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::durable::{parent_of, private_options, sync_directory};
 use crate::error::{IoContext, SessionError};
-use crate::lock::LockFile;
-use crate::reader::{Positioned, check_header};
+use crate::history::History;
+use crate::lock::{LockFile, is_still_at};
+use crate::reader::check_header;
 use crate::repair::{Repair, repair_torn_tail};
 use crate::tail::read_tail;
-use crate::{Entry, FORMAT_VERSION, SessionHeader, SessionKey, Tail, TailLimit, now_ms};
+use crate::{Entry, SessionHeader, SessionKey, Tail, TailLimit, now_ms};
 
 /// A session's log, open for appending. No other process can append to it while this value lives.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct SessionLog {
     key: SessionKey,
     path: PathBuf,
     storage: Arc<Storage>,
+    /// Where a fork's conversation begins; empty for all others.
+    history: History,
     /// Length up to which the file is known to end with a whole line.
     sound_length: Option<u64>,
     /// Length before an append that failed, until its traces are gone.
@@ -51,9 +54,11 @@ impl SessionLog {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(SessionError::from_io("open the session log", &path, error)),
         };
-        if let Some(file) = &file {
-            check_header(file, &path, &key)?;
-        }
+        let header = match &file {
+            Some(file) => check_header(file, &path, &key)?,
+            None => None,
+        };
+        let history = History::open(&path, header.as_ref())?;
         let storage = Arc::new(Storage {
             file: Mutex::new(file.map(Arc::new)),
             changed_directories: Mutex::new(changed_directories),
@@ -62,6 +67,7 @@ impl SessionLog {
             key,
             path,
             storage,
+            history,
             sound_length: None,
             cut_back_to: None,
             repaired_torn_tail: false,
@@ -112,8 +118,8 @@ impl SessionLog {
         };
         // If the repair fails (a full disk, say), the log can still be read. The next append reports it.
         let _ = self.ensure_sound_tail(&file);
-        let mut tail =
-            read_tail(Positioned::new(&file), limit).context("read the session log", &self.path)?;
+        let mut tail = read_tail(self.history.with_own_backward(&file), limit)
+            .context("read the session log", &self.path)?;
         tail.repaired_torn_tail = self.repaired_torn_tail;
         Ok(tail)
     }
@@ -151,10 +157,11 @@ impl SessionLog {
     /// Repairs the end of the file unless it is known to be sound. Gives the file's length.
     fn ensure_sound_tail(&mut self, file: &File) -> Result<u64, SessionError> {
         self.cut_back(file).context("remove a half-written line from", &self.path)?;
-        let metadata = file.metadata().context("check the session log", &self.path)?;
-        if metadata.nlink() == 0 {
+        // Its number of names says nothing: a fork keeps the file under a name of its own.
+        if !is_still_at(file, &self.path).context("check the session log", &self.path)? {
             return Err(SessionError::Removed { path: self.path.clone() });
         }
+        let metadata = file.metadata().context("check the session log", &self.path)?;
         if self.sound_length == Some(metadata.len()) {
             return Ok(metadata.len());
         }
@@ -170,11 +177,8 @@ impl SessionLog {
     fn encode(&self, entries: &[Entry], file_length: u64) -> Result<Vec<u8>, SessionError> {
         let mut lines = Vec::new();
         if file_length == 0 {
-            let header = SessionHeader {
-                version: FORMAT_VERSION,
-                session_key: self.key.to_string(),
-                created_at: entries.iter().find_map(Entry::ts).unwrap_or_else(now_ms),
-            };
+            let created_at = entries.iter().find_map(Entry::ts).unwrap_or_else(now_ms);
+            let header = SessionHeader::new(self.key.as_str(), created_at);
             self.encode_line(&header, &mut lines)?;
         }
         for entry in entries {

@@ -5,11 +5,16 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::about::read_about;
 use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
+use crate::history::History;
 use crate::line::{self, Line};
-use crate::tail::{read_last_messages, read_tail};
-use crate::{Entry, FORMAT_VERSION, SessionHeader, SessionKey, Tail, TailLimit, TranscriptMessage};
+use crate::tail::{read_last_compaction, read_last_messages, read_tail};
+use crate::{
+    About, CompactionEntry, Entry, FORMAT_VERSION, SessionHeader, SessionKey, Tail, TailLimit,
+    TranscriptMessage,
+};
 
 /// A header longer than this is none. Keys have at most a few hundred characters.
 const MAX_HEADER_BYTES: u64 = 64 * 1024;
@@ -20,6 +25,15 @@ const MAX_HEADER_BYTES: u64 = 64 * 1024;
 pub struct SessionReader {
     path: PathBuf,
     file: File,
+    /// Where a fork's conversation begins; empty for all others.
+    history: History,
+}
+
+/// A place between two lines of a log: how many files of its history lie before, and how many bytes of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position {
+    pub(crate) part: usize,
+    pub(crate) offset: u64,
 }
 
 impl SessionReader {
@@ -30,8 +44,22 @@ impl SessionReader {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(SessionError::from_io("open the session log", path, error)),
         };
-        check_header(&file, path, key)?;
-        Ok(Some(Self { path: path.to_path_buf(), file }))
+        let header = check_header(&file, path, key)?;
+        let history = History::open(path, header.as_ref())?;
+        Ok(Some(Self { path: path.to_path_buf(), file, history }))
+    }
+
+    /// Opens a log that lies anywhere, such as an export, whatever session it belongs to.
+    ///
+    /// # Errors
+    /// The file cannot be read, a later version of the program wrote it, or it is a fork's and the history is not
+    /// beside it.
+    pub fn of_file(path: &Path) -> Result<Self, SessionError> {
+        let file = File::open(path).context("open the session log", path)?;
+        let header = read_header(&file).context("read the session log", path)?;
+        check_version(header.as_ref(), path)?;
+        let history = History::open(path, header.as_ref())?;
+        Ok(Self { path: path.to_path_buf(), file, history })
     }
 
     /// Where the log is.
@@ -47,17 +75,52 @@ impl SessionReader {
         read_header(&self.file).context("read the session log", &self.path)
     }
 
-    /// All entries from the first on, one in memory at a time.
+    /// All entries from the first on, one in memory at a time; those of a fork begin with its parent's.
     pub fn entries(&self) -> Entries<'_> {
+        self.entries_from(Position { part: 0, offset: 0 })
+    }
+
+    /// The entries behind `start`.
+    pub(crate) fn entries_from(&self, start: Position) -> Entries<'_> {
+        let mut first = self.part(start.part);
+        first.position = start.offset;
         Entries {
-            path: &self.path,
-            lines: BufReader::with_capacity(BLOCK, Positioned::new(&self.file)),
+            reader: self,
+            lines: BufReader::with_capacity(BLOCK, first),
             line: Vec::new(),
-            offset: 0,
+            position: start,
             is_finished: false,
             skipped_lines: 0,
             has_torn_tail: false,
         }
+    }
+
+    /// The files of the history.
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The session's own file.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// A part of the log: the files of its history in order, then its own.
+    pub(crate) fn part(&self, number: usize) -> Positioned<'_> {
+        self.history.part(number).unwrap_or_else(|| Positioned::new(&self.file))
+    }
+
+    /// All parts, the newest first.
+    fn parts_backward(&self) -> impl Iterator<Item = Positioned<'_>> {
+        self.history.with_own_backward(&self.file)
+    }
+
+    /// What the session's owner calls it. What the parent of a fork is called does not count.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn about(&self) -> Result<About, SessionError> {
+        read_about(&self.file).context("read the session log", &self.path)
     }
 
     /// How many messages there are in the whole log.
@@ -77,7 +140,15 @@ impl SessionReader {
     /// # Errors
     /// The file cannot be read.
     pub fn tail(&self, limit: TailLimit) -> Result<Tail, SessionError> {
-        read_tail(Positioned::new(&self.file), limit).context("read the session log", &self.path)
+        read_tail(self.parts_backward(), limit).context("read the session log", &self.path)
+    }
+
+    /// The last compaction: the summary from which a next turn starts.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn last_compaction(&self) -> Result<Option<CompactionEntry>, SessionError> {
+        read_last_compaction(self.parts_backward()).context("read the session log", &self.path)
     }
 
     /// The last `count` messages, oldest first, whatever summaries there are. Reads only the end of the file.
@@ -85,18 +156,18 @@ impl SessionReader {
     /// # Errors
     /// The file cannot be read.
     pub fn last_messages(&self, count: usize) -> Result<Vec<TranscriptMessage>, SessionError> {
-        read_last_messages(Positioned::new(&self.file), count)
-            .context("read the session log", &self.path)
+        read_last_messages(self.parts_backward(), count).context("read the session log", &self.path)
     }
 }
 
 /// The entries of a log, from the first on. Lines that are no entries are passed over and counted.
 #[derive(Debug)]
 pub struct Entries<'a> {
-    path: &'a Path,
+    reader: &'a SessionReader,
     lines: BufReader<Positioned<'a>>,
     line: Vec<u8>,
-    offset: u64,
+    /// Where the next line begins.
+    position: Position,
     is_finished: bool,
     skipped_lines: usize,
     has_torn_tail: bool,
@@ -112,6 +183,26 @@ impl Entries<'_> {
     pub fn has_torn_tail(&self) -> bool {
         self.has_torn_tail
     }
+
+    /// The place behind the entry yielded last; `None` if that has no line feed yet.
+    pub(crate) fn position(&self) -> Option<Position> {
+        (!self.is_finished).then_some(self.position)
+    }
+
+    /// Reads the next line; whether it has a line feed. The last line of a part that is not the newest has one.
+    fn read_line(&mut self) -> io::Result<bool> {
+        self.line.clear();
+        // One huge line must not keep its memory for the rest of the file.
+        self.line.shrink_to(BLOCK);
+        while self.lines.read_until(b'\n', &mut self.line)? == 0
+            && self.position.part < self.reader.history.len()
+        {
+            self.position = Position { part: self.position.part + 1, offset: 0 };
+            let next = self.reader.part(self.position.part);
+            self.lines = BufReader::with_capacity(BLOCK, next);
+        }
+        Ok(self.line.ends_with(b"\n"))
+    }
 }
 
 impl Iterator for Entries<'_> {
@@ -119,23 +210,20 @@ impl Iterator for Entries<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.is_finished {
-            let offset = self.offset;
-            self.line.clear();
-            // One huge line must not keep its memory for the rest of the file.
-            self.line.shrink_to(BLOCK);
-            match self.lines.read_until(b'\n', &mut self.line) {
-                Ok(length) => self.offset += length as u64,
+            match self.read_line() {
+                // What a writer adds to a last line meanwhile is not the beginning of another one.
+                Ok(is_terminated) => self.is_finished = !is_terminated,
                 Err(error) => {
                     self.is_finished = true;
                     return Some(Err(SessionError::from_io(
                         "read the session log",
-                        self.path,
+                        &self.reader.path,
                         error,
                     )));
                 }
             }
-            // What a writer adds to a last line meanwhile is not the beginning of another one.
-            self.is_finished = !self.line.ends_with(b"\n");
+            let offset = self.position.offset;
+            self.position.offset += self.line.len() as u64;
             match line::decode(&self.line, offset) {
                 Line::Entry(entry) => return Some(Ok(entry)),
                 Line::Header(_) | Line::Blank => {}
@@ -160,18 +248,17 @@ pub(crate) fn read_header(file: &File) -> io::Result<Option<SessionHeader>> {
 }
 
 /// Refuses a log that a later version of the program wrote in an incompatible way, and one that belongs to another
-/// session: a shortened file name may stand for several keys, and the header tells whose it is.
-pub(crate) fn check_header(file: &File, path: &Path, key: &SessionKey) -> Result<(), SessionError> {
+/// session: a shortened file name may stand for several keys, and the header tells whose it is. Gives the header, if
+/// the first line is one.
+pub(crate) fn check_header(
+    file: &File,
+    path: &Path,
+    key: &SessionKey,
+) -> Result<Option<SessionHeader>, SessionError> {
     let Some(header) = read_header(file).context("read the session log", path)? else {
-        return Ok(());
+        return Ok(None);
     };
-    if header.version > FORMAT_VERSION {
-        return Err(SessionError::NewerVersion {
-            path: path.to_path_buf(),
-            found: header.version,
-            supported: FORMAT_VERSION,
-        });
-    }
+    check_version(Some(&header), path)?;
     if key.has_shortened_slug() && header.session_key != key.as_str() {
         return Err(SessionError::ForeignTranscript {
             path: path.to_path_buf(),
@@ -179,7 +266,18 @@ pub(crate) fn check_header(file: &File, path: &Path, key: &SessionKey) -> Result
             wanted: key.to_string(),
         });
     }
-    Ok(())
+    Ok(Some(header))
+}
+
+fn check_version(header: Option<&SessionHeader>, path: &Path) -> Result<(), SessionError> {
+    match header {
+        Some(header) if header.version > FORMAT_VERSION => Err(SessionError::NewerVersion {
+            path: path.to_path_buf(),
+            found: header.version,
+            supported: FORMAT_VERSION,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Reads a file from a place of its own, so that several readers can share the file.
@@ -187,18 +285,27 @@ pub(crate) fn check_header(file: &File, path: &Path, key: &SessionKey) -> Result
 pub(crate) struct Positioned<'a> {
     file: &'a File,
     position: u64,
+    /// The file is taken to end here, if it is longer.
+    end: u64,
 }
 
 impl<'a> Positioned<'a> {
     /// Starts at the beginning.
     pub(crate) fn new(file: &'a File) -> Self {
-        Self { file, position: 0 }
+        Self::until(file, u64::MAX)
+    }
+
+    /// Starts at the beginning and ends at `end` or at the end of the file.
+    pub(crate) fn until(file: &'a File, end: u64) -> Self {
+        Self { file, position: 0, end }
     }
 }
 
 impl Read for Positioned<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.file.read_at(buffer, self.position)?;
+        let left = usize::try_from(self.end.saturating_sub(self.position)).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let length = self.file.read_at(&mut buffer[..wanted], self.position)?;
         self.position += length as u64;
         Ok(length)
     }
@@ -209,7 +316,7 @@ impl Seek for Positioned<'_> {
         let (base, distance) = match target {
             SeekFrom::Start(position) => (position, 0),
             SeekFrom::Current(distance) => (self.position, distance),
-            SeekFrom::End(distance) => (self.file.metadata()?.len(), distance),
+            SeekFrom::End(distance) => (self.file.metadata()?.len().min(self.end), distance),
         };
         self.position = base.checked_add_signed(distance).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.position)

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::durable::create_private_directory;
 use crate::error::{IoContext, SessionError};
+use crate::history::HISTORY_MARK;
 use crate::lock::{LockFile, is_locked};
 use crate::{Inbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader};
 
 /// Extension of a log.
 pub(crate) const LOG_EXTENSION: &str = "jsonl";
 /// Extension of the file whose lock guards a log.
-const LOCK_EXTENSION: &str = "lock";
+pub(crate) const LOCK_EXTENSION: &str = "lock";
 /// Extension of the file for messages that wait for a session. No log's, so that nobody takes it for one.
 const INBOX_EXTENSION: &str = "inbox";
 /// Extension of the directory for what belongs to a session but not into its log.
@@ -112,18 +113,31 @@ impl SessionStore {
         removed(std::fs::remove_dir_all(&artifacts))
             .context("delete the session's files in", &artifacts)?;
         self.delete_torn_lines(&path)?;
+        self.delete_history(key)?;
         Ok(existed)
+    }
+
+    /// Deletes the names under which a fork keeps its history; what other sessions keep of it stays.
+    pub(crate) fn delete_history(&self, key: &SessionKey) -> Result<(), SessionError> {
+        self.delete_numbered(&format!("{}{HISTORY_MARK}", key.slug()))
     }
 
     fn delete_torn_lines(&self, log: &Path) -> Result<(), SessionError> {
         let Some(log_name) = log.file_name().and_then(|name| name.to_str()) else {
             return Ok(());
         };
-        let prefix = format!("{log_name}.torn-");
+        self.delete_numbered(&format!("{log_name}.torn-"))
+    }
+
+    /// Deletes the files of the directory whose names are `prefix` and a number. Other names that begin so belong to
+    /// other sessions: a key may hold nearly anything.
+    fn delete_numbered(&self, prefix: &str) -> Result<(), SessionError> {
         let listing = std::fs::read_dir(&self.directory)
             .context("list the sessions directory", &self.directory)?;
         for found in listing.filter_map(Result::ok) {
-            if found.file_name().to_str().is_some_and(|name| name.starts_with(&prefix)) {
+            let name = found.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
+            if number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
                 let path = found.path();
                 removed(std::fs::remove_file(&path)).context("delete", &path)?;
             }
@@ -131,7 +145,7 @@ impl SessionStore {
         Ok(())
     }
 
-    fn beside(&self, key: &SessionKey, extension: &str) -> PathBuf {
+    pub(crate) fn beside(&self, key: &SessionKey, extension: &str) -> PathBuf {
         self.directory.join(format!("{}.{extension}", key.slug()))
     }
 }

@@ -7,6 +7,9 @@ use crate::backward::BackwardLines;
 use crate::line::{self, Line};
 use crate::{CompactionEntry, Entry, EntryId, Reduction, ReductionEntry, Role, TranscriptMessage};
 
+/// Stands in every line that holds a compaction.
+const COMPACTION_TYPE: &[u8] = b"\"compaction\"";
+
 /// How much of a log to take.
 #[derive(Debug, Clone, Copy)]
 pub struct TailLimit {
@@ -44,43 +47,79 @@ pub struct Tail {
     pub repaired_torn_tail: bool,
 }
 
-/// Reads the end of `reader`.
-pub(crate) fn read_tail<R: Read + Seek>(reader: R, limit: TailLimit) -> io::Result<Tail> {
-    let mut lines = BackwardLines::new(reader)?;
+/// Reads the end of a log whose parts come newest first.
+pub(crate) fn read_tail<R: Read + Seek>(
+    parts: impl IntoIterator<Item = R>,
+    limit: TailLimit,
+) -> io::Result<Tail> {
     let mut collector = Collector::new(limit);
-    while let Some(found) = lines.next_line()? {
-        let next = match line::decode(found.bytes, found.offset) {
-            Line::Entry(Entry::Message(message)) => collector.message(message),
-            Line::Entry(Entry::Compaction(compaction)) => collector.compaction(compaction),
-            Line::Entry(Entry::Reduction(reduction)) => collector.reduction(reduction),
-            Line::Entry(Entry::Unknown(_)) | Line::Header(_) | Line::Blank => Next::Continue,
-            Line::Corrupt => {
-                collector.skipped_lines += usize::from(found.terminated);
-                Next::Continue
-            }
-        };
-        if next == Next::Stop {
+    for part in parts {
+        if collect(&mut collector, BackwardLines::new(part)?)? == Next::Stop {
             break;
         }
     }
     Ok(collector.finish())
 }
 
+fn collect<R: Read + Seek>(
+    collector: &mut Collector,
+    mut lines: BackwardLines<R>,
+) -> io::Result<Next> {
+    while let Some(found) = lines.next_line()? {
+        let next = match line::decode(found.bytes, found.offset) {
+            Line::Entry(Entry::Message(message)) => collector.message(message),
+            Line::Entry(Entry::Compaction(compaction)) => collector.compaction(compaction),
+            Line::Entry(Entry::Reduction(reduction)) => collector.reduction(reduction),
+            Line::Entry(Entry::About(_) | Entry::Unknown(_)) | Line::Header(_) | Line::Blank => {
+                Next::Continue
+            }
+            Line::Corrupt => {
+                collector.skipped_lines += usize::from(found.terminated);
+                Next::Continue
+            }
+        };
+        if next == Next::Stop {
+            return Ok(Next::Stop);
+        }
+    }
+    Ok(Next::Continue)
+}
+
 /// The last `count` messages, oldest first, whatever summaries there are.
 pub(crate) fn read_last_messages<R: Read + Seek>(
-    reader: R,
+    parts: impl IntoIterator<Item = R>,
     count: usize,
 ) -> io::Result<Vec<TranscriptMessage>> {
-    let mut lines = BackwardLines::new(reader)?;
     let mut messages = Vec::new();
-    while messages.len() < count {
-        let Some(found) = lines.next_line()? else { break };
-        if let Line::Entry(Entry::Message(message)) = line::decode(found.bytes, found.offset) {
-            messages.push(message);
+    for part in parts {
+        let mut lines = BackwardLines::new(part)?;
+        while messages.len() < count {
+            let Some(found) = lines.next_line()? else { break };
+            if let Line::Entry(Entry::Message(message)) = line::decode(found.bytes, found.offset) {
+                messages.push(message);
+            }
         }
     }
     messages.reverse();
     Ok(messages)
+}
+
+/// The last compaction, if there is one. Only lines that may be one are decoded.
+pub(crate) fn read_last_compaction<R: Read + Seek>(
+    parts: impl IntoIterator<Item = R>,
+) -> io::Result<Option<CompactionEntry>> {
+    for part in parts {
+        let mut lines = BackwardLines::new(part)?;
+        while let Some(found) = lines.next_line()? {
+            if memchr::memmem::find(found.bytes, COMPACTION_TYPE).is_some()
+                && let Line::Entry(Entry::Compaction(compaction)) =
+                    line::decode(found.bytes, found.offset)
+            {
+                return Ok(Some(compaction));
+            }
+        }
+    }
+    Ok(None)
 }
 
 #[derive(PartialEq)]

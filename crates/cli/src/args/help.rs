@@ -75,13 +75,18 @@ Examples:
   myclaw config schema > myclaw.schema.json";
 
 pub(super) const SESSIONS: &str = "\
-List, show, export, delete or prune conversations. Each is a plain text file, one JSON row per message.";
+List, search, show, fork, title, label, export, import, delete or prune conversations. Each is a plain text file, one \
+JSON row per message.";
 
 pub(super) const SESSIONS_EXAMPLES: &str = "\
 Examples:
   myclaw sessions list
+  myclaw sessions search \"train to Rome\" --ignore-case
   myclaw sessions show trip --last 10
-  myclaw sessions export trip --format markdown -o trip.md
+  myclaw sessions fork trip other-trip --at 0no9v4v6bi2o1k8f
+  myclaw sessions label trip travel 2026
+  myclaw sessions export trip --format html -o trip.html
+  myclaw sessions import ~/.pi/agent/sessions/*/*.jsonl
   myclaw sessions delete trip --yes
   myclaw sessions prune --older-than 30d --dry-run";
 

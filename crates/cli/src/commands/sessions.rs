@@ -4,34 +4,66 @@ use std::path::Path;
 use std::time::Duration;
 
 use myclaw_session::{
-    IndexedSession, PruneScope, Role, SessionKey, SessionReader, SessionStore, TranscriptMessage,
+    Case, IndexedSession, PruneScope, Role, SessionKey, SessionReader, SessionStore,
+    TranscriptMessage,
 };
-use serde::Serialize;
 
 use crate::args::{Age, SessionsArgs, SessionsCommand};
 use crate::exit::CliError;
-use crate::print::{Printer, columns, note};
+use crate::print::{Printer, note};
 use crate::settings::Home;
 use crate::similar::did_you_mean;
-use crate::time::local_minute;
 
+mod branch;
 mod export;
+mod import;
+mod list;
+mod search;
 mod show;
 
-use show::ShowFormat;
+use branch::LabelChange;
+use list::ListFormat;
+use search::{SearchOptions, Syntax};
+use show::{ShowFormat, ShowPart};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: SessionsArgs, home: &Home) -> Result<(), CliError> {
     let sessions = Sessions { store: home.session_store(), agent_id: home.default_agent_id() };
     match args.command {
-        SessionsCommand::List { json: true } => sessions.list_json(),
-        SessionsCommand::List { json: false } => sessions.list(),
-        SessionsCommand::Show { name, json, last } => {
+        SessionsCommand::List { which, search, limit, json } => {
+            let format = if json { ListFormat::Json } else { ListFormat::Table };
+            sessions.list(&which, search.as_deref(), limit, format)
+        }
+        SessionsCommand::Search { text, regex, ignore_case, which, limit, json } => {
+            let format = if json { ListFormat::Json } else { ListFormat::Table };
+            let options = SearchOptions {
+                syntax: if regex { Syntax::Regex } else { Syntax::Text },
+                case: if ignore_case { Case::Ignored } else { Case::Sensitive },
+            };
+            sessions.search(&text, options, &which, limit, format)
+        }
+        SessionsCommand::Show { name, all, json, last } => {
             let format = if json { ShowFormat::Json } else { ShowFormat::Text };
-            sessions.show(&name, last, format)
+            let part = match last {
+                Some(count) => ShowPart::Last(count),
+                None if all => ShowPart::All,
+                None => ShowPart::SinceSummary,
+            };
+            sessions.show(&name, part, format)
+        }
+        SessionsCommand::Fork { name, new_name, at } => {
+            sessions.fork(&name, &new_name, at.as_deref())
+        }
+        SessionsCommand::Title { name, title } => sessions.title(&name, title.as_deref()),
+        SessionsCommand::Label { name, labels, remove } => {
+            let change = if remove { LabelChange::Remove } else { LabelChange::Add };
+            sessions.label(&name, &labels, change)
         }
         SessionsCommand::Export { name, format, output } => {
             sessions.export(&name, format, output.as_deref())
+        }
+        SessionsCommand::Import { files, format, session, agent } => {
+            sessions.import(&files, format, session.as_deref(), agent.as_deref())
         }
         SessionsCommand::Delete { name, yes: true } => sessions.delete(&name),
         SessionsCommand::Delete { name, yes: false } => sessions.ask_before_delete(&name),
@@ -55,16 +87,6 @@ pub(crate) struct Sessions {
     pub(crate) agent_id: String,
 }
 
-/// A conversation in the JSON of `sessions list`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ListedSession<'a> {
-    name: &'a str,
-    key: &'a SessionKey,
-    #[serde(flatten)]
-    entry: &'a myclaw_session::SessionEntry,
-}
-
 impl Sessions {
     /// The name by which the user calls `key`: one word for a terminal conversation of the default agent.
     pub(crate) fn name_of(&self, key: &SessionKey) -> String {
@@ -81,10 +103,15 @@ impl Sessions {
         self.store.index().list().map_err(CliError::from)
     }
 
+    /// The key that `name` stands for, whether or not there is such a conversation.
+    fn key(&self, name: &str) -> Result<SessionKey, CliError> {
+        SessionKey::parse_for_agent(&self.agent_id, name)
+            .map_err(|error| CliError::usage(error.to_string()))
+    }
+
     /// The key of an existing conversation.
     pub(crate) fn find(&self, name: &str) -> Result<SessionKey, CliError> {
-        let key = SessionKey::parse_for_agent(&self.agent_id, name)
-            .map_err(|error| CliError::usage(error.to_string()))?;
+        let key = self.key(name)?;
         if self.store.exists(&key) || self.store.index().get(&key)?.is_some() {
             return Ok(key);
         }
@@ -106,40 +133,6 @@ impl Sessions {
                 path = self.store.transcript_path(key).display()
             ))
         })
-    }
-
-    fn list(&self) -> Result<(), CliError> {
-        let sessions = self.all()?;
-        if sessions.is_empty() {
-            note("no conversations yet; `myclaw run \"hello\"` begins one");
-            return Ok(());
-        }
-        let mut rows = vec![["NAME", "LAST USED", "MODEL", "TOKENS"].map(str::to_owned).to_vec()];
-        rows.extend(sessions.iter().map(|session| {
-            vec![
-                self.name_of(&session.key),
-                local_minute(session.entry.updated_at),
-                session.entry.model.clone().unwrap_or_else(|| "-".to_owned()),
-                session
-                    .entry
-                    .total_tokens
-                    .map_or_else(|| "-".to_owned(), |tokens| tokens.to_string()),
-            ]
-        }));
-        let mut printer = Printer::stdout();
-        for line in columns(&rows) {
-            let line = printer.safe(&line).into_owned();
-            printer.line(line)?;
-        }
-        printer.finish()
-    }
-
-    fn list_json(&self) -> Result<(), CliError> {
-        let mut printer = Printer::stdout();
-        for IndexedSession { key, entry } in &self.all()? {
-            printer.json(&ListedSession { name: &self.name_of(key), key, entry })?;
-        }
-        printer.finish()
     }
 
     fn ask_before_delete(&self, name: &str) -> Result<(), CliError> {
@@ -218,8 +211,8 @@ fn speaker(message: &TranscriptMessage) -> String {
         Role::Assistant => "assistant".to_owned(),
         Role::System => "system".to_owned(),
         Role::Tool => {
-            let tool =
-                meta.and_then(|meta| meta.field("toolName")).unwrap_or_else(|| "tool".to_owned());
+            let tool: Option<String> = meta.and_then(|meta| meta.field("toolName"));
+            let tool = tool.filter(|name| !name.is_empty()).unwrap_or_else(|| "tool".to_owned());
             let failed = meta.and_then(|meta| meta.field("isError")).unwrap_or(false);
             if failed { format!("{tool} (failed)") } else { tool }
         }

@@ -19,6 +19,10 @@ mod commands;
 mod interrupt;
 mod models;
 mod run;
+mod session_branches;
+mod session_export;
+mod session_import;
+mod session_search;
 mod sessions;
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.

@@ -5,11 +5,14 @@ use std::fs::File;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use serde_json::{Map, Value};
+
 use super::{EntriesByKey, SessionEntry};
-use crate::SessionKey;
+use crate::about::read_about;
 use crate::error::{IoContext, SessionError};
 use crate::reader::read_header;
 use crate::store::LOG_EXTENSION;
+use crate::{About, SessionHeader, SessionKey};
 
 /// An entry for each log in `directory`.
 pub(super) fn entries_from_logs(directory: &Path) -> Result<EntriesByKey, SessionError> {
@@ -33,15 +36,28 @@ fn entry_from_log(path: &Path) -> Option<(String, SessionEntry)> {
     let file = File::open(path).ok()?;
     let metadata =
         file.metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
-    let from_header = || SessionKey::parse_canonical(&read_header(&file).ok()??.session_key);
+    let header = read_header(&file).ok().flatten();
+    let from_header =
+        header.as_ref().and_then(|header| SessionKey::parse_canonical(&header.session_key));
     // A log that lost its header still has its name.
     let key =
-        from_header().filter(|key| key.slug() == slug).or_else(|| SessionKey::from_slug(slug))?;
+        from_header.filter(|key| key.slug() == slug).or_else(|| SessionKey::from_slug(slug))?;
     let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut entry =
         SessionEntry::new(&key, u64::try_from(modified.as_millis()).unwrap_or(u64::MAX));
     let parts = key.parts();
     entry.last_channel = Some(parts.channel);
     entry.chat_type = Some(parts.peer_kind);
+    entry.extra = extra(&file, header.as_ref());
     Some((key.to_string(), entry))
+}
+
+/// What the session is called and where it branched off, if there is anything to say.
+fn extra(file: &File, header: Option<&SessionHeader>) -> Option<Map<String, Value>> {
+    let about = read_about(file).unwrap_or_default();
+    let mut extra = if about == About::default() { Map::new() } else { about.to_extra() };
+    if let Some(origin) = header.and_then(|header| header.forked_from.as_ref()) {
+        extra.extend(origin.to_extra());
+    }
+    (!extra.is_empty()).then_some(extra)
 }

@@ -153,7 +153,7 @@ fn lines_are_written_in_the_documented_shape() {
         serde_json::to_string(&Entry::from(compaction)).unwrap(),
         r#"{"type":"compaction","id":"i","ts":1,"summary":"s","firstKeptId":"k","tokensBefore":2,"oldCount":3,"newCount":4}"#
     );
-    let header = SessionHeader { version: 1, session_key: "k".into(), created_at: 2 };
+    let header = SessionHeader::new("k", 2);
     assert_eq!(
         serde_json::to_string(&header).unwrap(),
         r#"{"type":"session","version":1,"sessionKey":"k","createdAt":2}"#

@@ -39,7 +39,7 @@ fn tail_of_long_log(limit: TailLimit) -> (Tail, usize, usize) {
     let length = log.len();
     let count = Rc::new(Cell::new(0));
     let tail =
-        read_tail(Counting { inner: Cursor::new(log), count: Rc::clone(&count) }, limit).unwrap();
+        read_tail([Counting { inner: Cursor::new(log), count: Rc::clone(&count) }], limit).unwrap();
     (tail, count.get(), length)
 }
 

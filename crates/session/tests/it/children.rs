@@ -122,6 +122,7 @@ fn job() {
         "upsert_often" => upsert_often(&directory),
         "one_turn" => one_turn(&directory),
         "append_forever" => append_forever(&directory),
+        "fork_forever" => fork_forever(&directory),
         "fill" => fill(&directory),
         "try_to_write" => try_to_write(&directory),
         other => panic!("no such job: {other}"),
@@ -156,6 +157,18 @@ fn append_forever(directory: &Path) {
         let text = format!("{number} {}", "x".repeat(number as usize % 7 * 10_000));
         log.append(&[user(&text).into(), user("second of the batch").into()]).unwrap();
         report("appended", number);
+    }
+}
+
+/// Forks the session again and again until it is killed, and reports each fork.
+fn fork_forever(directory: &Path) {
+    let store = SessionStore::new(directory);
+    for number in 0_u64.. {
+        let to = SessionKey::for_cli("main", &format!("fork-{number}"));
+        if !store.exists(&to) {
+            store.fork(&work(), None, &to).unwrap();
+        }
+        report("forked", number);
     }
 }
 

@@ -129,8 +129,8 @@ fn logs_of_other_versions() {
         open(r#"{"type":"session","version":1,"sessionKey":"k","more":true}"#).unwrap().len(),
         1
     );
-    let error = open(r#"{"type":"session","version":2,"sessionKey":"k"}"#).unwrap_err();
-    assert!(matches!(error, SessionError::NewerVersion { found: 2, supported: 1, .. }), "{error}");
+    let error = open(r#"{"type":"session","version":3,"sessionKey":"k"}"#).unwrap_err();
+    assert!(matches!(error, SessionError::NewerVersion { found: 3, supported: 2, .. }), "{error}");
     assert!(error.to_string().ends_with("update myclaw to continue this session"), "{error}");
     assert!(matches!(home.store().reader(&work()), Err(SessionError::NewerVersion { .. })));
 }

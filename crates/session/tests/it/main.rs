@@ -1,11 +1,14 @@
 //! Sessions through the crate's public entry points, on real files and across real processes.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
+mod about;
 mod children;
+mod fork;
 mod inbox;
 mod index;
 mod locking;
 mod log;
+mod search;
 mod storage_faults;
 mod tail;
 mod torn_tail;

@@ -1,16 +1,45 @@
 //! `myclaw sessions export`.
 
+mod html;
+mod jsonl;
+mod markdown;
+
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use myclaw_session::{Entry, SessionReader, TranscriptMessage};
+use myclaw_session::{CompactionEntry, Entry, SessionReader, TranscriptMessage};
 
 use crate::args::ExportFormat;
 use crate::exit::CliError;
-use crate::time::local_minute;
+use crate::terminal::{Destination, Escaper};
 
-use super::{Sessions, note_damaged_lines, speaker, tool_calls};
+use super::{Sessions, note_damaged_lines};
+
+/// What is written of a conversation, a piece at a time.
+trait Document {
+    /// What comes first.
+    fn begin(&mut self, conversation: &Conversation<'_>) -> io::Result<()>;
+    /// A message.
+    fn message(&mut self, message: &TranscriptMessage) -> io::Result<()>;
+    /// A summary.
+    fn summary(&mut self, compaction: &CompactionEntry) -> io::Result<()>;
+    /// A line that is neither.
+    fn other(&mut self, _entry: &Entry) -> io::Result<()> {
+        Ok(())
+    }
+    /// What comes last.
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The conversation that is exported.
+struct Conversation<'a> {
+    reader: &'a SessionReader,
+    /// Its title, or the name by which the user calls it.
+    title: String,
+}
 
 impl Sessions {
     /// Writes a conversation to `output`, or to standard output.
@@ -22,15 +51,15 @@ impl Sessions {
     ) -> Result<(), CliError> {
         let key = self.find(name)?;
         let reader = self.reader(&key)?;
-        let name = self.name_of(&key);
+        let title = reader.about()?.title.unwrap_or_else(|| self.name_of(&key));
+        let conversation = Conversation { reader: &reader, title };
         let skipped = match output.filter(|path| *path != Path::new("-")) {
             None => {
-                let mut out = BufWriter::new(io::stdout().lock());
-                let skipped = write_all(&reader, &name, format, &mut out, CliError::output)?;
-                out.flush().map_err(|error| CliError::output(&error))?;
-                skipped
+                let destination = Destination::of_stdout();
+                let out = BufWriter::new(Guarded::new(io::stdout().lock(), destination));
+                write_all(&conversation, format, out, CliError::output)?
             }
-            Some(path) => export_to_file(&reader, &name, format, path)?,
+            Some(path) => export_to_file(&conversation, format, path)?,
         };
         note_damaged_lines(skipped, reader.path());
         Ok(())
@@ -39,8 +68,7 @@ impl Sessions {
 
 /// Writes to a new file. One that is there is left alone; one that could not be finished is removed.
 fn export_to_file(
-    reader: &SessionReader,
-    name: &str,
+    conversation: &Conversation<'_>,
     format: ExportFormat,
     path: &Path,
 ) -> Result<usize, CliError> {
@@ -57,9 +85,7 @@ fn export_to_file(
         }
         cannot_write(&error)
     })?;
-    let mut out = BufWriter::new(file);
-    let written = write_all(reader, name, format, &mut out, cannot_write)
-        .and_then(|skipped| out.flush().map(|()| skipped).map_err(|error| cannot_write(&error)));
+    let written = write_all(conversation, format, BufWriter::new(file), cannot_write);
     if written.is_err() {
         // Half a conversation would look like a whole one.
         drop(fs::remove_file(path));
@@ -69,77 +95,68 @@ fn export_to_file(
 
 /// Writes every entry; gives how many lines of the log were damaged.
 fn write_all(
-    reader: &SessionReader,
-    name: &str,
+    conversation: &Conversation<'_>,
     format: ExportFormat,
-    out: &mut impl Write,
+    mut out: impl Write,
     cannot_write: impl Fn(&io::Error) -> CliError,
 ) -> Result<usize, CliError> {
-    let header = reader.header()?;
-    let begun = match format {
-        ExportFormat::Jsonl => header.map_or(Ok(()), |header| write_json(&header, out)),
-        ExportFormat::Markdown => writeln!(out, "# Conversation {name}"),
+    let mut document: Box<dyn Document + '_> = match format {
+        ExportFormat::Jsonl => Box::new(jsonl::Rows::new(&mut out)),
+        ExportFormat::Markdown => Box::new(markdown::Text::new(&mut out)),
+        ExportFormat::Html => Box::new(html::Page::new(&mut out)),
     };
-    begun.map_err(|error| cannot_write(&error))?;
-    let mut entries = reader.entries();
+    document.begin(conversation).map_err(|error| cannot_write(&error))?;
+    let mut entries = conversation.reader.entries();
     for entry in entries.by_ref() {
-        let entry = entry?;
-        let written = match format {
-            ExportFormat::Jsonl => write_row(&entry, out),
-            ExportFormat::Markdown => write_section(&entry, out),
+        let written = match &entry? {
+            Entry::Message(message) => document.message(message),
+            Entry::Compaction(compaction) => document.summary(compaction),
+            entry @ (Entry::Reduction(_) | Entry::About(_) | Entry::Unknown(_)) => {
+                document.other(entry)
+            }
         };
         written.map_err(|error| cannot_write(&error))?;
     }
+    document.end().map_err(|error| cannot_write(&error))?;
+    drop(document);
+    out.flush().map_err(|error| cannot_write(&error))?;
     Ok(entries.skipped_lines())
 }
 
-fn write_row(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
-    match entry {
-        Entry::Message(message) => write_json(message, out),
-        Entry::Compaction(compaction) => write_json(compaction, out),
-        Entry::Reduction(reduction) => write_json(reduction, out),
-        Entry::Unknown(value) => write_json(value, out),
+/// Escapes controls on their way to a terminal. What goes elsewhere stays as it is.
+struct Guarded<W> {
+    out: W,
+    destination: Destination,
+    escaper: Escaper,
+    /// The beginning of a character of which the rest has not come yet.
+    partial: Vec<u8>,
+}
+
+impl<W: Write> Guarded<W> {
+    fn new(out: W, destination: Destination) -> Self {
+        Self { out, destination, escaper: Escaper::default(), partial: Vec::new() }
     }
 }
 
-fn write_json(value: &impl serde::Serialize, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
-}
-
-fn write_section(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
-    match entry {
-        Entry::Message(message) => write_message(message, out),
-        Entry::Compaction(compaction) => {
-            writeln!(
-                out,
-                "\n## Summary of the conversation so far\n\n{}",
-                compaction.summary.trim_end()
-            )
+impl<W: Write> Write for Guarded<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.destination == Destination::Pipe {
+            return self.out.write(bytes);
         }
-        Entry::Reduction(_) | Entry::Unknown(_) => Ok(()),
+        self.partial.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.partial) {
+            Ok(_) => self.partial.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        let rest = self.partial.split_off(whole);
+        let text = String::from_utf8(std::mem::replace(&mut self.partial, rest));
+        let mut safe = Vec::with_capacity(whole);
+        self.escaper.push(&text.unwrap_or_default(), &mut safe);
+        self.out.write_all(&safe)?;
+        Ok(bytes.len())
     }
-}
 
-fn write_message(message: &TranscriptMessage, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "\n## {}, {}", speaker(message), local_minute(message.ts))?;
-    if !message.content.is_empty() {
-        if message.role == myclaw_session::Role::Tool {
-            write_code(&message.content, "", out)?;
-        } else {
-            writeln!(out, "\n{}", message.content.trim_end())?;
-        }
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
-    for (name, arguments) in tool_calls(message) {
-        writeln!(out, "\nCalls `{name}`:")?;
-        write_code(&arguments, "json", out)?;
-    }
-    Ok(())
-}
-
-/// Writes a code block whose fence is longer than any in the text.
-fn write_code(text: &str, language: &str, out: &mut impl Write) -> io::Result<()> {
-    let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
-    writeln!(out, "\n{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
 }

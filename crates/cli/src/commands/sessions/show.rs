@@ -1,6 +1,6 @@
 //! `myclaw sessions show`.
 
-use myclaw_session::{Entry, TranscriptMessage};
+use myclaw_session::{CompactionEntry, Entry, SessionReader, TailLimit, TranscriptMessage};
 
 use crate::exit::CliError;
 use crate::print::Printer;
@@ -9,82 +9,149 @@ use crate::time::local_minute;
 
 use super::{Sessions, note_damaged_lines, speaker, tool_calls};
 
-/// Stands where a summary took the place of what was said before, as far as the model is concerned.
-const SUMMARISED: &str = "(here the conversation was summarised for the model)";
-
 /// How a conversation is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShowFormat {
     /// For people.
     Text,
-    /// One message per line.
+    /// One message (or summary) per line.
     Json,
 }
 
+/// How much of a conversation is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ShowPart {
+    /// What a next turn starts from: the last summary and what it has not replaced.
+    SinceSummary,
+    /// Everything that was ever said.
+    All,
+    /// This many of the last messages.
+    Last(usize),
+}
+
 impl Sessions {
-    /// Prints a conversation, or its last `last` messages.
+    /// Prints a conversation.
     pub(super) fn show(
         &self,
         name: &str,
-        last: Option<usize>,
+        part: ShowPart,
         format: ShowFormat,
     ) -> Result<(), CliError> {
         let key = self.find(name)?;
         let reader = self.reader(&key)?;
-        let mut printer = Printer::stdout();
         let paint = Paint::for_stream(&std::io::stdout());
-        if let Some(count) = last {
-            for message in reader.last_messages(count)? {
-                print(&message, format, paint, &mut printer)?;
-            }
-            return printer.finish();
-        }
-        let mut entries = reader.entries();
-        for entry in entries.by_ref() {
-            match entry? {
-                Entry::Message(message) => print(&message, format, paint, &mut printer)?,
-                Entry::Compaction(_) if format == ShowFormat::Text => {
-                    printer.line(paint.paint(Style::Dim, SUMMARISED))?;
-                    printer.line("")?;
+        let mut page = Page { printer: Printer::stdout(), format, paint };
+        let skipped_lines = match part {
+            ShowPart::Last(count) => {
+                for message in reader.last_messages(count)? {
+                    page.message(&message)?;
                 }
-                Entry::Compaction(_) | Entry::Reduction(_) | Entry::Unknown(_) => {}
+                0
             }
-        }
-        let skipped = entries.skipped_lines();
-        printer.finish()?;
-        note_damaged_lines(skipped, reader.path());
+            ShowPart::SinceSummary if reader.last_compaction()?.is_some() => {
+                page.origin(&reader)?;
+                page.remark(&format!(
+                    "(what came before is summarised; `myclaw sessions show {} --all` shows it)",
+                    self.name_of(&key)
+                ))?;
+                let tail = reader.tail(TailLimit::UNLIMITED)?;
+                if let Some(compaction) = &tail.compaction {
+                    page.summary(compaction)?;
+                }
+                for message in &tail.messages {
+                    page.message(message)?;
+                }
+                tail.skipped_lines
+            }
+            ShowPart::SinceSummary | ShowPart::All => {
+                page.origin(&reader)?;
+                page.everything(&reader)?
+            }
+        };
+        page.printer.finish()?;
+        note_damaged_lines(skipped_lines, reader.path());
         Ok(())
     }
 }
 
-fn print(
-    message: &TranscriptMessage,
+/// What is being printed.
+struct Page {
+    printer: Printer,
     format: ShowFormat,
     paint: Paint,
-    printer: &mut Printer,
-) -> Result<(), CliError> {
-    match format {
-        ShowFormat::Json => printer.json(message),
-        ShowFormat::Text => print_message(message, paint, printer),
-    }
 }
 
-fn print_message(
-    message: &TranscriptMessage,
-    paint: Paint,
-    printer: &mut Printer,
-) -> Result<(), CliError> {
-    let head = format!("{}, {}", speaker(message), local_minute(message.ts));
-    let head = printer.safe(&head).into_owned();
-    printer.line(paint.paint(Style::Heading, &head))?;
-    if !message.content.is_empty() {
-        let content = printer.safe(&message.content).into_owned();
-        printer.line(content.trim_end_matches('\n'))?;
+impl Page {
+    /// Prints all entries; gives how many lines were none.
+    fn everything(&mut self, reader: &SessionReader) -> Result<usize, CliError> {
+        let mut entries = reader.entries();
+        for entry in entries.by_ref() {
+            match entry? {
+                Entry::Message(message) => self.message(&message)?,
+                Entry::Compaction(compaction) => self.summary(&compaction)?,
+                Entry::Reduction(_) | Entry::About(_) | Entry::Unknown(_) => {}
+            }
+        }
+        Ok(entries.skipped_lines())
     }
-    for (name, arguments) in tool_calls(message) {
-        let call = format!("[calls {name} {arguments}]");
-        let call = printer.safe(&call).into_owned();
-        printer.line(paint.paint(Style::Dim, &call))?;
+
+    /// Says where a fork branched off.
+    fn origin(&mut self, reader: &SessionReader) -> Result<(), CliError> {
+        let Some(origin) = reader.header()?.and_then(|header| header.forked_from) else {
+            return Ok(());
+        };
+        let place = origin.entry_id.map(|id| format!(" at {id}")).unwrap_or_default();
+        self.remark(&format!("(a fork of {}{place})", origin.session_key))
     }
-    printer.line("")
+
+    /// Prints a line that nobody said, for people only.
+    fn remark(&mut self, text: &str) -> Result<(), CliError> {
+        if self.format == ShowFormat::Json {
+            return Ok(());
+        }
+        let text = self.printer.safe(text).into_owned();
+        self.printer.line(self.paint.paint(Style::Dim, &text))?;
+        self.printer.line("")
+    }
+
+    fn message(&mut self, message: &TranscriptMessage) -> Result<(), CliError> {
+        if self.format == ShowFormat::Json {
+            return self.printer.json(message);
+        }
+        self.head(&speaker(message), message.ts, message.id.as_str())?;
+        if !message.content.is_empty() {
+            self.text(&message.content)?;
+        }
+        for (name, arguments) in tool_calls(message) {
+            let call = format!("[calls {name} {arguments}]");
+            let call = self.printer.safe(&call).into_owned();
+            self.printer.line(self.paint.paint(Style::Dim, &call))?;
+        }
+        self.printer.line("")
+    }
+
+    fn summary(&mut self, compaction: &CompactionEntry) -> Result<(), CliError> {
+        if self.format == ShowFormat::Json {
+            return self.printer.json(compaction);
+        }
+        if compaction.summary.is_empty() {
+            return self.remark("(what came before is left out for the model, without a summary)");
+        }
+        self.head("summary of what came before", compaction.ts, compaction.id.as_str())?;
+        self.text(&compaction.summary)?;
+        self.printer.line("")
+    }
+
+    /// Who, when, and the id by which other commands name it.
+    fn head(&mut self, who: &str, ts: u64, id: &str) -> Result<(), CliError> {
+        let head = format!("{who}, {}", local_minute(ts));
+        let head = self.paint.paint(Style::Heading, &self.printer.safe(&head));
+        let id = self.paint.paint(Style::Dim, &self.printer.safe(id));
+        self.printer.line(format_args!("{head} {id}"))
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), CliError> {
+        let text = self.printer.safe(text).into_owned();
+        self.printer.line(text.trim_end_matches('\n'))
+    }
 }

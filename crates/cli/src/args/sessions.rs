@@ -1,0 +1,179 @@
+//! The command line of `myclaw sessions`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::Age;
+
+/// Arguments of `sessions`.
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+/// Which conversations a command looks at.
+#[derive(Debug, Args)]
+pub(crate) struct WhichSessions {
+    /// Only those of this agent
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// Only those with this label; given several times, with all of them
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) label: Vec<String>,
+}
+
+/// What can be done with conversations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the conversations, the latest first
+    List {
+        /// Which.
+        #[command(flatten)]
+        which: WhichSessions,
+        /// Only those in which this was said
+        #[arg(long, value_name = "TEXT")]
+        search: Option<String>,
+        /// Only the N latest
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// Print JSON, one conversation per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Find messages by their text, the newest first
+    Search {
+        /// Text to find
+        text: String,
+        /// TEXT is a regular expression
+        #[arg(long)]
+        regex: bool,
+        /// Upper and lower case are the same
+        #[arg(short, long)]
+        ignore_case: bool,
+        /// Which.
+        #[command(flatten)]
+        which: WhichSessions,
+        /// Print at most N messages
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+        /// Print JSON, one message per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what was said in a conversation
+    Show {
+        /// Name or key, as `sessions list` prints it
+        name: String,
+        /// Also what a summary has replaced for the model
+        #[arg(long)]
+        all: bool,
+        /// Print JSON, one message per line
+        #[arg(long)]
+        json: bool,
+        /// Only the last N messages
+        #[arg(long, value_name = "N")]
+        last: Option<usize>,
+    },
+    /// Begin a conversation that continues another one from some message on
+    Fork {
+        /// Name or key of the conversation to branch off
+        name: String,
+        /// Name of the new conversation
+        new_name: String,
+        /// Id of the last message that both have, as `sessions show` prints it; without it, all there is so far
+        #[arg(long, value_name = "ID")]
+        at: Option<String>,
+    },
+    /// Give a conversation a title
+    #[command(visible_alias = "name")]
+    Title {
+        /// Name or key, as `sessions list` prints it
+        name: String,
+        /// The title; none takes it away
+        title: Option<String>,
+    },
+    /// Give a conversation labels to find it by
+    Label {
+        /// Name or key, as `sessions list` prints it
+        name: String,
+        /// Labels
+        #[arg(required = true)]
+        labels: Vec<String>,
+        /// Take these labels away instead
+        #[arg(long)]
+        remove: bool,
+    },
+    /// Write a conversation to a file or to standard output
+    Export {
+        /// Name or key, as `sessions list` prints it
+        name: String,
+        /// What to write
+        #[arg(short, long, value_enum, default_value_t = ExportFormat::Jsonl)]
+        format: ExportFormat,
+        /// File to write; it must not exist yet. Without it, or with `-`, standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Take conversations over from files of this and of other programs
+    Import {
+        /// Files to read, each a conversation
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// What they are
+        #[arg(short, long, value_enum, default_value_t = ImportFormat::Auto)]
+        format: ImportFormat,
+        /// Name of the conversation, for one file; without it, the file tells
+        #[arg(short, long, value_name = "NAME")]
+        session: Option<String>,
+        /// Agent whose conversations they become, where the file does not tell
+        #[arg(short, long, value_name = "ID")]
+        agent: Option<String>,
+    },
+    /// Delete a conversation with its transcript
+    Delete {
+        /// Name or key, as `sessions list` prints it
+        name: String,
+        /// Really do it; without it nothing is deleted
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Forget conversations that were not used for some time
+    Prune {
+        /// Age from which on a conversation is forgotten, such as 12h, 30d or 8w
+        #[arg(long, value_name = "AGE")]
+        older_than: Age,
+        /// Delete their transcripts too, not only their entries in the index
+        #[arg(long)]
+        with_transcripts: bool,
+        /// Only say which ones it would be
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+/// What `sessions export` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The transcript, one JSON row per message; `sessions import` reads it.
+    Jsonl,
+    /// A document for people.
+    Markdown,
+    /// A page for a browser, with everything in one file.
+    Html,
+}
+
+/// What `sessions import` reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportFormat {
+    /// Whatever the file looks like.
+    Auto,
+    /// A transcript of this program.
+    Myclaw,
+    /// JSON lines of Pi, Clawdbot, Moltbot or OpenClaw.
+    Pi,
+    /// A JSON document with a list of messages, or one message per line.
+    Messages,
+}

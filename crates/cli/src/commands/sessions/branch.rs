@@ -1,0 +1,121 @@
+//! `myclaw sessions fork`, `title` and `label`.
+
+use std::time::Duration;
+
+use myclaw_session::{About, EntryId, LockWait};
+
+use crate::exit::CliError;
+use crate::print::note;
+
+use super::Sessions;
+
+/// Longest wait for a turn that is running in the conversation.
+const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
+/// Characters of a title: a line of a list.
+pub(super) const MOST_TITLE_CHARS: usize = 200;
+/// Characters of a label.
+const MOST_LABEL_CHARS: usize = 64;
+/// Labels of one conversation.
+const MOST_LABELS: usize = 32;
+
+/// What becomes of labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LabelChange {
+    /// The conversation has them.
+    Add,
+    /// It has them no longer.
+    Remove,
+}
+
+impl Sessions {
+    /// Begins a conversation that continues another one.
+    pub(super) fn fork(
+        &self,
+        name: &str,
+        new_name: &str,
+        at: Option<&str>,
+    ) -> Result<(), CliError> {
+        let from = self.find(name)?;
+        let to = self.key(new_name)?;
+        let at = match at.map(str::trim) {
+            Some("") => return Err(CliError::usage("the id behind --at is empty")),
+            at => at.map(EntryId::from_text),
+        };
+        let fork = self.store.fork(&from, at, &to)?;
+        let new_name = self.name_of(&to);
+        let place = match fork.origin.entry_id {
+            Some(id) if at.is_some_and(|at| at != id) => {
+                format!(" at {id}, behind the results of the tools that the message called")
+            }
+            Some(id) => format!(" at {id}"),
+            None => String::new(),
+        };
+        note(format_args!(
+            "`{new_name}` continues `{}`{place}; `myclaw run --session {new_name}` goes on there",
+            self.name_of(&from)
+        ));
+        super::note_damaged_lines(fork.skipped_lines, &self.store.transcript_path(&from));
+        Ok(())
+    }
+
+    /// Gives a conversation a title, or takes it away.
+    pub(super) fn title(&self, name: &str, title: Option<&str>) -> Result<(), CliError> {
+        let key = self.find(name)?;
+        let title = title.map(str::trim).filter(|title| !title.is_empty());
+        let title = title.map(|title| checked(title, "title", MOST_TITLE_CHARS)).transpose()?;
+        self.store.describe(&key, WAIT, |about| about.title = title)?;
+        Ok(())
+    }
+
+    /// Changes the labels of a conversation, and says what they are now.
+    pub(super) fn label(
+        &self,
+        name: &str,
+        labels: &[String],
+        change: LabelChange,
+    ) -> Result<(), CliError> {
+        let key = self.find(name)?;
+        let labels = labels
+            .iter()
+            .map(|label| checked(label.trim(), "label", MOST_LABEL_CHARS))
+            .collect::<Result<Vec<_>, _>>()?;
+        let known = self.reader(&key)?.about()?.labels;
+        let added = labels.iter().filter(|label| !known.contains(label)).count();
+        if change == LabelChange::Add && known.len() + added > MOST_LABELS {
+            return Err(CliError::usage(format!(
+                "a conversation has at most {MOST_LABELS} labels; `--remove` takes some away"
+            )));
+        }
+        let about = self.store.describe(&key, WAIT, |about| apply(about, labels, change))?;
+        let name = self.name_of(&key);
+        if about.labels.is_empty() {
+            note(format_args!("`{name}` has no labels"));
+        } else {
+            note(format_args!("`{name}` has the labels {}", about.labels.join(", ")));
+        }
+        Ok(())
+    }
+}
+
+fn apply(about: &mut About, labels: Vec<String>, change: LabelChange) {
+    about.labels.retain(|label| !labels.contains(label));
+    if change == LabelChange::Add {
+        about.labels.extend(labels);
+        about.labels.sort();
+        about.labels.dedup();
+    }
+}
+
+/// A title or a label that can stand in a list.
+fn checked(text: &str, what: &str, most: usize) -> Result<String, CliError> {
+    let count = text.chars().count();
+    if text.is_empty() || text.chars().any(char::is_control) {
+        return Err(CliError::usage(format!("a {what} is one line of text")));
+    }
+    if count > most {
+        return Err(CliError::usage(format!(
+            "a {what} has at most {most} characters, and this one has {count}"
+        )));
+    }
+    Ok(text.to_owned())
+}

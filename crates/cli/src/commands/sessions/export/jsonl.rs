@@ -1,0 +1,59 @@
+//! The transcript as rows that `sessions import` takes back.
+
+use std::io::{self, Write};
+
+use myclaw_session::{About, AboutEntry, CompactionEntry, Entry, TranscriptMessage};
+use serde::Serialize;
+
+use super::{Conversation, Document};
+
+/// One row per entry.
+pub(super) struct Rows<W> {
+    out: W,
+    /// What a fork is called; what its parent is called stands among the entries.
+    own_about: Option<About>,
+}
+
+impl<W: Write> Rows<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self { out, own_about: None }
+    }
+
+    fn row(&mut self, value: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, value)?;
+        self.out.write_all(b"\n")
+    }
+}
+
+impl<W: Write> Document for Rows<W> {
+    fn begin(&mut self, conversation: &Conversation<'_>) -> io::Result<()> {
+        let header = conversation.reader.header().map_err(io::Error::other)?;
+        let Some(header) = header else { return Ok(()) };
+        if !header.history.is_empty() {
+            self.own_about = Some(conversation.reader.about().map_err(io::Error::other)?);
+        }
+        self.row(&header.without_history())
+    }
+
+    fn message(&mut self, message: &TranscriptMessage) -> io::Result<()> {
+        self.row(message)
+    }
+
+    fn summary(&mut self, compaction: &CompactionEntry) -> io::Result<()> {
+        self.row(compaction)
+    }
+
+    fn other(&mut self, entry: &Entry) -> io::Result<()> {
+        match entry {
+            Entry::About(_) if self.own_about.is_some() => Ok(()),
+            entry => self.row(entry),
+        }
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        match self.own_about.take() {
+            Some(about) if about != About::default() => self.row(&AboutEntry::new(about)),
+            _ => Ok(()),
+        }
+    }
+}

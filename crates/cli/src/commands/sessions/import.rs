@@ -1,0 +1,194 @@
+//! `myclaw sessions import`: conversations from files of this and of other programs.
+//!
+//! Files are read a line or a message at a time, whatever their length. What has no place here is counted and told,
+//! never dropped in silence.
+
+mod detect;
+mod left_out;
+mod lines;
+mod message;
+mod messages;
+mod native;
+mod pi;
+mod target;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use myclaw_session::{About, AboutEntry, Entry, LockWait, MetaPatch, NewSession, SessionKey};
+
+use crate::args::ImportFormat;
+use crate::exit::CliError;
+use crate::print::{Printer, note};
+
+use super::Sessions;
+use detect::Format;
+use left_out::LeftOut;
+
+/// A conversation on its way into a session.
+struct Import {
+    session: NewSession,
+    /// Rows so far.
+    messages: usize,
+    /// Tokens that the answers say they took.
+    tokens: u64,
+    /// Model of the last answer, as `provider/model`.
+    model: Option<String>,
+    about: About,
+    left_out: LeftOut,
+}
+
+impl Sessions {
+    /// Makes a session of each file.
+    pub(super) fn import(
+        &self,
+        files: &[PathBuf],
+        format: ImportFormat,
+        session: Option<&str>,
+        agent: Option<&str>,
+    ) -> Result<(), CliError> {
+        if let (Some(name), [_, _, ..]) = (session, files) {
+            return Err(CliError::usage(format!(
+                "--session {name} names one conversation, and there are {} files; import them one by one, or let \
+                 the files tell their names",
+                files.len()
+            )));
+        }
+        let named = session.map(|name| self.key_for_agent(name, agent)).transpose()?;
+        let mut printer = Printer::stdout();
+        let mut failures = Vec::new();
+        for path in files {
+            match self.import_file(path, format, named.clone(), agent) {
+                Ok(key) => printer.line(self.name_of(&key))?,
+                Err(error) => failures.push(error),
+            }
+        }
+        printer.finish()?;
+        match failures.pop() {
+            None => Ok(()),
+            Some(only) if files.len() == 1 => Err(only),
+            Some(last) => {
+                for failure in &failures {
+                    note(format_args!("myclaw: {failure}"));
+                }
+                Err(CliError::failure(format!(
+                    "{last}\n{} of {} files were not imported",
+                    failures.len() + 1,
+                    files.len()
+                )))
+            }
+        }
+    }
+
+    fn key_for_agent(&self, name: &str, agent: Option<&str>) -> Result<SessionKey, CliError> {
+        SessionKey::parse_for_agent(agent.unwrap_or(&self.agent_id), name)
+            .map_err(|error| CliError::usage(error.to_string()))
+    }
+
+    /// Makes a session of one file. Gives its key.
+    fn import_file(
+        &self,
+        path: &Path,
+        format: ImportFormat,
+        named: Option<SessionKey>,
+        agent: Option<&str>,
+    ) -> Result<SessionKey, CliError> {
+        let file = File::open(path).map_err(|error| cannot_read(path, &error))?;
+        let metadata = file.metadata().map_err(|error| cannot_read(path, &error))?;
+        if !metadata.is_file() {
+            return Err(CliError::failure(format!("{} is no file", path.display())));
+        }
+        let format = match format {
+            ImportFormat::Auto => detect::detect(&file, path)?,
+            ImportFormat::Myclaw => Format::Native,
+            ImportFormat::Pi => Format::Pi,
+            ImportFormat::Messages => detect::messages(&file, path)?,
+        };
+        let key = match named {
+            Some(key) => key,
+            None => target::key_of(path, format, agent.unwrap_or(&self.agent_id))?,
+        };
+        let modified =
+            metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = modified.map_or(0, super::millis);
+        let created_at = match format {
+            Format::Native => native::created_at(path)?.unwrap_or(modified),
+            Format::Pi | Format::MessageDocument | Format::MessageLines => modified,
+        };
+        let mut import = Import {
+            session: self.store.create(&key, created_at)?,
+            messages: 0,
+            tokens: 0,
+            model: None,
+            about: About::default(),
+            left_out: LeftOut::default(),
+        };
+        match format {
+            Format::Native => native::import(path, &mut import)?,
+            Format::Pi => pi::import(&file, path, &mut import)?,
+            Format::MessageDocument => messages::document(&file, path, modified, &mut import)?,
+            Format::MessageLines => messages::lines(&file, path, modified, &mut import)?,
+        }
+        self.finish(import, path)?;
+        Ok(key)
+    }
+
+    fn finish(&self, mut import: Import, path: &Path) -> Result<(), CliError> {
+        if import.messages == 0 {
+            return Err(CliError::failure(format!(
+                "{} holds no messages{}; nothing was imported",
+                path.display(),
+                import.left_out
+            )));
+        }
+        if import.about != About::default() {
+            import.session.append(&AboutEntry::new(import.about.clone()).into())?;
+        }
+        let key = import.session.key().clone();
+        import.session.finish()?;
+        let parts = key.parts();
+        let patch = MetaPatch {
+            last_channel: Some(parts.channel),
+            chat_type: Some(parts.peer_kind),
+            model: import.model,
+            add_tokens: import.tokens,
+            ..MetaPatch::default()
+        };
+        self.store.index().upsert(&key, patch)?;
+        if import.about != About::default() {
+            let about = import.about;
+            self.store.describe(&key, LockWait::Fail, |known| *known = about)?;
+        }
+        let messages = match import.messages {
+            1 => "1 message".to_owned(),
+            count => format!("{count} messages"),
+        };
+        let name = self.name_of(&key);
+        note(format_args!("`{name}`: {messages} of {}{}", path.display(), import.left_out));
+        Ok(())
+    }
+}
+
+impl Import {
+    /// Adds rows of a message.
+    fn rows(&mut self, rows: impl IntoIterator<Item = message::Row>) -> Result<(), CliError> {
+        for row in rows {
+            if let Some(answer) = row.answer {
+                self.tokens = self.tokens.saturating_add(answer.tokens);
+                self.model = answer.model.or(self.model.take());
+            }
+            self.entry(&Entry::Message(row.row))?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, entry: &Entry) -> Result<(), CliError> {
+        self.messages += usize::from(matches!(entry, Entry::Message(_)));
+        Ok(self.session.append(entry)?)
+    }
+}
+
+fn cannot_read(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::failure(format!("cannot read {}: {error}", path.display()))
+}

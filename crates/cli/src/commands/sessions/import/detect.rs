@@ -1,0 +1,89 @@
+//! What kind of file it is, by what it begins with.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::exit::CliError;
+
+/// Bytes that tell. Headers have a few hundred.
+const SNIFFED_BYTES: u64 = 64 * 1024;
+/// Some editors begin a file with it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// How a message begins that stands for itself, as all programs write it.
+const FIRST_OF_MESSAGE: [&[u8]; 2] = [b"{\"role\":", b"{\"role\" :"];
+
+/// The layouts that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// A transcript of this program.
+    Native,
+    /// Pi's entries, one per line; Clawdbot and its successors write the same.
+    Pi,
+    /// One JSON document with a list of messages.
+    MessageDocument,
+    /// One message per line.
+    MessageLines,
+}
+
+/// What `file` is. Afterwards it is at its beginning again.
+pub(super) fn detect(file: &File, path: &Path) -> Result<Format, CliError> {
+    by_beginning(&beginning(file, path)?).ok_or_else(|| unknown(path))
+}
+
+/// Which of the two layouts of plain messages `file` has.
+pub(super) fn messages(file: &File, path: &Path) -> Result<Format, CliError> {
+    match by_beginning(&beginning(file, path)?) {
+        Some(Format::Native | Format::Pi | Format::MessageLines) => Ok(Format::MessageLines),
+        Some(Format::MessageDocument) => Ok(Format::MessageDocument),
+        None => Err(unknown(path)),
+    }
+}
+
+fn beginning(mut file: &File, path: &Path) -> Result<Vec<u8>, CliError> {
+    let mut beginning = Vec::new();
+    let read = file.take(SNIFFED_BYTES).read_to_end(&mut beginning);
+    read.and_then(|_| file.rewind()).map_err(|error| super::cannot_read(path, &error))?;
+    Ok(beginning)
+}
+
+fn by_beginning(beginning: &[u8]) -> Option<Format> {
+    let text = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning).trim_ascii_start();
+    match text.first()? {
+        b'[' => return Some(Format::MessageDocument),
+        b'{' => {}
+        _ => return None,
+    }
+    let (line, has_end) = match text.iter().position(|byte| *byte == b'\n') {
+        Some(end) => (&text[..end], true),
+        None => (text, false),
+    };
+    let Ok(object) = serde_json::from_slice::<Map<String, Value>>(line) else {
+        // A document over several lines, or a first line that is longer than what was looked at.
+        let is_message = !has_end && FIRST_OF_MESSAGE.iter().any(|first| line.starts_with(first));
+        return Some(if is_message { Format::MessageLines } else { Format::MessageDocument });
+    };
+    let kind = object.get("type").and_then(Value::as_str);
+    match kind {
+        Some("session") if object.contains_key("sessionKey") => Some(Format::Native),
+        Some("session") => Some(Format::Pi),
+        Some(_) if object.contains_key("message") || object.contains_key("parentId") => {
+            Some(Format::Pi)
+        }
+        _ if object.contains_key("messages") => Some(Format::MessageDocument),
+        _ if !object.contains_key("role") => None,
+        // Rows without a header, as transcripts had them at first.
+        _ if object.contains_key("ts") || object.contains_key("meta") => Some(Format::Native),
+        _ => Some(Format::MessageLines),
+    }
+}
+
+fn unknown(path: &Path) -> CliError {
+    CliError::failure(format!(
+        "{} is no session file that is known here; docs/sessions.md lists those that are, and --format names one",
+        path.display()
+    ))
+}

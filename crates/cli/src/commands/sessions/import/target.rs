@@ -1,0 +1,65 @@
+//! Which session a file becomes, where the user does not say.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use myclaw_session::{SessionKey, SessionReader};
+use serde::Deserialize;
+
+use super::detect::Format;
+use crate::exit::CliError;
+
+/// Beside the sessions of Clawdbot and of this program: which session has which key.
+const INDEX_NAME: &str = "sessions.json";
+/// Longest index that is looked into.
+const MOST_INDEX_BYTES: u64 = 64 << 20;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct IndexEntry {
+    session_id: Option<String>,
+}
+
+/// The key in a transcript's header; else the one that an index beside the file gives; else a conversation named after
+/// the file, of the agent in whose directory it is or of `agent_id`.
+pub(super) fn key_of(path: &Path, format: Format, agent_id: &str) -> Result<SessionKey, CliError> {
+    if format == Format::Native
+        && let Some(header) = SessionReader::of_file(path)?.header()?
+        && let Ok(key) = SessionKey::parse(&header.session_key)
+    {
+        return Ok(key);
+    }
+    let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    if let Some(key) = key_in_index(path, name) {
+        return Ok(key);
+    }
+    let agent_id = agent_of(path).unwrap_or(agent_id);
+    // A colon would make it another form of key.
+    SessionKey::parse_for_agent(agent_id, &name.replace(':', "-")).map_err(|error| {
+        CliError::usage(format!("{}: {error}; --session names the conversation", path.display()))
+    })
+}
+
+fn key_in_index(path: &Path, session_id: &str) -> Option<SessionKey> {
+    let file = File::open(path.with_file_name(INDEX_NAME)).ok()?;
+    if file.metadata().ok()?.len() > MOST_INDEX_BYTES {
+        return None;
+    }
+    let entries: BTreeMap<String, IndexEntry> =
+        serde_json::from_reader(BufReader::new(file)).ok()?;
+    let (key, _) =
+        entries.iter().find(|(_, entry)| entry.session_id.as_deref() == Some(session_id))?;
+    SessionKey::parse(key).ok()
+}
+
+/// The agent of a file at `agents/<id>/sessions/<file>`.
+fn agent_of(path: &Path) -> Option<&str> {
+    let sessions =
+        path.parent().filter(|parent| parent.file_name() == Some(OsStr::new("sessions")))?;
+    let agent = sessions.parent()?;
+    let agents = agent.parent()?.file_name()?;
+    if agents == "agents" { agent.file_name()?.to_str() } else { None }
+}

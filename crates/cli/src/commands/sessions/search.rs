@@ -1,0 +1,120 @@
+//! `myclaw sessions search`.
+
+use myclaw_session::{Case, Role, SearchHit, SearchQuery, SearchScope, SessionKey};
+use serde::Serialize;
+
+use crate::args::WhichSessions;
+use crate::exit::CliError;
+use crate::print::{Printer, note};
+use crate::terminal::{Paint, Style};
+use crate::time::local_minute;
+
+use super::Sessions;
+use super::list::{ListFormat, scope_of};
+
+/// How a text is meant.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SearchOptions {
+    pub(super) syntax: Syntax,
+    pub(super) case: Case,
+}
+
+/// What a text is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Syntax {
+    /// What is looked for.
+    Text,
+    /// A regular expression.
+    Regex,
+}
+
+/// A message in the JSON of `sessions search`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FoundMessage<'a> {
+    name: &'a str,
+    key: &'a SessionKey,
+    id: String,
+    role: Role,
+    ts: u64,
+    before: &'a str,
+    matched: &'a str,
+    after: &'a str,
+}
+
+impl Sessions {
+    /// Prints the newest `limit` messages that match.
+    pub(super) fn search(
+        &self,
+        text: &str,
+        options: SearchOptions,
+        which: &WhichSessions,
+        limit: usize,
+        format: ListFormat,
+    ) -> Result<(), CliError> {
+        let query = match options.syntax {
+            Syntax::Text => SearchQuery::text(text, options.case),
+            Syntax::Regex => SearchQuery::regex(text, options.case),
+        };
+        let query = query.map_err(|error| CliError::usage(error.to_string()))?;
+        let report = self.store.search(&query, &self.search_scope(which)?, limit)?;
+        for (path, error) in &report.unreadable {
+            note(format_args!("{} was not searched: {error}", path.display()));
+        }
+        let mut printer = Printer::stdout();
+        let paint = Paint::for_stream(&std::io::stdout());
+        for hit in &report.hits {
+            let name = self.name_of(&hit.key);
+            match format {
+                ListFormat::Json => printer.json(&FoundMessage::new(&name, hit))?,
+                ListFormat::Table => print(&name, hit, paint, &mut printer)?,
+            }
+        }
+        printer.finish()?;
+        let total: u64 = report.matches.values().sum();
+        if total == 0 {
+            note("nothing was found");
+        } else if total > report.hits.len() as u64 {
+            note(format_args!(
+                "{total} messages in {} match; `--limit` shows more than {limit}",
+                super::counted(report.matches.len())
+            ));
+        }
+        Ok(())
+    }
+
+    /// Where to search. The names of the files tell the agent, so that the index is read for labels only.
+    fn search_scope(&self, which: &WhichSessions) -> Result<SearchScope, CliError> {
+        if !which.label.is_empty() {
+            return Ok(scope_of(&self.select(which)?));
+        }
+        let agent_id =
+            which.agent.as_ref().map(|agent| SessionKey::for_cli(agent, "any").parts().agent_id);
+        Ok(SearchScope { agent_id, ..SearchScope::default() })
+    }
+}
+
+impl<'a> FoundMessage<'a> {
+    fn new(name: &'a str, hit: &'a SearchHit) -> Self {
+        Self {
+            name,
+            key: &hit.key,
+            id: hit.id.to_string(),
+            role: hit.role,
+            ts: hit.ts,
+            before: &hit.before,
+            matched: &hit.matched,
+            after: &hit.after,
+        }
+    }
+}
+
+fn print(name: &str, hit: &SearchHit, paint: Paint, printer: &mut Printer) -> Result<(), CliError> {
+    let head = format!("{name}, {}, {}", hit.role.as_str(), local_minute(hit.ts));
+    let head = paint.paint(Style::Heading, &printer.safe(&head));
+    let id = paint.paint(Style::Dim, &printer.safe(hit.id.as_str()));
+    printer.line(format_args!("{head} {id}"))?;
+    let snippet = format!("{}{}{}", hit.before, hit.matched, hit.after);
+    let snippet = printer.safe(&snippet).into_owned();
+    printer.line(format_args!("  {}", snippet.trim()))
+}

@@ -1,0 +1,128 @@
+//! `myclaw sessions export`, and the way back.
+
+use std::fs;
+
+use myclaw_testkit::{TempHome, Terminal};
+use serde_json::json;
+
+use crate::{myclaw, run};
+
+/// A conversation whose texts try to be something else.
+fn home_with_hostile_conversation() -> TempHome {
+    let home = TempHome::new();
+    let blocks = json!([
+        {"type": "thinking", "thinking": "</pre><script>think()</script>"},
+        {"type": "text", "text": "<b>bold</b> \u{1b}[2J &amp; \"quoted\""},
+        {"type": "toolCall", "id": "c1", "name": "<img src=x onerror=a()>", "arguments": {"path": "</details><script>"}},
+    ]);
+    let images = json!([
+        {"type": "text", "text": "look"},
+        {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="},
+        {"type": "image", "mimeType": "image/svg+xml", "data": "PHN2Zz4="},
+        {"type": "image", "mimeType": "image/png", "data": "\"><script>x()</script>"},
+    ]);
+    let rows = [
+        json!({"type": "session", "version": 1, "sessionKey": "agent:main:channel:cli:account:default:peer:direct:bad", "createdAt": 5}),
+        json!({"id": "m1", "role": "user", "content": "<script>alert(1)</script>\u{1b}[2J\u{9b}2J", "ts": 1000}),
+        json!({"id": "m2", "role": "assistant", "content": "<b>bold</b>", "ts": 2000, "meta": {"contentBlocks": blocks}}),
+        json!({"id": "m3", "role": "tool", "content": "look", "ts": 3000, "toolCallId": "c1", "meta": {"toolName": "read", "contentBlocks": images}}),
+        json!({"type": "compaction", "id": "s", "ts": 4000, "summary": "<i>sum</i>", "firstKeptId": "m2", "tokensBefore": 1, "oldCount": 3, "newCount": 2}),
+        json!({"type": "about", "id": "t", "ts": 5000, "title": "<title> & co", "labels": ["a"]}),
+        json!({"type": "later", "id": "l", "what": "a line of a later version"}),
+    ];
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    fs::create_dir_all(home.sessions_directory()).expect("a directory");
+    fs::write(home.transcript_path("bad"), text).expect("written");
+    home
+}
+
+#[test]
+fn nothing_of_a_conversation_becomes_markup() {
+    let home = home_with_hostile_conversation();
+    run(&home, &["sessions", "export", "bad", "--format", "html", "-o", "bad.html"]).assert_code(0);
+    let page = fs::read_to_string(home.path().join("bad.html")).expect("a page");
+    // Every tag in it is one of the page's own.
+    let mut tags: Vec<&str> = page
+        .split('<')
+        .skip(1)
+        .map(|rest| rest.split(|end: char| end == '>' || end.is_whitespace()).next().unwrap_or(""))
+        .filter(|tag| !tag.starts_with('/'))
+        .collect();
+    tags.sort_unstable();
+    tags.dedup();
+    let own = [
+        "!doctype", "body", "details", "div", "h1", "h2", "head", "html", "img", "meta", "pre",
+        "section", "small", "style", "summary", "title",
+    ];
+    assert_eq!(tags, own);
+    assert!(page.contains("<title>&lt;title&gt; &amp; co</title>"), "{page}");
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{page}");
+    assert!(
+        page.contains("<details><summary>Calls &lt;img src=x onerror=a()&gt;</summary>"),
+        "{page}"
+    );
+    assert_eq!(page.matches("<img ").count(), 1, "only the image that is one");
+    assert!(page.contains("src=\"data:image/png;base64,iVBORw0KGgo=\""), "{page}");
+    assert!(page.contains("default-src 'none'"), "{page}");
+    assert!(!page.contains(['\u{1b}', '\u{9b}']), "{page}");
+}
+
+#[test]
+fn a_terminal_gets_no_controls_and_a_file_gets_the_text() {
+    let home = home_with_hostile_conversation();
+    for arguments in [
+        &["sessions", "show", "bad", "--all"][..],
+        &["sessions", "export", "bad", "--format", "markdown"],
+    ] {
+        let mut command = myclaw(&home, arguments);
+        command.env("NO_COLOR", "1");
+        let mut terminal = Terminal::spawn(&command);
+        terminal.wait();
+        let screen = String::from_utf8_lossy(&terminal.raw()).into_owned();
+        assert!(screen.contains("\\x1b[2J"), "{arguments:?}: {screen:?}");
+        assert!(!screen.contains(['\u{1b}', '\u{9b}']), "{arguments:?}: {screen:?}");
+    }
+    let export = run(&home, &["sessions", "export", "bad", "--format", "jsonl"]).stdout();
+    assert_eq!(export, fs::read_to_string(home.transcript_path("bad")).expect("a transcript"));
+}
+
+#[test]
+fn an_export_comes_back_as_the_same_conversation() {
+    let home = home_with_hostile_conversation();
+    run(&home, &["sessions", "export", "bad", "-o", "bad.jsonl"]).assert_code(0);
+    let other = TempHome::new();
+    let file = home.path().join("bad.jsonl");
+    let output = run(&other, &["sessions", "import", file.to_str().expect("a path")]);
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "bad\n");
+    let rows = |home: &TempHome, arguments: &[&str]| {
+        let output = run(home, arguments);
+        output.assert_code(0);
+        output.stdout()
+    };
+    let show = ["sessions", "show", "bad", "--json", "--all"];
+    assert_eq!(rows(&other, &show), rows(&home, &show));
+    let lines = TempHome::read_lines(&other.transcript_path("bad"));
+    assert_eq!(lines[0], TempHome::read_lines(&home.transcript_path("bad"))[0]);
+    assert!(lines.iter().any(|line| line["type"] == "later"), "{lines:?}");
+    let list = rows(&other, &["sessions", "list", "--json"]);
+    assert!(list.contains("\"title\":\"<title> & co\",\"labels\":[\"a\"]"), "{list}");
+}
+
+#[test]
+fn an_exported_fork_needs_its_parent_no_longer() {
+    let home = home_with_hostile_conversation();
+    run(&home, &["sessions", "fork", "bad", "other", "--at", "m1"]).assert_code(0);
+    run(&home, &["sessions", "title", "other", "Another"]).assert_code(0);
+    run(&home, &["sessions", "export", "other", "-o", "other.jsonl"]).assert_code(0);
+    let lines = TempHome::read_lines(&home.path().join("other.jsonl"));
+    let told: Vec<String> = lines
+        .iter()
+        .map(|line| line["id"].as_str().map_or_else(|| line["version"].to_string(), str::to_owned))
+        .collect();
+    assert_eq!((told[0].as_str(), told[1].as_str(), told.len()), ("1", "m1", 3));
+    assert_eq!(lines[2]["title"], "Another");
+    run(&home, &["sessions", "import", "other.jsonl", "--session", "again"]).assert_code(0);
+    let show = |name: &str| run(&home, &["sessions", "show", name, "--json"]).stdout();
+    assert_eq!(show("again"), show("other"));
+}

@@ -1,0 +1,113 @@
+//! What the owner of a session calls it. It is an entry of the log, so that the index can be made again from it.
+
+use std::fs::File;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::backward::BackwardLines;
+use crate::error::SessionError;
+use crate::line::{self, Line};
+use crate::reader::Positioned;
+use crate::{Entry, EntryId, LockWait, MetaPatch, SessionKey, SessionStore, UpdatedAt, now_ms};
+
+/// Stands in every line that holds such an entry, and in few others.
+const TYPE_NAME: &[u8] = b"\"about\"";
+
+/// A title and labels. The latest such entry of a log holds; each says all there is to say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct About {
+    /// What to call the session in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Words to find it by, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+}
+
+/// Says what the session is called from now on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename = "about", rename_all = "camelCase")]
+pub struct AboutEntry {
+    /// Unique within the session.
+    pub id: EntryId,
+    /// Milliseconds since the Unix epoch; 0 if the line has none.
+    pub ts: u64,
+    /// The title and the labels.
+    #[serde(flatten)]
+    pub about: About,
+}
+
+impl AboutEntry {
+    /// A new entry.
+    pub fn new(about: About) -> Self {
+        Self { id: EntryId::generate(), ts: now_ms(), about }
+    }
+}
+
+impl From<AboutEntry> for Entry {
+    fn from(about: AboutEntry) -> Self {
+        Self::About(about)
+    }
+}
+
+impl SessionStore {
+    /// Changes what an existing session is called, in its log and in the index. Gives what it is called now.
+    ///
+    /// # Errors
+    /// There is no such session, another process has it open, or what the system says.
+    pub fn describe(
+        &self,
+        key: &SessionKey,
+        wait: LockWait,
+        change: impl FnOnce(&mut About),
+    ) -> Result<About, SessionError> {
+        let mut log = self.open(key, wait)?;
+        let reader = self.reader(key)?.filter(|_| self.exists(key));
+        let reader = reader.ok_or_else(|| SessionError::NoSuchSession { key: key.clone() })?;
+        let before = reader.about()?;
+        let mut about = before.clone();
+        change(&mut about);
+        if about != before {
+            log.append(&[AboutEntry::new(about.clone()).into()])?;
+            log.sync_handle().sync()?;
+        }
+        let extra = Some(about.to_extra());
+        let updated_at = UpdatedAt::Keep;
+        self.index().upsert(key, MetaPatch { extra, updated_at, ..MetaPatch::default() })?;
+        Ok(about)
+    }
+}
+
+impl About {
+    /// Names of the index's `extra` with their values; all of them, so that they replace what was there.
+    pub(crate) fn to_extra(&self) -> serde_json::Map<String, serde_json::Value> {
+        let fields = [("title", self.title.clone().into()), ("labels", self.labels.clone().into())];
+        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// What the index holds in `extra`.
+    pub fn from_extra(extra: Option<&serde_json::Map<String, serde_json::Value>>) -> Self {
+        let field =
+            |name: &str| extra.and_then(|extra| extra.get(name)).cloned().unwrap_or_default();
+        Self {
+            title: serde_json::from_value(field("title")).unwrap_or_default(),
+            labels: serde_json::from_value(field("labels")).unwrap_or_default(),
+        }
+    }
+}
+
+/// The latest that the log in `file` says about its session.
+pub(crate) fn read_about(file: &File) -> io::Result<About> {
+    let mut lines = BackwardLines::new(Positioned::new(file))?;
+    while let Some(found) = lines.next_line()? {
+        if memchr::memmem::find(found.bytes, TYPE_NAME).is_none() {
+            continue;
+        }
+        if let Line::Entry(Entry::About(entry)) = line::decode(found.bytes, found.offset) {
+            return Ok(entry.about);
+        }
+    }
+    Ok(About::default())
+}

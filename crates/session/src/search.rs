@@ -1,0 +1,234 @@
+//! Finding what was said, over all sessions of a directory.
+//!
+//! Lines are searched as bytes first, for the text as JSON would have written it; only a line that is hit is decoded,
+//! and its message's text is looked at again. So most of a search costs what a search tool for plain files costs.
+
+mod files;
+mod query;
+mod snippet;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use grep::matcher::LineTerminator;
+use grep::searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder, Sink, SinkMatch};
+
+use crate::error::SessionError;
+use crate::line::{self, Line};
+use crate::{Entry, EntryId, Role, SessionKey, SessionStore, TranscriptMessage};
+use files::SearchedFile;
+pub use query::{Case, SearchError, SearchQuery};
+
+/// Most threads of one search: more than that wait for the disk, or for each other.
+const MOST_THREADS: usize = 8;
+
+/// Longest line that is searched; a file with a longer one is reported. As large as the longest line that an import
+/// takes.
+const MOST_LINE_BYTES: usize = 256 << 20;
+
+/// Which sessions to search.
+#[derive(Debug, Clone, Default)]
+pub struct SearchScope {
+    /// Only those of this agent, by its id in the key.
+    pub agent_id: Option<String>,
+    /// Only these.
+    pub keys: Option<HashSet<SessionKey>>,
+}
+
+/// A message that holds what was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchHit {
+    /// The session in which it was said. A fork's messages from before it branched off count as its parent's, if that
+    /// is searched too.
+    pub key: SessionKey,
+    /// The message.
+    pub id: EntryId,
+    /// Who said it.
+    pub role: Role,
+    /// When, in milliseconds since the Unix epoch; 0 if unknown.
+    pub ts: u64,
+    /// Some text before the match, on one line, as are the others.
+    pub before: String,
+    /// What matched, or the beginning of it.
+    pub matched: String,
+    /// Some text behind the match.
+    pub after: String,
+}
+
+/// What a search gave.
+#[derive(Debug, Default)]
+pub struct SearchReport {
+    /// The newest messages that match, the newest first, up to the limit.
+    pub hits: Vec<SearchHit>,
+    /// How many messages match in each session that has any.
+    pub matches: BTreeMap<SessionKey, u64>,
+    /// Files that could not be read, and why.
+    pub unreadable: Vec<(PathBuf, std::io::Error)>,
+}
+
+impl SessionStore {
+    /// Searches the text of all messages, whatever a summary has replaced. Keeps the `limit` newest in memory and
+    /// otherwise no more than a line of each file.
+    ///
+    /// # Errors
+    /// The directory cannot be read. A file that cannot be read is in the report instead.
+    pub fn search(
+        &self,
+        query: &SearchQuery,
+        scope: &SearchScope,
+        limit: usize,
+    ) -> Result<SearchReport, SessionError> {
+        let files = files::files_to_search(self, scope)?;
+        let next = AtomicUsize::new(0);
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = threads.min(MOST_THREADS).min(files.len());
+        let work = || {
+            let mut found = Found::new(limit);
+            let mut searcher = searcher();
+            while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                found.search(&mut searcher, query, file);
+            }
+            found
+        };
+        let found = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut found = work();
+            for other in others {
+                // A thread that panicked has told so; the panic goes on here.
+                match other.join() {
+                    Ok(more) => found.add(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            found
+        });
+        Ok(found.into_report())
+    }
+}
+
+fn searcher() -> Searcher {
+    SearcherBuilder::new()
+        .line_terminator(LineTerminator::byte(b'\n'))
+        .line_number(false)
+        .binary_detection(BinaryDetection::none())
+        .bom_sniffing(false)
+        .heap_limit(Some(MOST_LINE_BYTES))
+        // A mapped file that somebody cuts short would end the program.
+        .memory_map(MmapChoice::never())
+        .build()
+}
+
+/// What one thread has found.
+struct Found {
+    limit: usize,
+    /// The newest matches; the oldest of them is on top.
+    newest: BinaryHeap<Reverse<Ranked>>,
+    matches: BTreeMap<SessionKey, u64>,
+    unreadable: Vec<(PathBuf, std::io::Error)>,
+}
+
+impl Found {
+    fn new(limit: usize) -> Self {
+        Self { limit, newest: BinaryHeap::new(), matches: BTreeMap::new(), unreadable: Vec::new() }
+    }
+
+    fn search(&mut self, searcher: &mut Searcher, query: &SearchQuery, file: &SearchedFile) {
+        let lines = Lines { query, file, found: self, count: 0 };
+        if let Err(error) = file.search(searcher, query.prefilter(), lines) {
+            self.unreadable.push((file.path.clone(), error));
+        }
+    }
+
+    fn keep(&mut self, hit: SearchHit) {
+        self.newest.push(Reverse(Ranked(hit)));
+        if self.newest.len() > self.limit {
+            self.newest.pop();
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        for Reverse(Ranked(hit)) in other.newest {
+            self.keep(hit);
+        }
+        for (key, count) in other.matches {
+            *self.matches.entry(key).or_default() += count;
+        }
+        self.unreadable.extend(other.unreadable);
+    }
+
+    fn into_report(self) -> SearchReport {
+        let newest_first = self.newest.into_sorted_vec();
+        SearchReport {
+            hits: newest_first.into_iter().map(|Reverse(Ranked(hit))| hit).collect(),
+            matches: self.matches,
+            unreadable: self.unreadable,
+        }
+    }
+}
+
+/// Takes the lines of one file that may match.
+struct Lines<'a> {
+    query: &'a SearchQuery,
+    file: &'a SearchedFile,
+    found: &'a mut Found,
+    count: u64,
+}
+
+impl Sink for Lines<'_> {
+    type Error = std::io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
+        let offset = found.absolute_byte_offset();
+        if let Line::Entry(Entry::Message(message)) = line::decode(found.bytes(), offset)
+            && let Some(range) = self.query.find(&message.content)
+        {
+            self.count += 1;
+            if self.found.limit > 0 {
+                self.found.keep(hit(&self.file.key, &message, range));
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Drop for Lines<'_> {
+    fn drop(&mut self) {
+        if self.count > 0 {
+            *self.found.matches.entry(self.file.key.clone()).or_default() += self.count;
+        }
+    }
+}
+
+fn hit(key: &SessionKey, message: &TranscriptMessage, range: std::ops::Range<usize>) -> SearchHit {
+    let (before, matched, after) = snippet::around(&message.content, range);
+    SearchHit {
+        key: key.clone(),
+        id: message.id,
+        role: message.role,
+        ts: message.ts,
+        before,
+        matched,
+        after,
+    }
+}
+
+/// A hit in the order of time; messages of one time are in the order of their sessions and ids.
+#[derive(PartialEq, Eq)]
+struct Ranked(SearchHit);
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let (one, other) = (&self.0, &other.0);
+        (one.ts, Reverse(&one.key), one.id).cmp(&(other.ts, Reverse(&other.key), other.id))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}

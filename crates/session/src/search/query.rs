@@ -1,0 +1,132 @@
+//! What is looked for: in the bytes of a line, and in the text of a message.
+
+use std::ops::Range;
+
+use grep::regex::{RegexMatcher, RegexMatcherBuilder};
+use regex::{Regex, RegexBuilder};
+
+/// Memory that a compiled pattern may take: the `regex` crate's own default, which is plenty for what a person types.
+const PATTERN_BYTES: usize = 10 << 20;
+
+/// Whether upper and lower case differ.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Case {
+    /// They do.
+    #[default]
+    Sensitive,
+    /// They do not, in any script.
+    Ignored,
+}
+
+/// Why a search cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// There is nothing to look for.
+    #[error("the text to look for is empty")]
+    Empty,
+    /// The pattern is no regular expression.
+    #[error("not a regular expression: {0}")]
+    Pattern(#[from] Box<regex::Error>),
+    /// The text makes too large a pattern.
+    #[error("the text to look for is too long: {0}")]
+    TooLong(#[from] Box<grep::regex::Error>),
+}
+
+/// A text or a pattern to look for.
+#[derive(Debug, Clone)]
+pub struct SearchQuery {
+    /// Hits every line whose message matches, and perhaps others.
+    prefilter: RegexMatcher,
+    /// Decides.
+    pattern: Regex,
+}
+
+impl SearchQuery {
+    /// Looks for `text` as it is.
+    ///
+    /// # Errors
+    /// The text is empty or extremely long.
+    pub fn text(text: &str, case: Case) -> Result<Self, SearchError> {
+        if text.is_empty() {
+            return Err(SearchError::Empty);
+        }
+        let pattern = pattern(&regex::escape(text), case)?;
+        Ok(Self { prefilter: line_matcher(&as_json(text), case)?, pattern })
+    }
+
+    /// Looks for a regular expression, in the syntax of the `regex` crate.
+    ///
+    /// # Errors
+    /// It is empty or none, or would take too much memory.
+    pub fn regex(expression: &str, case: Case) -> Result<Self, SearchError> {
+        if expression.is_empty() {
+            return Err(SearchError::Empty);
+        }
+        // What an expression matches may be written otherwise in JSON, and its anchors mean the text and not the line.
+        // So every line that holds a text at all is decoded.
+        let prefilter = line_matcher("\"content\"", Case::Sensitive)?;
+        Ok(Self { prefilter, pattern: pattern(expression, case)? })
+    }
+
+    /// Where the text of a message first matches.
+    pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
+        self.pattern.find(text).map(|found| found.range())
+    }
+
+    pub(super) fn prefilter(&self) -> &RegexMatcher {
+        &self.prefilter
+    }
+}
+
+fn pattern(expression: &str, case: Case) -> Result<Regex, SearchError> {
+    RegexBuilder::new(expression)
+        .case_insensitive(case == Case::Ignored)
+        .multi_line(true)
+        .size_limit(PATTERN_BYTES)
+        .build()
+        .map_err(|error| SearchError::Pattern(Box::new(error)))
+}
+
+fn line_matcher(expression: &str, case: Case) -> Result<RegexMatcher, SearchError> {
+    RegexMatcherBuilder::new()
+        .case_insensitive(case == Case::Ignored)
+        .line_terminator(Some(b'\n'))
+        .size_limit(PATTERN_BYTES)
+        .build(expression)
+        .map_err(|error| SearchError::TooLong(Box::new(error)))
+}
+
+/// An expression for all the ways in which JSON writers write `text` between quotes. For plain text it is the text.
+fn as_json(text: &str) -> String {
+    let mut expression = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        let short = match character {
+            '"' => "\\\\\"",
+            '\\' => "\\\\\\\\",
+            '/' => "\\\\?/",
+            '\n' => "\\\\n",
+            '\r' => "\\\\r",
+            '\t' => "\\\\t",
+            '\u{8}' => "\\\\b",
+            '\u{c}' => "\\\\f",
+            ' '..='~' => {
+                expression.push_str(&regex::escape(character.encode_utf8(&mut [0; 4])));
+                continue;
+            }
+            _ => "",
+        };
+        let mut units = [0; 2];
+        let escapes: String = character
+            .encode_utf16(&mut units)
+            .iter()
+            .map(|unit| format!("\\\\u(?i:{unit:04x})"))
+            .collect();
+        let plain =
+            if short.is_empty() { regex::escape(&character.to_string()) } else { short.to_owned() };
+        expression.push_str(&format!("(?:{plain}|{escapes})"));
+    }
+    expression
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+use grep::matcher::Matcher;
+
+use super::*;
+
+/// Whether the line of a message of this JSON text passes both steps.
+fn finds(query: &SearchQuery, json: &str) -> bool {
+    let line = format!("{{\"role\":\"user\",\"content\":{json}}}");
+    let text: String = serde_json::from_str(json).unwrap_or_default();
+    let passes = query.prefilter().is_match(line.as_bytes()).unwrap_or_default();
+    assert_eq!(passes && query.find(&text).is_some(), query.find(&text).is_some(), "{json}");
+    query.find(&text).is_some()
+}
+
+#[test]
+fn a_text_is_found_however_json_writes_it() -> Result<(), SearchError> {
+    let text = "say \"é\"/😀\\\n\u{1}";
+    let query = SearchQuery::text(text, Case::Sensitive)?;
+    for json in [
+        r#""say \"é\"/😀\\\n\u0001""#,
+        r#""say \"\u00e9\"\/\ud83d\ude00\\\n\u0001""#,
+        r#""say \u0022\u00E9\u0022\u002f\uD83D\uDE00\u005c\u000a\u0001""#,
+    ] {
+        assert!(finds(&query, json), "{json}");
+    }
+    assert!(!finds(&query, r#""say \"e\"/😀\\\n\u0001""#));
+    Ok(())
+}
+
+#[test]
+fn case_counts_unless_it_is_ignored() -> Result<(), SearchError> {
+    assert!(!finds(&SearchQuery::text("ÄRGER", Case::Sensitive)?, "\"ärger\""));
+    assert!(finds(&SearchQuery::text("ÄRGER", Case::Ignored)?, "\"ärger\""));
+    assert!(finds(&SearchQuery::text("ÄRGER", Case::Ignored)?, "\"\\u00c4rger\""));
+    Ok(())
+}
+
+#[test]
+fn an_expression_matches_the_text_and_not_its_json() -> Result<(), SearchError> {
+    let query = SearchQuery::regex("^two$", Case::Sensitive)?;
+    assert!(finds(&query, r#""one\ntwo""#));
+    assert!(!finds(&query, r#""one\\ntwo""#));
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_searched_is_said() {
+    assert!(matches!(SearchQuery::text("", Case::Sensitive), Err(SearchError::Empty)));
+    assert!(matches!(SearchQuery::regex("(", Case::Sensitive), Err(SearchError::Pattern(_))));
+}

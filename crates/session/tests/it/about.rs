@@ -1,0 +1,63 @@
+//! Titles and labels.
+
+use std::fs;
+
+use myclaw_session::{About, LockWait, SessionError};
+
+use crate::{Home, user, work};
+
+fn titled(title: &str, labels: &[&str]) -> About {
+    About {
+        title: Some(title.to_owned()),
+        labels: labels.iter().map(|label| (*label).to_owned()).collect(),
+    }
+}
+
+#[test]
+fn the_latest_holds_and_survives_the_loss_of_the_index() {
+    let home = Home::new();
+    home.open(&work()).append(&[user("hello").into()]).unwrap();
+    let store = home.store();
+    let rome = titled("Rome", &["travel", "2026"]);
+    store.describe(&work(), LockWait::Fail, |about| *about = titled("Paris", &[])).unwrap();
+    let now = store.describe(&work(), LockWait::Fail, |about| *about = rome.clone()).unwrap();
+    assert_eq!(now, rome);
+    home.open(&work()).append(&[user("more").into()]).unwrap();
+
+    assert_eq!(store.reader(&work()).unwrap().unwrap().about().unwrap(), rome);
+    let listed = || {
+        let sessions = home.store().index().list().unwrap();
+        About::from_extra(sessions[0].entry.extra.as_ref())
+    };
+    assert_eq!(listed(), rome);
+    fs::remove_file(store.index().path()).unwrap();
+    assert_eq!(listed(), rome);
+}
+
+#[test]
+fn a_change_that_changes_nothing_writes_nothing() {
+    let home = Home::new();
+    home.open(&work()).append(&[user("hello").into()]).unwrap();
+    let store = home.store();
+    store.describe(&work(), LockWait::Fail, |about| *about = titled("Rome", &["a"])).unwrap();
+    let before = fs::read(store.transcript_path(&work())).unwrap();
+    store.describe(&work(), LockWait::Fail, |_about| {}).unwrap();
+    assert_eq!(fs::read(store.transcript_path(&work())).unwrap(), before);
+}
+
+#[test]
+fn a_session_that_is_not_there_is_not_made() {
+    let home = Home::new();
+    let error = home.store().describe(&work(), LockWait::Fail, |_about| {}).unwrap_err();
+    assert!(matches!(error, SessionError::NoSuchSession { .. }), "{error}");
+    assert_eq!(home.names(), Vec::<String>::new());
+}
+
+#[test]
+fn a_running_session_is_not_written_to() {
+    let home = Home::new();
+    let mut log = home.open(&work());
+    log.append(&[user("hello").into()]).unwrap();
+    let error = home.store().describe(&work(), LockWait::Fail, |_about| {}).unwrap_err();
+    assert!(matches!(error, SessionError::Locked { .. }), "{error}");
+}

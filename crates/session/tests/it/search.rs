@@ -1,0 +1,146 @@
+//! Searching what was said.
+
+use std::collections::HashSet;
+use std::fs;
+
+use myclaw_session::{
+    Case, Entry, Role, SearchHit, SearchQuery, SearchScope, SessionKey, TranscriptMessage,
+};
+
+use crate::{Home, assistant, user, work};
+
+fn key(name: &str) -> SessionKey {
+    SessionKey::for_cli("main", name)
+}
+
+fn at(ts: u64, text: &str) -> TranscriptMessage {
+    TranscriptMessage::new(Role::User, text, ts)
+}
+
+fn say(home: &Home, key: &SessionKey, messages: &[TranscriptMessage]) {
+    let entries: Vec<Entry> = messages.iter().cloned().map(Entry::from).collect();
+    home.open(key).append(&entries).unwrap();
+}
+
+fn text(text: &str) -> SearchQuery {
+    SearchQuery::text(text, Case::Sensitive).unwrap()
+}
+
+fn everywhere() -> SearchScope {
+    SearchScope::default()
+}
+
+fn found(home: &Home, query: &SearchQuery, scope: &SearchScope) -> Vec<(SessionKey, String)> {
+    let report = home.store().search(query, scope, 100).unwrap();
+    assert!(report.unreadable.is_empty(), "{:?}", report.unreadable);
+    report.hits.into_iter().map(|hit| (hit.key, format!("{}{}", hit.matched, hit.after))).collect()
+}
+
+#[test]
+fn the_newest_messages_come_first_and_all_are_counted() {
+    let home = Home::new();
+    say(&home, &key("a"), &[at(1, "needle one"), at(4, "needle four"), at(5, "hay")]);
+    say(&home, &key("b"), &[at(2, "needle two"), at(3, "a \"needle\"\nthree")]);
+    let report = home.store().search(&text("needle"), &everywhere(), 3).unwrap();
+    let times: Vec<u64> = report.hits.iter().map(|hit| hit.ts).collect();
+    assert_eq!(times, [4, 3, 2]);
+    assert_eq!(report.matches.into_iter().collect::<Vec<_>>(), [(key("a"), 2), (key("b"), 2)]);
+    let expected = SearchHit {
+        key: key("b"),
+        id: report.hits[1].id,
+        role: Role::User,
+        ts: 3,
+        before: "a \"".into(),
+        matched: "needle".into(),
+        after: "\" three".into(),
+    };
+    assert_eq!(report.hits[1], expected);
+}
+
+#[test]
+fn only_the_text_of_messages_counts() {
+    let home = Home::new();
+    say(&home, &work(), &[user("hello")]);
+    // In the header, in field names and in ids, but nowhere in what was said.
+    for word in ["session", "content", "work", "user"] {
+        assert_eq!(found(&home, &text(word), &everywhere()), [], "{word}");
+    }
+}
+
+#[test]
+fn a_scope_leaves_the_others_out() {
+    let home = Home::new();
+    let ops = SessionKey::for_cli("ops", "a");
+    say(&home, &key("a"), &[at(1, "needle a")]);
+    say(&home, &key("b"), &[at(2, "needle b")]);
+    say(&home, &ops, &[at(3, "needle ops")]);
+    let agent = SearchScope { agent_id: Some("ops".into()), ..everywhere() };
+    assert_eq!(found(&home, &text("needle"), &agent), [(ops, "needle ops".into())]);
+    let keys = SearchScope { keys: Some(HashSet::from([key("b")])), ..everywhere() };
+    assert_eq!(found(&home, &text("needle"), &keys), [(key("b"), "needle b".into())]);
+}
+
+#[test]
+fn what_forks_share_is_found_once_and_stays_findable() {
+    let home = Home::new();
+    let shared = [at(1, "needle shared"), at(2, "needle cut off")];
+    say(&home, &work(), &shared);
+    let store = home.store();
+    store.fork(&work(), Some(shared[0].id), &key("short")).unwrap();
+    store.fork(&work(), None, &key("long")).unwrap();
+    say(&home, &work(), &[at(3, "needle later")]);
+    say(&home, &key("short"), &[at(4, "needle own")]);
+    let all = |owner: &SessionKey| {
+        [
+            (key("short"), "needle own".to_owned()),
+            (owner.clone(), "needle cut off".to_owned()),
+            (owner.clone(), "needle shared".to_owned()),
+        ]
+    };
+    let mut with_parent = all(&work()).to_vec();
+    with_parent.insert(1, (work(), "needle later".to_owned()));
+    assert_eq!(found(&home, &text("needle"), &everywhere()), with_parent);
+    let only_long = SearchScope { keys: Some(HashSet::from([key("long")])), ..everywhere() };
+    assert_eq!(found(&home, &text("needle"), &only_long), all(&key("long"))[1..]);
+    store.delete(&work()).unwrap();
+    assert_eq!(found(&home, &text("needle"), &everywhere()), all(&key("long")));
+}
+
+#[test]
+fn long_names_shortened_by_a_hash_are_found_under_their_keys() {
+    let home = Home::new();
+    let long = SessionKey::for_cli(&"a".repeat(100), &"p".repeat(120));
+    assert!(long.slug().contains('='), "{}", long.slug());
+    say(&home, &long, &[at(1, "needle")]);
+    assert_eq!(found(&home, &text("needle"), &everywhere()), [(long, "needle".into())]);
+}
+
+#[test]
+fn damage_and_strange_files_stop_nothing() {
+    let home = Home::new();
+    say(&home, &key("a"), &[at(1, "needle")]);
+    let path = home.store().transcript_path(&key("a"));
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend(b"\xff\xfe needle\n\0\0\n{\"role\":\"user\",\"content\":\"needle torn");
+    fs::write(&path, bytes).unwrap();
+    fs::create_dir(home.sessions().join("directory.jsonl")).unwrap();
+    fs::write(home.sessions().join("notes.txt"), "needle").unwrap();
+    assert_eq!(found(&home, &text("needle"), &everywhere()), [(key("a"), "needle".into())]);
+    assert_eq!(Home::new().store().search(&text("x"), &everywhere(), 9).unwrap().hits, []);
+}
+
+#[test]
+fn many_sessions_give_the_same_whatever_thread_finds_them() {
+    let home = Home::new();
+    for number in 0..100_u64 {
+        let name = format!("s{number}");
+        say(&home, &key(&name), &[at(number, &format!("needle {number}")), assistant("hay")]);
+    }
+    let newest: Vec<String> = (90..100).rev().map(|number| format!("needle {number}")).collect();
+    for _ in 0..5 {
+        let report = home.store().search(&text("needle"), &everywhere(), 10).unwrap();
+        let hits: Vec<String> =
+            report.hits.iter().map(|hit| format!("{}{}", hit.matched, hit.after)).collect();
+        assert_eq!((hits, report.matches.len()), (newest.clone(), 100));
+    }
+}
