@@ -27,7 +27,10 @@ pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, run_agent};
 pub use error::RunError;
 pub use event::{AgentRunEvent, EventCallback};
-pub use hook::{AgentStart, Hook, HookError, PendingToolCall, ToolCallVerdict};
+pub use hook::{
+    AgentStart, CompactionReason, CompactionVerdict, Hook, HookError, PendingCompaction,
+    PendingToolCall, ToolCallVerdict,
+};
 pub use model_choice::{AuthProfile, ModelChoice};
 pub use run::{RunAgentParams, RunResult};
 pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};

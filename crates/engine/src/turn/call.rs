@@ -10,7 +10,7 @@ use myclaw_llm::{
     ThinkingLevel,
 };
 
-use super::{Turn, fit};
+use super::{Turn, context, fit};
 use crate::failover::Pick;
 use crate::{AgentRunEvent, RunError};
 
@@ -58,6 +58,7 @@ pub(super) async fn call_model(turn: &mut Turn<'_>) -> Result<AssistantMessage, 
 
 /// One attempt with one key.
 async fn attempt(turn: &mut Turn<'_>, profile: usize) -> Result<AssistantMessage, CallFailure> {
+    let changed_by_hooks = context::ask_hooks(turn).await?;
     let model = &turn.model.model;
     turn.emit(AgentRunEvent::LlmStart {
         iteration: turn.tally.iterations,
@@ -68,7 +69,7 @@ async fn attempt(turn: &mut Turn<'_>, profile: usize) -> Result<AssistantMessage
     let request = ModelRequest {
         model,
         system_prompt: &turn.start.system_prompt,
-        messages: &messages,
+        messages: changed_by_hooks.as_ref().unwrap_or(&messages),
         tools: &turn.tool_schemas,
         max_output: None,
         thinking: ThinkingLevel::Off,

@@ -5,13 +5,17 @@ use myclaw_session::MetaPatch;
 
 use super::Turn;
 use crate::RunError;
+use crate::hook::unless_aborted;
 
 /// Appends the user message, as the hooks left it.
 pub(super) async fn take_user_message(turn: &mut Turn<'_>) -> Result<(), RunError> {
     for hook in &turn.params.hooks {
-        hook.before_agent_start(&mut turn.start).await.map_err(|error| RunError::Hook {
-            hook: hook.name().to_owned(),
-            reason: error.to_string(),
+        let asked = hook.before_agent_start(&mut turn.start);
+        unless_aborted(&turn.params.cancel, asked).await.map_err(|error| {
+            if turn.params.cancel.is_cancelled() {
+                return RunError::Aborted;
+            }
+            RunError::Hook { hook: hook.name().to_owned(), reason: error.to_string() }
         })?;
     }
     let content = std::mem::take(&mut turn.start.user_message);

@@ -6,6 +6,7 @@
 mod act;
 mod bounds;
 mod call;
+mod context;
 mod finish;
 mod fit;
 mod intake;
