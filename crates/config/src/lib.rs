@@ -40,11 +40,12 @@ pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
 pub use report::{Issue, Location, RenderStyle, Report};
 pub use scaffold::{STARTER_CONFIG, Scaffold, make_private_folder, scaffold_config_if_missing};
 pub use schema::{
-    AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, AuthProfile, BashToolConfig,
-    ChannelsConfig, ChatId, CompactionSettings, Config, ContextPruning, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig,
-    IterationCap, LogLevel, LoggingConfig, ModelApi, ModelChoice, ModelDefinition, ModelInput,
-    ModelPrice, ModelTimeouts, ModelsConfig, PrimaryModel, ProviderConfig, ProviderModels,
-    TelegramConfig, ToolsConfig,
+    AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, AnyHookCommand, AuthProfile,
+    BashToolConfig, ChannelsConfig, ChatId, CommandLine, CompactionSettings, Config,
+    ContextPruning, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand, HookEvent,
+    HooksConfig, IterationCap, LogLevel, LoggingConfig, ModelApi, ModelChoice, ModelDefinition,
+    ModelInput, ModelPrice, ModelTimeouts, ModelsConfig, PrimaryModel, ProviderConfig,
+    ProviderModels, TelegramConfig, ToolHookCommand, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

@@ -10,11 +10,15 @@ use serde::{Deserialize, Serialize};
 use crate::{Environment, Paths};
 
 mod agents;
+mod hooks;
 mod models;
 mod values;
 
 pub use agents::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionSettings, ContextPruning,
+};
+pub use hooks::{
+    AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
 };
 pub use models::{
     AuthProfile, ModelApi, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts, ModelsConfig,
@@ -57,6 +61,8 @@ pub struct Config {
     pub logging: LoggingConfig,
     /// Settings of the built-in tools.
     pub tools: ToolsConfig,
+    /// Commands that are run around an agent's work.
+    pub hooks: HooksConfig,
     /// Time limits of model calls, and models of your own.
     pub models: ModelsConfig,
     /// Folders of this installation, which relative and default workspaces are resolved against. Not part of the

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
-use crate::schema::{Config, ModelChoice};
+use crate::schema::{CommandLine, Config, ModelChoice};
 use crate::validate::Finding;
 
 /// Every contradiction in the settings.
@@ -14,6 +14,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     check_provider(config, &mut findings);
     check_agents(config, &mut findings);
     check_models(config, &mut findings);
+    check_hooks(config, &mut findings);
     findings
 }
 
@@ -111,6 +112,21 @@ fn check_models(config: &Config, findings: &mut Vec<Finding>) {
         let models = path.key("models");
         let ids = provider.models.iter().map(|model| model.id.as_str());
         check_unique(ids, |index| models.clone().index(index).key("id"), findings);
+    }
+}
+
+/// The first word of a command is a program.
+fn check_hooks(config: &Config, findings: &mut Vec<Finding>) {
+    for (event, index, command) in config.hooks.commands() {
+        if let CommandLine::Program(words) = command.command
+            && words.first().is_none_or(|program| program.trim().is_empty())
+        {
+            findings.push(finding(
+                root().key("hooks").key(event.as_str()).index(index).key("command").index(0),
+                "expected the name or path of a program",
+                "a list begins with the program; its arguments follow",
+            ));
+        }
     }
 }
 
