@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// From top to bottom.
-const ROOMS: [&str; 7] = ["cli", "tools", "engine", "session", "llm", "exec", "config"];
+const ROOMS: [&str; 8] = ["cli", "tools", "hooks", "engine", "session", "llm", "exec", "config"];
 
 #[test]
 fn arrows_point_down_only() {

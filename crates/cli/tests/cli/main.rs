@@ -14,6 +14,7 @@ mod chat_lines;
 mod chat_terminal;
 mod choice;
 mod commands;
+mod hooks;
 mod interrupt;
 mod run;
 mod sessions;
