@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::schema::AgentEntry;
-use crate::{CompactionSettings, Config, ConfigError, ContextPruning, IterationCap, ModelChoice};
+use crate::{
+    CompactionSettings, Config, ConfigError, ContextPruning, IterationCap, ModelChoice,
+};
 
 /// Longest agent id, in characters.
 const MAX_ID_LENGTH: usize = 64;

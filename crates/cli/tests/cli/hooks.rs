@@ -43,7 +43,8 @@ fn result_read(home: &TempHome) -> String {
 
 /// Runs a turn with one call under these hooks, and gives what the model read and what stood on standard error.
 fn turn_under(hooks: &Value) -> (String, String) {
-    let home = home_with_hooks(&one_call(), hooks);
+    let server = one_call();
+    let home = home_with_hooks(&server, hooks);
     let output = run(&home, &["run", "look"]);
     output.assert_code(0);
     assert_eq!(output.stdout(), "Done.\n");
@@ -79,7 +80,7 @@ fn a_hook_is_told_what_happens_and_in_which_conversation() {
     assert_eq!(told[2]["toolName"], "bash");
     assert_eq!(told[2]["toolCallId"], "call_1");
     assert_eq!(told[3]["arguments"], json!({"command": "echo found"}));
-    assert_eq!(told[3]["content"], json!([{"type": "text", "text": "found\n"}]));
+    assert_eq!(told[3]["content"], json!([{"type": "text", "text": "found"}]));
     assert_eq!(told[3]["isError"], false);
     assert_eq!(told[4]["messages"].as_array().map(Vec::len), Some(3));
     assert_eq!(told[5]["result"]["reply"], "Done.");
@@ -88,16 +89,17 @@ fn a_hook_is_told_what_happens_and_in_which_conversation() {
 #[test]
 fn a_call_is_allowed_blocked_or_changed() {
     for (answer, read) in [
-        ("", "found\n"),
-        (r#"{"decision":"allow"}"#, "found\n"),
+        ("", "found"),
+        (r#"{"decision":"allow"}"#, "found"),
         (
             r#"{"decision":"block","reason":"not on Sundays"}"#,
             "Not run: blocked by answer.py: not on Sundays",
         ),
-        (r#"{"arguments":{"command":"echo changed"}}"#, "changed\n"),
+        (r#"{"arguments":{"command":"echo changed"}}"#, "changed"),
     ] {
+        let server = one_call();
         let home =
-            home_with_hooks(&one_call(), &json!({"tool_call": [{"command": ["~/bin/answer.py"]}]}));
+            home_with_hooks(&server, &json!({"tool_call": [{"command": ["~/bin/answer.py"]}]}));
         // The name that is shown is the command as it stands in the settings.
         let shown = read.replace("answer.py", "~/bin/answer.py");
         let script = home.write(
@@ -114,7 +116,7 @@ fn a_call_is_allowed_blocked_or_changed() {
 fn hooks_are_run_for_the_tools_that_they_name() {
     let block = r#"echo '{"decision":"block"}'"#;
     let other = json!({"tool_call": [{"command": block, "match": ["write", "mcp_*"]}]});
-    assert_eq!(turn_under(&other).0, "found\n");
+    assert_eq!(turn_under(&other).0, "found");
     let this = json!({"tool_call": [{"command": block, "match": ["write", "b*h"]}]});
     assert_eq!(turn_under(&this).0, format!("Not run: blocked by {block}: it gave no reason"));
 }
@@ -194,7 +196,7 @@ fn an_editor_or_observer_that_fails_is_reported() {
     ] {
         let hooks = json!({event: [{"command": "echo boom >&2; exit 3"}]});
         let (read, stderr) = turn_under(&hooks);
-        assert_eq!(read, "found\n");
+        assert_eq!(read, "found");
         let line = format!("the hook echo boom >&2; exit 3 {reported}");
         assert!(stderr.contains(&line), "{stderr}");
     }

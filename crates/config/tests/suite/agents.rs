@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-use myclaw_config::{
-    AgentId, AgentSettings, CompactionSettings, Config, ConfigError, ContextPruning, IterationCap,
-    Paths,
-};
+use myclaw_config::{CompactionSettings, ContextPruning, AgentId, AgentSettings, Config, ConfigError, IterationCap, Paths};
 
 use crate::support::Home;
 

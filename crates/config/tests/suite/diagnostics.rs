@@ -93,6 +93,11 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
 fn contradictions_are_found_too() {
     for (text, expected) in [
         (
+            "{ hooks: { tool_call: [{ command: 'true' }, { command: [' ', 'x'] }] } }",
+            "1:57: hooks.tool_call[1].command[0]: expected the name or path of a program; a list begins with the \
+             program; its arguments follow",
+        ),
+        (
             "{ provider: { name: 'a', model: 'm', authProfiles: [{ id: 'x', apiKey: '1' }, { id: 'x', apiKey: '2' }] } }",
             "1:85: provider.authProfiles[1].id: the same id as `provider.authProfiles[0].id`; give each its own id",
         ),
