@@ -1,4 +1,4 @@
-//! Hooks as commands: the settings' commands behind the engine's [`Hook`](myclaw_engine::Hook) trait.
+//! Hooks as commands: the settings' commands behind the engine's [`Hook`] trait.
 //!
 //! A command is told what happens as one JSON object on its standard input, and may answer with one on its standard
 //! output; `docs/hooks.md` is the contract. This room knows how to run a command and how to read its answer. It must
