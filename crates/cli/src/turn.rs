@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_config::Environment;
-use myclaw_engine::{Engine, EventCallback, ModelChoice, RunAgentParams, RunError, RunResult};
+use myclaw_engine::{
+    Engine, EventCallback, Hook, ModelChoice, RunAgentParams, RunError, RunResult,
+};
+use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{ErrorClass, ModelError, ThinkingLevel};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
@@ -69,11 +72,27 @@ impl Conversation {
         let command_timeout = Duration::from_secs(model.config.tools.bash.timeout_seconds);
         params.tools = myclaw_tools::builtin_tools(command_timeout);
         params.working_directory.clone_from(&settings.directory);
+        params.hooks = hooks(settings, session_key, model)?;
         params.cancel = cancel;
         params.on_event = Some(on_event);
         let result = self.engine.run(params).await.map_err(|error| run_error(error, model))?;
         has_reply(result)
     }
+}
+
+/// The commands of the config file.
+fn hooks(
+    settings: &Settings,
+    session_key: &SessionKey,
+    model: &ChosenModel,
+) -> Result<Vec<Arc<dyn Hook>>, CliError> {
+    let directory = settings.directory.as_ref().unwrap_or(&settings.agent.workspace);
+    let run = RunInfo {
+        session_key: session_key.to_string(),
+        agent: settings.agent.id.to_string(),
+        working_directory: directory.clone(),
+    };
+    command_hooks(&model.config, run).map_err(|error| config_error(&error))
 }
 
 /// A run that ended without an answer is no success, whatever else it did.

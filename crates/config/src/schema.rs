@@ -11,6 +11,7 @@ use crate::{Environment, Paths};
 
 mod agents;
 mod auth;
+mod hooks;
 mod limits;
 mod messages;
 mod models;
@@ -20,6 +21,9 @@ pub use agents::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionSettings, ContextPruning,
 };
 pub use auth::{AuthConfig, CooldownConfig};
+pub use hooks::{
+    AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
+};
 pub use limits::{LaneWidths, RunLimits};
 pub use messages::{DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode};
 pub use models::{
@@ -66,6 +70,8 @@ pub struct Config {
     pub logging: LoggingConfig,
     /// Settings of the built-in tools.
     pub tools: ToolsConfig,
+    /// Commands that are run around an agent's work.
+    pub hooks: HooksConfig,
     /// Time limits of model calls, and models of your own.
     pub models: ModelsConfig,
     /// How keys that fail are treated.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
-use crate::schema::{Config, ModelChoice};
+use crate::schema::{CommandLine, Config, ModelChoice};
 use crate::validate::Finding;
 
 /// Every contradiction in the settings.
@@ -14,6 +14,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     check_provider(config, &mut findings);
     check_agents(config, &mut findings);
     check_models(config, &mut findings);
+    check_hooks(config, &mut findings);
     findings
 }
 
@@ -155,6 +156,21 @@ fn check_models(config: &Config, findings: &mut Vec<Finding>) {
 fn is_header_name(name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_token)
+}
+
+/// The first word of a command is a program.
+fn check_hooks(config: &Config, findings: &mut Vec<Finding>) {
+    for (event, index, command) in config.hooks.commands() {
+        if let CommandLine::Program(words) = command.command
+            && words.first().is_none_or(|program| program.trim().is_empty())
+        {
+            findings.push(finding(
+                root().key("hooks").key(event.as_str()).index(index).key("command").index(0),
+                "expected the name or path of a program",
+                "a list begins with the program; its arguments follow",
+            ));
+        }
+    }
 }
 
 fn check_unique<'a>(

@@ -33,7 +33,10 @@ pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, run_agent};
 pub use error::{CandidateFailure, RunError};
 pub use event::{AgentRunEvent, EventCallback};
-pub use hook::{AgentStart, Hook, HookError, PendingToolCall, ToolCallVerdict};
+pub use hook::{
+    AgentStart, CompactionReason, CompactionVerdict, Hook, HookError, PendingCompaction,
+    PendingToolCall, ToolCallVerdict,
+};
 pub use inbox::{InboxError, PendingMessage, SessionInbox, WhenIdle};
 pub use lanes::{Enqueue, Lane, LanePermit, LaneRequest, Lanes};
 pub use model_choice::{ModelChoice, WindowSource};

@@ -53,7 +53,7 @@ pub enum ExecError {
         /// As it was asked for.
         program: OsString,
     },
-    /// The pipe for its output could not be set up.
-    #[error("cannot set up the pipe for a program's output: {0}")]
+    /// A pipe for its input or output could not be set up.
+    #[error("cannot set up a pipe to or from a program: {0}")]
     Pipe(#[source] io::Error),
 }

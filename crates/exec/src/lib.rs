@@ -10,6 +10,7 @@
 //! | `system` | starting it: the only unsafe code of the workspace |
 //! | `child` | noticing its end and collecting its exit status |
 //! | `tree` | finding and ending its descendants |
+//! | `streams` | its standard input, output and error while it runs |
 //! | `capture` | its output: the tail in memory, all of it in a side file |
 //! | `run` | the course of one run |
 //!
@@ -26,6 +27,7 @@ mod environment;
 mod error;
 mod run;
 mod spec;
+mod streams;
 #[expect(
     unsafe_code,
     reason = "the standard library has no stable way to start a session without a slow fork"
@@ -37,4 +39,4 @@ pub use capture::{CapturedOutput, SideFile, SideFileProblem};
 pub use environment::EnvironmentPolicy;
 pub use error::ExecError;
 pub use run::{Exit, Finished, LeftRunning, run};
-pub use spec::{ChildSpec, OutputLimits};
+pub use spec::{ChildSpec, ErrorOutput, OutputLimits};

@@ -9,7 +9,7 @@ use crate::{EnvironmentPolicy, ExecError};
 /// Where programs are looked for when the child's environment has no `PATH`; what shells fall back to.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A program to run once. Its standard input is empty, it has no controlling terminal, and it leads its own session.
+/// A program to run once. It has no controlling terminal, and it leads its own session.
 #[derive(Debug, Clone)]
 pub struct ChildSpec {
     /// A name, looked for in the `PATH` of `environment`, or a path (relative to `directory`).
@@ -20,10 +20,24 @@ pub struct ChildSpec {
     pub directory: PathBuf,
     /// Which variables it sees.
     pub environment: EnvironmentPolicy,
+    /// What it reads from its standard input; held in memory until it is read, or until the program has ended.
+    pub input: Vec<u8>,
     /// After this time it is ended with everything it started. `None` means no limit.
     pub timeout: Option<Duration>,
     /// What is kept of its output.
     pub output: OutputLimits,
+    /// Where its standard error goes.
+    pub errors: ErrorOutput,
+}
+
+/// Where the standard error of a child goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ErrorOutput {
+    /// Among its standard output, in the order of printing: for a person or a model to read.
+    #[default]
+    WithOutput,
+    /// To [`Finished::errors`](crate::Finished::errors): for a program whose standard output is data.
+    Apart,
 }
 
 /// What is kept of a child's output.
@@ -39,20 +53,22 @@ pub struct OutputLimits {
 }
 
 impl ChildSpec {
-    /// A child in `directory` with the default environment, no time limit, and up to 50 KB or 2,000 lines of output
-    /// kept.
+    /// A child in `directory` with the default environment, no input, no time limit, and up to 50 KB or 2,000 lines of
+    /// output kept.
     pub fn new(program: impl Into<OsString>, directory: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
             args: Vec::new(),
             directory: directory.into(),
             environment: EnvironmentPolicy::inherited(),
+            input: Vec::new(),
             timeout: None,
             output: OutputLimits {
                 keep_tail_bytes: 50 * 1024,
                 keep_tail_lines: 2000,
                 side_file: None,
             },
+            errors: ErrorOutput::WithOutput,
         }
     }
 
@@ -60,7 +76,7 @@ impl ChildSpec {
     ///
     /// # Errors
     /// [`ExecError::ProgramNotFound`] and [`ExecError::NotExecutable`].
-    pub(crate) fn resolve_program(&self) -> Result<PathBuf, ExecError> {
+    pub fn resolve_program(&self) -> Result<PathBuf, ExecError> {
         let directory =
             std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone());
         if self.program.as_encoded_bytes().contains(&b'/') {

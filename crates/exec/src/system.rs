@@ -32,12 +32,15 @@ pub(crate) struct Image<'a> {
     pub environment: &'a [CString],
     /// Where it starts.
     pub directory: &'a CStr,
-    /// Becomes its standard output and its standard error.
+    /// Becomes its standard input; without one that is empty.
+    pub input: Option<BorrowedFd<'a>>,
+    /// Becomes its standard output.
     pub output: BorrowedFd<'a>,
+    /// Becomes its standard error.
+    pub errors: BorrowedFd<'a>,
 }
 
-/// Starts a program as the leader of a new session and process group, with an empty standard input. All other file
-/// descriptors of this process are expected to be close-on-exec, as those of the standard library are. The caller
+/// Starts a program as the leader of a new session and process group. All other file descriptors of this process are expected to be close-on-exec, as those of the standard library are. The caller
 /// has to collect the exit status.
 ///
 /// # Errors
@@ -91,25 +94,31 @@ impl FileActions {
         check(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
         // SAFETY: the call above succeeded. From here on `drop` frees it.
         let mut actions = Self(unsafe { raw.assume_init() });
-        let output = image.output.as_raw_fd();
         // SAFETY: `actions.0` is initialised; the strings end in NUL and are copied by the callee, which only notes
         // the numbers of the descriptors.
         unsafe {
-            check(libc::posix_spawn_file_actions_addopen(
-                &mut actions.0,
-                libc::STDIN_FILENO,
-                c"/dev/null".as_ptr(),
-                libc::O_RDONLY,
-                0,
-            ))?;
+            check(match image.input {
+                Some(input) => libc::posix_spawn_file_actions_adddup2(
+                    &mut actions.0,
+                    input.as_raw_fd(),
+                    libc::STDIN_FILENO,
+                ),
+                None => libc::posix_spawn_file_actions_addopen(
+                    &mut actions.0,
+                    libc::STDIN_FILENO,
+                    c"/dev/null".as_ptr(),
+                    libc::O_RDONLY,
+                    0,
+                ),
+            })?;
             check(libc::posix_spawn_file_actions_adddup2(
                 &mut actions.0,
-                output,
+                image.output.as_raw_fd(),
                 libc::STDOUT_FILENO,
             ))?;
             check(libc::posix_spawn_file_actions_adddup2(
                 &mut actions.0,
-                output,
+                image.errors.as_raw_fd(),
                 libc::STDERR_FILENO,
             ))?;
             check(libc::posix_spawn_file_actions_addchdir_np(

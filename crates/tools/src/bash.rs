@@ -9,7 +9,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
-use myclaw_exec::{ChildSpec, EnvironmentPolicy, ExecError, Exit, Finished, OutputLimits};
+use myclaw_exec::{
+    ChildSpec, EnvironmentPolicy, ErrorOutput, ExecError, Exit, Finished, OutputLimits,
+};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
@@ -112,12 +114,14 @@ impl BashTool {
             args: vec!["-c".into(), arguments.command.as_str().into()],
             directory: context.working_directory.clone(),
             environment: self.environment.clone(),
+            input: Vec::new(),
             timeout: Some(self.timeout(arguments.timeout)),
             output: OutputLimits {
                 keep_tail_bytes: MAX_BYTES.min(room),
                 keep_tail_lines: MAX_LINES,
                 side_file: Some(side_file(context, invocation.call_id)),
             },
+            errors: ErrorOutput::WithOutput,
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use myclaw_auth::{AuthStore, is_private};
 use myclaw_config::{AgentSettings, Config, ConfigError, holds_literal_secret, load_or_default};
+use myclaw_hooks::{UnusableCommand, unusable_commands};
 use myclaw_llm::{LocalFinding, provider_info, survey_local};
 use serde::Serialize;
 
@@ -132,6 +133,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
     checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
+    checks.extend(check_hooks(&config, home));
     checks.push(check_program("bash", without_bash()));
     checks.push(check_program("git", "many tasks in repositories need it"));
     checks.push(check_terminal());
@@ -350,6 +352,34 @@ fn try_to_write(directory: &Path) -> io::Result<()> {
     let probe = directory.join(format!(".myclaw-doctor-{}", std::process::id()));
     OpenOptions::new().write(true).create_new(true).open(&probe)?;
     fs::remove_file(&probe)
+}
+
+/// The hook commands that cannot be started. A gate that cannot be closes, so nothing else would work then.
+fn check_hooks(config: &Config, home: &Home) -> Vec<Check> {
+    const NAME: &str = "hooks";
+    let count = config.hooks.commands().count();
+    if count == 0 {
+        return Vec::new();
+    }
+    let unusable = match unusable_commands(config, &home.paths) {
+        Ok(unusable) => unusable,
+        Err(error) => {
+            return vec![Check::fail(NAME, error.to_string(), "write the path in full")];
+        }
+    };
+    if unusable.is_empty() {
+        let commands = if count == 1 { "command" } else { "commands" };
+        return vec![Check::ok(NAME, format!("{count} {commands}"))];
+    }
+    let check = |command: &UnusableCommand| {
+        Check::fail(
+            NAME,
+            format!("{}: {}", command.place, command.error),
+            "correct the command in the config file, or take it out; `docs/hooks.md` says more",
+        )
+        .with_exit(Exit::Config)
+    };
+    unusable.iter().map(check).collect()
 }
 
 fn check_program(name: &'static str, why: &str) -> Check {

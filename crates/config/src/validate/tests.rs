@@ -44,6 +44,15 @@ fn full() -> Value {
             "firstSeconds": 60, "factor": 5, "longestSeconds": 3600, "billingFirstSeconds": 18_000,
             "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
         } },
+        "hooks": {
+            "before_agent_start": [{ "command": "cat", "timeoutSeconds": 1 }],
+            "context": [{ "command": ["cat"], "timeoutSeconds": 3_600 }],
+            "tool_call": [{ "command": ["cat", ""], "timeoutSeconds": 10, "match": ["bash", "mcp_*"] }],
+            "tool_result": [{ "command": "cat", "timeoutSeconds": 10, "match": ["*"] }],
+            "before_session_compact": [{ "command": "cat", "timeoutSeconds": 10 }],
+            "session_compact": [{ "command": "cat", "timeoutSeconds": 10 }],
+            "agent_end": [{ "command": "cat", "timeoutSeconds": 10 }],
+        },
         "models": {
             "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
             "providers": { "mine": {

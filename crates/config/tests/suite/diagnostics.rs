@@ -111,6 +111,11 @@ fn levels_of_thinking_are_words() {
 fn contradictions_are_found_too() {
     for (text, expected) in [
         (
+            "{ hooks: { tool_call: [{ command: 'true' }, { command: [' ', 'x'] }] } }",
+            "1:57: hooks.tool_call[1].command[0]: expected the name or path of a program; a list begins with the \
+             program; its arguments follow",
+        ),
+        (
             "{ provider: { name: 'a', model: 'm', authProfiles: [{ id: 'x', apiKey: '1' }, { id: 'x', apiKey: '2' }] } }",
             "1:85: provider.authProfiles[1].id: the same id as `provider.authProfiles[0].id`; give each its own id",
         ),
@@ -134,8 +139,8 @@ fn contradictions_are_found_too() {
              \"anthropic/claude-sonnet-4-6\"",
         ),
         (
-            "{ agents: { defaults: { model: { primary: 'a/b', fallbacks: ['', 'gpt'] } } } }",
-            "1:66: agents.defaults.model.fallbacks[1]: expected a model as \"provider/model\"; such as \
+            "{ agents: { defaults: { model: { primary: 'a/b', fallbacks: ['gpt'] } } } }",
+            "1:62: agents.defaults.model.fallbacks[0]: expected a model as \"provider/model\"; such as \
              \"anthropic/claude-sonnet-4-6\"",
         ),
         (

@@ -24,7 +24,9 @@ impl Roster {
     /// # Errors
     /// No model is named, a name is none, or no model has a window that is large enough.
     pub(crate) fn new(params: &RunAgentParams, settings: &AgentSettings) -> Result<Self, RunError> {
-        let (choices, notices) = window::guard(choices(params, settings)?)?;
+        let (allowed, excluded) = allowed(choices(params, settings)?, &params.config)?;
+        let (choices, mut notices) = window::guard(allowed)?;
+        notices.extend(excluded);
         let first = choices.first().ok_or(RunError::NoModel)?.clone();
         let agent_dir = params.agent_dir.as_deref().or(settings.agent_dir.as_deref());
         Ok(Self { first, choices, store: agent_dir.map(AuthStore::in_agent_dir), notices })
@@ -82,6 +84,29 @@ impl Roster {
         }
         Ok((answering, candidates))
     }
+}
+
+/// The models that the settings allow, and a notice for each fallback that they exclude.
+///
+/// # Errors
+/// [`RunError::ModelNotAllowed`] about the first model.
+fn allowed(
+    choices: Vec<ModelChoice>,
+    config: &Config,
+) -> Result<(Vec<ModelChoice>, Vec<String>), RunError> {
+    let is_allowed =
+        |choice: &ModelChoice| config.allows_model(&choice.model.provider, &choice.model.id);
+    if let Some(first) = choices.first().filter(|first| !is_allowed(first)) {
+        return Err(RunError::ModelNotAllowed { model: first.reference() });
+    }
+    let (allowed, excluded): (Vec<_>, Vec<_>) = choices.into_iter().partition(is_allowed);
+    let notices = excluded.iter().map(|choice| {
+        format!(
+            "{} is left out of the fallbacks: agents.defaults.models does not allow it",
+            choice.reference()
+        )
+    });
+    Ok((allowed, notices.collect()))
 }
 
 /// The models that may answer, the first one first.

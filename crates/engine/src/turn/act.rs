@@ -13,15 +13,16 @@ use myclaw_llm::{ContentBlock, Message, ToolCall, ToolResultMessage, joined_text
 use super::{Stop, Turn, intake, result_text};
 use crate::arguments::fit_arguments;
 use crate::conversation::PendingCalls;
+use crate::hook::unless_aborted;
 use crate::{
-    AgentRunEvent, PendingToolCall, RunError, Tool, ToolCallVerdict, ToolError, ToolInvocation,
-    ToolOutput, ToolUpdate,
+    AgentRunEvent, HookError, PendingToolCall, RunError, Tool, ToolCallVerdict, ToolError,
+    ToolInvocation, ToolOutput, ToolUpdate,
 };
 
 /// Most calls of read-only tools at the same time: enough to hide disk latency, too few to exhaust file handles.
 const MAX_PARALLEL: usize = 8;
 
-/// How long an aborted tool may take to clean up before it is dropped.
+/// How long an aborted tool may take to clean up, and a hook to look at its result, before it is dropped.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
 
 /// Runs the calls that have no result, or says why they do not run.
@@ -119,8 +120,11 @@ async fn prepare<'t>(
     let mut pending =
         PendingToolCall { tool_name: call.name.clone(), tool_call_id: call.id.clone(), arguments };
     for hook in turn.hooks() {
-        match hook.tool_call(&mut pending).await {
-            Ok(ToolCallVerdict::Allow) => {}
+        match unless_aborted(&turn.params.cancel, hook.tool_call(&mut pending)).await {
+            Ok(ToolCallVerdict::Allow) => {
+                pending.arguments = fit_arguments(&tool.schema().parameters, pending.arguments)
+                    .map_err(|problems| result_text::unfit_change(hook.name(), &problems))?;
+            }
             Ok(ToolCallVerdict::Block { reason }) => {
                 return Err(result_text::blocked(hook.name(), &reason));
             }
@@ -166,7 +170,12 @@ async fn execute(turn: &Turn<'_>, tool: &Arc<dyn Tool>, pending: PendingToolCall
         }
     };
     for hook in turn.hooks() {
-        if let Err(error) = hook.tool_result(&pending, &mut output).await {
+        let outcome = tokio::select! {
+            biased;
+            outcome = hook.tool_result(&pending, &mut output) => outcome,
+            () = abort_grace_is_over(turn) => Err(HookError("the run was aborted".to_owned())),
+        };
+        if let Err(error) = outcome {
             turn.notice(format!("the hook {} failed on a tool's result: {error}", hook.name()));
         }
     }
@@ -175,7 +184,7 @@ async fn execute(turn: &Turn<'_>, tool: &Arc<dyn Tool>, pending: PendingToolCall
     output
 }
 
-/// Completes some time after the run was aborted, for tools that do not end by themselves.
+/// Completes some time after the run was aborted, for tools and hooks that do not end by themselves.
 async fn abort_grace_is_over(turn: &Turn<'_>) {
     turn.params.cancel.cancelled().await;
     turn.params.clock.sleep(ABORT_GRACE).await;

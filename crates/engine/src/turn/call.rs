@@ -11,7 +11,7 @@ use myclaw_llm::{
 };
 use secrecy::SecretString;
 
-use super::{Turn, fit};
+use super::{Turn, context, fit};
 use crate::failover::{Use, concerns_every_model, failure_reason};
 use crate::{AgentRunEvent, RunError};
 
@@ -137,6 +137,7 @@ async fn attempt(
     turn: &mut Turn<'_>,
     key: Option<&SecretString>,
 ) -> Result<AssistantMessage, CallFailure> {
+    let changed_by_hooks = context::ask_hooks(turn).await?;
     let model = &turn.model.model;
     turn.emit(AgentRunEvent::LlmStart {
         iteration: turn.tally.iterations,
@@ -147,7 +148,7 @@ async fn attempt(
     let request = ModelRequest {
         model,
         system_prompt: &turn.start.system_prompt,
-        messages: &messages,
+        messages: changed_by_hooks.as_ref().unwrap_or(&messages),
         tools: &turn.tool_schemas,
         max_output: None,
         thinking: turn.thinking,

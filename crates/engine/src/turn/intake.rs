@@ -15,6 +15,7 @@ use myclaw_session::{
 
 use super::Turn;
 use crate::conversation::NextStep;
+use crate::hook::unless_aborted;
 use crate::transcript::{row_to_blocks, taken_row};
 use crate::{AgentRunEvent, RunError};
 
@@ -48,9 +49,12 @@ pub(crate) struct Delivery {
 /// Appends the user message, as the hooks left it, behind the steering messages that an earlier run left.
 pub(super) async fn take_user_message(turn: &mut Turn<'_>) -> Result<(), RunError> {
     for hook in &turn.params.hooks {
-        hook.before_agent_start(&mut turn.start).await.map_err(|error| RunError::Hook {
-            hook: hook.name().to_owned(),
-            reason: error.to_string(),
+        let asked = hook.before_agent_start(&mut turn.start);
+        unless_aborted(&turn.params.cancel, asked).await.map_err(|error| {
+            if turn.params.cancel.is_cancelled() {
+                return RunError::Aborted;
+            }
+            RunError::Hook { hook: hook.name().to_owned(), reason: error.to_string() }
         })?;
     }
     let is_new_session = turn.conversation.messages().is_empty();

@@ -8,6 +8,7 @@ mod act;
 mod bounds;
 mod call;
 mod closing;
+mod context;
 mod finish;
 mod fit;
 mod intake;

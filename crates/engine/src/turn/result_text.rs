@@ -53,6 +53,12 @@ pub(super) fn blocked(hook: &str, reason: &str) -> String {
     format!("Not run: blocked by {hook}: {reason}")
 }
 
+pub(super) fn unfit_change(hook: &str, problems: &[String]) -> String {
+    let reason =
+        format!("it changed the arguments, and they no longer fit.\n- {}", problems.join("\n- "));
+    blocked(hook, &reason)
+}
+
 pub(super) fn tool_failed(text: &str) -> String {
     format!("Tool execution error: {text}")
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::EnvironmentPolicy;
+use crate::{EnvironmentPolicy, ErrorOutput};
 
 /// In seconds: long enough that a test which waits for it has failed, short enough that nothing stays behind then.
 const FOREVER: &str = "60";
@@ -371,4 +371,35 @@ async fn programs_are_found_in_the_childs_own_path() {
     let mut spec = ChildSpec::new("mine", "/");
     spec.environment = EnvironmentPolicy::empty().with("PATH", folder.path());
     assert_eq!(finished(spec).await.output.tail, format!("{} in /\n", program.display()));
+}
+
+#[tokio::test]
+async fn input_is_read_to_its_end_and_errors_go_apart() {
+    // More than a pipe holds, both ways at once.
+    let input = "a line\n".repeat(40_000).into_bytes();
+    let length = input.len() as u64;
+    let mut spec = bash(Path::new("/"), "echo oops >&2; tee /dev/null; echo again >&2");
+    spec.input = input;
+    spec.errors = ErrorOutput::Apart;
+    spec.output.keep_tail_lines = 1;
+    let result = finished(spec).await;
+    assert_eq!(result.exit, Exit::Code(0));
+    assert_eq!((result.output.total_bytes, result.output.tail.as_str()), (length, "a line\n"));
+    assert_eq!((result.errors.total_lines, result.errors.tail.as_str()), (2, "again\n"));
+}
+
+#[tokio::test]
+async fn input_that_nobody_reads_is_no_error() {
+    for script in ["exit 4", "exec <&-; exit 4", "head -c 3 > /dev/null; exit 4"] {
+        let mut spec = bash(Path::new("/"), script);
+        spec.input = vec![b'x'; 1 << 20];
+        assert_eq!(finished(spec).await.exit, Exit::Code(4), "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_waits_for_input_gets_its_end() {
+    let mut spec = bash(Path::new("/"), "cat; echo end");
+    spec.input = b"all of it\n".to_vec();
+    assert_eq!(finished(spec).await.output.tail, "all of it\nend\n");
 }

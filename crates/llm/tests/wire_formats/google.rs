@@ -337,7 +337,7 @@ fn errors_in_a_list_are_found() {
         let error = error.unwrap_err();
         assert_eq!(
             (error.class, error.message.as_str()),
-            (ErrorClass::RateLimit, "reported an error (RESOURCE_EXHAUSTED): Slow down.")
+            (ErrorClass::RateLimit, "reported an error (RESOURCE_EXHAUSTED): Slow down")
         );
     }
     assert!(document("[]").is_err());

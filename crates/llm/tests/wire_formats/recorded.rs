@@ -41,7 +41,8 @@ impl Recording {
                 continue;
             }
             let name = folder.file_name().unwrap().to_str().unwrap();
-            let api: Api = serde_json::from_value(json!(name)).unwrap();
+            // Google's and Bedrock's recordings, under other names, are replayed by the tests of these formats.
+            let Ok(api) = serde_json::from_value::<Api>(json!(name)) else { continue };
             for path in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
                 let stem = Path::new(path.file_stem().unwrap());
                 if stem.extension().is_none() {

@@ -3,9 +3,12 @@
 //! A compaction is an entry of the log. What it summarises stays in the file; the next request, in this run and in
 //! all later ones, starts from it.
 
+mod hooks;
+
 use myclaw_session::{CompactionEntry, EntryId, Role, Tail, TranscriptMessage};
 use serde::Serialize;
 
+use self::hooks::Decision;
 use super::summary::{self, Summary};
 use super::{Turn, estimated_tokens};
 use crate::RunError;
@@ -85,14 +88,9 @@ pub(super) async fn compact(
     if must_be_worthwhile && older_tokens < tokens_before / WORTHWHILE_SHARE {
         return Ok(unchanged);
     }
-    let focus = match trigger {
-        Trigger::Hand { focus } => focus,
-        Trigger::Estimate | Trigger::Refusal | Trigger::LastResort => None,
-    };
-    let mut text = match summary::of(turn, &tail, older, focus).await? {
-        Summary::Written(text) if text_tokens(text.len()) < older_tokens => text,
-        Summary::Written(_) => LEFT_OUT.to_owned(),
-        Summary::Failed { note } => note,
+    let Some(mut text) = stand_in(turn, trigger, &tail, older).await? else {
+        turn.emit_compaction(old_count, old_count);
+        return Ok(unchanged);
     };
     if !kept.iter().any(|row| row.role == Role::User) {
         text.push_str(&last_request(older));
@@ -111,11 +109,34 @@ pub(super) async fn compact(
         new_count: kept.len() as u64 + 1,
     };
     let new_count = kept.len() + 1;
+    let summary = entry.summary.clone();
     turn.conversation.append_change(entry)?;
     turn.emit_compaction(old_count, new_count);
     // Both sides of this comparison are estimates of the same kind; what a provider has counted is not.
     let tokens_after = estimated_tokens(turn).min(tokens_before.saturating_sub(1));
-    Ok(CompactionReport { new_count, tokens_after, ..unchanged })
+    let report = CompactionReport { new_count, tokens_after, ..unchanged };
+    hooks::tell(turn, &report, &summary).await?;
+    Ok(report)
+}
+
+/// The text that takes the place of `older`: a hook's, the model's, or a note. `None` if a hook forbids it.
+async fn stand_in(
+    turn: &mut Turn<'_>,
+    trigger: Trigger<'_>,
+    tail: &Tail,
+    older: &[TranscriptMessage],
+) -> Result<Option<String>, RunError> {
+    let older_tokens = cost_of_older(tail, older);
+    let focus = match hooks::ask(turn, trigger, tail, older).await? {
+        Decision::Veto => return Ok(None),
+        Decision::Summary(text) => return Ok(Some(text)),
+        Decision::Model { focus } => focus,
+    };
+    Ok(Some(match summary::of(turn, tail, older, focus.as_deref()).await? {
+        Summary::Written(text) if text_tokens(text.len()) < older_tokens => text,
+        Summary::Written(_) => LEFT_OUT.to_owned(),
+        Summary::Failed { note } => note,
+    }))
 }
 
 /// Starts the conversation at the loaded end of a log that is too long to be read whole.

@@ -124,8 +124,10 @@ impl Grant {
             _ => return error,
         };
         // What `classify` advises holds for keys and base URLs.
-        let said =
-            error.message.rsplit_once("; check ").map_or(error.message.as_str(), |(said, _)| said);
+        let said = ["; check ", "; enable the API for the project of the key"]
+            .iter()
+            .find_map(|general| error.message.rsplit_once(general))
+            .map_or(error.message.as_str(), |(said, _)| said);
         error.message = format!("{said}; {advice}");
         error
     }

@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
     document_content,
     failing_stream: (
         b"data: {\"error\":{\"code\":503,\"message\":\"The model is overloaded.\",\"status\":\"UNAVAILABLE\"}}\n\n",
-        "reported an error (UNAVAILABLE): The model is overloaded.",
+        "reported an error (UNAVAILABLE): The model is overloaded",
     ),
     path: "/v1beta/models/test-model:streamGenerateContent?alt=sse",
     headers: &[("x-goog-api-key", "sk-test-0123456789abcdef")],

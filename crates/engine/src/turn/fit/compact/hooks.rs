@@ -1,0 +1,91 @@
+//! What hooks have to say about a compaction.
+
+use myclaw_session::{Tail, TranscriptMessage};
+
+use super::super::{Turn, estimated_tokens};
+use super::{CompactionReport, Trigger, cost_of_older};
+use crate::estimate::text_tokens;
+use crate::hook::unless_aborted;
+use crate::transcript::row_to_message;
+use crate::{CompactionReason, CompactionVerdict, PendingCompaction, RunError};
+
+/// Who writes the summary.
+pub(super) enum Decision {
+    /// Nobody: there is to be none.
+    Veto,
+    /// A hook has written it.
+    Summary(String),
+    /// The model.
+    Model {
+        /// What it should pay attention to.
+        focus: Option<String>,
+    },
+}
+
+/// Asks the hooks one after the other, until one decides.
+pub(super) async fn ask(
+    turn: &Turn<'_>,
+    trigger: Trigger<'_>,
+    tail: &Tail,
+    older: &[TranscriptMessage],
+) -> Result<Decision, RunError> {
+    let (reason, focus) = match trigger {
+        Trigger::Estimate => (CompactionReason::Estimate, None),
+        Trigger::Refusal | Trigger::LastResort => (CompactionReason::Overflow, None),
+        Trigger::Hand { focus } => (CompactionReason::Manual, focus.map(str::to_owned)),
+    };
+    if turn.hooks().is_empty() {
+        return Ok(Decision::Model { focus });
+    }
+    let mut pending = PendingCompaction {
+        reason,
+        tokens_before: estimated_tokens(turn),
+        focus,
+        previous_summary: tail.compaction.as_ref().map(|earlier| earlier.summary.clone()),
+        messages: older.iter().cloned().filter_map(row_to_message).collect(),
+    };
+    let older_tokens = cost_of_older(tail, older);
+    for hook in turn.hooks() {
+        let name = hook.name();
+        let asked = hook.before_session_compact(&mut pending);
+        match unless_aborted(&turn.params.cancel, asked).await {
+            Ok(CompactionVerdict::Proceed) => {}
+            Ok(CompactionVerdict::Veto { reason }) => {
+                turn.notice(format!("the hook {name} forbids the compaction: {reason}"));
+                return Ok(Decision::Veto);
+            }
+            Ok(CompactionVerdict::Summary(text)) if text.trim().is_empty() => turn
+                .notice(format!("the hook {name} gave an empty summary; the model is asked")),
+            Ok(CompactionVerdict::Summary(text)) if text_tokens(text.len()) < older_tokens => {
+                return Ok(Decision::Summary(text));
+            }
+            Ok(CompactionVerdict::Summary(_)) => turn.notice(format!(
+                "the summary of the hook {name} is longer than what it stands for; the model is asked"
+            )),
+            Err(_) if turn.params.cancel.is_cancelled() => return Err(RunError::Aborted),
+            Err(error) => {
+                turn.notice(format!("the hook {name} failed before a compaction: {error}"));
+            }
+        }
+    }
+    Ok(Decision::Model { focus: pending.focus })
+}
+
+/// Tells the hooks what was done.
+pub(super) async fn tell(
+    turn: &Turn<'_>,
+    report: &CompactionReport,
+    summary: &str,
+) -> Result<(), RunError> {
+    for hook in turn.hooks() {
+        let told = hook.session_compact(report, summary);
+        match unless_aborted(&turn.params.cancel, told).await {
+            Ok(()) => {}
+            Err(_) if turn.params.cancel.is_cancelled() => return Err(RunError::Aborted),
+            Err(error) => {
+                turn.notice(format!("the hook {} failed after a compaction: {error}", hook.name()));
+            }
+        }
+    }
+    Ok(())
+}

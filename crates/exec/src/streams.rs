@@ -1,0 +1,242 @@
+//! A child's standard input, output and error while it runs.
+
+use std::future::pending;
+use std::io::{self, ErrorKind, PipeReader, PipeWriter};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::time::timeout_at;
+
+use crate::capture::{Capture, CapturedOutput};
+use crate::{ChildSpec, ErrorOutput, ExecError, OutputLimits};
+
+/// Bytes read at a time: what a pipe holds.
+const READ_BYTES: usize = 64 * 1024;
+/// How long output of processes that a program left behind is waited for after the program itself has ended. What the
+/// program printed is in the pipe by then.
+const DRAIN_GRACE: Duration = Duration::from_millis(100);
+
+/// This process's ends of the pipes.
+pub(crate) struct Streams<'a> {
+    input: Input,
+    output: Output,
+    errors: Output,
+    on_output: &'a mut (dyn FnMut(&[u8]) + Send),
+}
+
+/// The child's ends. They are to be dropped once it has been started.
+pub(crate) struct ChildEnds {
+    /// `None` for an empty standard input.
+    pub(crate) input: Option<PipeReader>,
+    pub(crate) output: PipeWriter,
+    errors: Option<PipeWriter>,
+}
+
+impl ChildEnds {
+    /// Becomes standard error.
+    pub(crate) fn errors(&self) -> &PipeWriter {
+        self.errors.as_ref().unwrap_or(&self.output)
+    }
+}
+
+/// What has happened on one of the streams.
+pub(crate) enum Progress {
+    /// So many bytes are in the buffer of the output.
+    Output(usize),
+    /// So many bytes are in the buffer of the errors.
+    Errors(usize),
+    /// Some of the input was taken, or nobody wants the rest.
+    Input,
+}
+
+impl<'a> Streams<'a> {
+    /// Takes the input out of `spec`.
+    pub(crate) fn open(
+        spec: &mut ChildSpec,
+        on_output: &'a mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<(Self, ChildEnds), ExecError> {
+        let input = std::mem::take(&mut spec.input);
+        let (input, input_end) = Input::open(input).map_err(ExecError::Pipe)?;
+        let (output, output_end) = Output::open(spec.output.clone()).map_err(ExecError::Pipe)?;
+        let (errors, errors_end) = match spec.errors {
+            ErrorOutput::WithOutput => (Output::closed(spec.output.clone()), None),
+            ErrorOutput::Apart => {
+                // A side file holds the output alone.
+                let limits = OutputLimits { side_file: None, ..spec.output.clone() };
+                let (errors, end) = Output::open(limits).map_err(ExecError::Pipe)?;
+                (errors, Some(end))
+            }
+        };
+        let ends = ChildEnds { input: input_end, output: output_end, errors: errors_end };
+        Ok((Self { input, output, errors, on_output }, ends))
+    }
+
+    /// Whether somebody can still write to the output or to the errors.
+    pub(crate) fn may_print(&self) -> bool {
+        self.output.is_open() || self.errors.is_open()
+    }
+
+    /// Waits for something to happen, for ever if nothing can. May be dropped and called again.
+    pub(crate) async fn next(&mut self) -> Progress {
+        tokio::select! {
+            biased;
+            length = self.output.read(), if self.output.is_open() => Progress::Output(length),
+            length = self.errors.read(), if self.errors.is_open() => Progress::Errors(length),
+            () = self.input.write(), if self.input.is_open() => Progress::Input,
+            () = pending() => Progress::Input,
+        }
+    }
+
+    /// Keeps what has arrived. Must not be dropped before its end.
+    pub(crate) async fn take(&mut self, progress: Progress) {
+        match progress {
+            Progress::Output(length) => {
+                (self.on_output)(self.output.piece(length));
+                self.output.take(length).await;
+            }
+            Progress::Errors(length) => self.errors.take(length).await,
+            Progress::Input => {}
+        }
+    }
+
+    /// Takes what is still in the pipes; returns at their end, or a little later if somebody holds one open.
+    pub(crate) async fn drain(&mut self) {
+        self.input.close();
+        let deadline = tokio::time::Instant::now() + DRAIN_GRACE;
+        while self.may_print() {
+            let Ok(progress) = timeout_at(deadline, self.next()).await else { return };
+            self.take(progress).await;
+        }
+    }
+
+    /// Keeps reading for processes that were left running. If nobody read, they would be killed by their next line.
+    pub(crate) fn leave_to_themselves(&mut self) {
+        self.output.leave_to_itself();
+        self.errors.leave_to_itself();
+    }
+
+    /// What was printed: output, and errors where they go apart.
+    pub(crate) async fn finish(self) -> (CapturedOutput, CapturedOutput) {
+        (self.output.capture.finish().await, self.errors.capture.finish().await)
+    }
+}
+
+/// The writing end of a child's standard input.
+struct Input {
+    /// `None` once everything is written, or nobody can read it any more.
+    sender: Option<Sender>,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Input {
+    fn open(bytes: Vec<u8>) -> io::Result<(Self, Option<PipeReader>)> {
+        if bytes.is_empty() {
+            return Ok((Self { sender: None, bytes, written: 0 }, None));
+        }
+        let (reader, writer) = io::pipe()?;
+        let sender = Sender::from_owned_fd(OwnedFd::from(writer))?;
+        Ok((Self { sender: Some(sender), bytes, written: 0 }, Some(reader)))
+    }
+
+    fn is_open(&self) -> bool {
+        self.sender.is_some()
+    }
+
+    fn close(&mut self) {
+        self.sender = None;
+    }
+
+    /// Writes as much as fits into the pipe now. May be dropped and called again.
+    async fn write(&mut self) {
+        let Some(sender) = &self.sender else { return };
+        let wrote = match sender.writable().await {
+            Ok(()) => sender.try_write(&self.bytes[self.written..]),
+            Err(error) => Err(error),
+        };
+        match wrote {
+            Ok(length) => self.written += length,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            // A program need not read what it is told.
+            Err(_) => self.close(),
+        }
+        if self.written == self.bytes.len() {
+            self.close();
+        }
+    }
+}
+
+/// The reading end of a child's standard output or standard error.
+struct Output {
+    /// `None` once nobody can write any more.
+    receiver: Option<Receiver>,
+    buffer: Vec<u8>,
+    capture: Capture,
+}
+
+impl Output {
+    fn open(limits: OutputLimits) -> io::Result<(Self, PipeWriter)> {
+        let (reader, writer) = io::pipe()?;
+        let receiver = Receiver::from_owned_fd(OwnedFd::from(reader))?;
+        let buffer = vec![0; READ_BYTES];
+        Ok((Self { receiver: Some(receiver), buffer, capture: Capture::new(limits) }, writer))
+    }
+
+    /// Nobody writes to it.
+    fn closed(limits: OutputLimits) -> Self {
+        Self { receiver: None, buffer: Vec::new(), capture: Capture::new(limits) }
+    }
+
+    fn is_open(&self) -> bool {
+        self.receiver.is_some()
+    }
+
+    /// Waits for output and returns how many bytes of it are in the buffer. May be dropped and called again.
+    async fn read(&mut self) -> usize {
+        loop {
+            let Some(receiver) = &self.receiver else { return 0 };
+            let read = match receiver.readable().await {
+                Ok(()) => receiver.try_read(&mut self.buffer),
+                Err(error) => Err(error),
+            };
+            match read {
+                Ok(length) if length > 0 => return length,
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                // The end, or (never seen) an error after which nothing more can come.
+                Ok(_) | Err(_) => self.receiver = None,
+            }
+        }
+    }
+
+    fn piece(&self, length: usize) -> &[u8] {
+        &self.buffer[..length]
+    }
+
+    async fn take(&mut self, length: usize) {
+        self.capture.push(&self.buffer[..length]).await;
+    }
+
+    fn leave_to_itself(&mut self) {
+        let Some(receiver) = self.receiver.take() else { return };
+        tokio::spawn(async move {
+            let mut buffer = vec![0; READ_BYTES];
+            while receiver.readable().await.is_ok() {
+                match receiver.try_read(&mut buffer) {
+                    Ok(0) => return,
+                    Err(error)
+                        if !matches!(
+                            error.kind(),
+                            ErrorKind::WouldBlock | ErrorKind::Interrupted
+                        ) =>
+                    {
+                        return;
+                    }
+                    Ok(_) | Err(_) => {}
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,151 @@
+//! What a command may say. Nothing at all means no change; whatever is not described here is a failure, so that a
+//! misspelt `decision` does not let pass what it was meant to stop.
+
+use myclaw_engine::HookError;
+use myclaw_llm::{ContentBlock, Message};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value, json};
+
+use crate::command::shortened;
+
+/// Characters of an unreadable answer that are shown.
+const QUOTED_CHARS: usize = 100;
+
+/// To `before_agent_start`.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct StartAnswer {
+    decision: Option<Decision>,
+    reason: Option<String>,
+    pub(crate) system_prompt: Option<String>,
+    pub(crate) append_system_prompt: Option<String>,
+    pub(crate) user_message: Option<String>,
+}
+
+/// To `context`.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct ContextAnswer {
+    #[serde(deserialize_with = "messages")]
+    pub(crate) messages: Option<Vec<Message>>,
+}
+
+/// To `tool_call`.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct CallAnswer {
+    decision: Option<Decision>,
+    reason: Option<String>,
+    pub(crate) arguments: Option<Map<String, Value>>,
+}
+
+/// To `tool_result`.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct ResultAnswer {
+    #[serde(deserialize_with = "content")]
+    pub(crate) content: Option<Vec<ContentBlock>>,
+    pub(crate) is_error: Option<bool>,
+}
+
+/// To `before_session_compact`.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct CompactionAnswer {
+    decision: Option<Decision>,
+    reason: Option<String>,
+    pub(crate) summary: Option<String>,
+    pub(crate) focus: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Decision {
+    Allow,
+    Block,
+}
+
+/// An answer that can say no.
+pub(crate) trait Gate {
+    /// Why not; `None` if it may go on.
+    ///
+    /// # Errors
+    /// There is a reason for nothing.
+    fn block_reason(&mut self) -> Result<Option<String>, HookError>;
+}
+
+macro_rules! gate {
+    ($($answer:ty),*) => {
+        $(impl Gate for $answer {
+            fn block_reason(&mut self) -> Result<Option<String>, HookError> {
+                block_reason(self.decision, self.reason.take())
+            }
+        })*
+    };
+}
+
+gate!(StartAnswer, CallAnswer, CompactionAnswer);
+
+fn block_reason(
+    decision: Option<Decision>,
+    reason: Option<String>,
+) -> Result<Option<String>, HookError> {
+    match (decision, reason) {
+        (Some(Decision::Block), reason) => {
+            Ok(Some(reason.unwrap_or_else(|| "it gave no reason".to_owned())))
+        }
+        (None, Some(_)) => Err(HookError(
+            "its answer has a reason and no decision; it should have \"decision\": \"block\" or \"allow\""
+                .to_owned(),
+        )),
+        (Some(Decision::Allow), _) | (None, None) => Ok(None),
+    }
+}
+
+/// Reads what a command printed.
+pub(crate) fn read<T: DeserializeOwned + Default>(printed: &str) -> Result<T, HookError> {
+    let printed = printed.trim();
+    if printed.is_empty() {
+        return Ok(T::default());
+    }
+    // A list would be read as the fields in their order.
+    let answer = serde_json::from_str::<Map<String, Value>>(printed)
+        .and_then(|fields| T::deserialize(Value::Object(fields)));
+    answer.map_err(|error| {
+        let quoted = shortened(printed, QUOTED_CHARS);
+        HookError(format!("its answer cannot be used: {error}. It began: {quoted}"))
+    })
+}
+
+/// Blocks, or a string for one block of text.
+fn content<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<ContentBlock>>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(text) => Ok(Some(vec![ContentBlock::text(text)])),
+        blocks => serde_json::from_value(blocks).map(Some).map_err(serde::de::Error::custom),
+    }
+}
+
+/// Messages as they were told. New ones of the user need only a role and a text.
+fn messages<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Message>>, D::Error> {
+    let mut messages = Vec::<Value>::deserialize(deserializer)?;
+    for message in &mut messages {
+        let Some(fields) =
+            message.as_object_mut().filter(|fields| fields.get("role") == Some(&json!("user")))
+        else {
+            continue;
+        };
+        if let Some(Value::String(text)) = fields.get("content") {
+            let blocks = json!([ContentBlock::text(text.as_str())]);
+            fields.insert("content".to_owned(), blocks);
+        }
+        fields.entry("timestamp").or_insert_with(|| json!(0));
+    }
+    let messages = messages.into_iter().map(serde_json::from_value).collect::<Result<_, _>>();
+    messages.map(Some).map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! Running a command, and what can go wrong with it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use myclaw_config::{CommandLine, ConfigError, Paths};
+use myclaw_engine::HookError;
+use myclaw_exec::{
+    CapturedOutput, ChildSpec, EnvironmentPolicy, ErrorOutput, ExecError, Exit, OutputLimits, run,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// Bytes that an answer may have beyond those that the command was told: an answer repeats at most that, and adds
+/// some text.
+const ANSWER_BYTES: usize = 1024 * 1024;
+/// Characters of a command that are shown as its name.
+const NAME_CHARS: usize = 60;
+/// Characters of what a command complained about that are passed on.
+const COMPLAINT_CHARS: usize = 300;
+
+/// A command of the settings.
+#[derive(Debug)]
+pub(crate) struct Command {
+    name: String,
+    program: String,
+    arguments: Vec<String>,
+    timeout: Duration,
+    environment: EnvironmentPolicy,
+}
+
+/// Whether what a command prints is its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Printed {
+    /// It is; there is a limit to it.
+    Answer,
+    /// Nobody reads it.
+    Ignored,
+}
+
+impl Command {
+    /// A program that is a path is one from the settings file's folder, never from the directory of the run: what the
+    /// agent can write must not become a hook.
+    pub(crate) fn new(
+        line: &CommandLine,
+        timeout_seconds: u64,
+        paths: &Paths,
+    ) -> Result<Self, ConfigError> {
+        let (name, program, arguments) = match line {
+            CommandLine::Shell(text) => {
+                (text.clone(), "sh".to_owned(), vec!["-c".to_owned(), text.clone()])
+            }
+            CommandLine::Program(words) => {
+                let program = words.first().map_or("", |program| program.trim());
+                let is_path = program.contains('/') || program.starts_with('~');
+                let program = if is_path {
+                    paths.resolve_in_config(program)?.to_string_lossy().into_owned()
+                } else {
+                    program.to_owned()
+                };
+                (words.join(" "), program, words.iter().skip(1).cloned().collect())
+            }
+        };
+        Ok(Self {
+            name: shortened(name.trim(), NAME_CHARS),
+            program,
+            arguments,
+            timeout: Duration::from_secs(timeout_seconds),
+            environment: EnvironmentPolicy::inherited(),
+        })
+    }
+
+    /// The command as it stands in the settings, cut where it is long.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where the program is.
+    pub(crate) fn find_program(&self) -> Result<PathBuf, ExecError> {
+        self.spec(Path::new("/"), Vec::new()).resolve_program()
+    }
+
+    /// Runs it to its end and gives what it printed. It is killed if the future is dropped.
+    pub(crate) async fn run(
+        &self,
+        directory: &Path,
+        told: &Value,
+        printed: Printed,
+    ) -> Result<String, HookError> {
+        let mut input = told.to_string().into_bytes();
+        input.push(b'\n');
+        let spec = self.spec(directory, input);
+        let limit = spec.output.keep_tail_bytes;
+        let too_much = CancellationToken::new();
+        let mut seen = 0_usize;
+        let mut count = |piece: &[u8]| {
+            seen = seen.saturating_add(piece.len());
+            if printed == Printed::Answer && seen > limit {
+                too_much.cancel();
+            }
+        };
+        let finished =
+            run(spec, &too_much, &mut count).await.map_err(|error| HookError(error.to_string()))?;
+        let complaint = complaint(&finished.errors);
+        match finished.exit {
+            // The limit may be passed in the last moment.
+            Exit::Code(0) if printed == Printed::Ignored || !finished.output.truncated => {
+                Ok(finished.output.tail)
+            }
+            Exit::Code(0) | Exit::Aborted => {
+                Err(HookError(format!("it printed more than {limit} bytes and was stopped")))
+            }
+            Exit::Code(code) => {
+                Err(HookError(format!("it ended with exit code {code}{complaint}")))
+            }
+            Exit::Signal(signal) => {
+                Err(HookError(format!("it was ended by signal {signal}{complaint}")))
+            }
+            Exit::TimedOut => Err(HookError(format!(
+                "it did not end within {} s and was stopped; make it faster, or raise its timeoutSeconds{complaint}",
+                self.timeout.as_secs()
+            ))),
+        }
+    }
+
+    fn spec(&self, directory: &Path, input: Vec<u8>) -> ChildSpec {
+        ChildSpec {
+            args: self.arguments.iter().map(Into::into).collect(),
+            environment: self.environment.clone(),
+            timeout: Some(self.timeout),
+            output: OutputLimits {
+                keep_tail_bytes: input.len().saturating_add(ANSWER_BYTES),
+                keep_tail_lines: usize::MAX,
+                side_file: None,
+            },
+            errors: ErrorOutput::Apart,
+            input,
+            ..ChildSpec::new(&self.program, directory)
+        }
+    }
+}
+
+/// The last line of what it printed as errors, which most programs make the one that matters.
+fn complaint(errors: &CapturedOutput) -> String {
+    match errors.tail.lines().rfind(|line| !line.trim().is_empty()) {
+        Some(line) => format!(": {}", shortened(line.trim(), COMPLAINT_CHARS)),
+        None => String::new(),
+    }
+}
+
+/// `text` in at most `max_chars` characters.
+pub(crate) fn shortened(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Hooks as commands: the settings' commands behind the engine's [`Hook`] trait.
+//!
+//! A command is told what happens as one JSON object on its standard input, and may answer with one on its standard
+//! output; `docs/hooks.md` is the contract. This room knows how to run a command and how to read its answer. It must
+//! not know terminals, tools or models, nor what a run does with an answer.
+//!
+//! | module | is |
+//! |---|---|
+//! | `command` | running one, and what can go wrong with it |
+//! | `answer` | what it may say; anything else is a failure |
+//! | `hook` | the trait's methods: what a command is told, and what becomes of its answer |
+//! | `pattern` | for which tools |
+#![forbid(unsafe_code)]
+
+mod answer;
+mod command;
+mod hook;
+mod pattern;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use myclaw_config::{Config, ConfigError, Paths};
+use myclaw_engine::Hook;
+use myclaw_exec::ExecError;
+
+use crate::command::Command;
+use crate::hook::CommandHook;
+
+/// What a command is told of the run that it is called for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunInfo {
+    /// The session's key.
+    pub session_key: String,
+    /// Id of the agent.
+    pub agent: String,
+    /// Directory in which tools work, and in which the command is started.
+    pub working_directory: PathBuf,
+}
+
+/// The commands of the settings, in the order in which they stand there.
+///
+/// # Errors
+/// [`ConfigError::NoPaths`] for settings that were not loaded from anywhere, and [`ConfigError::NoHome`] for a path that
+/// begins with `~` where there is no home.
+pub fn command_hooks(config: &Config, run: RunInfo) -> Result<Vec<Arc<dyn Hook>>, ConfigError> {
+    let mut commands = config.hooks.commands().peekable();
+    if commands.peek().is_none() {
+        return Ok(Vec::new());
+    }
+    let paths = config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
+    let run = Arc::new(run);
+    let hook = |(event, _, settings): (_, _, myclaw_config::AnyHookCommand<'_>)| {
+        let command = Command::new(settings.command, settings.timeout_seconds, paths)?;
+        let tools = settings.tools.map(<[String]>::to_vec);
+        Ok(Arc::new(CommandHook::new(event, command, tools, Arc::clone(&run))) as Arc<dyn Hook>)
+    };
+    commands.map(hook).collect()
+}
+
+/// A command that could not be started.
+#[derive(Debug)]
+pub struct UnusableCommand {
+    /// Its place in the settings, such as `hooks.tool_call[0]`.
+    pub place: String,
+    /// What is the matter with it.
+    pub error: ExecError,
+}
+
+/// The commands whose program is not there or may not be executed. A line for the shell is not looked into, only for
+/// the shell itself.
+///
+/// # Errors
+/// [`ConfigError::NoHome`] for a path that begins with `~` where there is no home.
+pub fn unusable_commands(
+    config: &Config,
+    paths: &Paths,
+) -> Result<Vec<UnusableCommand>, ConfigError> {
+    let mut unusable = Vec::new();
+    for (event, index, settings) in config.hooks.commands() {
+        let command = Command::new(settings.command, settings.timeout_seconds, paths)?;
+        if let Err(error) = command.find_program() {
+            let place = format!("hooks.{}[{index}]", event.as_str());
+            unusable.push(UnusableCommand { place, error });
+        }
+    }
+    Ok(unusable)
+}
