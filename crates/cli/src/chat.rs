@@ -27,6 +27,7 @@ use crate::turn::{Conversation, Turn};
 use command::{Command, HELP, Parsed};
 use display::Display;
 use editor::Editor;
+use input::{Input, Source, next_input};
 use lines::Lines;
 use talk::{Leftover, Talker};
 
@@ -34,29 +35,13 @@ mod command;
 mod completion;
 mod display;
 mod editor;
+mod input;
 mod lines;
 mod talk;
 mod typed;
 
 /// Conversations that `/sessions` lists.
 const LISTED_SESSIONS: usize = 20;
-
-/// What the user did at the prompt.
-#[derive(Debug, PartialEq, Eq)]
-enum Input {
-    /// Sent this; it is not blank.
-    Text(String),
-    /// Wants to leave.
-    Leave,
-}
-
-/// Where lines come from.
-enum Source {
-    /// A line editor.
-    Editor(Box<Editor>),
-    /// Standard input, line by line.
-    Lines(Lines),
-}
 
 /// Where answers go.
 enum View {
@@ -492,35 +477,5 @@ impl From<InboxError> for CliError {
     /// The messages of the inbox say what to do.
     fn from(error: InboxError) -> Self {
         Self::session(error.to_string())
-    }
-}
-
-/// Waits for the user on a thread that may block, so that connections are looked after meanwhile.
-async fn next_input(mut source: Source, unsent: String) -> Result<(Input, Source), CliError> {
-    let waiting = tokio::task::spawn_blocking(move || {
-        let input = source.read(unsent);
-        (input, source)
-    });
-    let (input, source) = waiting
-        .await
-        .map_err(|error| CliError::failure(format!("the line editor failed: {error}")))?;
-    Ok((input?, source))
-}
-
-impl Source {
-    fn read(&mut self, unsent: String) -> Result<Input, CliError> {
-        let error = match self {
-            Self::Lines(lines) => return lines.read(),
-            Self::Editor(editor) => match editor.read(unsent) {
-                Ok(input) => return Ok(input),
-                Err(error) => error,
-            },
-        };
-        // Some terminals do not answer what an editor asks; a chat is possible all the same.
-        note(format_args!("myclaw: lines cannot be edited here ({error}); going on without"));
-        let mut lines = Lines::new();
-        let input = lines.read();
-        *self = Self::Lines(lines);
-        input
     }
 }

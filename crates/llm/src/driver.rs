@@ -99,7 +99,7 @@ impl HttpProvider {
         let history = request.messages.as_slice();
         let decoder =
             Decoder::new(prepared.model, history, now_in_milliseconds()).map_err(unsent)?;
-        let outcome = self.exchange(&prepared, &access, encoded, place.insert(decoder), sink).await;
+        let outcome = self.exchange(&prepared, access, encoded, place.insert(decoder), sink).await;
         outcome.map_err(|error| access.explain(error))
     }
 

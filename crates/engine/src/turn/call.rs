@@ -6,8 +6,8 @@
 mod wait;
 
 use myclaw_llm::{
-    AssistantMessage, CallFailure, ErrorClass, Message, ModelError, ModelRequest, StopReason,
-    StreamEvent, classify,
+    AssistantMessage, CallFailure, ErrorClass, Message, ModelError, ModelRequest, Repeat,
+    StopReason, StreamEvent, classify,
 };
 use secrecy::SecretString;
 
@@ -184,6 +184,9 @@ fn is_empty(message: &AssistantMessage) -> bool {
 
 /// Whether trying again can help: later with the same key, or at once with another.
 fn may_retry(turn: &Turn<'_>, profile: usize, error: &ModelError) -> bool {
+    if error.repeat == Repeat::Pointless {
+        return false;
+    }
     match error.class {
         ErrorClass::RateLimit | ErrorClass::Timeout => true,
         ErrorClass::Auth | ErrorClass::Billing | ErrorClass::Quota => {
