@@ -103,8 +103,7 @@ impl Engine {
         if let Some(notice) = thinking.notice {
             params.notice(notice);
         }
-        let mut turn = self.turn(params, setup, opened, (first, candidates));
-        turn.thinking = thinking.requested;
+        let mut turn = self.turn(params, setup, opened, (first, candidates), thinking.requested);
         // Boxed: the state of a whole turn is large, and callers nest it in theirs.
         let outcome = Box::pin(turn.run()).await;
         Ok(turn.close(outcome).await)
@@ -125,7 +124,9 @@ impl Engine {
         let _permit = self.enter_lanes(&params).await?;
         let opened = open(&params, &setup).await?;
         let answering = setup.roster.line_up(&params, &opened.auth_file)?;
-        self.turn(params, &setup, opened, answering).compact_by_hand(focus).await
+        self.turn(params, &setup, opened, answering, ThinkingLevel::Off)
+            .compact_by_hand(focus)
+            .await
     }
 
     /// Waits until the run may begin.
@@ -156,6 +157,7 @@ impl Engine {
         setup: &'a Setup,
         opened: Opened,
         (first, candidates): (Candidate<'a>, Candidates<'a>),
+        thinking: ThinkingLevel,
     ) -> Turn<'a> {
         let Setup { settings, store, spending, .. } = setup;
         let model = first.choice;
@@ -182,7 +184,7 @@ impl Engine {
             engine: self,
             provider: self.provider(model.model.api),
             model,
-            thinking: ThinkingLevel::Off,
+            thinking,
             rotation: first.rotation,
             candidates,
             keys: &self.keys,
