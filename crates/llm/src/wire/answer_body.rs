@@ -1,9 +1,9 @@
 //! The body of an answer, which may be a stream of events, as text or binary, or, behind servers that cannot stream,
 //! one JSON document. Its first byte tells; content types do not, since servers label either as the other.
 
+use super::{Decoder, Progress, cut_stream};
 use crate::event_stream::{EventStreamDecoder, EventStreamError};
 use crate::sse::SseDecoder;
-use crate::wire::{Decoder, Progress, cut_stream};
 use crate::{ErrorClass, EventSink, ModelError, classify};
 
 /// Largest answer that is no stream, in bytes.
@@ -12,9 +12,11 @@ const MAX_DOCUMENT: usize = 64 * 1024 * 1024;
 /// How much of a body that makes no sense is shown, in bytes.
 const PREVIEW: usize = 200;
 
-/// Reads the body as it comes.
+/// Reads the body as it comes: it holds no connection and waits for nothing. Give it every chunk with
+/// [`feed`](Self::feed), and then [`end`](Self::end), unless [`Progress::Ended`] came before; then
+/// [`Decoder::finish`] gives the message.
 #[derive(Debug)]
-pub(super) struct AnswerBody {
+pub struct AnswerBody {
     shape: Shape,
     /// The beginning, kept until there is an event: shown if there never is.
     preview: Vec<u8>,
@@ -32,12 +34,16 @@ enum Shape {
 }
 
 impl AnswerBody {
-    pub(super) fn new() -> Self {
+    /// Nothing was read yet.
+    pub fn new() -> Self {
         Self { shape: Shape::Unknown, preview: Vec::new(), has_events: false }
     }
 
     /// Takes bytes as they came. Gives the furthest progress that an event in them made, if there was one.
-    pub(super) fn feed(
+    ///
+    /// # Errors
+    /// When an event reports a failure, or the body makes no sense or is too large. Nothing more can be read then.
+    pub fn feed(
         &mut self,
         chunk: &[u8],
         decoder: &mut Decoder<'_>,
@@ -72,7 +78,10 @@ impl AnswerBody {
     }
 
     /// The body is over.
-    pub(super) fn end(
+    ///
+    /// # Errors
+    /// When what was left of it reports a failure or makes no sense, or when there was no answer in it.
+    pub fn end(
         &mut self,
         decoder: &mut Decoder<'_>,
         sink: EventSink<'_>,
