@@ -7,8 +7,8 @@
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run has nothing to report")]
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use myclaw_config::{Config, Paths};
@@ -48,21 +48,16 @@ const FORMATS: [(WireFormat, Api); 5] = [
     (WireFormat::BedrockConverse, Api::BedrockConverse),
 ];
 
-/// What one way took in each round.
-#[derive(Default)]
-struct Times {
-    processor: Vec<Duration>,
-    wall: Vec<Duration>,
-}
-
-/// All ways of one format.
+/// What all ways of one format took, round by round: processor time.
 #[derive(Default)]
 struct Measured {
-    message: Times,
-    values: Times,
-    syntax: Times,
-    client: Times,
-    engine: Times,
+    message: Vec<Duration>,
+    values: Vec<Duration>,
+    syntax: Vec<Duration>,
+    client: Vec<Duration>,
+    engine: Vec<Duration>,
+    /// From the first delta that the callback of a run saw to the last, by the clock.
+    arrival: Vec<Duration>,
 }
 
 fn main() {
@@ -70,7 +65,7 @@ fn main() {
         "{DELTAS} deltas, median of {ROUNDS} rounds, seconds of one thread's processor time.\n"
     );
     println!(
-        "| format | body | message | bare, JSON values | ratio | bare, JSON syntax | ratio | HTTP client | engine | engine, wall |"
+        "| format | body | message | bare, JSON values | ratio | bare, JSON syntax | ratio | HTTP client | engine | engine, by the clock |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (format, api) in FORMATS {
@@ -82,23 +77,22 @@ fn main() {
 
 fn row(format: WireFormat, bytes: usize, measured: &Measured) -> String {
     let megabytes = bytes as f64 / 1e6;
-    let seconds = |times: &Times| median(&times.processor);
     let rates = |seconds: f64| {
         format!("{:.0} MB/s, {:.2} M deltas/s", megabytes / seconds, DELTAS as f64 / seconds / 1e6)
     };
-    let message = seconds(&measured.message);
-    let ratio = |bare: &Times| format!("{:.2} ×", message / seconds(bare));
+    let message = median(&measured.message);
+    let ratio = |bare: &[Duration]| format!("{:.2} ×", message / median(bare));
     let cells = [
         format!("{format:?}"),
         format!("{megabytes:.2} MB"),
         rates(message),
-        rates(seconds(&measured.values)),
+        rates(median(&measured.values)),
         ratio(&measured.values),
-        rates(seconds(&measured.syntax)),
+        rates(median(&measured.syntax)),
         ratio(&measured.syntax),
-        rates(seconds(&measured.client)),
-        rates(seconds(&measured.engine)),
-        format!("{:.2} M deltas/s", DELTAS as f64 / median(&measured.engine.wall) / 1e6),
+        rates(median(&measured.client)),
+        rates(median(&measured.engine)),
+        format!("{:.2} M deltas/s", DELTAS as f64 / median(&measured.arrival) / 1e6),
     ];
     format!("| {} |", cells.join(" | "))
 }
@@ -123,28 +117,30 @@ fn measure(format: WireFormat, api: Api, body: &[u8]) -> Measured {
     let run = EngineRun::new(&model);
     let mut measured = Measured::default();
     for round in 0..WARM_UP + ROUNDS {
-        let counts = round >= WARM_UP;
-        measured.message.time(counts, || read_message(&model, body));
-        measured.values.time(counts, || bare::<Value>(format, body));
-        measured.syntax.time(counts, || bare::<IgnoredAny>(format, body));
-        measured.client.time(counts, || runtime.block_on(fetch(&client, &request)));
-        measured.engine.time(counts, || runtime.block_on(run.turn(round)));
+        let message = processor_time_of(|| read_message(&model, body));
+        let values = processor_time_of(|| bare::<Value>(format, body));
+        let syntax = processor_time_of(|| bare::<IgnoredAny>(format, body));
+        let fetched = processor_time_of(|| runtime.block_on(fetch(&client, &request)));
+        let engine = processor_time_of(|| runtime.block_on(run.turn(round)));
+        if round >= WARM_UP {
+            measured.message.push(message);
+            measured.values.push(values);
+            measured.syntax.push(syntax);
+            measured.client.push(fetched);
+            measured.engine.push(engine);
+            measured.arrival.push(run.arrivals.between());
+        }
     }
     measured
 }
 
-impl Times {
-    /// Runs `work`, which says how many deltas there were.
-    fn time(&mut self, counts: bool, work: impl FnOnce() -> usize) {
-        let (processor, wall) = (processor_time(), Instant::now());
-        let deltas = work();
-        let (processor, wall) = (processor_time() - processor, wall.elapsed());
-        assert!(deltas >= DELTAS, "only {deltas} deltas");
-        if counts {
-            self.processor.push(processor);
-            self.wall.push(wall);
-        }
-    }
+/// The processor time of `work`, which says how many deltas there were.
+fn processor_time_of(work: impl FnOnce() -> usize) -> Duration {
+    let before = processor_time();
+    let deltas = work();
+    let taken = processor_time() - before;
+    assert!(deltas >= DELTAS, "only {deltas} deltas");
+    taken
 }
 
 /// Of this thread, in user and system mode.
@@ -156,7 +152,7 @@ fn processor_time() -> Duration {
 /// From bytes to stream events and the finished message, as the driver does it.
 fn read_message(model: &Model, body: &[u8]) -> usize {
     let mut decoder = Decoder::new(model, &[], 0).expect("a format with a wire form");
-    let mut answer = AnswerBody::new();
+    let mut answer = AnswerBody::default();
     let mut deltas = 0;
     let mut sink = |event| {
         deltas += usize::from(matches!(black_box(event), StreamEvent::TextDelta { .. }));
@@ -237,22 +233,29 @@ struct EngineRun {
     engine: Engine,
     choice: ModelChoice,
     config: Arc<Config>,
-    deltas: Arc<AtomicUsize>,
+    arrivals: Arc<Arrivals>,
     on_event: EventCallback,
     _home: TempHome,
+}
+
+/// When deltas came.
+#[derive(Default)]
+struct Arrivals {
+    count: AtomicUsize,
+    first_and_last: Mutex<Option<(Instant, Instant)>>,
 }
 
 impl EngineRun {
     fn new(model: &Model) -> Self {
         let home = TempHome::new();
         let paths = Some(Paths::in_state_dir(home.state_directory()));
-        let deltas = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&deltas);
+        let arrivals = Arc::new(Arrivals::default());
+        let seen = Arc::clone(&arrivals);
         let on_event = move |event| {
             if let AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } = event
             {
                 black_box(delta);
-                counted.fetch_add(1, Ordering::Relaxed);
+                seen.note();
             }
         };
         let profile = AuthProfile::with_key("bench".to_owned(), "none".to_owned().into());
@@ -260,14 +263,14 @@ impl EngineRun {
             engine: Engine::new(),
             choice: ModelChoice::new(model.clone(), vec![profile]),
             config: Arc::new(Config { paths, ..Config::default() }),
-            deltas,
+            arrivals,
             on_event: Arc::new(on_event),
             _home: home,
         }
     }
 
     async fn turn(&self, number: usize) -> usize {
-        self.deltas.store(0, Ordering::Relaxed);
+        self.arrivals.forget();
         let session = SessionKey::for_cli("main", &format!("bench-{number}"));
         let params = RunAgentParams {
             model: Some(self.choice.clone()),
@@ -275,7 +278,30 @@ impl EngineRun {
             ..RunAgentParams::new(session, "How are you?", Arc::clone(&self.config))
         };
         self.engine.run(params).await.expect("a turn");
-        self.deltas.load(Ordering::Relaxed)
+        self.arrivals.count.load(Ordering::Relaxed)
+    }
+}
+
+impl Arrivals {
+    fn forget(&self) {
+        self.count.store(0, Ordering::Relaxed);
+        *self.first_and_last.lock().expect("one thread") = None;
+    }
+
+    /// The clock is read at the first delta and at the last, so that this costs next to nothing.
+    fn note(&self) {
+        let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        if number == 1 || number == DELTAS {
+            let now = Instant::now();
+            let mut first_and_last = self.first_and_last.lock().expect("one thread");
+            let first = first_and_last.map_or(now, |(first, _)| first);
+            *first_and_last = Some((first, now));
+        }
+    }
+
+    fn between(&self) -> Duration {
+        let first_and_last = *self.first_and_last.lock().expect("one thread");
+        first_and_last.map_or(Duration::ZERO, |(first, last)| last - first)
     }
 }
 
