@@ -55,6 +55,22 @@ Examples:
   myclaw chat --session trip
   printf 'list files\\nexit\\n' | myclaw chat";
 
+pub(super) const RPC: &str = "\
+Serve a program that embeds MyClaw. It writes one JSON object per line to standard input, such as \
+{\"type\":\"prompt\",\"message\":\"Hello\"}, and reads replies and events from standard output, one JSON object per \
+line as well.
+
+Commands: prompt, steer, follow_up, abort, set_model, set_thinking, compact, get_state, get_messages, fork, \
+new_session, switch_session, list_sessions, list_models. An `id` is repeated in the reply. Any command may name a \
+`session`; without one it is about the current one. docs/rpc.md describes all of it.
+
+What was said is on disk before its reply. When standard input ends, the turns that go on are finished first.";
+
+pub(super) const RPC_EXAMPLES: &str = "\
+Examples:
+  echo '{\"type\":\"prompt\",\"message\":\"List my files\"}' | myclaw rpc
+  echo '{\"id\":1,\"type\":\"get_state\"}' | myclaw rpc --session trip";
+
 pub(super) const INIT: &str = "\
 Write a starter config, with every setting explained in comments, and the workspace in which the tools work. What \
 exists already is never overwritten.";
