@@ -209,6 +209,7 @@ impl Session {
         self.model().await?;
         let configured = &self.settings.config.messages.queue;
         let queue = QueueConfig { mode: mode.unwrap_or(configured.mode), ..configured.clone() };
+        let work_before = self.work();
         match self.inbox.arrive(content.clone(), &queue).await? {
             Arrival::Idle => {
                 let id = self.inbox.send(QueuedKind::Steer, content, WhenIdle::Keep).await?;
@@ -216,10 +217,10 @@ impl Session {
                 Ok(Said::Started(id))
             }
             Arrival::Queued { id, .. } => {
-                let mut state = self.lock();
-                // A compaction reads no messages.
-                let is_compacting = |running: &Running| running.work == Work::Compaction;
-                state.is_due |= state.running.as_ref().is_some_and(is_compacting);
+                if work_before == Some(Work::Compaction) {
+                    // It reads no messages.
+                    self.go_on();
+                }
                 Ok(Said::Queued(id))
             }
             Arrival::Interrupting { id, .. } => {
@@ -245,17 +246,23 @@ impl Session {
     /// # Errors
     /// Nobody runs the session, or it cannot be written.
     pub(super) async fn say_meanwhile(
-        &self,
+        self: &Arc<Self>,
         kind: QueuedKind,
         content: Vec<ContentBlock>,
     ) -> Result<EntryId, CliError> {
-        let sent = self.inbox.send(kind, content, WhenIdle::Refuse).await;
-        sent.map_err(|error| match error {
+        // Work of this program that has not yet opened the session, or has just closed it, is no reason to refuse.
+        let is_working = self.work().is_some();
+        let when_idle = if is_working { WhenIdle::Keep } else { WhenIdle::Refuse };
+        let id = self.inbox.send(kind, content, when_idle).await.map_err(|error| match error {
             InboxError::NotRunning { .. } => {
                 CliError { class: "not_running", ..CliError::failure(error.to_string()) }
             }
             error => error.into(),
-        })
+        })?;
+        if is_working {
+            self.go_on();
+        }
+        Ok(id)
     }
 
     /// Aborts what goes on; whether anything did. What waits goes on waiting.

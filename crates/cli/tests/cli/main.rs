@@ -19,6 +19,7 @@ mod commands;
 mod hooks;
 mod interrupt;
 mod models;
+mod rpc;
 mod run;
 mod session_branches;
 mod session_export;

@@ -262,7 +262,7 @@ fn said(said: &Said) -> Value {
 }
 
 async fn meanwhile(
-    session: &Session,
+    session: &Arc<Session>,
     kind: QueuedKind,
     message: Message,
 ) -> Result<Value, CliError> {
