@@ -132,19 +132,19 @@ async fn serve(
 
 /// Does what a line says, and replies.
 async fn take(line: Line, controller: &mut Controller, wire: &Wire) {
-    let request = match line {
+    let (id, request) = match line {
         Line::Text(text) => Request::parse(&text),
-        Line::Unusable(why) => Err(BadRequest::unreadable(why)),
+        Line::Unusable(why) => (None, Err(BadRequest::unreadable(&why))),
     };
     match request {
         Ok(request) => {
-            let (id, name) = (request.id.clone(), request.name);
+            let name = request.name;
             let wire = wire.clone();
             let answer = move |outcome: Result<Value, CliError>| {
                 wire.reply(&Reply::to(id.as_ref(), name, &outcome));
             };
             controller.obey(request, answer).await;
         }
-        Err(bad) => wire.reply(&Reply::to_bad_request(&bad)),
+        Err(bad) => wire.reply(&Reply::to_bad_request(id.as_ref(), &bad)),
     }
 }

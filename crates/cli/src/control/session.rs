@@ -23,17 +23,17 @@ use crate::settings::Settings;
 use crate::turn::{Conversation, Turn};
 
 /// Receives the events of a session, in order.
-pub(super) type SessionCallback = Arc<dyn Fn(&SessionKey, SessionEvent) + Send + Sync>;
+pub(super) type SessionCallback = Arc<dyn Fn(&SessionKey, SessionEvent<'_>) + Send + Sync>;
 
 /// What happens in a session.
 #[derive(Debug)]
-pub(super) enum SessionEvent {
+pub(super) enum SessionEvent<'a> {
     /// Work begins.
     Begin(Work),
     /// A turn or a compaction tells something.
-    Run(AgentRunEvent),
+    Run(&'a AgentRunEvent),
     /// Work is over. Whether more of it follows at once.
-    End(Outcome, Next),
+    End(&'a Outcome, Next),
 }
 
 /// What a session does.
@@ -337,7 +337,7 @@ impl Session {
     async fn end(&self, outcome: Outcome) -> Option<CancellationToken> {
         let next = self.next_turn().await;
         let follows = if next.is_some() { Next::GoesOn } else { Next::Idle };
-        self.tell(SessionEvent::End(outcome, follows));
+        self.tell(SessionEvent::End(&outcome, follows));
         next
     }
 
@@ -389,11 +389,11 @@ impl Session {
             message: None,
             thinking,
             cancel,
-            on_event: Arc::new(move |event| this.tell(SessionEvent::Run(event))),
+            on_event: Arc::new(move |event| this.tell(SessionEvent::Run(&event))),
         }
     }
 
-    fn tell(&self, event: SessionEvent) {
+    fn tell(&self, event: SessionEvent<'_>) {
         (self.program.on_event)(self.key(), event);
     }
 

@@ -191,7 +191,7 @@ fn whatever_is_wrong_gets_one_reply_and_the_next_line_is_read() {
         (json!({"type": "set_thinking", "level": "deep"}), "usage", "deep"),
         (json!({"type": "fork"}), "session", "no"),
         (json!({"type": "switch_session", "name": "nowhere"}), "session", "nowhere"),
-        (json!({"type": "new_session", "name": "a/b"}), "usage", "a/b"),
+        (json!({"type": "new_session", "name": ""}), "usage", "empty"),
         (json!({"type": "get_messages", "before": "none"}), "usage", "before"),
         (json!({"type": "list_models", "search": "no such model"}), "usage", "no such model"),
         (

@@ -191,7 +191,7 @@ impl Controller {
         let (store, key) = (self.sessions.store.clone(), session.key().clone());
         let before = wanted.before.map(|id| EntryId::from_text(&id));
         let messages = tokio::task::spawn_blocking(move || match store.reader(&key)? {
-            None => Ok(Some(Vec::new())),
+            None => Ok(before.is_none().then(Vec::new)),
             Some(reader) => reader.messages_before(before, limit),
         });
         let messages = messages

@@ -58,9 +58,9 @@ impl<'a> Reply<'a> {
     }
 
     /// To a line that is no command.
-    pub(super) fn to_bad_request(bad: &'a BadRequest) -> Self {
+    pub(super) fn to_bad_request(id: Option<&'a Value>, bad: &'a BadRequest) -> Self {
         let failure = Some(Failure { class: bad.class, error: &bad.message });
-        Self { id: bad.id.as_ref(), command: bad.name, success: false, data: None, failure }
+        Self { id, command: bad.name, success: false, data: None, failure }
     }
 }
 

@@ -61,8 +61,6 @@ const NAMES: [&str; 14] = [
 /// One line of a program.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// What the reply repeats.
-    pub(super) id: Option<Value>,
     /// What is asked for.
     pub(super) name: &'static str,
     /// The conversation that it is about, if not the current one.
@@ -74,8 +72,6 @@ pub(super) struct Request {
 /// Why a line is no request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BadRequest {
-    /// What the reply repeats, as far as it can be told.
-    pub(super) id: Option<Value>,
     /// The command, if it is one.
     pub(super) name: Option<&'static str>,
     /// `parse`, `unknown_command` or `usage`.
@@ -199,34 +195,32 @@ pub(super) struct ListModels {
 }
 
 impl Request {
-    /// Reads a line.
-    ///
-    /// # Errors
-    /// It is no JSON object, or no command with what it needs.
-    pub(super) fn parse(line: &str) -> Result<Self, BadRequest> {
-        let value: Value = serde_json::from_str(line)
-            .map_err(|error| BadRequest::unreadable(format!("the line is not JSON: {error}")))?;
-        let Value::Object(mut fields) = value else {
-            return Err(BadRequest::unreadable("the line is JSON but no object".to_owned()));
+    /// Reads a line: what the reply repeats as its id, and what is asked for, unless it is no JSON object or no command
+    /// with what it needs.
+    pub(super) fn parse(line: &str) -> (Option<Value>, Result<Self, BadRequest>) {
+        let mut fields = match serde_json::from_str(line) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) => {
+                return (None, Err(BadRequest::unreadable("the line is JSON but no object")));
+            }
+            Err(error) => {
+                let why = format!("the line is not JSON: {error}");
+                return (None, Err(BadRequest::unreadable(&why)));
+            }
         };
         let id = fields.remove("id").filter(|id| !id.is_null());
-        match Self::read(fields) {
-            Ok((name, session, command)) => Ok(Self { id, name, session, command }),
-            Err(bad) => Err(BadRequest { id, ..bad }),
-        }
+        (id, Self::read(fields))
     }
 
-    fn read(
-        mut fields: Map<String, Value>,
-    ) -> Result<(&'static str, Option<String>, Command), BadRequest> {
+    fn read(mut fields: Map<String, Value>) -> Result<Self, BadRequest> {
         let Some(Value::String(kind)) = fields.get("type") else {
-            return Err(BadRequest::unreadable("the object has no text as its `type`".to_owned()));
+            return Err(BadRequest::unreadable("the object has no text as its `type`"));
         };
         let Some(name) = NAMES.into_iter().find(|name| name == kind) else {
             let suggestion = did_you_mean(kind, NAMES);
             return Err(BadRequest {
                 class: "unknown_command",
-                ..BadRequest::unreadable(format!(
+                ..BadRequest::unreadable(&format!(
                     "there is no command `{kind}`{suggestion} There are: {}",
                     NAMES.join(", ")
                 ))
@@ -239,20 +233,20 @@ impl Request {
         };
         let command = Command::deserialize(Value::Object(fields))
             .map_err(|error| BadRequest::unusable(name, &error.to_string()))?;
-        Ok((name, session, command))
+        Ok(Self { name, session, command })
     }
 }
 
 impl BadRequest {
-    pub(super) fn unreadable(message: String) -> Self {
+    pub(super) fn unreadable(message: &str) -> Self {
         let message = format!(
             "{message}; write one JSON object per line, such as {{\"type\":\"get_state\"}}"
         );
-        Self { id: None, name: None, class: "parse", message }
+        Self { name: None, class: "parse", message }
     }
 
     fn unusable(name: &'static str, why: &str) -> Self {
-        Self { id: None, name: Some(name), class: "usage", message: format!("{name}: {why}") }
+        Self { name: Some(name), class: "usage", message: format!("{name}: {why}") }
     }
 }
 

@@ -3,13 +3,13 @@ use serde_json::{Value, json};
 use super::{Block, Command, NAMES, Request, Spoken};
 
 fn parse(line: &Value) -> Command {
-    Request::parse(&line.to_string()).expect("a request").command
+    Request::parse(&line.to_string()).1.expect("a request").command
 }
 
 #[test]
 fn every_name_is_a_command() {
     for name in NAMES {
-        let outcome = Request::parse(&json!({"type": name}).to_string());
+        let (_, outcome) = Request::parse(&json!({"type": name}).to_string());
         // What it needs may be missing, but it is known.
         let is_known = outcome.as_ref().map_or_else(
             |bad| bad.class == "usage" && bad.message.contains("missing field"),
@@ -59,9 +59,10 @@ fn what_is_wrong_with_a_line_is_told_with_its_id() {
         (r#"{"id":5,"type":"prompt","message":"x","mode":"soon"}"#, "usage", "soon", json!(5)),
     ];
     for (line, class, words, id) in cases {
-        let bad = Request::parse(line).expect_err(line);
+        let (found_id, outcome) = Request::parse(line);
+        let bad = outcome.expect_err(line);
         assert_eq!(bad.class, class, "{line}: {}", bad.message);
         assert!(bad.message.contains(words), "{line}: {}", bad.message);
-        assert_eq!(bad.id.unwrap_or_default(), id, "{line}");
+        assert_eq!(found_id.unwrap_or_default(), id, "{line}");
     }
 }
