@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use myclaw_config::ThinkingDefault;
-use myclaw_engine::{InboxError, ModelChoice, RunResult, SessionInbox, SystemClock};
+use myclaw_engine::{InboxError, ModelChoice, ModelSwitch, RunResult, SessionInbox, SystemClock};
 use myclaw_llm::{Model, ThinkingLevel, Usage};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
@@ -189,6 +189,7 @@ impl Chat {
             message,
             // What differs from the user's wish was said when it was uttered.
             thinking: self.thinking.map(|level| self.known_model().thinking_level(level)),
+            switch: ModelSwitch::default(),
             cancel: cancel.clone(),
             on_event,
         };

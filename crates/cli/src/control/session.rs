@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use myclaw_config::{QueueConfig, QueueMode, ThinkingDefault};
 use myclaw_engine::{
-    AgentRunEvent, Arrival, CompactionReport, InboxError, ModelChoice, PendingMessage, RunResult,
-    SessionInbox, SystemClock, WhenIdle,
+    AgentRunEvent, Arrival, CompactionReport, InboxError, ModelChoice, ModelSwitch, PendingMessage,
+    RunResult, SessionInbox, SystemClock, WhenIdle,
 };
 use myclaw_llm::{ContentBlock, Model, ThinkingLevel};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 use crate::exit::CliError;
 use crate::model_choice::ChosenModel;
 use crate::settings::Settings;
-use crate::turn::{Conversation, Turn};
+use crate::turn::{Conversation, Turn, next_model};
 
 /// Receives the events of a session, in order.
 pub(super) type SessionCallback = Arc<dyn Fn(&SessionKey, SessionEvent<'_>) + Send + Sync>;
@@ -109,9 +109,25 @@ struct State {
     is_due: bool,
 }
 
+#[derive(Clone)]
 struct Running {
     work: Work,
     cancel: CancellationToken,
+    switch: ModelSwitch,
+}
+
+impl State {
+    /// How much `model` is to think, as far as it can. What differs from what was asked for is told once, by a reply.
+    fn thinking_of(&self, model: &ChosenModel) -> Option<ThinkingLevel> {
+        self.thinking.map(|level| known_model(model).thinking_level(level))
+    }
+
+    /// Tells the turn that goes on what it is to do from its next model call on.
+    fn switch(&self) {
+        if let (Some(running), Some(model)) = (&self.running, &self.model) {
+            running.switch.to(next_model(model, self.thinking_of(model)));
+        }
+    }
 }
 
 impl Session {
@@ -167,7 +183,7 @@ impl Session {
         self.choose_model(None).await
     }
 
-    /// Lets another model answer from the next turn on; `None` means the one that the settings give.
+    /// Lets another model answer from the next call on; `None` means the one that the settings give.
     ///
     /// # Errors
     /// It cannot answer. The one before goes on then.
@@ -176,13 +192,17 @@ impl Session {
         name: Option<&str>,
     ) -> Result<Arc<ChosenModel>, CliError> {
         let model = Arc::new(self.settings.choose_model(name).await?);
-        self.lock().model = Some(Arc::clone(&model));
+        let mut state = self.lock();
+        state.model = Some(Arc::clone(&model));
+        state.switch();
         Ok(model)
     }
 
-    /// Lets the model think this much from the next turn on.
+    /// Lets the model think this much from the next call on.
     pub(super) fn set_thinking(&self, level: ThinkingLevel) {
-        self.lock().thinking = Some(level);
+        let mut state = self.lock();
+        state.thinking = Some(level);
+        state.switch();
     }
 
     /// How much the model should think, and how much it does, for not every model offers every level.
@@ -281,7 +301,7 @@ impl Session {
         focus: Option<String>,
     ) -> Result<CompactionReport, CliError> {
         self.model().await?;
-        let Some(cancel) = self.begin(Work::Compaction) else {
+        let Some(running) = self.begin(Work::Compaction) else {
             return Err(CliError {
                 class: "busy",
                 ..CliError::failure(format!(
@@ -294,7 +314,7 @@ impl Session {
         let this = Arc::clone(self);
         self.program.tasks.spawn(async move {
             this.tell(SessionEvent::Begin(Work::Compaction));
-            let report = this.run_compaction(focus.as_deref(), cancel).await;
+            let report = this.run_compaction(focus.as_deref(), running).await;
             let next = this.end(report.clone().map(Done::Compacted)).await;
             // Whoever asked may have gone away.
             let _ = sender.send(report);
@@ -305,43 +325,48 @@ impl Session {
 
     /// Sees to it that what waits is answered.
     fn go_on(self: &Arc<Self>) {
-        let Some(cancel) = self.begin(Work::Turn) else {
+        let Some(running) = self.begin(Work::Turn) else {
             self.lock().is_due = true;
             return;
         };
         let this = Arc::clone(self);
-        self.program.tasks.spawn(async move { this.answer(Some(cancel)).await });
+        self.program.tasks.spawn(async move { this.answer(Some(running)).await });
     }
 
-    /// Takes the place of the one that works, unless it is taken. The token aborts the work.
-    fn begin(&self, work: Work) -> Option<CancellationToken> {
+    /// Takes the place of the one that works, unless it is taken.
+    fn begin(&self, work: Work) -> Option<Running> {
         let mut state = self.lock();
         if state.running.is_some() {
             return None;
         }
+        Some(self.run(&mut state, work))
+    }
+
+    fn run(&self, state: &mut State, work: Work) -> Running {
         let cancel = self.program.stop.child_token();
-        state.running = Some(Running { work, cancel: cancel.clone() });
-        Some(cancel)
+        let running = Running { work, cancel, switch: ModelSwitch::default() };
+        state.running = Some(running.clone());
+        running
     }
 
     /// Runs turns as long as one is due.
-    async fn answer(self: &Arc<Self>, mut cancel: Option<CancellationToken>) {
-        while let Some(token) = cancel.take() {
+    async fn answer(self: &Arc<Self>, mut next: Option<Running>) {
+        while let Some(running) = next.take() {
             self.tell(SessionEvent::Begin(Work::Turn));
-            let result = self.run_turn(token).await;
-            cancel = self.end(result.map(|result| Done::Answered(Box::new(result)))).await;
+            let result = self.run_turn(running).await;
+            next = self.end(result.map(|result| Done::Answered(Box::new(result)))).await;
         }
     }
 
-    /// Ends a piece of work: gives the token of the turn that is due, or leaves the session idle.
-    async fn end(&self, outcome: Outcome) -> Option<CancellationToken> {
+    /// Ends a piece of work: gives the turn that is due, or leaves the session idle.
+    async fn end(&self, outcome: Outcome) -> Option<Running> {
         let next = self.next_turn().await;
         let follows = if next.is_some() { Next::GoesOn } else { Next::Idle };
         self.tell(SessionEvent::End(&outcome, follows));
         next
     }
 
-    async fn next_turn(&self) -> Option<CancellationToken> {
+    async fn next_turn(&self) -> Option<Running> {
         loop {
             {
                 let mut state = self.lock();
@@ -354,41 +379,34 @@ impl Session {
             if self.inbox.pending().await.is_ok_and(|pending| pending.is_empty()) {
                 continue;
             }
-            let cancel = self.program.stop.child_token();
-            self.lock().running = Some(Running { work: Work::Turn, cancel: cancel.clone() });
-            return Some(cancel);
+            return Some(self.run(&mut self.lock(), Work::Turn));
         }
     }
 
-    async fn run_turn(self: &Arc<Self>, cancel: CancellationToken) -> Result<RunResult, CliError> {
+    async fn run_turn(self: &Arc<Self>, running: Running) -> Result<RunResult, CliError> {
         let model = self.model().await?;
-        self.program.conversation.run(self.turn(&model, cancel)).await
+        self.program.conversation.run(self.turn(&model, running)).await
     }
 
     async fn run_compaction(
         self: &Arc<Self>,
         focus: Option<&str>,
-        cancel: CancellationToken,
+        running: Running,
     ) -> Result<CompactionReport, CliError> {
         let model = self.model().await?;
-        self.program.conversation.compact(self.turn(&model, cancel), focus).await
+        self.program.conversation.compact(self.turn(&model, running), focus).await
     }
 
-    fn turn<'a>(
-        self: &'a Arc<Self>,
-        model: &'a ChosenModel,
-        cancel: CancellationToken,
-    ) -> Turn<'a> {
+    fn turn<'a>(self: &'a Arc<Self>, model: &'a ChosenModel, running: Running) -> Turn<'a> {
         let this = Arc::clone(self);
-        // What differs from what was asked for is told by the reply, not again by each turn.
-        let thinking = self.lock().thinking.map(|level| known_model(model).thinking_level(level));
         Turn {
             settings: &self.settings,
             session_key: self.key(),
             model,
             message: None,
-            thinking,
-            cancel,
+            thinking: self.lock().thinking_of(model),
+            switch: running.switch,
+            cancel: running.cancel,
             on_event: Arc::new(move |event| this.tell(SessionEvent::Run(&event))),
         }
     }

@@ -331,3 +331,30 @@ fn a_signal_aborts_the_turns_and_ends_the_program() {
     let rows = home.only_transcript();
     assert_eq!(rows.last().expect("a row")["role"], "tool", "the call has its result");
 }
+
+#[test]
+fn another_model_takes_over_at_the_next_call_of_the_turn_that_runs() {
+    let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
+    let home = home_with(&server);
+    let mut client = Client::start(&home);
+    client.ask(prompt("work"), 1);
+    client.wait_for("\"type\":\"tool_start\"");
+    let first = server.requests()[0].json()["model"].clone();
+    let provider = client.wait_for("\"type\":\"llm_start\"")["provider"].clone();
+    let wanted = json!({"type": "set_model", "provider": provider, "modelId": "another-model"});
+    assert_eq!(client.ask(wanted, 2)["success"], true);
+    home.write_in_workspace("go", "");
+    client.wait_for("\"idle\":true");
+    let (output, lines) = client.finish();
+    output.assert_code(0);
+    let models: Vec<Value> =
+        server.requests().iter().map(|request| request.json()["model"].clone()).collect();
+    assert_eq!(models, [first, json!("another-model")]);
+    let done = of_type(&lines, "done");
+    assert_eq!(done.len(), 1, "it is one run");
+    assert_eq!(
+        (&done[0]["result"]["iterations"], &done[0]["result"]["model"]),
+        (&json!(2), &json!("another-model"))
+    );
+    assert_eq!(of_type(&lines, "run_end").len(), 1);
+}
