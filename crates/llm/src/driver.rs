@@ -25,7 +25,7 @@ use crate::{
 };
 
 use access::Access;
-pub use access::copilot;
+pub use access::{copilot, oauth};
 use body::AnswerBody;
 pub use models::list_models;
 
