@@ -34,7 +34,7 @@ fn of_openai(status: u16, code: &str, message: &str) -> Refusal {
     refusal(status, json!({"error": error}))
 }
 
-fn of_google(status: u16, kind: &str, message: &str, details: Value) -> Refusal {
+fn of_google(status: u16, kind: &str, message: &str, details: &Value) -> Refusal {
     let error = json!({"code": status, "message": message, "status": kind, "details": details});
     refusal(status, json!({"error": error}))
 }
@@ -76,7 +76,7 @@ fn a_wrong_key() {
             400,
             "INVALID_ARGUMENT",
             "API key not valid. Please pass a valid API key.",
-            json!([{
+            &json!([{
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                 "reason": "API_KEY_INVALID", "domain": "googleapis.com",
             }]),
@@ -101,7 +101,7 @@ fn a_wrong_model() {
             404,
             "NOT_FOUND",
             "models/no-such is not found for API version v1beta.",
-            json!([]),
+            &json!([]),
         ),
         WireFormat::BedrockConverse => {
             of_amazon(400, "ValidationException", "The provided model identifier is invalid.")
@@ -139,7 +139,7 @@ fn a_token_that_has_expired() {
             401,
             "UNAUTHENTICATED",
             "Request had invalid authentication credentials. Expected OAuth 2 access token.",
-            json!([{"reason": "ACCESS_TOKEN_EXPIRED"}]),
+            &json!([{"reason": "ACCESS_TOKEN_EXPIRED"}]),
         ),
         WireFormat::BedrockConverse => of_amazon(
             403,

@@ -94,7 +94,7 @@ fn check_provider(keys: &Keys, name: &str) -> Result<(), CliError> {
     let is_own = config.models.providers.contains_key(name)
         || config.provider.as_ref().is_some_and(|provider| provider.name == name);
     match provider_info(name) {
-        Some(info) if info.key == KeyNeed::Required || is_own => Ok(()),
+        Some(info) if info.key != KeyNeed::None || is_own => Ok(()),
         Some(_) => Err(CliError::usage(format!(
             "{name} needs no key; where yours does, give it under `models.providers.{name}` in the config file first"
         ))),
@@ -103,7 +103,7 @@ fn check_provider(keys: &Keys, name: &str) -> Result<(), CliError> {
             let builtin = Catalog::builtin();
             let known: Vec<&str> = builtin
                 .providers()
-                .filter(|info| info.key == KeyNeed::Required)
+                .filter(|info| info.key != KeyNeed::None)
                 .map(|info| info.name)
                 .chain(config.models.providers.keys().map(String::as_str))
                 .collect();
