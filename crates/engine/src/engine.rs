@@ -11,7 +11,7 @@ use myclaw_llm::{
     Variables,
 };
 
-use crate::failover::{Candidate, Candidates};
+use crate::failover::{Candidate, Candidates, key_resolver};
 use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{
     Allowance, Delivery, Recovery, Repetition, Tally, Turn, TurnLimits, announce_end,
@@ -50,9 +50,10 @@ impl Engine {
 
     /// Like [`Engine::new`], with other variables.
     pub fn with_variables(variables: Variables) -> Self {
+        let options = http_options(variables);
         Self {
-            keys: KeyResolver::new(variables.iter()),
-            http: HttpProvider::new(http_options(variables)),
+            keys: key_resolver(options.clone()),
+            http: HttpProvider::new(options),
             builtin: DemoProvider,
             lanes: Lanes::default(),
         }

@@ -34,6 +34,7 @@ pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, run_agent};
 pub use error::{CandidateFailure, RunError};
 pub use event::{AgentRunEvent, EventCallback};
+pub use failover::key_resolver;
 pub use hook::{
     AgentStart, CompactionReason, CompactionVerdict, Hook, HookError, PendingCompaction,
     PendingToolCall, ToolCallVerdict,

@@ -25,7 +25,7 @@ use crate::{
 };
 
 use access::Access;
-pub use access::copilot;
+pub use access::{copilot, oauth};
 use body::AnswerBody;
 pub use models::list_models;
 
@@ -78,7 +78,10 @@ impl HttpProvider {
     ) -> Result<(AssistantMessage, Response), ModelError> {
         let access = self.access(request).await.map_err(|error| unsent(request, error))?;
         match self.attempt_with(&access, request, place, sink).await {
-            Err(error) if error.status == Some(401) && access.discard().await => {
+            Err(error)
+                if error.status == Some(401)
+                    && (access.discard().await || self.forget_copilot_session(request).await) =>
+            {
                 let access = self.access(request).await.map_err(|error| unsent(request, error))?;
                 self.attempt_with(&access, request, place, sink).await
             }

@@ -6,6 +6,7 @@ mod trial;
 
 use std::collections::BTreeMap;
 
+use myclaw_auth::AuthFile;
 use myclaw_config::{Config, load_or_default};
 use myclaw_engine::ModelChoice;
 use myclaw_llm::{
@@ -18,7 +19,7 @@ use crate::exit::CliError;
 use crate::model_choice::local_probe;
 use crate::print::{Printer, columns};
 use crate::runtime;
-use crate::settings::{Home, config_error};
+use crate::settings::{Home, config_error, stored_keys};
 use crate::similar::did_you_mean;
 use key::{KeySource, KeyState};
 
@@ -96,7 +97,17 @@ pub(crate) async fn find_models(
             )));
         }
     }
-    Ok(models.into_values().map(|model| ListedModel::new(model, config, home)).collect())
+    let stored = default_keys(config)?;
+    Ok(models
+        .into_values()
+        .map(|model| ListedModel::new(model, config, home, &stored))
+        .collect())
+}
+
+/// The keys that the store of the default agent holds.
+fn default_keys(config: &Config) -> Result<AuthFile, CliError> {
+    let agent = config.agent_settings(None).map_err(|error| config_error(&error))?;
+    Ok(stored_keys(&agent))
 }
 
 /// The catalog's models and those of the config file, by `provider/id`.
@@ -152,9 +163,9 @@ pub(crate) struct ListedModel {
 }
 
 impl ListedModel {
-    fn new(model: Model, config: &Config, home: &Home) -> Self {
+    fn new(model: Model, config: &Config, home: &Home, stored: &AuthFile) -> Self {
         let thinking = model.offered_thinking_levels();
-        let key = KeySource::find(&model.provider, config, home).state();
+        let key = KeySource::find(&model.provider, config, home, stored).state();
         Self { model, thinking, key }
     }
 }

@@ -11,6 +11,8 @@ use std::process::Command;
 use myclaw_testkit::{ChildOutput, ModelServer, RunningChild, TempHome, WireFormat};
 
 mod auth;
+mod auth_login;
+mod auth_renewal;
 mod chat_lines;
 mod chat_talk;
 mod chat_terminal;

@@ -61,6 +61,7 @@ async fn fall_back(turn: &mut Turn<'_>, error: ModelError) -> Result<(), RunErro
 async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessage> {
     let mut retries = 0;
     let mut asked_again = false;
+    let mut renewed = false;
     let mut last_error = None;
     loop {
         let profile = wait::available_profile(turn, last_error.as_ref()).await?;
@@ -88,6 +89,12 @@ async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessa
             Err(CallFailure::Aborted { partial }) => {
                 keep_partial(turn, partial)?;
                 return Err(NoMessage::Stop(RunError::Aborted));
+            }
+            Err(CallFailure::Failed { error, partial: None })
+                if !renewed && error.status == Some(401) && refuse_login(turn, profile) =>
+            {
+                renewed = true;
+                turn.notice(format!("{}; the login is renewed", error.message));
             }
             Err(CallFailure::Failed { error, partial }) => {
                 failed(turn, profile, &error).await;
@@ -130,6 +137,11 @@ pub(super) async fn key_of(
             Ok(Err(ModelError::new(ErrorClass::Auth, message)))
         }
     }
+}
+
+/// Has a login renewed whose token was refused, though it had not ended; whether that can be.
+fn refuse_login(turn: &Turn<'_>, profile: usize) -> bool {
+    turn.keys.refuse_login(turn.rotation.profile(profile))
 }
 
 /// One attempt with one key.
