@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use myclaw_config::Environment;
 use myclaw_engine::{
-    Engine, EventCallback, Hook, ModelChoice, RunAgentParams, RunError, RunResult,
+    CompactionReport, Engine, EventCallback, Hook, ModelChoice, RunAgentParams, RunError, RunResult,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{ErrorClass, ModelError, ThinkingLevel};
@@ -53,31 +53,53 @@ impl Conversation {
     /// # Errors
     /// There is no reply. The conversation is in order, and holds whatever was said and done.
     pub(crate) async fn run(&self, turn: Turn<'_>) -> Result<RunResult, CliError> {
-        let Turn { settings, session_key, model, message, thinking, cancel, on_event } = turn;
-        let choice = ModelChoice::from_config(&model.config, &model.reference);
-        let (key, config) = (session_key.clone(), Arc::clone(&model.config));
-        let mut params = match message {
-            Some(message) => RunAgentParams::new(key, message, config),
-            None => RunAgentParams::go_on(key, config),
-        };
-        params.model = Some(choice);
-        params.thinking = thinking;
-        params.fallbacks = model
-            .fallbacks
-            .iter()
-            .map(|(reference, config)| ModelChoice::from_config(config, reference))
-            .collect();
-        params.auth_profile.clone_from(&settings.auth_profile);
-        params.agent = Some(settings.agent.id.to_string());
-        let command_timeout = Duration::from_secs(model.config.tools.bash.timeout_seconds);
-        params.tools = myclaw_tools::builtin_tools(command_timeout);
-        params.working_directory.clone_from(&settings.directory);
-        params.hooks = hooks(settings, session_key, model)?;
-        params.cancel = cancel;
-        params.on_event = Some(on_event);
-        let result = self.engine.run(params).await.map_err(|error| run_error(error, model))?;
+        let model = turn.model;
+        let result =
+            self.engine.run(params(turn)?).await.map_err(|error| run_error(error, model))?;
         has_reply(result)
     }
+
+    /// Puts a summary in the place of the older messages; the message of `turn` is not used.
+    ///
+    /// # Errors
+    /// The conversation is as it was.
+    pub(crate) async fn compact(
+        &self,
+        turn: Turn<'_>,
+        focus: Option<&str>,
+    ) -> Result<CompactionReport, CliError> {
+        let model = turn.model;
+        self.engine.compact(params(turn)?, focus).await.map_err(|error| match error {
+            RunError::Aborted => CliError::aborted_compaction(),
+            error => run_error(error, model),
+        })
+    }
+}
+
+fn params(turn: Turn<'_>) -> Result<RunAgentParams, CliError> {
+    let Turn { settings, session_key, model, message, thinking, cancel, on_event } = turn;
+    let choice = ModelChoice::from_config(&model.config, &model.reference);
+    let (key, config) = (session_key.clone(), Arc::clone(&model.config));
+    let mut params = match message {
+        Some(message) => RunAgentParams::new(key, message, config),
+        None => RunAgentParams::go_on(key, config),
+    };
+    params.model = Some(choice);
+    params.thinking = thinking;
+    params.fallbacks = model
+        .fallbacks
+        .iter()
+        .map(|(reference, config)| ModelChoice::from_config(config, reference))
+        .collect();
+    params.auth_profile.clone_from(&settings.auth_profile);
+    params.agent = Some(settings.agent.id.to_string());
+    let command_timeout = Duration::from_secs(model.config.tools.bash.timeout_seconds);
+    params.tools = myclaw_tools::builtin_tools(command_timeout);
+    params.working_directory.clone_from(&settings.directory);
+    params.hooks = hooks(settings, session_key, model)?;
+    params.cancel = cancel;
+    params.on_event = Some(on_event);
+    Ok(params)
 }
 
 /// The commands of the config file.
