@@ -16,7 +16,7 @@ mod sessions;
 
 pub(crate) use duration::Age;
 pub(crate) use sessions::{
-    ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
+    CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
 };
 
 /// A personal AI agent in one binary.
@@ -82,7 +82,7 @@ pub(crate) enum Command {
     /// Check the config file, print its path or its JSON Schema
     #[command(long_about = help::CONFIG, after_long_help = help::CONFIG_EXAMPLES)]
     Config(ConfigArgs),
-    /// List, search, show, fork, export, import or delete conversations
+    /// List, search, show, fork, compact, export, import or delete conversations
     #[command(long_about = help::SESSIONS, after_long_help = help::SESSIONS_EXAMPLES)]
     Sessions(SessionsArgs),
     /// List the models that can be used, show what is known about one, try one

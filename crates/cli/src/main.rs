@@ -63,7 +63,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Rpc(args)) => control::run_rpc(&args.conversation),
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),
-        Some(Command::Sessions(args)) => commands::sessions::run(args, &Home::find()?),
+        Some(Command::Sessions(args)) => commands::sessions::run(args, Home::find()?),
         Some(Command::Models(args)) => commands::models::run(&args),
         Some(Command::Auth(args)) => commands::auth::run(&args),
         Some(Command::Doctor(args)) => commands::doctor::run(&args),

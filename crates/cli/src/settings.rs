@@ -79,7 +79,14 @@ impl Settings {
     /// # Errors
     /// The config file has a mistake, or an argument names nothing that exists.
     pub(crate) fn load(args: &ConversationArgs) -> Result<Self, CliError> {
-        let home = Home::find()?;
+        Self::load_in(Home::find()?, args)
+    }
+
+    /// Like [`Settings::load`], where the environment was read before.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn load_in(home: Home, args: &ConversationArgs) -> Result<Self, CliError> {
         let config =
             load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
         let agent = config.agent_settings(args.agent.as_deref()).map_err(|error| match error {

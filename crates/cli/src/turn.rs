@@ -74,7 +74,10 @@ impl Conversation {
     ) -> Result<CompactionReport, CliError> {
         let model = turn.model;
         let params = run_params(turn)?;
-        self.engine.compact(params, focus).await.map_err(|error| run_error(error, model))
+        self.engine.compact(params, focus).await.map_err(|error| match error {
+            RunError::Aborted => CliError::aborted_compaction(),
+            error => run_error(error, model),
+        })
     }
 }
 

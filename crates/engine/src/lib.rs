@@ -48,7 +48,7 @@ pub use run::{RunAgentParams, RunResult};
 pub use switch::{ModelSwitch, NextModel};
 pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 pub use transcript::message_to_row;
-pub use turn::CompactionReport;
+pub use turn::{CompactionOutcome, CompactionReport};
 
 /// The example of this page must compile.
 #[cfg(doctest)]

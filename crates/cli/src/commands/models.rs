@@ -98,10 +98,7 @@ pub(crate) async fn find_models(
         }
     }
     let stored = default_keys(config)?;
-    Ok(models
-        .into_values()
-        .map(|model| ListedModel::new(model, config, home, &stored))
-        .collect())
+    Ok(models.into_values().map(|model| ListedModel::new(model, config, home, &stored)).collect())
 }
 
 /// The keys that the store of the default agent holds.

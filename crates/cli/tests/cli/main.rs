@@ -18,6 +18,7 @@ mod chat_talk;
 mod chat_terminal;
 mod choice;
 mod commands;
+mod compaction;
 mod hooks;
 mod interrupt;
 mod models;

@@ -18,7 +18,7 @@ mod result_text;
 
 pub(crate) use bounds::Allowance;
 pub(crate) use finish::announce_end;
-pub use fit::CompactionReport;
+pub use fit::{CompactionOutcome, CompactionReport};
 pub(crate) use fit::{Recovery, input_budget};
 pub(crate) use intake::Delivery;
 pub(crate) use repetition::Repetition;
@@ -151,9 +151,13 @@ impl Turn<'_> {
     ) -> Result<CompactionReport, RunError> {
         repair::close_interrupted_calls(self)?;
         fit::account_for_older_messages(self)?;
-        let report = fit::compact_by_hand(self, focus).await?;
-        finish::make_durable(self).await?;
-        Ok(report)
+        let report = fit::compact_by_hand(self, focus).await;
+        bounds::record_usage(self).await?;
+        // What never was said needs no place in the list.
+        if !self.conversation.messages().is_empty() {
+            finish::make_durable(self).await?;
+        }
+        report
     }
 
     /// Does what the end of the log asks for, or tells how the turn ends.
