@@ -78,7 +78,11 @@ fn echo(request: &RecordedRequest, _number: usize) -> Step {
 fn slow_tool(request: &RecordedRequest, number: usize) -> Step {
     match number {
         0 => Reply::anthropic()
-            .tool_call("a", "bash", json!({"command": "until test -e go; do sleep 0.01; done"}))
+            .tool_call(
+                "a",
+                "bash",
+                json!({"command": "until test -e go || ! test -e \"$PWD\"; do sleep 0.01; done"}),
+            )
             .step(),
         number => echo(request, number),
     }
