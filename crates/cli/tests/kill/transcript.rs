@@ -131,8 +131,8 @@ impl Transcript {
         }
     }
 
-    /// What must hold when a run has come to its end: every call has its result, and of what was said everything is
-    /// taken, and nothing else.
+    /// What must hold when a run has come to its end: every call has its result, and of what was acknowledged
+    /// everything is taken.
     pub(crate) fn assert_complete(&self, acknowledged: &[EntryId], context: &str) {
         for call in &self.calls {
             assert!(self.results.contains_key(call), "{context}: {call} has no result");
@@ -141,6 +141,10 @@ impl Transcript {
             let id = json!(id).as_str().unwrap().to_owned();
             assert!(self.taken.contains_key(&id), "{context}: {id} was never taken");
         }
-        assert_eq!(self.taken.len(), acknowledged.len(), "{context}");
+    }
+
+    /// How many waiting messages were taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.len()
     }
 }
