@@ -244,11 +244,11 @@ impl Session {
                 Ok(Said::Queued(id))
             }
             Arrival::Interrupting { id, .. } => {
-                let mut state = self.lock();
-                if let Some(running) = &state.running {
+                if let Some(running) = &self.lock().running {
                     running.cancel.cancel();
-                    state.is_due = true;
                 }
+                // A run of another process ends too; the turn that begins waits for it.
+                self.go_on();
                 Ok(Said::Interrupting(id))
             }
             Arrival::Refused { waiting } => Err(CliError {
