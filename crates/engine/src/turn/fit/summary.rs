@@ -111,12 +111,14 @@ async fn call(
                 true => Err("the model gave an empty summary".to_owned()),
             })
         }
-        Err(CallFailure::Aborted { .. }) => Err(RunError::Aborted),
-        Err(CallFailure::Failed { error, partial }) => {
-            if let Some(partial) = partial {
-                turn.tally.usage.add_call(&partial.usage);
+        Err(failure) => {
+            if let Some(usage) = failure.usage() {
+                turn.tally.usage.add_call(usage);
             }
-            Ok(Err(error.message))
+            match failure {
+                CallFailure::Aborted { .. } => Err(RunError::Aborted),
+                CallFailure::Failed { error, .. } => Ok(Err(error.message)),
+            }
         }
     }
 }
