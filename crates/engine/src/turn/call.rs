@@ -69,7 +69,10 @@ async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessa
             Ok(key) => key,
             Err(error) => {
                 // Nothing was sent, so no retry is spent; a key that is not there is not looked for again.
-                turn.notice(error.message.clone());
+                // Where there is no other key, it is why the run fails.
+                if turn.rotation.has_other_than(profile) {
+                    turn.notice(error.message.clone());
+                }
                 turn.rotation.failed(profile, &error, turn.now_ms());
                 last_error = Some(error);
                 continue;
