@@ -335,14 +335,18 @@ fn missing_key(info: &ProviderInfo) -> String {
 
 /// What to say of a provider that nobody knows.
 pub(crate) fn unknown_provider(config: &Config, provider: &str) -> String {
-    let known: Vec<&str> = config
+    let mut known: Vec<&str> = config
         .models
         .providers
         .keys()
         .map(String::as_str)
         .chain(config.provider.as_ref().map(|configured| configured.name.as_str()))
-        .chain(Catalog::builtin().providers().map(|info| info.name))
         .collect();
+    for info in Catalog::builtin().providers() {
+        if !known.contains(&info.name) {
+            known.push(info.name);
+        }
+    }
     let suggestion = did_you_mean(provider, known.iter().copied());
     format!(
         "the provider `{provider}` is not known{suggestion} Give its address in the config file under \

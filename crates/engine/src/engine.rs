@@ -65,17 +65,21 @@ impl Engine {
     /// # Errors
     /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
     pub async fn run(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
-        let setup = Setup::new(&params)?;
+        let mut setup = Setup::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
         let (mut params, mut outcome) = self.run_once(params, &setup).await?;
         let inbox = setup.store.inbox(&params.session_key);
-        // Somebody may have sent a message between the turn's last look and the session's release, and been told that
-        // the run takes it.
         while let Ok(before) = &outcome
             && before.bound.is_none()
-            && inbox.may_hold_messages()
+            // Somebody may have sent a message between the turn's last look and the session's release, and been told
+            // that the run takes it.
+            && (params.switch.is_due() || inbox.may_hold_messages())
         {
             let before = before.clone();
+            if params.switch.is_due() {
+                params.switch.clone().apply(&mut params);
+                setup = Setup::new(&params)?;
+            }
             let Ok((next_params, next)) = self.run_once(params.clone(), &setup).await else {
                 break;
             };

@@ -1,7 +1,6 @@
 //! The one driver of every wire format: it owns the connection, the time limits and the abort.
 
 mod access;
-mod body;
 mod models;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +17,7 @@ use url::Url;
 
 use crate::http::{Clients, is_broken_connection, transport_error};
 use crate::redact::redact;
-use crate::wire::{self, Decoder, EncodedRequest, Progress, cut_stream, host_label};
+use crate::wire::{self, AnswerBody, Decoder, EncodedRequest, Progress, cut_stream, host_label};
 use crate::{
     AssistantMessage, CallFailure, CallLimits, ErrorClass, EventSink, HttpOptions, ModelError,
     ModelRequest, Provider, StopReason, StreamEvent, classify,
@@ -26,7 +25,6 @@ use crate::{
 
 use access::Access;
 pub use access::{copilot, oauth};
-use body::AnswerBody;
 pub use models::list_models;
 
 /// Largest error body read, in bytes: enough for any reason, and not for a whole web site.

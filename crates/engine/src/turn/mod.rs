@@ -18,7 +18,7 @@ mod result_text;
 
 pub(crate) use bounds::Allowance;
 pub(crate) use finish::announce_end;
-pub use fit::CompactionReport;
+pub use fit::{CompactionOutcome, CompactionReport};
 pub(crate) use fit::{Recovery, input_budget};
 pub(crate) use intake::Delivery;
 pub(crate) use repetition::Repetition;
@@ -134,7 +134,7 @@ impl Turn<'_> {
             }
         };
         match ending {
-            finish::Ending::Reply => {}
+            finish::Ending::Reply | finish::Ending::Switch => {}
             finish::Ending::NotBegun(bound) => closing::announce(self, bound),
             finish::Ending::Bound(bound) => {
                 closing::announce(self, bound);
@@ -151,9 +151,13 @@ impl Turn<'_> {
     ) -> Result<CompactionReport, RunError> {
         repair::close_interrupted_calls(self)?;
         fit::account_for_older_messages(self)?;
-        let report = fit::compact_by_hand(self, focus).await?;
-        finish::make_durable(self).await?;
-        Ok(report)
+        let report = fit::compact_by_hand(self, focus).await;
+        bounds::record_usage(self).await?;
+        // What never was said needs no place in the list.
+        if !self.conversation.messages().is_empty() {
+            finish::make_durable(self).await?;
+        }
+        report
     }
 
     /// Does what the end of the log asks for, or tells how the turn ends.
@@ -167,6 +171,9 @@ impl Turn<'_> {
             NextStep::CallModel
                 if !self.has_steered
                     && intake::take_waiting(self, intake::Point::BeforeCall).await? => {}
+            NextStep::CallModel if self.params.switch.is_due() => {
+                return Ok(Some(finish::Ending::Switch));
+            }
             NextStep::CallModel => {
                 if let Some(bound) = bounds::reached(self).await? {
                     return Ok(Some(match self.tally.iterations {

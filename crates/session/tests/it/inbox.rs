@@ -140,6 +140,25 @@ fn a_day_adds_up_and_a_later_one_begins_anew() {
     assert_eq!(spending.of("2026-02-01").unwrap(), used(2, 2));
 }
 
+#[test]
+fn a_clock_that_was_far_ahead_neither_gives_a_budget_anew_nor_keeps_days_from_beginning() {
+    let home = tempfile::tempdir().unwrap();
+    let spending = DaySpending::new(home.path().join("usage.json"));
+    let used = |tokens| Spent { tokens, micro_dollars: 0 };
+    spending.add("2036-07-01", used(5)).unwrap();
+    assert_eq!(spending.of("2026-02-28").unwrap(), used(5), "what was used counts today");
+    assert_eq!(spending.add("2026-02-28", used(2)).unwrap(), used(7));
+    assert_eq!(spending.of("2026-03-01").unwrap(), used(0), "the next day begins");
+    // Also where a limit that is reached lets nothing be used meanwhile.
+    spending.add("2036-07-01", used(8)).unwrap();
+    assert_eq!(spending.of("2026-02-28").unwrap(), used(8));
+    assert_eq!(spending.of("2026-03-01").unwrap(), used(0));
+    // An hour or so around midnight changes nothing: the day that was begun goes on.
+    spending.add("2026-03-01", used(3)).unwrap();
+    assert_eq!(spending.add("2026-02-28", used(1)).unwrap(), used(4));
+    assert_eq!(spending.of("2026-03-01").unwrap(), used(4));
+}
+
 /// What may happen to an inbox.
 #[derive(Debug, Clone)]
 enum Step {

@@ -22,7 +22,7 @@ use super::Turn;
 use crate::estimate::{request_tokens, text_tokens};
 use crate::{AgentRunEvent, RunError};
 
-pub use compact::CompactionReport;
+pub use compact::{CompactionOutcome, CompactionReport};
 
 /// Which rungs may still be taken before the next successful call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -71,21 +71,12 @@ pub(super) async fn ask(
     Ok(Decision::Model { focus: pending.focus })
 }
 
-/// Tells the hooks what was done.
-pub(super) async fn tell(
-    turn: &Turn<'_>,
-    report: &CompactionReport,
-    summary: &str,
-) -> Result<(), RunError> {
+/// Tells the hooks what was done. An abort ends the telling; what was done stays.
+pub(super) async fn tell(turn: &Turn<'_>, report: &CompactionReport, summary: &str) {
     for hook in turn.hooks() {
         let told = hook.session_compact(report, summary);
-        match unless_aborted(&turn.params.cancel, told).await {
-            Ok(()) => {}
-            Err(_) if turn.params.cancel.is_cancelled() => return Err(RunError::Aborted),
-            Err(error) => {
-                turn.notice(format!("the hook {} failed after a compaction: {error}", hook.name()));
-            }
+        if let Err(error) = unless_aborted(&turn.params.cancel, told).await {
+            turn.notice(format!("the hook {} failed after a compaction: {error}", hook.name()));
         }
     }
-    Ok(())
 }
