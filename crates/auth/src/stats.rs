@@ -219,8 +219,17 @@ impl UsageStats {
         *self = Self { last_used: kept.last_used, unknown: kept.unknown, ..Self::default() };
     }
 
-    /// Until when the profile rests for a model, and why, if it does so at `now_ms`.
+    /// Whether the last failure lies ahead: the clock was set back since, and the times of rests mean nothing.
+    fn is_ahead_of(&self, now_ms: u64) -> bool {
+        self.last_failure_at.is_some_and(|at| at > now_ms)
+    }
+
+    /// Until when the profile rests for a model, and why, if it does so at `now_ms`. A rest that began under a clock
+    /// which was ahead is over.
     pub fn resting(&self, model: &str, now_ms: u64) -> Option<(u64, FailureReason)> {
+        if self.is_ahead_of(now_ms) {
+            return None;
+        }
         let of_profile = self.resting_profile(now_ms);
         let of_model = self.models.get(model).into_iter().flatten();
         of_model
@@ -232,6 +241,9 @@ impl UsageStats {
 
     /// Until when the profile rests for every model, and why, if it does so at `now_ms`.
     pub fn resting_profile(&self, now_ms: u64) -> Option<(u64, FailureReason)> {
+        if self.is_ahead_of(now_ms) {
+            return None;
+        }
         let billing = self.disabled_reason.unwrap_or(FailureReason::Billing);
         [(self.cooldown_until, FailureReason::Auth), (self.disabled_until, billing)]
             .into_iter()

@@ -16,7 +16,7 @@ mod sessions;
 
 pub(crate) use duration::Age;
 pub(crate) use sessions::{
-    ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
+    CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
 };
 
 /// A personal AI agent in one binary.
@@ -73,13 +73,16 @@ pub(crate) enum Command {
     /// Talk with the agent in the terminal (the default)
     #[command(long_about = help::CHAT, after_long_help = help::CHAT_EXAMPLES)]
     Chat(ChatArgs),
+    /// Serve a program that embeds MyClaw: JSON lines in, replies and events out
+    #[command(long_about = help::RPC, after_long_help = help::RPC_EXAMPLES)]
+    Rpc(RpcArgs),
     /// Write a starter config and the workspace
     #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
     Init,
     /// Check the config file, print its path or its JSON Schema
     #[command(long_about = help::CONFIG, after_long_help = help::CONFIG_EXAMPLES)]
     Config(ConfigArgs),
-    /// List, search, show, fork, export, import or delete conversations
+    /// List, search, show, fork, compact, export, import or delete conversations
     #[command(long_about = help::SESSIONS, after_long_help = help::SESSIONS_EXAMPLES)]
     Sessions(SessionsArgs),
     /// List the models that can be used, show what is known about one, try one
@@ -140,6 +143,14 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Default, Args)]
 pub(crate) struct ChatArgs {
     /// Which conversation.
+    #[command(flatten)]
+    pub(crate) conversation: ConversationArgs,
+}
+
+/// Arguments of `rpc`.
+#[derive(Debug, Args)]
+pub(crate) struct RpcArgs {
+    /// Which conversation comes first.
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
 }

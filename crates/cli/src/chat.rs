@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use myclaw_config::ThinkingDefault;
-use myclaw_engine::{InboxError, ModelChoice, RunResult, SessionInbox, SystemClock};
+use myclaw_engine::{InboxError, ModelChoice, ModelSwitch, RunResult, SessionInbox, SystemClock};
 use myclaw_llm::{Model, ThinkingLevel, Usage};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,7 @@ use lines::Lines;
 use talk::{Leftover, Talker};
 
 mod command;
+mod compaction;
 mod completion;
 mod display;
 mod editor;
@@ -134,16 +135,15 @@ impl Chat {
             let Input::Text(text) = input else { break };
             match command::parse(&text) {
                 Parsed::Command(Command::Quit) => break,
-                Parsed::Command(command) if command != Command::Continue => {
-                    self.obey(command).await?;
-                }
+                Parsed::Command(command) if !command.is_work() => self.obey(command).await?,
                 Parsed::Unknown(message) => self.say(&message)?,
                 said => {
-                    let message = match said {
-                        Parsed::Message(message) => Some(message),
-                        _ => None,
+                    let outcome = match said {
+                        Parsed::Message(message) => self.turns(Some(message)).await,
+                        Parsed::Command(Command::Compact(focus)) => self.compact(focus).await,
+                        _ => self.turns(None).await,
                     };
-                    if let Err(error) = self.turns(message).await {
+                    if let Err(error) = outcome {
                         if error.is_silent()
                             || (error.exit == Exit::Aborted && !io::stdin().is_terminal())
                         {
@@ -189,6 +189,7 @@ impl Chat {
             message,
             // What differs from the user's wish was said when it was uttered.
             thinking: self.thinking.map(|level| self.known_model().thinking_level(level)),
+            switch: ModelSwitch::default(),
             cancel: cancel.clone(),
             on_event,
         };
@@ -225,7 +226,7 @@ impl Chat {
     async fn obey(&mut self, command: Command) -> Result<(), CliError> {
         match command {
             // Handled where the loop can end, and where turns are run.
-            Command::Quit | Command::Continue => Ok(()),
+            Command::Quit | Command::Continue | Command::Compact(_) => Ok(()),
             Command::Help => self.say(HELP),
             Command::New(name) => self.begin_conversation(name),
             Command::Model(None) => self.say(&self.describe_model()),

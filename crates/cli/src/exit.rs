@@ -83,6 +83,12 @@ impl CliError {
         }
     }
 
+    /// The user gave up while a conversation was compacted.
+    pub(crate) fn aborted_compaction() -> Self {
+        let message = "aborted; the conversation is as it was".to_owned();
+        Self { message, ..Self::aborted() }
+    }
+
     /// The user gave up twice, so that nothing was waited for.
     pub(crate) fn quit() -> Self {
         let message =

@@ -5,6 +5,7 @@
 mod args;
 mod chat;
 mod commands;
+mod control;
 mod exit;
 mod interrupt;
 mod model_choice;
@@ -59,9 +60,10 @@ fn run(cli: Cli) -> Result<(), CliError> {
         None => chat::run(&cli.chat),
         Some(Command::Chat(args)) => chat::run(&args),
         Some(Command::Run(args)) => commands::run::run(&args),
+        Some(Command::Rpc(args)) => control::run_rpc(&args.conversation),
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),
-        Some(Command::Sessions(args)) => commands::sessions::run(args, &Home::find()?),
+        Some(Command::Sessions(args)) => commands::sessions::run(args, Home::find()?),
         Some(Command::Models(args)) => commands::models::run(&args),
         Some(Command::Auth(args)) => commands::auth::run(&args),
         Some(Command::Doctor(args)) => commands::doctor::run(&args),

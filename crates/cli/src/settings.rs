@@ -19,7 +19,7 @@ use crate::terminal::Paint;
 pub(crate) const MAIN_SESSION: &str = "main";
 
 /// The environment and the folders; enough for commands that must work while the config file has a mistake.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Home {
     /// Variables of the process and of the `.env` in the state folder.
     pub(crate) environment: Environment,
@@ -57,7 +57,7 @@ impl Home {
 }
 
 /// Everything that a conversation needs to begin.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// Environment and folders.
     pub(crate) home: Home,
@@ -79,7 +79,14 @@ impl Settings {
     /// # Errors
     /// The config file has a mistake, or an argument names nothing that exists.
     pub(crate) fn load(args: &ConversationArgs) -> Result<Self, CliError> {
-        let home = Home::find()?;
+        Self::load_in(Home::find()?, args)
+    }
+
+    /// Like [`Settings::load`], where the environment was read before.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn load_in(home: Home, args: &ConversationArgs) -> Result<Self, CliError> {
         let config =
             load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
         let agent = config.agent_settings(args.agent.as_deref()).map_err(|error| match error {

@@ -2,6 +2,7 @@
 
 mod candidates;
 mod ledger;
+mod renewal;
 mod roster;
 
 use std::time::Duration;
@@ -12,6 +13,7 @@ use myclaw_llm::{ErrorClass, ModelError};
 use crate::AuthProfile;
 pub(crate) use candidates::{Candidate, Candidates, LONGEST_WAIT_BEFORE_FALLBACK};
 pub(crate) use ledger::{Ledger, Use};
+pub use renewal::key_resolver;
 pub(crate) use roster::Roster;
 
 /// Rest after a profile's first failure; it doubles with each further one.
@@ -35,6 +37,8 @@ struct ProfileState {
     profile: AuthProfile,
     failures: u32,
     available_at_ms: u64,
+    /// When it failed last in this run. A clock that is behind that was set back, and the rest is over.
+    failed_at_ms: u64,
     /// Refused for a reason that waiting does not mend: a wrong key stays wrong for the whole run.
     spent: bool,
     /// Whether a success changes what is remembered about it.
@@ -67,6 +71,7 @@ impl ProfileRotation {
                     profile,
                     failures: 0,
                     available_at_ms: resting.map_or(0, |(until, _)| until),
+                    failed_at_ms: 0,
                     spent: false,
                     has_failures,
                     resting_for: resting.map(|(_, reason)| reason),
@@ -91,7 +96,9 @@ impl ProfileRotation {
         let count = self.profiles.len();
         for offset in 0..count {
             let index = (self.current + offset) % count;
-            if !self.profiles[index].spent && self.profiles[index].available_at_ms <= now_ms {
+            let state = &self.profiles[index];
+            let has_rested = state.available_at_ms <= now_ms || now_ms < state.failed_at_ms;
+            if !state.spent && has_rested {
                 self.current = index;
                 return Pick::Ready(index);
             }
@@ -150,6 +157,7 @@ impl ProfileRotation {
         state.failures += 1;
         let rest = error.retry_after.unwrap_or_else(|| cooldown(state.failures));
         state.available_at_ms = now_ms.saturating_add(rest.as_millis() as u64);
+        state.failed_at_ms = now_ms;
         let reason = failure_reason(error.class);
         state.spent = reason.is_some_and(FailureReason::is_lasting);
         state.has_failures |= reason.is_some();

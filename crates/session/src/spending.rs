@@ -17,6 +17,9 @@ use crate::error::{IoContext, SessionError};
 /// Every state of the file has this length, so that a shorter one leaves nothing of a longer one behind it.
 const FILE_BYTES: usize = 160;
 
+/// A clock that was a little fast at midnight, or is set by an hour, has stored the day behind this one.
+const DAYS_AHEAD: i64 = 1;
+
 /// What was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
@@ -61,11 +64,16 @@ impl DaySpending {
         };
         file.lock_shared().context("lock the day's usage", &self.path)?;
         let stored = read(&file).context("read the day's usage", &self.path)?;
+        if stored.is_ahead_of(day) {
+            drop(file);
+            return self.add(day, Spent::default());
+        }
         Ok(stored.spent_on(day))
     }
 
     /// Adds what was used on `day`, and gives the totals. Another day than the stored one begins at nothing, but only a
-    /// later one: a clock that jumps back must not give a budget anew.
+    /// later one: a clock that jumps back must not give a budget anew. Nor must one that was ahead for a moment keep the
+    /// days until then from beginning: where the stored day is further ahead than tomorrow, its totals become today's.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -86,7 +94,11 @@ impl DaySpending {
             micro_dollars: spent.micro_dollars.saturating_add(used.micro_dollars),
         };
         let after = Stored {
-            day: before.day.max(day.to_owned()),
+            day: if before.is_ahead_of(day) {
+                day.to_owned()
+            } else {
+                before.day.max(day.to_owned())
+            },
             tokens: total.tokens,
             micro_dollars: total.micro_dollars,
         };
@@ -107,6 +119,22 @@ impl Stored {
             Spent { tokens: self.tokens, micro_dollars: self.micro_dollars }
         }
     }
+
+    /// Whether the stored day comes after the day behind `day`.
+    fn is_ahead_of(&self, day: &str) -> bool {
+        let (stored, today) = (days_since_1970(&self.day), days_since_1970(day));
+        stored.zip(today).is_some_and(|(stored, today)| stored > today + DAYS_AHEAD)
+    }
+}
+
+/// The number of a day written as `2026-01-31`, in the proleptic Gregorian calendar: years are counted from March on, so
+/// that the leap day is the last of its year.
+fn days_since_1970(day: &str) -> Option<i64> {
+    let numbers: Vec<i64> = day.splitn(3, '-').filter_map(|part| part.parse().ok()).collect();
+    let [year, month, day] = numbers[..] else { return None };
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (century, year) = (year.div_euclid(100), year.rem_euclid(100));
+    Some(146_097 * century / 4 + 1_461 * year / 4 + (153 * month + 2) / 5 + day - 719_469)
 }
 
 /// What the file holds; nothing if that is not readable, as a file is that was made a moment ago.
@@ -121,3 +149,6 @@ fn read(file: &File) -> io::Result<Stored> {
     }
     Ok(serde_json::from_slice(&bytes[..length]).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests;

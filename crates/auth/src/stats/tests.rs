@@ -74,6 +74,15 @@ fn failures_of_more_than_a_day_ago_no_longer_count() {
 }
 
 #[test]
+fn a_clock_that_was_set_back_ends_every_rest() {
+    let mut usage = UsageStats::default();
+    usage.fail(&failure(FailureReason::Billing, 1_000_000), &LONG);
+    usage.fail(&failure(FailureReason::Timeout, 1_000_000), &LONG);
+    assert!(usage.resting("m", 1_000_000).is_some() && usage.resting("other", 1_000_000).is_some());
+    assert_eq!((usage.resting("m", 999_999), usage.resting_profile(999_999)), (None, None));
+}
+
+#[test]
 fn the_stored_form_has_the_names_of_the_reference_product() {
     let mut usage = UsageStats { last_used: Some(3), ..UsageStats::default() };
     usage.fail(&failure(FailureReason::Auth, 10), &LONG);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Age;
+use super::{Age, help};
 
 /// Arguments of `sessions`.
 #[derive(Debug, Args)]
@@ -106,6 +106,9 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         remove: bool,
     },
+    /// Put a summary in the place of the older messages, as far as the model is concerned
+    #[command(long_about = help::SESSIONS_COMPACT, after_long_help = help::SESSIONS_COMPACT_EXAMPLES)]
+    Compact(CompactArgs),
     /// Write a conversation to a file or to standard output
     Export {
         /// Name or key, as `sessions list` prints it
@@ -152,6 +155,25 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         dry_run: bool,
     },
+}
+
+/// Arguments of `sessions compact`.
+#[derive(Debug, Args)]
+pub(crate) struct CompactArgs {
+    /// Name or key, as `sessions list` prints it
+    pub(crate) name: String,
+    /// What the summary should pay attention to above all
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) focus: Option<String>,
+    /// Model that writes the summary, instead of the configured one
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<String>,
+    /// Auth profile to use, and no other, as `myclaw auth list` names it
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) auth_profile: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What `sessions export` writes.

@@ -5,8 +5,18 @@ use crate::similar::did_you_mean;
 use super::talk::queue_number;
 
 /// The commands with what they take, for completion and for guessing.
-pub(super) const NAMES: [&str; 9] =
-    ["/help", "/new", "/model", "/thinking", "/sessions", "/queue", "/continue", "/usage", "/quit"];
+pub(super) const NAMES: [&str; 10] = [
+    "/help",
+    "/new",
+    "/model",
+    "/thinking",
+    "/sessions",
+    "/compact",
+    "/queue",
+    "/continue",
+    "/usage",
+    "/quit",
+];
 
 /// What `/help` prints.
 pub(super) const HELP: &str = "\
@@ -15,6 +25,7 @@ pub(super) const HELP: &str = "\
 /model [PROVIDER/MODEL]  show or change the model
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /sessions [NAME]         list the conversations, or continue one
+/compact [FOCUS]         put a summary in the place of the older messages; FOCUS is what it pays attention to
 /queue [drop NUMBER]     show what waits to be answered, or take it back
 /continue                answer what waits, and what an interrupted turn left
 /usage                   tokens and cost so far
@@ -34,11 +45,20 @@ pub(super) enum Command {
     Model(Option<String>),
     Thinking(Option<String>),
     Sessions(Option<String>),
+    /// With what the summary pays attention to.
+    Compact(Option<String>),
     /// Shows what waits, or takes the message of that number back.
     Queue(Option<usize>),
     Continue,
     Usage,
     Quit,
+}
+
+impl Command {
+    /// Whether a model is asked, so that it can be aborted and can fail.
+    pub(super) fn is_work(&self) -> bool {
+        matches!(self, Self::Continue | Self::Compact(_))
+    }
 }
 
 /// What a line means.
@@ -68,6 +88,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/model", model) => Parsed::Command(Command::Model(model)),
         ("/thinking", level) => Parsed::Command(Command::Thinking(level)),
         ("/sessions", name) => Parsed::Command(Command::Sessions(name)),
+        ("/compact", focus) => Parsed::Command(Command::Compact(focus)),
         ("/queue", None) => Parsed::Command(Command::Queue(None)),
         ("/queue", Some(argument)) => match queue_number(&argument) {
             Some(number) => Parsed::Command(Command::Queue(Some(number))),

@@ -119,6 +119,12 @@ impl Display {
         })
     }
 
+    /// Says in the live line what goes on.
+    pub(super) fn wait_for(&self, what: &str) {
+        self.shared.lock().wait_for(what);
+        self.shared.changed.notify_one();
+    }
+
     /// Shows what the user types.
     pub(super) fn show_typed(&self, text: &str) {
         let mut scene = self.shared.lock();

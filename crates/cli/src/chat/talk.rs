@@ -152,7 +152,7 @@ pub(super) fn list(pending: &[PendingMessage]) -> String {
     }
     let line = |(at, message): (usize, &PendingMessage)| {
         let when = match message.kind {
-            QueuedKind::Steer => "next",
+            QueuedKind::Steer | QueuedKind::Interrupt => "next",
             QueuedKind::FollowUp | QueuedKind::Collect => "later",
             QueuedKind::Overflow => "dropped",
         };

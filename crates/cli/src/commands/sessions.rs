@@ -15,6 +15,7 @@ use crate::settings::Home;
 use crate::similar::did_you_mean;
 
 mod branch;
+pub(crate) mod compact;
 mod export;
 mod import;
 mod list;
@@ -27,7 +28,7 @@ use search::{SearchOptions, Syntax};
 use show::{ShowFormat, ShowPart};
 
 /// Runs one of the commands.
-pub(crate) fn run(args: SessionsArgs, home: &Home) -> Result<(), CliError> {
+pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
     let sessions = Sessions { store: home.session_store(), agent_id: home.default_agent_id() };
     match args.command {
         SessionsCommand::List { which, search, limit, json } => {
@@ -59,6 +60,7 @@ pub(crate) fn run(args: SessionsArgs, home: &Home) -> Result<(), CliError> {
             let change = if remove { LabelChange::Remove } else { LabelChange::Add };
             sessions.label(&name, &labels, change)
         }
+        SessionsCommand::Compact(args) => compact::run(&args, &sessions, home),
         SessionsCommand::Export { name, format, output } => {
             sessions.export(&name, format, output.as_deref())
         }

@@ -17,7 +17,7 @@ fn slow_tool(id: &str) -> Reply {
     Reply::anthropic().tool_call(
         id,
         "bash",
-        json!({"command": "until test -e go; do sleep 0.02; done"}),
+        json!({"command": "until test -e go || ! test -e \"$PWD\"; do sleep 0.02; done"}),
     )
 }
 

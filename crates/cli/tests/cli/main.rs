@@ -11,14 +11,18 @@ use std::process::Command;
 use myclaw_testkit::{ChildOutput, ModelServer, RunningChild, TempHome, WireFormat};
 
 mod auth;
+mod auth_login;
+mod auth_renewal;
 mod chat_lines;
 mod chat_talk;
 mod chat_terminal;
 mod choice;
 mod commands;
+mod compaction;
 mod hooks;
 mod interrupt;
 mod models;
+mod rpc;
 mod run;
 mod session_branches;
 mod session_export;

@@ -91,6 +91,11 @@ impl<'a> Candidates<'a> {
         self.waiting.pop_front()
     }
 
+    /// The models that are left to ask, the next one first.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Candidate<'a>> {
+        self.waiting.iter()
+    }
+
     /// Why a model that is still to be asked rests, if it does.
     pub(crate) fn resting(&self, choice: &ModelChoice) -> Option<FailureReason> {
         let of_choice = |candidate: &&Candidate<'_>| std::ptr::eq(candidate.choice, choice);

@@ -31,6 +31,15 @@ fn a_failure_moves_on_and_comes_back_when_the_rest_is_over() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_ends_a_rest_and_one_that_is_set_forward_does_too() {
+    let mut rotation = rotation(&["a"]);
+    rotation.failed(0, &error(ErrorClass::RateLimit), 1_000_000);
+    assert_eq!(rotation.pick(1_000_000), Pick::Wait(Duration::from_secs(1)));
+    assert_eq!(rotation.pick(999_999), Pick::Ready(0), "not: wait until the old time comes again");
+    assert_eq!(rotation.pick(u64::MAX), Pick::Ready(0));
+}
+
+#[test]
 fn a_wait_is_never_a_busy_loop() {
     let mut rotation = rotation(&["a"]);
     rotation.failed(0, &error(ErrorClass::Timeout), 0);

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use myclaw_session::{Entry, LockWait, MetaPatch, SessionKey, SessionStore};
+use myclaw_session::{
+    Entry, EntryId, LockWait, MetaPatch, QueuedKind, QueuedMessage, SessionKey, SessionStore,
+};
 
 use crate::{limit_in_bytes, user, work};
 
@@ -124,6 +126,8 @@ fn job() {
         "append_forever" => append_forever(&directory),
         "fork_forever" => fork_forever(&directory),
         "fill" => fill(&directory),
+        "fill_inbox" => fill_inbox(&directory),
+        "acknowledge" => acknowledge(&directory),
         "try_to_write" => try_to_write(&directory),
         other => panic!("no such job: {other}"),
     }
@@ -237,6 +241,77 @@ fn fill(directory: &Path) {
         std::fs::remove_file(ballast).unwrap();
         log.append(&[user("again").into()]).unwrap();
         report("usable_again", count() == stored + 1);
+    }
+}
+
+/// Sends messages until there is no space, makes space by deleting `ballast`, and sends another one.
+fn fill_inbox(directory: &Path) {
+    let inbox = SessionStore::new(directory).inbox(&work());
+    let message = |text: &str| QueuedMessage {
+        id: EntryId::generate(),
+        kind: QueuedKind::Steer,
+        content: text.to_owned(),
+        ts: 1,
+        meta: None,
+    };
+    let mut acknowledged = Vec::new();
+    let error = loop {
+        let next = message(&"x".repeat(700));
+        match inbox.push(&next) {
+            Ok(()) => acknowledged.push(next),
+            Err(error) => break error,
+        }
+        assert!(acknowledged.len() < 100_000, "the disk does not fill up");
+    };
+    report("error", &error);
+    report("is_no_space", matches!(error, myclaw_session::SessionError::NoSpace { .. }));
+    let bytes = std::fs::read(inbox.path()).unwrap();
+    report("intact", bytes.ends_with(b"\n") && inbox.pending().unwrap() == acknowledged);
+    // What waits can be taken although nothing can be written.
+    let ids: Vec<EntryId> = acknowledged.iter().map(|message| message.id).collect();
+    let mut open = inbox.open().unwrap().unwrap();
+    report("one_cannot_be_settled", open.change(&[], &ids[..1]).is_err());
+    report("still_intact", open.pending().unwrap() == acknowledged);
+    drop(open);
+    let ballast = directory.join("ballast");
+    if ballast.exists() {
+        std::fs::remove_file(ballast).unwrap();
+        let again = message("again");
+        inbox.push(&again).unwrap();
+        acknowledged.push(again);
+        report("usable_again", inbox.pending().unwrap() == acknowledged);
+    }
+    report("all_can_be_settled", inbox.open().unwrap().unwrap().change(&[], &ids).is_ok());
+}
+
+/// Sends a message to an inbox in which one message waits, and in one in which 10,000 do, and reports the bytes that
+/// each read and the calls that each made to write.
+fn acknowledge(directory: &Path) {
+    for waiting in [1, 10_000] {
+        let key = SessionKey::for_cli("main", &format!("with-{waiting}"));
+        let inbox = SessionStore::new(directory).inbox(&key);
+        let message = || QueuedMessage {
+            id: EntryId::generate(),
+            kind: QueuedKind::Steer,
+            content: "Not that one.".to_owned(),
+            ts: 1,
+            meta: None,
+        };
+        let earlier: Vec<QueuedMessage> = (0..waiting).map(|_| message()).collect();
+        inbox.open_or_create().unwrap().change(&earlier, &[]).unwrap();
+        let next = message();
+        let read_before = io_counter("rchar");
+        let writes_before = io_counter("syscw");
+        inbox.push(&next).unwrap();
+        let writes_after = io_counter("syscw");
+        let read_after = io_counter("rchar");
+        report(&format!("waiting_{waiting}"), inbox.pending().unwrap().len());
+        if let (Some(before), Some(after)) = (read_before, read_after) {
+            report(&format!("read_{waiting}"), after - before);
+        }
+        if let (Some(before), Some(after)) = (writes_before, writes_after) {
+            report(&format!("writes_{waiting}"), after - before);
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use myclaw_session::{
 };
 use proptest::prelude::*;
 
+use crate::children::Child;
 use crate::{Home, work};
 
 fn message(kind: QueuedKind, content: &str) -> QueuedMessage {
@@ -100,6 +101,25 @@ fn an_inbox_that_is_full_says_so_and_keeps_what_it_has() {
 }
 
 #[test]
+fn what_an_acknowledgement_costs_does_not_grow_with_what_waits() {
+    let home = Home::new();
+    let report = Child::new("acknowledge").directory(home.sessions()).run();
+    assert!(report.succeeded, "{}", report.printed);
+    for waiting in [1, 10_000] {
+        let value = |name: &str| report.value(&format!("{name}_{waiting}"));
+        assert_eq!(value("waiting"), Some((waiting + 1).to_string()));
+        let Some((read, writes)) = value("read").zip(value("writes")) else {
+            eprintln!("skipped: this system does not count what is read and written");
+            return;
+        };
+        assert_eq!(writes, "1", "one append");
+        // Looking at the counters reads too; the inbox itself gives its last byte.
+        let read: u64 = read.parse().unwrap();
+        assert!(read < 1_000, "{read} bytes read beside {waiting} messages");
+    }
+}
+
+#[test]
 fn a_deleted_session_takes_its_inbox_along() {
     let home = Home::new();
     let store = home.store();
@@ -138,6 +158,25 @@ fn a_day_adds_up_and_a_later_one_begins_anew() {
     fs::write(&path, "no json").unwrap();
     assert_eq!(spending.add("2026-02-01", used(2, 2)).unwrap(), used(2, 2));
     assert_eq!(spending.of("2026-02-01").unwrap(), used(2, 2));
+}
+
+#[test]
+fn a_clock_that_was_far_ahead_neither_gives_a_budget_anew_nor_keeps_days_from_beginning() {
+    let home = tempfile::tempdir().unwrap();
+    let spending = DaySpending::new(home.path().join("usage.json"));
+    let used = |tokens| Spent { tokens, micro_dollars: 0 };
+    spending.add("2036-07-01", used(5)).unwrap();
+    assert_eq!(spending.of("2026-02-28").unwrap(), used(5), "what was used counts today");
+    assert_eq!(spending.add("2026-02-28", used(2)).unwrap(), used(7));
+    assert_eq!(spending.of("2026-03-01").unwrap(), used(0), "the next day begins");
+    // Also where a limit that is reached lets nothing be used meanwhile.
+    spending.add("2036-07-01", used(8)).unwrap();
+    assert_eq!(spending.of("2026-02-28").unwrap(), used(8));
+    assert_eq!(spending.of("2026-03-01").unwrap(), used(0));
+    // An hour or so around midnight changes nothing: the day that was begun goes on.
+    spending.add("2026-03-01", used(3)).unwrap();
+    assert_eq!(spending.add("2026-02-28", used(1)).unwrap(), used(4));
+    assert_eq!(spending.of("2026-03-01").unwrap(), used(4));
 }
 
 /// What may happen to an inbox.

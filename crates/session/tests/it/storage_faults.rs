@@ -54,6 +54,53 @@ fn a_full_disk_loses_nothing_and_can_be_used_again() {
 }
 
 #[test]
+fn a_full_disk_acknowledges_no_message_and_loses_none() {
+    if !can_mount("a full disk") {
+        return;
+    }
+    let home = Home::new();
+    fs::create_dir_all(home.sessions()).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=256k none '{0}' && head -c 65536 /dev/zero > '{0}/ballast' && exec \"$@\"",
+        home.sessions().display()
+    );
+    let report =
+        Child::new("fill_inbox").directory(home.sessions()).through(NAMESPACE, &script).run();
+    assert!(report.succeeded, "{}", report.printed);
+    assert_eq!(
+        report.value("error").unwrap(),
+        format!(
+            "failed to write to the inbox {}: No space left on device (os error 28); free some space (or raise \
+             the quota or file-size limit), then try again; nothing that was stored before is lost",
+            home.store().inbox(&work()).path().display()
+        )
+    );
+    let facts = [
+        "is_no_space",
+        "intact",
+        "one_cannot_be_settled",
+        "still_intact",
+        "usable_again",
+        "all_can_be_settled",
+    ];
+    for fact in facts {
+        assert_eq!(report.value(fact).as_deref(), Some("true"), "{fact}: {}", report.printed);
+    }
+}
+
+#[test]
+fn a_file_size_limit_acknowledges_no_message_and_loses_none() {
+    let home = Home::new();
+    let script = "trap '' XFSZ; ulimit -f 40; exec \"$@\"";
+    let report =
+        Child::new("fill_inbox").directory(home.sessions()).through(&["env"], script).run();
+    assert!(report.succeeded, "{}", report.printed);
+    for fact in ["is_no_space", "intact", "all_can_be_settled"] {
+        assert_eq!(report.value(fact).as_deref(), Some("true"), "{fact}: {}", report.printed);
+    }
+}
+
+#[test]
 fn a_file_size_limit_loses_nothing() {
     let home = Home::new();
     // 40 blocks of 512 bytes (1024 in some shells); the signal that goes with it is ignored, as the program does.

@@ -9,6 +9,8 @@ fn commands_and_their_arguments_are_read() {
         ("/model  ollama/qwen3:8b ", Command::Model(Some("ollama/qwen3:8b".to_owned()))),
         ("/model", Command::Model(None)),
         ("/sessions", Command::Sessions(None)),
+        ("/compact", Command::Compact(None)),
+        ("/compact  what it cost ", Command::Compact(Some("what it cost".to_owned()))),
         ("/usage", Command::Usage),
         ("/quit", Command::Quit),
         (" exit\n", Command::Quit),

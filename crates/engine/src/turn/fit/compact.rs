@@ -43,10 +43,27 @@ pub(super) enum Trigger<'a> {
     },
 }
 
+/// What came of a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionOutcome {
+    /// A summary took the place of older messages.
+    Done,
+    /// There is nothing that a summary could stand for.
+    NothingOlder,
+    /// A hook forbade it, as a notice said.
+    Forbidden,
+    /// The summary would have been longer than what it stands for, so nothing has changed.
+    NotShorter,
+}
+
 /// What a compaction did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionReport {
+    /// What came of it.
+    #[serde(skip)]
+    pub outcome: CompactionOutcome,
     /// Messages of the context before.
     pub old_count: usize,
     /// Messages of the context afterwards; as many as before if there was nothing to summarise.
@@ -70,7 +87,8 @@ pub(super) async fn compact(
 ) -> Result<CompactionReport, RunError> {
     let old_count = turn.conversation.messages().len();
     let tokens_before = estimated_tokens(turn);
-    let unchanged = CompactionReport {
+    let unchanged = |outcome| CompactionReport {
+        outcome,
         old_count,
         new_count: old_count,
         tokens_before,
@@ -80,24 +98,22 @@ pub(super) async fn compact(
     let cut = cut_position(&tail.messages, turn.limits.compaction.keep_messages, trigger);
     let (older, kept) = tail.messages.split_at(cut);
     let Some(first_kept) = kept.first().filter(|_| cut > 0) else {
-        turn.emit_compaction(old_count, old_count);
-        return Ok(unchanged);
+        return Ok(told(turn, trigger, unchanged(CompactionOutcome::NothingOlder)));
     };
     let older_tokens = cost_of_older(&tail, older);
     let must_be_worthwhile = matches!(trigger, Trigger::Estimate | Trigger::LastResort);
     if must_be_worthwhile && older_tokens < tokens_before / WORTHWHILE_SHARE {
-        return Ok(unchanged);
+        return Ok(unchanged(CompactionOutcome::NotShorter));
     }
-    let Some(mut text) = stand_in(turn, trigger, &tail, older).await? else {
-        turn.emit_compaction(old_count, old_count);
-        return Ok(unchanged);
+    let mut text = match stand_in(turn, trigger, &tail, older).await? {
+        Ok(text) => text,
+        Err(outcome) => return Ok(told(turn, trigger, unchanged(outcome))),
     };
     if !kept.iter().any(|row| row.role == Role::User) {
         text.push_str(&last_request(older));
     }
     if text_tokens(text.len()) >= older_tokens {
-        turn.emit_compaction(old_count, old_count);
-        return Ok(unchanged);
+        return Ok(told(turn, trigger, unchanged(CompactionOutcome::NotShorter)));
     }
     let entry = CompactionEntry {
         id: EntryId::generate(),
@@ -114,51 +130,85 @@ pub(super) async fn compact(
     turn.emit_compaction(old_count, new_count);
     // Both sides of this comparison are estimates of the same kind; what a provider has counted is not.
     let tokens_after = estimated_tokens(turn).min(tokens_before.saturating_sub(1));
-    let report = CompactionReport { new_count, tokens_after, ..unchanged };
-    hooks::tell(turn, &report, &summary).await?;
+    let report = CompactionReport { new_count, tokens_after, ..unchanged(CompactionOutcome::Done) };
+    hooks::tell(turn, &report, &summary).await;
     Ok(report)
 }
 
-/// The text that takes the place of `older`: a hook's, the model's, or a note. `None` if a hook forbids it.
+/// Tells of a rung that did not help. Who asked for a compaction gets the report.
+fn told(turn: &Turn<'_>, trigger: Trigger<'_>, report: CompactionReport) -> CompactionReport {
+    if !matches!(trigger, Trigger::Hand { .. }) {
+        turn.emit_compaction(report.old_count, report.new_count);
+    }
+    report
+}
+
+/// The text that takes the place of `older`: a hook's, the model's, or a note; the inner error is why there is none.
+/// A conversation that still fits is not given away for a note.
 async fn stand_in(
     turn: &mut Turn<'_>,
     trigger: Trigger<'_>,
     tail: &Tail,
     older: &[TranscriptMessage],
-) -> Result<Option<String>, RunError> {
+) -> Result<Result<String, CompactionOutcome>, RunError> {
     let older_tokens = cost_of_older(tail, older);
-    let focus = match hooks::ask(turn, trigger, tail, older).await? {
-        Decision::Veto => return Ok(None),
-        Decision::Summary(text) => return Ok(Some(text)),
+    let focus = match hooks::ask(turn, trigger, Some(tail), older).await? {
+        Decision::Veto => return Ok(Err(CompactionOutcome::Forbidden)),
+        Decision::Summary(text) => return Ok(Ok(text)),
         Decision::Model { focus } => focus,
     };
-    Ok(Some(match summary::of(turn, tail, older, focus.as_deref()).await? {
-        Summary::Written(text) if text_tokens(text.len()) < older_tokens => text,
-        Summary::Written(_) => LEFT_OUT.to_owned(),
-        Summary::Failed { note } => note,
-    }))
+    let is_by_hand = matches!(trigger, Trigger::Hand { .. });
+    Ok(match summary::of(turn, tail, older, focus.as_deref()).await? {
+        Summary::Written(text) if text_tokens(text.len()) < older_tokens => Ok(text),
+        Summary::Written(_) if is_by_hand => Err(CompactionOutcome::NotShorter),
+        Summary::Written(_) => Ok(LEFT_OUT.to_owned()),
+        Summary::Failed { error, .. } if is_by_hand => return Err(RunError::Model(*error)),
+        Summary::Failed { note, error } => {
+            turn.notice(format!(
+                "the older messages could not be summarised ({}); they are left out instead",
+                error.message
+            ));
+            Ok(note)
+        }
+    })
 }
 
-/// Starts the conversation at the loaded end of a log that is too long to be read whole.
-pub(super) fn leave_out_older_messages(
+/// Starts the conversation at the loaded end of a log that is too long to be read whole. A hook may write what takes the
+/// place of the rest, which nobody has read; if one forbids it, the log stays as it is, and the rest is not sent all the
+/// same.
+pub(super) async fn leave_out_older_messages(
     turn: &mut Turn<'_>,
     first_kept_id: EntryId,
 ) -> Result<(), RunError> {
     turn.notice(
         "the session is longer than the model's context window; its oldest messages are no longer sent",
     );
+    let text = match hooks::ask(turn, Trigger::Estimate, None, &[]).await? {
+        Decision::Veto => return Ok(()),
+        Decision::Summary(text) => text,
+        Decision::Model { .. } => LEFT_OUT.to_owned(),
+    };
     let kept = turn.conversation.messages().len();
+    let tokens_before = estimated_tokens(turn);
     let entry = CompactionEntry {
         id: EntryId::generate(),
         ts: turn.now_ms(),
-        summary: LEFT_OUT.to_owned(),
+        summary: text,
         first_kept_id,
-        tokens_before: estimated_tokens(turn),
+        tokens_before,
         old_count: kept as u64,
         new_count: kept as u64 + 1,
     };
     turn.conversation.append_compaction_before_all(&entry)?;
     turn.emit_compaction(kept, kept + 1);
+    let report = CompactionReport {
+        outcome: CompactionOutcome::Done,
+        old_count: kept,
+        new_count: kept + 1,
+        tokens_before,
+        tokens_after: estimated_tokens(turn),
+    };
+    hooks::tell(turn, &report, &entry.summary).await;
     Ok(())
 }
 

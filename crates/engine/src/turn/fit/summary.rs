@@ -1,14 +1,18 @@
-//! The summary itself: one model call, or a few where the text is long, and a plain note where that fails.
+//! The summary itself: one model call, or a few where the text is long; the fallback models where that fails, and a
+//! plain note where they fail too.
 
 use std::fmt::Write;
 
-use myclaw_llm::{CallFailure, Message, ModelRequest, PairedMessages, ThinkingLevel, UserMessage};
+use myclaw_llm::{
+    CallFailure, ErrorClass, Message, ModelError, ModelRequest, PairedMessages, ThinkingLevel,
+    UserMessage,
+};
 use myclaw_session::{Role, Tail, TranscriptMessage};
 use serde_json::Value;
 
-use crate::RunError;
 use crate::transcript::row_to_message;
-use crate::turn::{Turn, call};
+use crate::turn::Turn;
+use crate::{AuthProfile, ModelChoice, RunError};
 
 /// Characters of each tool result in the summary's input: enough to tell what it was.
 const TOOL_TEXT_CHARS: usize = 500;
@@ -16,7 +20,10 @@ const TOOL_TEXT_CHARS: usize = 500;
 /// Bytes of input for each token of the model's window: at some four bytes a token this fills half of it.
 const INPUT_BYTES_PER_WINDOW_TOKEN: u64 = 2;
 
-/// Most calls for one summary. What is longer loses its middle: the beginning holds the task and the end the state.
+/// Most models that are asked for one summary.
+const MAX_WRITERS: usize = 3;
+
+/// Most calls that give a part of one summary. What is longer loses its middle: the beginning holds the task and the end the state.
 const MAX_CALLS: usize = 4;
 
 /// Part of the window that a summary may fill.
@@ -29,68 +36,142 @@ const INSTRUCTION: &str = include_str!("../../../prompts/summarise.md");
 
 /// What came of it.
 pub(super) enum Summary {
-    /// The model wrote one.
+    /// A model wrote one.
     Written(String),
-    /// It did not; `note` says so and keeps what an earlier summary said.
+    /// None did.
     Failed {
-        /// For the model.
+        /// Takes its place: says so, and keeps what an earlier summary said. For the model.
         note: String,
+        /// Why the first model did not.
+        error: Box<ModelError>,
     },
 }
 
-/// Asks the model to summarise `older` and what was summarised before it. A failure must not end the run.
+/// Who may write the summary: a model with the key for it.
+struct Writer<'a> {
+    choice: &'a ModelChoice,
+    profile: AuthProfile,
+}
+
+/// What is still to be summarised.
+struct Work<'a> {
+    /// The summary of all that came before `text`.
+    so_far: Option<String>,
+    text: String,
+    focus: Option<&'a str>,
+    calls_left: usize,
+}
+
+/// Asks the model to summarise `older` and what was summarised before it, and the next one when it cannot. A failure
+/// must not end the run.
 pub(super) async fn of(
     turn: &mut Turn<'_>,
     tail: &Tail,
     older: &[TranscriptMessage],
     focus: Option<&str>,
 ) -> Result<Summary, RunError> {
-    let window = turn.model.model.context_window;
-    let limit = usize::try_from(window * INPUT_BYTES_PER_WINDOW_TOKEN).unwrap_or(usize::MAX);
     let earlier = tail.compaction.as_ref().map(|earlier| earlier.summary.clone());
-    let mut so_far = earlier.filter(|summary| !summary.is_empty());
-    for piece in pieces(&render(older), limit) {
-        match call(turn, so_far.as_deref(), piece, focus).await? {
-            Ok(summary) => so_far = Some(summary),
-            Err(reason) => {
-                turn.notice(format!(
-                    "the older messages could not be summarised ({reason}); they are left out instead"
-                ));
-                let earlier = so_far.map(|summary| format!("{summary}\n\n")).unwrap_or_default();
-                let count = older.len();
-                let note = format!(
-                    "{earlier}{count} later messages were left out without a summary: {reason}"
-                );
-                return Ok(Summary::Failed { note });
+    let so_far = earlier.filter(|summary| !summary.is_empty());
+    let mut work = Work { so_far, text: render(older), focus, calls_left: MAX_CALLS };
+    let mut first_error = None;
+    let mut writers = writers(turn).into_iter().peekable();
+    while let Some(writer) = writers.next() {
+        let Some(error) = write(turn, &writer, &mut work).await? else {
+            return Ok(Summary::Written(finished(work, turn.model.model.context_window)));
+        };
+        if let Some(next) = writers.peek() {
+            turn.notice(format!(
+                "{} could not summarise the older messages ({}); {} is asked to",
+                writer.choice.reference(),
+                error.message,
+                next.choice.reference()
+            ));
+        }
+        first_error.get_or_insert(error);
+    }
+    let error = first_error.unwrap_or_else(no_summary);
+    let earlier = work.so_far.map(|summary| format!("{summary}\n\n")).unwrap_or_default();
+    let count = older.len();
+    let reason = &error.message;
+    let note = format!("{earlier}{count} later messages were left out without a summary: {reason}");
+    Ok(Summary::Failed { note, error: Box::new(error) })
+}
+
+/// The model that answers, then those that would be asked after it. They stay in line for the answer itself.
+fn writers<'a>(turn: &Turn<'a>) -> Vec<Writer<'a>> {
+    let first = Writer {
+        choice: turn.model,
+        profile: turn.rotation.profile(turn.rotation.current()).clone(),
+    };
+    let others = turn.candidates.waiting().map(|candidate| Writer {
+        choice: candidate.choice,
+        profile: candidate.rotation.profile(candidate.rotation.current()).clone(),
+    });
+    std::iter::once(first).chain(others).take(MAX_WRITERS).collect()
+}
+
+/// Lets one model work as far as it can; why it went no further, if it did not.
+async fn write(
+    turn: &mut Turn<'_>,
+    writer: &Writer<'_>,
+    work: &mut Work<'_>,
+) -> Result<Option<ModelError>, RunError> {
+    let window = writer.choice.model.context_window;
+    let limit = usize::try_from(window * INPUT_BYTES_PER_WINDOW_TOKEN).unwrap_or(usize::MAX);
+    let text = std::mem::take(&mut work.text);
+    let pieces = pieces(&text, limit, work.calls_left);
+    for (number, piece) in pieces.iter().enumerate() {
+        match call(turn, writer, work, piece).await? {
+            Ok(summary) => {
+                work.so_far = Some(summary);
+                work.calls_left -= 1;
+            }
+            Err(error) => {
+                work.text = pieces[number..].concat();
+                return Ok(Some(error));
             }
         }
     }
-    let mut text = so_far.unwrap_or_default();
+    Ok(None)
+}
+
+/// The summary, cut to its share of the window.
+fn finished(work: Work<'_>, window: u64) -> String {
+    let mut text = work.so_far.unwrap_or_default();
     let longest = usize::try_from(window / LARGEST_SHARE * BYTES_PER_TOKEN).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(longest));
-    Ok(Summary::Written(text))
+    text
 }
 
 /// One call. The inner error is why there is no summary.
 async fn call(
     turn: &mut Turn<'_>,
-    so_far: Option<&str>,
+    writer: &Writer<'_>,
+    work: &Work<'_>,
     piece: &str,
-    focus: Option<&str>,
-) -> Result<Result<String, String>, RunError> {
-    let model = &turn.model.model;
-    let focus = focus
+) -> Result<Result<String, ModelError>, RunError> {
+    let model = &writer.choice.model;
+    let focus = work
+        .focus
         .map(|focus| format!("\nPay attention to this above all: {focus}\n"))
         .unwrap_or_default();
-    let before = so_far
+    let before = work
+        .so_far
+        .as_ref()
         .map(|summary| format!("summary of what came before: {summary}\n"))
         .unwrap_or_default();
     let text = format!("{INSTRUCTION}{focus}\n<conversation>\n{before}{piece}</conversation>");
-    let message = UserMessage::text(text, turn.params.clock.now_ms());
+    let message = UserMessage::text(text, turn.now_ms());
     let messages = PairedMessages::repair(vec![Message::User(message)]);
-    let key = match call::key_of(turn, turn.rotation.current()).await? {
+    let cancel = &turn.params.cancel;
+    let key = match turn.keys.resolve(&writer.profile, turn.now_ms(), cancel).await {
         Ok(key) => key,
-        Err(error) => return Ok(Err(error.message)),
+        Err(_) if cancel.is_cancelled() => return Err(RunError::Aborted),
+        Err(error) => {
+            let message =
+                format!("the key of the auth profile {} cannot be had: {error}", writer.profile.id);
+            return Ok(Err(ModelError::new(ErrorClass::Auth, message)));
+        }
     };
     let request = ModelRequest {
         model,
@@ -102,28 +183,32 @@ async fn call(
         api_key: key.as_ref(),
         limits: turn.limits.call,
     };
-    match turn.provider.call(request, &turn.params.cancel, &mut |_event| {}).await {
+    let provider = turn.engine.provider(model.api);
+    match provider.call(request, cancel, &mut |_event| {}).await {
         Ok(message) => {
             turn.tally.usage.add_call(&message.usage);
             let summary = message.text();
-            Ok(match summary.trim().is_empty() {
-                false => Ok(summary),
-                true => Err("the model gave an empty summary".to_owned()),
-            })
+            Ok(if summary.trim().is_empty() { Err(no_summary()) } else { Ok(summary) })
         }
-        Err(CallFailure::Aborted { .. }) => Err(RunError::Aborted),
-        Err(CallFailure::Failed { error, partial }) => {
-            if let Some(partial) = partial {
-                turn.tally.usage.add_call(&partial.usage);
+        Err(failure) => {
+            if let Some(usage) = failure.usage() {
+                turn.tally.usage.add_call(usage);
             }
-            Ok(Err(error.message))
+            match failure {
+                CallFailure::Aborted { .. } => Err(RunError::Aborted),
+                CallFailure::Failed { error, .. } => Ok(Err(*error)),
+            }
         }
     }
 }
 
+fn no_summary() -> ModelError {
+    ModelError::new(ErrorClass::Unknown, "the model gave an empty summary")
+}
+
 /// `text` in pieces of at most `limit` bytes, cut between lines where there are any, and without its middle where
-/// that would be too many.
-fn pieces(text: &str, limit: usize) -> Vec<&str> {
+/// that would be more than `most`.
+fn pieces(text: &str, limit: usize, most: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while rest.len() > limit {
@@ -134,8 +219,9 @@ fn pieces(text: &str, limit: usize) -> Vec<&str> {
         rest = remainder;
     }
     pieces.push(rest);
-    let superfluous = pieces.len().saturating_sub(MAX_CALLS);
-    pieces.drain(1..1 + superfluous);
+    let superfluous = pieces.len().saturating_sub(most.max(1));
+    let from = usize::from(most > 1);
+    pieces.drain(from..from + superfluous);
     pieces
 }
 

@@ -22,11 +22,14 @@ pub(super) enum Decision {
     },
 }
 
-/// Asks the hooks one after the other, until one decides.
+/// Most tokens of a hook's summary where nobody has counted what it stands for.
+const MOST_TOKENS: u64 = 4_000;
+
+/// Asks the hooks one after the other, until one decides. Without `tail` what is to be summarised is not known.
 pub(super) async fn ask(
     turn: &Turn<'_>,
     trigger: Trigger<'_>,
-    tail: &Tail,
+    tail: Option<&Tail>,
     older: &[TranscriptMessage],
 ) -> Result<Decision, RunError> {
     let (reason, focus) = match trigger {
@@ -41,10 +44,12 @@ pub(super) async fn ask(
         reason,
         tokens_before: estimated_tokens(turn),
         focus,
-        previous_summary: tail.compaction.as_ref().map(|earlier| earlier.summary.clone()),
+        previous_summary: tail
+            .and_then(|tail| tail.compaction.as_ref())
+            .map(|earlier| earlier.summary.clone()),
         messages: older.iter().cloned().filter_map(row_to_message).collect(),
     };
-    let older_tokens = cost_of_older(tail, older);
+    let older_tokens = tail.map_or(MOST_TOKENS, |tail| cost_of_older(tail, older));
     for hook in turn.hooks() {
         let name = hook.name();
         let asked = hook.before_session_compact(&mut pending);
@@ -71,21 +76,12 @@ pub(super) async fn ask(
     Ok(Decision::Model { focus: pending.focus })
 }
 
-/// Tells the hooks what was done.
-pub(super) async fn tell(
-    turn: &Turn<'_>,
-    report: &CompactionReport,
-    summary: &str,
-) -> Result<(), RunError> {
+/// Tells the hooks what was done. An abort ends the telling; what was done stays.
+pub(super) async fn tell(turn: &Turn<'_>, report: &CompactionReport, summary: &str) {
     for hook in turn.hooks() {
         let told = hook.session_compact(report, summary);
-        match unless_aborted(&turn.params.cancel, told).await {
-            Ok(()) => {}
-            Err(_) if turn.params.cancel.is_cancelled() => return Err(RunError::Aborted),
-            Err(error) => {
-                turn.notice(format!("the hook {} failed after a compaction: {error}", hook.name()));
-            }
+        if let Err(error) = unless_aborted(&turn.params.cancel, told).await {
+            turn.notice(format!("the hook {} failed after a compaction: {error}", hook.name()));
         }
     }
-    Ok(())
 }

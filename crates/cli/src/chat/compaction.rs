@@ -1,0 +1,59 @@
+//! `/compact`: a summary takes the place of the older messages.
+
+use std::sync::Arc;
+
+use myclaw_engine::{CompactionReport, EventCallback, ModelSwitch};
+
+use super::display::Display;
+use super::{Chat, View};
+use crate::commands::sessions::compact::{describe, notices};
+use crate::exit::CliError;
+use crate::print::note;
+use crate::terminal::Style;
+use crate::turn::Turn;
+
+impl Chat {
+    /// Compacts the conversation and says what was done.
+    ///
+    /// # Errors
+    /// The conversation is as it was.
+    pub(super) async fn compact(&mut self, focus: Option<String>) -> Result<(), CliError> {
+        let name = self.sessions.name_of(&self.session_key);
+        let focus = focus.as_deref();
+        if !matches!(self.view, View::Terminal) {
+            let say = |line: &str| note(format_args!("{line}"));
+            let report = self.compact_telling(focus, notices(say)).await?;
+            return self.say(&describe(&report, &name));
+        }
+        let display = Arc::new(Display::new(self.closed.clone()));
+        display.wait_for("summarising");
+        let teller = Arc::clone(&display);
+        let told = notices(move |line| teller.say(Style::Warning, line));
+        let outcome = display.drawing(self.compact_telling(focus, told)).await;
+        if let Ok(report) = &outcome {
+            display.say(Style::Dim, &describe(report, &name));
+        }
+        display.finish();
+        outcome.map(drop)
+    }
+
+    async fn compact_telling(
+        &self,
+        focus: Option<&str>,
+        on_event: EventCallback,
+    ) -> Result<CompactionReport, CliError> {
+        let cancel = self.closed.child_token();
+        let armed = self.interrupts.arm(cancel.clone());
+        let turn = Turn {
+            settings: &self.settings,
+            session_key: &self.session_key,
+            model: &self.model,
+            message: None,
+            thinking: None,
+            switch: ModelSwitch::default(),
+            cancel,
+            on_event,
+        };
+        armed.unless_quit(self.conversation.compact(turn, focus)).await
+    }
+}

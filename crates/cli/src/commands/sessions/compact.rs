@@ -1,0 +1,130 @@
+//! `myclaw sessions compact`, and what is said about a compaction wherever it was asked for.
+
+use std::sync::Arc;
+
+use myclaw_config::load_or_default;
+use myclaw_engine::{
+    AgentRunEvent, CompactionOutcome, CompactionReport, EventCallback, ModelSwitch,
+};
+use myclaw_session::SessionKey;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{CompactArgs, ConversationArgs};
+use crate::exit::CliError;
+use crate::interrupt::Interrupts;
+use crate::print::{Printer, note};
+use crate::runtime;
+use crate::settings::{Home, Settings, config_error};
+use crate::turn::{Conversation, Turn};
+
+use super::Sessions;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'a> {
+    session_key: &'a str,
+    outcome: CompactionOutcome,
+    #[serde(flatten)]
+    report: CompactionReport,
+    /// The new summary, if there is one.
+    summary: Option<String>,
+}
+
+/// Puts a summary in the place of a conversation's older messages, and says what was done.
+pub(super) fn run(args: &CompactArgs, sessions: &Sessions, home: Home) -> Result<(), CliError> {
+    let key = sessions.find(&args.name)?;
+    // A transcript that is gone is told as everywhere.
+    sessions.reader(&key)?;
+    let conversation = ConversationArgs {
+        session: Some(key.to_string()),
+        model: args.model.clone(),
+        auth_profile: args.auth_profile.clone(),
+        agent: known_agent(&home, &key)?,
+        ..ConversationArgs::default()
+    };
+    let settings = Settings::load_in(home, &conversation)?;
+    let report = compact(&settings, args)?;
+    let name = sessions.name_of(&key);
+    if report.outcome == CompactionOutcome::Forbidden {
+        let mut error = CliError::failure(describe(&report, &name));
+        error.class = "hook";
+        return Err(error);
+    }
+    if !args.json {
+        note(describe(&report, &name));
+        return Ok(());
+    }
+    let compaction = match report.outcome {
+        CompactionOutcome::Done => sessions.reader(&key)?.last_compaction()?,
+        _ => None,
+    };
+    let mut printer = Printer::stdout();
+    printer.json(&Line {
+        session_key: key.as_str(),
+        outcome: report.outcome,
+        report,
+        summary: compaction.map(|compaction| compaction.summary),
+    })?;
+    printer.finish()
+}
+
+/// The agent whose conversation it is, if the config file has it; else the default one.
+fn known_agent(home: &Home, key: &SessionKey) -> Result<Option<String>, CliError> {
+    let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+    let agent = key.parts().agent_id;
+    Ok(config.agent_settings(Some(&agent)).is_ok().then_some(agent))
+}
+
+fn compact(settings: &Settings, args: &CompactArgs) -> Result<CompactionReport, CliError> {
+    let interrupts = Interrupts::install()?;
+    let cancel = CancellationToken::new();
+    let armed = interrupts.arm(cancel.clone());
+    runtime::block_on(armed.unless_quit(async {
+        let model = settings.choose_model(args.model.as_deref()).await?;
+        let turn = Turn {
+            settings,
+            session_key: &settings.session_key,
+            model: &model,
+            message: None,
+            thinking: None,
+            switch: ModelSwitch::default(),
+            cancel,
+            on_event: notices(|line| note(format_args!("myclaw: {line}"))),
+        };
+        Conversation::new(&settings.home.environment).compact(turn, args.focus.as_deref()).await
+    }))?
+}
+
+/// A callback for what is worth knowing; the rest is in the report.
+pub(crate) fn notices(say: impl Fn(&str) + Send + Sync + 'static) -> EventCallback {
+    Arc::new(move |event| {
+        if let AgentRunEvent::Notice { message } = event {
+            say(&message);
+        }
+    })
+}
+
+/// What was done to the conversation that the user calls `name`.
+pub(crate) fn describe(report: &CompactionReport, name: &str) -> String {
+    match report.outcome {
+        CompactionOutcome::Done => format!(
+            "{} messages of `{name}` became a summary: the model is sent about {} tokens instead of {}; nothing is lost, \
+             `myclaw sessions show {name} --all` shows them",
+            report.old_count + 1 - report.new_count,
+            report.tokens_after,
+            report.tokens_before
+        ),
+        CompactionOutcome::NothingOlder if report.old_count == 0 => {
+            format!("nothing to compact: `{name}` holds no messages yet")
+        }
+        CompactionOutcome::NothingOlder => format!(
+            "nothing to compact: `{name}` holds no message before the last one and its answer"
+        ),
+        CompactionOutcome::NotShorter => format!(
+            "nothing to compact: a summary of the older messages of `{name}` would be no shorter than they are"
+        ),
+        CompactionOutcome::Forbidden => format!("`{name}` was not compacted: a hook forbids it"),
+    }
+}

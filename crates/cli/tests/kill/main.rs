@@ -1,0 +1,103 @@
+//! The real process, killed at random points over many runs.
+//!
+//! `MYCLAW_KILLS` sets the number of kills of each test, `MYCLAW_KILL_SEED` what is random in them. A failure names the
+//! seed and the kill.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of this is test code, where a panic is a failed test"
+)]
+
+use std::time::Duration;
+
+use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage, SessionKey, SessionStore};
+use myclaw_testkit::{RunningChild, TempHome};
+use serde_json::{Value, json};
+
+mod programs;
+mod rivals;
+mod storm;
+mod transcript;
+
+/// Kills in a quick run; `MYCLAW_KILLS` asks for more.
+const DEFAULT_KILLS: u64 = 30;
+
+/// Longest that an orderly end of the program may take.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// The conversation that is killed again and again.
+const SESSION: &str = "killed";
+
+const KINDS: [QueuedKind; 4] =
+    [QueuedKind::Steer, QueuedKind::FollowUp, QueuedKind::Collect, QueuedKind::Interrupt];
+
+/// Random numbers that are the same in each run of a seed: the splitmix64 generator.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (bits ^ (bits >> 31)) % limit
+    }
+
+    /// A moment.
+    fn pause(&mut self, longest: Duration) {
+        std::thread::sleep(Duration::from_micros(self.below(longest.as_micros() as u64)));
+    }
+}
+
+fn number_from(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+fn kills() -> u64 {
+    number_from("MYCLAW_KILLS").unwrap_or(DEFAULT_KILLS)
+}
+
+fn seed() -> u64 {
+    number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_121)
+}
+
+/// Somebody who talks into the conversation from outside, and remembers what was acknowledged.
+struct Speaker {
+    inbox: Inbox,
+    acknowledged: Vec<EntryId>,
+}
+
+impl Speaker {
+    fn new(home: &TempHome) -> Self {
+        let store = SessionStore::new(home.sessions_directory());
+        Self { inbox: store.inbox(&SessionKey::for_cli("main", SESSION)), acknowledged: Vec::new() }
+    }
+
+    /// Says something; when this returns, it is acknowledged.
+    fn say(&mut self, random: &mut Random) {
+        let message = QueuedMessage {
+            id: EntryId::generate(),
+            kind: KINDS[random.below(4) as usize],
+            content: format!("said {}.", self.acknowledged.len()),
+            ts: 1,
+            meta: None,
+        };
+        self.inbox.push(&message).unwrap();
+        self.acknowledged.push(message.id);
+    }
+}
+
+fn myclaw(home: &TempHome, arguments: &[&str]) -> RunningChild {
+    RunningChild::spawn(home.command(env!("CARGO_BIN_EXE_myclaw")).args(arguments))
+}
+
+fn run(home: &TempHome, message: &str) -> RunningChild {
+    myclaw(home, &["run", "--session", SESSION, message])
+}
+
+/// Settings for a window that is full after some calls: the prompt and the tools take a quarter of it.
+fn narrow(config: &mut Value, compaction: &Value) {
+    config["models"]["providers"]["anthropic"]["models"] =
+        json!([{"id": "claude-sonnet-4-20250514", "contextWindow": 8_000, "maxOutput": 1_000}]);
+    config["agents"]["defaults"]["compaction"] = compaction.clone();
+}

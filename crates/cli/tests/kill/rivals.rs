@@ -1,0 +1,99 @@
+//! Two processes that run, compact and answer one conversation at the same time, a third that talks into it, and kills
+//! at random moments. Afterwards every message that was acknowledged is in the conversation exactly once.
+
+use std::time::Duration;
+
+use myclaw_testkit::{
+    ModelServer, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome, WireFormat,
+    validate_pairing,
+};
+use serde_json::json;
+
+use crate::transcript::Transcript;
+use crate::{DEADLINE, Random, SESSION, Speaker, kills, myclaw, narrow, run, seed};
+
+/// Longest time between the starts of two processes, and between the second start and a kill.
+const LONGEST: Duration = Duration::from_millis(60);
+
+/// A few tools, an answer, and so on; summaries when they are asked for.
+fn some_work(request: &RecordedRequest, number: usize) -> Step {
+    let reply = Reply::anthropic().usage(0, 0);
+    if request.json()["tools"].is_null() {
+        return reply.text("A summary of the work. ".repeat(3)).step().event_by_event();
+    }
+    match number % 4 {
+        0 => reply.text(format!("answer {number}")).step(),
+        _ => reply
+            .tool_call(format!("a_{number}"), "bash", json!({"command": "true"}))
+            .tool_call(format!("b_{number}"), "bash", json!({"command": "sleep 0.01; seq 300"}))
+            .step()
+            .event_by_event(),
+    }
+}
+
+/// One of two that want the conversation.
+fn rival(home: &TempHome, random: &mut Random, kill: u64) -> RunningChild {
+    match random.below(3) {
+        0 => myclaw(home, &["sessions", "compact", SESSION]),
+        _ => run(home, &format!("work {kill}")),
+    }
+}
+
+#[test]
+fn what_is_said_is_taken_once_whoever_runs_and_whatever_is_killed() {
+    let (kills, seed) = (kills(), seed());
+    let mut random = Random(seed ^ 7);
+    let home = TempHome::new();
+    let server = ModelServer::spawn_blocking_thread(Script::answer_with(some_work));
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    narrow(&mut config, &json!({"keepMessages": 4}));
+    config["messages"] = json!({"queue": {"debounceMs": 5}});
+    home.write_config(&config);
+    let mut speaker = Speaker::new(&home);
+    let mut transcript = Transcript::new(home.transcript_path(SESSION));
+
+    let mut kill = 0;
+    let mut survivor: Option<RunningChild> = None;
+    while kill < kills {
+        let first = survivor.take().unwrap_or_else(|| run(&home, &format!("work {kill}")));
+        random.pause(LONGEST);
+        let second = rival(&home, &mut random, kill);
+        for _ in 0..random.below(3) {
+            random.pause(LONGEST);
+            speaker.say(&mut random);
+        }
+        random.pause(LONGEST);
+        let mut pair = [Some(first), Some(second)];
+        // One of them, whichever has the conversation, or both.
+        let spared = random.below(3) as usize;
+        for (number, child) in pair.iter_mut().enumerate() {
+            if number != spared {
+                let child = child.take().unwrap();
+                child.signal(Signal::Kill);
+                child.wait(DEADLINE);
+                kill += 1;
+            }
+        }
+        survivor = pair.into_iter().flatten().next();
+        transcript.read_on(&format!("seed {seed}, kill {kill}"));
+    }
+    if let Some(survivor) = survivor {
+        survivor.wait(DEADLINE);
+    }
+    let waiting = speaker.inbox.pending().unwrap().len();
+    run(&home, "the last").wait(DEADLINE).assert_code(0);
+
+    let context = format!("seed {seed}, the end");
+    transcript.read_on(&context);
+    transcript.assert_complete(&speaker.acknowledged, &context);
+    assert_eq!(transcript.taken(), speaker.acknowledged.len(), "{context}");
+    assert_eq!(speaker.inbox.pending().unwrap(), []);
+    for request in server.all_requests() {
+        validate_pairing(&request).unwrap();
+    }
+    println!(
+        "{kill} kills, {} messages, {} compactions, {waiting} left to the last run",
+        speaker.acknowledged.len(),
+        transcript.compactions
+    );
+}

@@ -1,0 +1,217 @@
+//! Who writes a summary, and what becomes of a conversation when nobody can.
+#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::Bench;
+use futures_util::future::BoxFuture;
+use myclaw_engine::{
+    AuthProfile, CompactionOutcome, CompactionReport, CompactionVerdict, Engine, Hook, HookError,
+    ModelChoice, PendingCompaction, RunAgentParams, RunError, run_agent,
+};
+use myclaw_llm::Model;
+use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat};
+use serde_json::{Value, json};
+
+/// A request for a summary offers no tools.
+fn asks_for_summary(request: &RecordedRequest) -> bool {
+    request.json()["tools"].is_null()
+}
+
+fn refused() -> Step {
+    let body = json!({"type": "error", "error": {"type": "api_error", "message": "out of order"}});
+    Step::status(500, &[], body.to_string())
+}
+
+fn too_long() -> Step {
+    let message = "prompt is too long";
+    let body =
+        json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});
+    Step::status(400, &[], body.to_string())
+}
+
+/// Summaries come from none but `able`; answers from everybody.
+fn summaries_by(able: &'static str) -> Script {
+    Script::answer_with(move |request, _| match asks_for_summary(request) {
+        true if request.json()["model"] == able => {
+            Reply::anthropic().text(format!("Summary by {able}.")).into()
+        }
+        true => refused(),
+        false => Reply::anthropic().text("word ".repeat(700)).usage(0, 0).into(),
+    })
+}
+
+/// A conversation of eight turns, with fallback models `second`, `third`, …
+async fn conversation(script: Script, fallbacks: &[&str]) -> (Bench, RunAgentParams) {
+    let bench = Bench::new(WireFormat::AnthropicMessages, script).await;
+    for turn in 0..8 {
+        bench.run(&format!("question {turn}")).await.unwrap();
+    }
+    let fallbacks = fallbacks.iter().map(|id| {
+        let model = Model { id: (*id).to_owned(), ..bench.model() };
+        ModelChoice::new(model, vec![AuthProfile::with_key("key", "key".to_owned().into())])
+    });
+    let params = RunAgentParams { fallbacks: fallbacks.collect(), ..bench.params("") };
+    (bench, params)
+}
+
+/// The models that were asked for a summary, in order.
+fn writers(bench: &Bench) -> Vec<Value> {
+    let requests = bench.server.requests();
+    let asked = requests.iter().filter(|request| asks_for_summary(request));
+    asked.map(|request| request.json()["model"].clone()).collect()
+}
+
+fn summaries(bench: &Bench) -> Vec<Value> {
+    let rows = bench.rows().into_iter().filter(|row| row["type"] == "compaction");
+    rows.map(|row| row["summary"].clone()).collect()
+}
+
+#[tokio::test]
+async fn the_next_model_writes_the_summary_and_the_first_one_goes_on_answering() {
+    let (bench, params) = conversation(summaries_by("second"), &["second"]).await;
+    let before = bench.server.requests().len();
+    bench.server.push(too_long());
+
+    run_agent(RunAgentParams { user_message: bench.params("go on").user_message, ..params })
+        .await
+        .unwrap();
+
+    let asked: Vec<Value> = bench.server.requests()[before..]
+        .iter()
+        .map(|request| request.json()["model"].clone())
+        .collect();
+    assert_eq!(asked, ["test-model", "test-model", "second", "test-model"]);
+    assert_eq!(summaries(&bench), ["Summary by second."]);
+    let notice = bench.events_named("notice")[0]["message"].as_str().unwrap().to_owned();
+    assert!(
+        notice.starts_with(
+            "anthropic/test-model could not summarise the older messages (anthropic at "
+        ) && notice.ends_with("): out of order); anthropic/second is asked to"),
+        "{notice}"
+    );
+}
+
+#[tokio::test]
+async fn a_bounded_number_of_models_is_asked_before_a_note_takes_the_place() {
+    let (bench, params) =
+        conversation(summaries_by("nobody"), &["second", "third", "fourth"]).await;
+    bench.server.push(too_long());
+
+    run_agent(RunAgentParams { user_message: bench.params("go on").user_message, ..params })
+        .await
+        .unwrap();
+
+    assert_eq!(writers(&bench), ["test-model", "second", "third"]);
+    let note = summaries(&bench)[0].as_str().unwrap().to_owned();
+    assert!(note.contains("later messages were left out without a summary"), "{note}");
+}
+
+#[tokio::test]
+async fn what_one_model_has_summarised_is_not_lost_when_the_next_goes_on() {
+    // The first model sees the text in pieces and fails at the second one.
+    let script = Script::answer_with(|request, _| {
+        let is_second = request.body_text().contains("summary of what came before");
+        match (asks_for_summary(request), request.json()["model"].as_str()) {
+            (true, Some("test-model")) if is_second => refused(),
+            (true, Some("test-model")) => Reply::anthropic().text("First part.").into(),
+            (true, _) => Reply::anthropic().text("Both parts.").into(),
+            (false, _) => {
+                let length = if request.messages().len() < 6 { 4_000 } else { 10 };
+                Reply::anthropic().text("word ".repeat(length)).usage(0, 0).into()
+            }
+        }
+    });
+    let (bench, mut params) = conversation(script, &["second"]).await;
+    params.model.as_mut().unwrap().model.context_window = 25_000;
+
+    Engine::new().compact(params, None).await.unwrap();
+
+    assert_eq!(writers(&bench), ["test-model", "test-model", "second"]);
+    let requests = bench.server.requests();
+    let last = requests.last().unwrap().body_text();
+    assert!(last.contains("summary of what came before: First part."), "{last}");
+    assert!(!last.contains("question 0"), "not from the beginning");
+    assert_eq!(last.matches("assistant: word").count(), 1, "the third answer");
+    assert_eq!(summaries(&bench), ["Both parts."]);
+}
+
+#[tokio::test]
+async fn by_hand_a_failure_or_a_long_summary_changes_nothing() {
+    let (bench, params) = conversation(summaries_by("nobody"), &[]).await;
+    let rows = bench.rows();
+    let error = Engine::new().compact(params.clone(), None).await.unwrap_err();
+    assert!(matches!(error, RunError::Model(_)), "{error}");
+    assert_eq!(bench.rows(), rows);
+
+    bench.server.push(Reply::anthropic().text("word ".repeat(20_000)));
+    let report = Engine::new().compact(params, None).await.unwrap();
+    assert_eq!(report.outcome, CompactionOutcome::NotShorter);
+    assert_eq!((report.new_count, report.tokens_after), (report.old_count, report.tokens_before));
+    assert_eq!(bench.rows(), rows);
+    assert_eq!(bench.events_named("compaction"), Vec::<Value>::new());
+}
+
+/// Decides about compactions as it was told, and notes what it is asked and told.
+#[derive(Default)]
+struct Judge {
+    verdict: Option<CompactionVerdict>,
+    heard: Mutex<Vec<String>>,
+}
+
+impl Hook for Judge {
+    fn name(&self) -> &str {
+        "judge"
+    }
+
+    fn before_session_compact<'a>(
+        &'a self,
+        compaction: &'a mut PendingCompaction,
+    ) -> BoxFuture<'a, Result<CompactionVerdict, HookError>> {
+        let asked = format!("{:?}, {} messages", compaction.reason, compaction.messages.len());
+        self.heard.lock().unwrap().push(asked);
+        let verdict = self.verdict.clone().unwrap_or(CompactionVerdict::Proceed);
+        Box::pin(async move { Ok(verdict) })
+    }
+
+    fn session_compact<'a>(
+        &'a self,
+        report: &'a CompactionReport,
+        summary: &'a str,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        let told = format!("{} to {}: {summary}", report.old_count, report.new_count);
+        self.heard.lock().unwrap().push(told);
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test]
+async fn hooks_are_asked_where_the_beginning_of_a_long_session_is_left_out() {
+    let summary = CompactionVerdict::Summary("They counted.".to_owned());
+    let veto = CompactionVerdict::Veto { reason: "an audit runs".to_owned() };
+    for (verdict, stored, heard) in [
+        (Some(summary), Some("They counted."), "4 to 5: They counted."),
+        (Some(veto), None, ""),
+        (None, Some("The earlier messages of this conversation do not fit"), "4 to 5: The earlier"),
+    ] {
+        let (bench, mut params) = conversation(summaries_by("nobody"), &[]).await;
+        params.user_message = bench.params("go on").user_message;
+        params.model.as_mut().unwrap().model.context_window = 6_000;
+        let judge = Arc::new(Judge { verdict, ..Judge::default() });
+        params.hooks = vec![judge.clone()];
+
+        run_agent(params).await.unwrap();
+
+        let summaries = summaries(&bench);
+        let summary = summaries.first().map(|summary| summary.as_str().unwrap());
+        assert_eq!(summary.is_some(), stored.is_some(), "{summary:?}");
+        assert!(summary.unwrap_or_default().starts_with(stored.unwrap_or_default()));
+        let told = judge.heard.lock().unwrap().clone();
+        assert_eq!(told[0], "Estimate, 0 messages");
+        assert!(told.get(1).map_or("", String::as_str).starts_with(heard), "{told:?}");
+        let sent = bench.server.last_request().body_text();
+        assert!(!sent.contains("question 0") && sent.contains("go on"), "{sent}");
+    }
+}
