@@ -97,8 +97,10 @@ impl Transcript {
         self.roles.insert(text("id"), text("role"));
         self.texts.insert(text("content"));
         self.interrupted += usize::from(row["content"] == INTERRUPTED);
+        // The calls of a message that was cut off are not made.
+        let is_whole = !matches!(row["meta"]["stopReason"].as_str(), Some("aborted" | "error"));
         for block in row["meta"]["contentBlocks"].as_array().into_iter().flatten() {
-            self.calls.extend(block["id"].as_str().map(str::to_owned));
+            self.calls.extend(block["id"].as_str().filter(|_| is_whole).map(str::to_owned));
             self.texts.extend(block["text"].as_str().map(str::to_owned));
         }
         for id in row["meta"]["queuedIds"].as_array().into_iter().flatten() {
