@@ -11,7 +11,7 @@ const TOOL_CALLS: usize = 9;
 pub(crate) enum Scenario {
     /// A short answer to the first message.
     Plain,
-    /// Calls of `bash` with `true`, one after the other, then a short answer.
+    /// Calls of `bash` with `true` and a number, one after the other, then a short answer.
     Tools,
     /// An answer of so many deltas.
     Stream { deltas: usize, arrival: Arrival },
@@ -61,7 +61,8 @@ impl Scenario {
                     Reply::anthropic().tool_call(
                         format!("call_{number}"),
                         "bash",
-                        json!({"command": "true"}),
+                        // Calls that differ: a model that repeats itself is stopped.
+                        json!({"command": format!("true {number}")}),
                     )
                 })
                 .chain([last])

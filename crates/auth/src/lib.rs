@@ -8,6 +8,7 @@
 
 mod error;
 mod lock;
+mod login;
 mod order;
 mod profile;
 mod resolve;
@@ -15,6 +16,7 @@ mod stats;
 mod store;
 
 pub use error::AuthStoreError;
+pub use login::{RenewLogin, RenewableLogin, Renewal, RenewalAnswer, RenewalError, RenewedLogin};
 pub use order::{Arranged, OrderRules, arrange};
 pub use profile::{AuthProfile, CredentialType, ProfileOrigin};
 pub use resolve::{KeyError, KeyResolver};

@@ -4,6 +4,8 @@ use myclaw_config::KeySource;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+use crate::login::RenewableLogin;
+
 /// What kind of credential a profile is. Where nothing else is said, they are tried in this order.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
@@ -53,6 +55,8 @@ pub struct AuthProfile {
     pub origin: ProfileOrigin,
     /// When the credential stops being valid, in milliseconds since the Unix epoch.
     pub expires_at: Option<u64>,
+    /// Where it is renewed when it ends, if it is a login that can be.
+    pub login: Option<RenewableLogin>,
 }
 
 impl AuthProfile {
@@ -64,6 +68,7 @@ impl AuthProfile {
             source,
             origin: ProfileOrigin::Settings,
             expires_at: None,
+            login: None,
         }
     }
 

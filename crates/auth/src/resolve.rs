@@ -1,6 +1,7 @@
 //! Fetching a key, at the moment when a call is about to be made with it.
 
 mod command;
+mod renewal;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read as _};
@@ -11,8 +12,9 @@ use myclaw_config::KeySource;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::sync::CancellationToken;
 
-use crate::AuthProfile;
+use crate::{AuthProfile, RenewLogin};
 use command::CommandFailure;
+use renewal::Logins;
 
 /// Largest file that is read as a key: a long token has some KiB.
 const MAX_KEY_FILE: u64 = 64 * 1024;
@@ -51,9 +53,21 @@ pub enum KeyError {
         /// What happened.
         failure: CommandFailure,
     },
-    /// The credential is no longer valid.
-    #[error("the login has expired; `myclaw auth add` renews it")]
-    Expired,
+    /// The credential is no longer valid, and says not how it could be renewed.
+    #[error(
+        "it has expired and cannot be renewed here; sign in again where it was made, or keep another key with `{}`",
+        replacing(profile)
+    )]
+    Expired {
+        /// Which profile.
+        profile: String,
+    },
+    /// The login has expired, and asking for a new one failed.
+    #[error("the login has expired and was not renewed: {why}")]
+    NotRenewed {
+        /// What happened.
+        why: String,
+    },
     /// The caller gave up meanwhile.
     #[error("aborted while the key was fetched")]
     Aborted,
@@ -64,6 +78,7 @@ pub enum KeyError {
 pub struct KeyResolver {
     variables: Arc<BTreeMap<String, String>>,
     printed: Arc<Mutex<HashMap<Vec<String>, SecretString>>>,
+    logins: Logins,
 }
 
 impl KeyResolver {
@@ -73,7 +88,17 @@ impl KeyResolver {
         variables: impl IntoIterator<Item = (K, V)>,
     ) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-        Self { variables: Arc::new(variables.collect()), printed: Arc::default() }
+        Self {
+            variables: Arc::new(variables.collect()),
+            printed: Arc::default(),
+            logins: Logins::default(),
+        }
+    }
+
+    /// The same, and logins are renewed by `renewer` when they end.
+    #[must_use]
+    pub fn with_renewer(self, renewer: Arc<dyn RenewLogin>) -> Self {
+        Self { logins: Logins::renewed_by(renewer), ..self }
     }
 
     /// The key of a profile; `None` if it has none.
@@ -86,8 +111,11 @@ impl KeyResolver {
         now_ms: u64,
         cancel: &CancellationToken,
     ) -> Result<Option<SecretString>, KeyError> {
+        if let Some(login) = &profile.login {
+            return self.logins.token(profile, login, now_ms, cancel).await.map(Some);
+        }
         if profile.expires_at.is_some_and(|at| at <= now_ms) {
-            return Err(KeyError::Expired);
+            return Err(KeyError::Expired { profile: profile.id.clone() });
         }
         match &profile.source {
             Some(source) => self.fetch(source, cancel).await.map(Some),
@@ -100,6 +128,12 @@ impl KeyResolver {
         if let Some(command) = profile.source.as_ref().and_then(command::of_source) {
             self.printed.lock().unwrap_or_else(PoisonError::into_inner).remove(&command.words);
         }
+    }
+
+    /// Notes that a provider refused the token of a login, whatever the store says about its end: it is renewed before
+    /// it is used again. Whether that can be; if not, nothing happens.
+    pub fn refuse_login(&self, profile: &AuthProfile) -> bool {
+        self.logins.refuse(profile)
     }
 
     async fn fetch(
@@ -133,6 +167,16 @@ impl KeyResolver {
                 Ok(key)
             }
         }
+    }
+}
+
+/// The command that puts another key in the place of a profile of the store.
+fn replacing(profile: &str) -> String {
+    match profile.split_once(':') {
+        Some((provider, name)) => {
+            format!("myclaw auth add {provider} --profile {name} --replace")
+        }
+        None => "myclaw auth add".to_owned(),
     }
 }
 

@@ -12,7 +12,9 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub(crate) use file::Login;
 pub use file::{AuthFile, StoredProfile};
+use secrecy::SecretString;
 use secret::StoredSecret;
 
 use crate::error::{AuthStoreError, failed_to};
@@ -81,11 +83,34 @@ impl AuthStore {
         if bytes.len() as u64 > MAX_BYTES {
             return Err(AuthStoreError::TooLarge { path: self.path.clone(), limit: MAX_BYTES });
         }
-        serde_json::from_slice(&bytes).map_err(|error| AuthStoreError::Corrupt {
+        let parsed = serde_json::from_slice(&bytes).map_err(|error| AuthStoreError::Corrupt {
             path: self.path.clone(),
             // The error's own text may quote what it found.
             detail: format!("line {}, column {}: not as expected", error.line(), error.column()),
-        })
+        });
+        parsed.map(|file: AuthFile| file.read_from(self))
+    }
+
+    /// Where whoever renews a login of this store holds a lock.
+    pub(crate) fn login_lock_path(&self) -> PathBuf {
+        self.path.with_extension("json.login.lock")
+    }
+
+    /// The login of that name as it lies in the store now, if it says how it is renewed.
+    pub(crate) fn login(&self, name: &str) -> Result<Option<Login>, AuthStoreError> {
+        Ok(self.load()?.login(name))
+    }
+
+    /// Keeps the new tokens of a login, and waits until that is on disk. Nothing happens if it was removed meanwhile.
+    pub(crate) fn keep_login(
+        &self,
+        name: &str,
+        access: SecretString,
+        refresh: Option<SecretString>,
+        expires: Option<u64>,
+    ) -> Result<(), AuthStoreError> {
+        let keep = move |file: &mut AuthFile| file.renew_login(name, access, refresh, expires);
+        self.update(keep, Durability::Synced, Corrupt::Leave).map(|((), _)| ())
     }
 
     /// Changes profiles or their order, and waits until that is on disk. A file that is no store is copied to a name

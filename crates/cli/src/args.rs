@@ -73,6 +73,9 @@ pub(crate) enum Command {
     /// Talk with the agent in the terminal (the default)
     #[command(long_about = help::CHAT, after_long_help = help::CHAT_EXAMPLES)]
     Chat(ChatArgs),
+    /// Serve a program that embeds MyClaw: JSON lines in, replies and events out
+    #[command(long_about = help::RPC, after_long_help = help::RPC_EXAMPLES)]
+    Rpc(RpcArgs),
     /// Write a starter config and the workspace
     #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
     Init,
@@ -140,6 +143,14 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Default, Args)]
 pub(crate) struct ChatArgs {
     /// Which conversation.
+    #[command(flatten)]
+    pub(crate) conversation: ConversationArgs,
+}
+
+/// Arguments of `rpc`.
+#[derive(Debug, Args)]
+pub(crate) struct RpcArgs {
+    /// Which conversation comes first.
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
 }

@@ -2,9 +2,11 @@
 //! engine, and what it prints are the engine's events.
 #![forbid(unsafe_code)]
 
+mod answering;
 mod args;
 mod chat;
 mod commands;
+mod control;
 mod exit;
 mod interrupt;
 mod model_choice;
@@ -59,6 +61,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         None => chat::run(&cli.chat),
         Some(Command::Chat(args)) => chat::run(&args),
         Some(Command::Run(args)) => commands::run::run(&args),
+        Some(Command::Rpc(args)) => control::run_rpc(&args.conversation),
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Sessions(args)) => commands::sessions::run(args, Home::find()?),

@@ -326,7 +326,7 @@ fn key_in<'a>(environment: &'a Environment, variable: &str) -> Option<&'a str> {
 
 fn missing_key(info: &ProviderInfo) -> String {
     format!(
-        "there is no key for {name}: set {variables}, keep one with `myclaw auth add --provider {name}`, or put it into \
+        "there is no key for {name}: set {variables}, keep one with `myclaw auth add {name}`, or put it into \
          the config file under `provider.authProfiles` (`myclaw init` writes one)",
         name = info.name,
         variables = info.key_variables.join(" or ")
@@ -335,14 +335,18 @@ fn missing_key(info: &ProviderInfo) -> String {
 
 /// What to say of a provider that nobody knows.
 pub(crate) fn unknown_provider(config: &Config, provider: &str) -> String {
-    let known: Vec<&str> = config
+    let mut known: Vec<&str> = config
         .models
         .providers
         .keys()
         .map(String::as_str)
         .chain(config.provider.as_ref().map(|configured| configured.name.as_str()))
-        .chain(Catalog::builtin().providers().map(|info| info.name))
         .collect();
+    for info in Catalog::builtin().providers() {
+        if !known.contains(&info.name) {
+            known.push(info.name);
+        }
+    }
     let suggestion = did_you_mean(provider, known.iter().copied());
     format!(
         "the provider `{provider}` is not known{suggestion} Give its address in the config file under \

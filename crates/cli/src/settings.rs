@@ -19,7 +19,7 @@ use crate::terminal::Paint;
 pub(crate) const MAIN_SESSION: &str = "main";
 
 /// The environment and the folders; enough for commands that must work while the config file has a mistake.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Home {
     /// Variables of the process and of the `.env` in the state folder.
     pub(crate) environment: Environment,
@@ -57,7 +57,7 @@ impl Home {
 }
 
 /// Everything that a conversation needs to begin.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// Environment and folders.
     pub(crate) home: Home,

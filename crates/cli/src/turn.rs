@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_config::Environment;
+use myclaw_config::{Config, Environment};
 use myclaw_engine::{
-    CompactionReport, Engine, EventCallback, Hook, ModelChoice, RunAgentParams, RunError, RunResult,
+    CompactionReport, Engine, EventCallback, Hook, ModelChoice, ModelSwitch, NextModel,
+    RunAgentParams, RunError, RunResult,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
-use myclaw_llm::{ErrorClass, ModelError, ThinkingLevel};
+use myclaw_llm::{ErrorClass, ModelError, ModelRef, ThinkingLevel};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) message: Option<String>,
     /// How much the model should think, if the user said so.
     pub(crate) thinking: Option<ThinkingLevel>,
+    /// Changes the model while it goes on.
+    pub(crate) switch: ModelSwitch,
     /// Aborts it.
     pub(crate) cancel: CancellationToken,
     /// Receives its events.
@@ -54,12 +57,13 @@ impl Conversation {
     /// There is no reply. The conversation is in order, and holds whatever was said and done.
     pub(crate) async fn run(&self, turn: Turn<'_>) -> Result<RunResult, CliError> {
         let model = turn.model;
-        let result =
-            self.engine.run(params(turn)?).await.map_err(|error| run_error(error, model))?;
+        let params = run_params(turn)?;
+        let result = self.engine.run(params).await.map_err(|error| run_error(error, model))?;
         has_reply(result)
     }
 
-    /// Puts a summary in the place of the older messages; the message of `turn` is not used.
+    /// Summarises all but the newest messages, without a turn; the message of `turn` is not said. `focus` is what the
+    /// summary should pay attention to.
     ///
     /// # Errors
     /// The conversation is as it was.
@@ -69,37 +73,49 @@ impl Conversation {
         focus: Option<&str>,
     ) -> Result<CompactionReport, CliError> {
         let model = turn.model;
-        self.engine.compact(params(turn)?, focus).await.map_err(|error| match error {
+        let params = run_params(turn)?;
+        self.engine.compact(params, focus).await.map_err(|error| match error {
             RunError::Aborted => CliError::aborted_compaction(),
             error => run_error(error, model),
         })
     }
 }
 
-fn params(turn: Turn<'_>) -> Result<RunAgentParams, CliError> {
-    let Turn { settings, session_key, model, message, thinking, cancel, on_event } = turn;
-    let choice = ModelChoice::from_config(&model.config, &model.reference);
-    let (key, config) = (session_key.clone(), Arc::clone(&model.config));
+/// What the engine has to know of a turn.
+fn run_params(turn: Turn<'_>) -> Result<RunAgentParams, CliError> {
+    let Turn { settings, session_key, model, message, thinking, switch, cancel, on_event } = turn;
+    let NextModel { model: choice, fallbacks, config, thinking } = next_model(model, thinking);
+    let key = session_key.clone();
     let mut params = match message {
         Some(message) => RunAgentParams::new(key, message, config),
         None => RunAgentParams::go_on(key, config),
     };
     params.model = Some(choice);
     params.thinking = thinking;
-    params.fallbacks = model
-        .fallbacks
-        .iter()
-        .map(|(reference, config)| ModelChoice::from_config(config, reference))
-        .collect();
+    params.fallbacks = fallbacks;
     params.auth_profile.clone_from(&settings.auth_profile);
     params.agent = Some(settings.agent.id.to_string());
     let command_timeout = Duration::from_secs(model.config.tools.bash.timeout_seconds);
     params.tools = myclaw_tools::builtin_tools(command_timeout);
     params.working_directory.clone_from(&settings.directory);
     params.hooks = hooks(settings, session_key, model)?;
+    params.switch = switch;
     params.cancel = cancel;
     params.on_event = Some(on_event);
     Ok(params)
+}
+
+/// A model as a run needs it.
+pub(crate) fn next_model(model: &ChosenModel, thinking: Option<ThinkingLevel>) -> NextModel {
+    let choice = |(reference, config): (&ModelRef, &Arc<Config>)| {
+        ModelChoice::from_config(config, reference)
+    };
+    NextModel {
+        model: choice((&model.reference, &model.config)),
+        fallbacks: model.fallbacks.iter().map(|(name, config)| choice((name, config))).collect(),
+        config: Arc::clone(&model.config),
+        thinking,
+    }
 }
 
 /// The commands of the config file.

@@ -11,7 +11,7 @@ use myclaw_llm::{
     Variables,
 };
 
-use crate::failover::{Candidate, Candidates};
+use crate::failover::{Candidate, Candidates, key_resolver};
 use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{
     Allowance, Delivery, Recovery, Repetition, Tally, Turn, TurnLimits, announce_end,
@@ -50,9 +50,10 @@ impl Engine {
 
     /// Like [`Engine::new`], with other variables.
     pub fn with_variables(variables: Variables) -> Self {
+        let options = http_options(variables);
         Self {
-            keys: KeyResolver::new(variables.iter()),
-            http: HttpProvider::new(http_options(variables)),
+            keys: key_resolver(options.clone()),
+            http: HttpProvider::new(options),
             builtin: DemoProvider,
             lanes: Lanes::default(),
         }
@@ -64,17 +65,21 @@ impl Engine {
     /// # Errors
     /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
     pub async fn run(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
-        let setup = Setup::new(&params)?;
+        let mut setup = Setup::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
         let (mut params, mut outcome) = self.run_once(params, &setup).await?;
         let inbox = setup.store.inbox(&params.session_key);
-        // Somebody may have sent a message between the turn's last look and the session's release, and been told that
-        // the run takes it.
         while let Ok(before) = &outcome
             && before.bound.is_none()
-            && inbox.may_hold_messages()
+            // Somebody may have sent a message between the turn's last look and the session's release, and been told
+            // that the run takes it.
+            && (params.switch.is_due() || inbox.may_hold_messages())
         {
             let before = before.clone();
+            if params.switch.is_due() {
+                params.switch.clone().apply(&mut params);
+                setup = Setup::new(&params)?;
+            }
             let Ok((next_params, next)) = self.run_once(params.clone(), &setup).await else {
                 break;
             };

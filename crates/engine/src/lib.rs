@@ -22,6 +22,7 @@ mod prompt;
 mod queue;
 mod reduction;
 mod run;
+mod switch;
 mod tool;
 mod transcript;
 mod turn;
@@ -33,6 +34,7 @@ pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, run_agent};
 pub use error::{CandidateFailure, RunError};
 pub use event::{AgentRunEvent, EventCallback};
+pub use failover::key_resolver;
 pub use hook::{
     AgentStart, CompactionReason, CompactionVerdict, Hook, HookError, PendingCompaction,
     PendingToolCall, ToolCallVerdict,
@@ -43,6 +45,7 @@ pub use model_choice::{ModelChoice, WindowSource};
 pub use myclaw_auth::AuthProfile;
 pub use queue::Arrival;
 pub use run::{RunAgentParams, RunResult};
+pub use switch::{ModelSwitch, NextModel};
 pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport};

@@ -10,7 +10,9 @@ use myclaw_session::SessionKey;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelChoice, SystemClock, Tool};
+use crate::{
+    Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelChoice, ModelSwitch, SystemClock, Tool,
+};
 
 /// How long a run waits for a session that another process runs: longer than most turns need to end after an abort,
 /// shorter than anybody watches a silent program.
@@ -45,6 +47,8 @@ pub struct RunAgentParams {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Aborts the run when it fires.
     pub cancel: CancellationToken,
+    /// Changes the model while the run goes on.
+    pub switch: ModelSwitch,
     /// Receives events as they happen; without it only the result is returned.
     pub on_event: Option<EventCallback>,
     /// Directory in which tools work, if not the agent's workspace. It must exist.
@@ -119,6 +123,7 @@ impl RunAgentParams {
             tools: Vec::new(),
             hooks: Vec::new(),
             cancel: CancellationToken::new(),
+            switch: ModelSwitch::default(),
             on_event: None,
             working_directory: None,
             lane: Lane::default(),

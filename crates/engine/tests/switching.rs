@@ -23,9 +23,12 @@ use myclaw_testkit::{ModelServer, Reply, Step, WireFormat, validate_body, valida
 use serde_json::{Map, Value, json};
 
 /// Every wire format. One line makes a new one part of all tests here.
-const FORMATS: [(WireFormat, Api); 2] = [
+const FORMATS: [(WireFormat, Api); 5] = [
     (WireFormat::AnthropicMessages, Api::AnthropicMessages),
     (WireFormat::OpenAiCompletions, Api::OpenaiCompletions),
+    (WireFormat::OpenAiResponses, Api::OpenaiResponses),
+    (WireFormat::GoogleGenerativeAi, Api::GoogleGenerativeAi),
+    (WireFormat::BedrockConverse, Api::BedrockConverse),
 ];
 
 const THOUGHT: &str = "The user wants two files.";

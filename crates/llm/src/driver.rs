@@ -1,7 +1,6 @@
 //! The one driver of every wire format: it owns the connection, the time limits and the abort.
 
 mod access;
-mod body;
 mod models;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,15 +17,14 @@ use url::Url;
 
 use crate::http::{Clients, is_broken_connection, transport_error};
 use crate::redact::redact;
-use crate::wire::{self, Decoder, EncodedRequest, Progress, cut_stream, host_label};
+use crate::wire::{self, AnswerBody, Decoder, EncodedRequest, Progress, cut_stream, host_label};
 use crate::{
     AssistantMessage, CallFailure, CallLimits, ErrorClass, EventSink, HttpOptions, ModelError,
     ModelRequest, Provider, StopReason, StreamEvent, classify,
 };
 
 use access::Access;
-pub use access::copilot;
-use body::AnswerBody;
+pub use access::{copilot, oauth};
 pub use models::list_models;
 
 /// Largest error body read, in bytes: enough for any reason, and not for a whole web site.
@@ -78,7 +76,10 @@ impl HttpProvider {
     ) -> Result<(AssistantMessage, Response), ModelError> {
         let access = self.access(request).await.map_err(|error| unsent(request, error))?;
         match self.attempt_with(&access, request, place, sink).await {
-            Err(error) if error.status == Some(401) && access.discard().await => {
+            Err(error)
+                if error.status == Some(401)
+                    && (access.discard().await || self.forget_copilot_session(request).await) =>
+            {
                 let access = self.access(request).await.map_err(|error| unsent(request, error))?;
                 self.attempt_with(&access, request, place, sink).await
             }
@@ -186,7 +187,7 @@ impl Provider for HttpProvider {
                     read_trailer(response).await;
                     Ok(message)
                 }
-                Some(Err(error)) => {
+                Some(Err(mut error)) => {
                     if error.class == ErrorClass::Auth {
                         self.forget_copilot_session(&request).await;
                     }
@@ -194,9 +195,13 @@ impl Provider for HttpProvider {
                         reason: StopReason::Error,
                         error: error.message.clone(),
                     });
-                    let partial = decoder
-                        .filter(Decoder::has_visible_output)
+                    let is_visible = decoder.as_ref().is_some_and(Decoder::has_visible_output);
+                    let mut partial = decoder
                         .and_then(|decoder| decoder.partial(StopReason::Error, &error.message));
+                    if !is_visible {
+                        // What nobody has seen is dropped; it may have cost something all the same.
+                        error.usage = partial.take().map(|unseen| Box::new(unseen.usage));
+                    }
                     Err(CallFailure::Failed {
                         error: Box::new(error),
                         partial: partial.map(Box::new),

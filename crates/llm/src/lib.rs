@@ -33,7 +33,7 @@ pub use catalog::{
     parse_model_ref, provider_info, resolve_model, suggest_model,
 };
 pub use classify::classify;
-pub use driver::{HttpProvider, copilot, list_models};
+pub use driver::{HttpProvider, copilot, list_models, oauth};
 pub use error::{CallFailure, ErrorClass, ModelError, Repeat};
 pub use event::StreamEvent;
 pub use http::{HttpOptions, install_crypto_provider};

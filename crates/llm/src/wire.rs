@@ -2,8 +2,9 @@
 //!
 //! Nothing in here does I/O, so every format can be tested from recorded bytes. [`encode`] turns a request into an
 //! HTTP request; a [`Decoder`] is fed the frames of the answer, reports stream events and gives the finished message,
-//! or at any time what has arrived so far. What differs between the hosts of one format is data in [`compat`].
+//! or at any time what has arrived so far; an [`AnswerBody`] finds the frames in the bytes of a body. What differs between the hosts of one format is data in [`compat`].
 
+mod answer_body;
 pub mod anthropic_messages;
 mod arguments;
 pub mod bedrock_converse;
@@ -26,6 +27,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
+pub use answer_body::AnswerBody;
 pub(crate) use builder::MessageBuilder;
 pub(crate) use endpoint::{host_label, is_link_local, is_loopback, models_url};
 
@@ -145,7 +147,8 @@ impl<'a> Decoder<'a> {
         self.0.finish(sink)
     }
 
-    /// What has arrived so far, as a message that stopped for `reason`; `None` when nothing has.
+    /// What has arrived so far, as a message that stopped for `reason`; `None` when nothing has. Its content is empty
+    /// if no more than counters came.
     pub fn partial(&self, reason: StopReason, error: &str) -> Option<AssistantMessage> {
         self.0.builder().partial(reason, error)
     }

@@ -4,7 +4,6 @@ use std::fs::{File, hard_link};
 use std::io::{self, Write};
 use std::path::Path;
 
-use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,6 +16,7 @@ use crate::history::{ends_line, history_path};
 use crate::line::{self, Line};
 use crate::lock::is_still_at;
 use crate::reader::{Position, Positioned, SessionReader};
+use crate::wanted::WantedId;
 use crate::{Entry, EntryId, MetaPatch, Role, SessionHeader, SessionKey, SessionStore, now_ms};
 
 /// Most files that a fork's conversation may begin in. Each costs an open file and a read whenever the session is
@@ -142,34 +142,6 @@ impl Cut {
             }
         }
         Ok(self)
-    }
-}
-
-/// Tells lines that cannot hold an id from those that are worth decoding.
-struct WantedId {
-    id: EntryId,
-    finder: memmem::Finder<'static>,
-    /// Whether the id stands in its line as it is. A line without an id has one made from its place, a very long one is
-    /// replaced, and JSON may write unusual characters in another way.
-    is_literal: bool,
-}
-
-impl WantedId {
-    fn new(id: EntryId) -> Self {
-        let text = id.as_str();
-        let is_plain =
-            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        Self {
-            id,
-            finder: memmem::Finder::new(text).into_owned(),
-            is_literal: text.bytes().all(is_plain),
-        }
-    }
-
-    fn may_be_in(&self, line: &[u8], offset: u64) -> bool {
-        !self.is_literal
-            || self.finder.find(line).is_some()
-            || EntryId::from_place(offset) == self.id
     }
 }
 

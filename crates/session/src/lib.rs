@@ -28,6 +28,7 @@ mod search;
 mod spending;
 mod store;
 mod tail;
+mod wanted;
 
 pub use about::{About, AboutEntry};
 pub use create::NewSession;

@@ -10,10 +10,10 @@ use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
 use crate::history::History;
 use crate::line::{self, Line};
-use crate::tail::{read_last_compaction, read_last_messages, read_tail};
+use crate::tail::{read_last_compaction, read_messages_before, read_tail};
 use crate::{
-    About, CompactionEntry, Entry, FORMAT_VERSION, SessionHeader, SessionKey, Tail, TailLimit,
-    TranscriptMessage,
+    About, CompactionEntry, Entry, EntryId, FORMAT_VERSION, SessionHeader, SessionKey, Tail,
+    TailLimit, TranscriptMessage,
 };
 
 /// A header longer than this is none. Keys have at most a few hundred characters.
@@ -156,7 +156,21 @@ impl SessionReader {
     /// # Errors
     /// The file cannot be read.
     pub fn last_messages(&self, count: usize) -> Result<Vec<TranscriptMessage>, SessionError> {
-        read_last_messages(self.parts_backward(), count).context("read the session log", &self.path)
+        Ok(self.messages_before(None, count)?.unwrap_or_default())
+    }
+
+    /// The `count` messages before the one with the id `before`, oldest first, whatever summaries there are; without an
+    /// id the last ones. `None` if no message has it. Reads the file from its end as far as it has to.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn messages_before(
+        &self,
+        before: Option<EntryId>,
+        count: usize,
+    ) -> Result<Option<Vec<TranscriptMessage>>, SessionError> {
+        read_messages_before(self.parts_backward(), before, count)
+            .context("read the session log", &self.path)
     }
 }
 

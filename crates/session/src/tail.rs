@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek};
 
 use crate::backward::BackwardLines;
 use crate::line::{self, Line};
+use crate::wanted::WantedId;
 use crate::{CompactionEntry, Entry, EntryId, Reduction, ReductionEntry, Role, TranscriptMessage};
 
 /// Stands in every line that holds a compaction.
@@ -85,23 +86,35 @@ fn collect<R: Read + Seek>(
     Ok(Next::Continue)
 }
 
-/// The last `count` messages, oldest first, whatever summaries there are.
-pub(crate) fn read_last_messages<R: Read + Seek>(
+/// The `count` messages before the one with the id `before`, or the last ones, oldest first; `None` if no message has
+/// that id.
+pub(crate) fn read_messages_before<R: Read + Seek>(
     parts: impl IntoIterator<Item = R>,
+    before: Option<EntryId>,
     count: usize,
-) -> io::Result<Vec<TranscriptMessage>> {
+) -> io::Result<Option<Vec<TranscriptMessage>>> {
+    let mut sought = before.map(WantedId::new);
     let mut messages = Vec::new();
     for part in parts {
         let mut lines = BackwardLines::new(part)?;
-        while messages.len() < count {
+        while sought.is_some() || messages.len() < count {
             let Some(found) = lines.next_line()? else { break };
-            if let Line::Entry(Entry::Message(message)) = line::decode(found.bytes, found.offset) {
-                messages.push(message);
+            if sought.as_ref().is_some_and(|id| !id.may_be_in(found.bytes, found.offset)) {
+                continue;
+            }
+            let Line::Entry(Entry::Message(message)) = line::decode(found.bytes, found.offset)
+            else {
+                continue;
+            };
+            match sought {
+                None => messages.push(message),
+                Some(_) if Some(message.id) == before => sought = None,
+                Some(_) => {}
             }
         }
     }
     messages.reverse();
-    Ok(messages)
+    Ok(sought.is_none().then_some(messages))
 }
 
 /// The last compaction, if there is one. Only lines that may be one are decoded.

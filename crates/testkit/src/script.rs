@@ -29,6 +29,8 @@ pub(crate) struct Settings {
     pub(crate) pairing: PairingCheck,
     /// How many of the latest requests keep their bodies.
     pub(crate) kept_bodies: usize,
+    /// Whether every request takes a step, whatever its method and path are.
+    pub(crate) every_route: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,7 @@ impl Default for Settings {
             models: vec!["test-model".to_owned()],
             pairing: PairingCheck::Refuse,
             kept_bodies: usize::MAX,
+            every_route: false,
         }
     }
 }
@@ -108,6 +111,14 @@ impl Script {
     #[must_use]
     pub fn keep_last_bodies(mut self, count: usize) -> Self {
         self.settings.kept_bodies = count;
+        self
+    }
+
+    /// Answers every request from the script, not model calls alone: for servers that give out tokens. The pairing rules
+    /// still hold for model calls.
+    #[must_use]
+    pub fn answer_every_route(mut self) -> Self {
+        self.settings.every_route = true;
         self
     }
 

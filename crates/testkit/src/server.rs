@@ -298,10 +298,15 @@ impl Shared {
     /// The step that answers `request`, which is at `place` in the history.
     fn decide(&self, request: &RecordedRequest, place: usize) -> Step {
         let route = request.route();
+        let is_call =
+            request.method == "POST" && ROUTES.iter().any(|(ending, _)| route.ends_with(ending));
+        if !is_call && self.lock().script.settings.every_route {
+            return self.take_step(request, place);
+        }
         if request.method == "GET" && route.ends_with("/models") {
             return self.list_models();
         }
-        if request.method != "POST" || !ROUTES.iter().any(|(ending, _)| route.ends_with(ending)) {
+        if !is_call {
             let message =
                 format!("the scripted model server has no {} {}", request.method, request.path);
             return Step::status(
@@ -316,6 +321,10 @@ impl Shared {
         {
             return self.refuse(400, "invalid_request_error", &violation.to_string());
         }
+        self.take_step(request, place)
+    }
+
+    fn take_step(&self, request: &RecordedRequest, place: usize) -> Step {
         let taken = self.update(|state| {
             let answering = state.script.take()?;
             Some((answering, state.history.mark_as_call(place)))

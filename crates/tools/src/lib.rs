@@ -12,6 +12,7 @@ mod files;
 mod find;
 mod grep;
 mod ls;
+mod picture;
 mod read;
 mod support;
 mod write;
@@ -27,6 +28,7 @@ pub use edit::EditTool;
 pub use find::FindTool;
 pub use grep::GrepTool;
 pub use ls::LsTool;
+pub use picture::picture_from_base64;
 pub use read::ReadTool;
 pub use write::WriteTool;
 

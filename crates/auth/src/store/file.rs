@@ -10,7 +10,8 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::StoredSecret;
+use super::{AuthStore, StoredSecret};
+use crate::login::{RenewableLogin, Renewal};
 use crate::profile::store_name;
 use crate::{AuthProfile, CredentialType, Failure, ProfileOrigin, UsageStats};
 
@@ -36,6 +37,9 @@ pub struct AuthFile {
     /// What happened to profiles, by name; also to those that are not in this file.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub usage_stats: BTreeMap<String, UsageStats>,
+    /// The store that this was read from.
+    #[serde(skip)]
+    store: Option<AuthStore>,
     /// Fields of a later version, kept as they are.
     #[serde(flatten)]
     unknown: Kept,
@@ -56,7 +60,7 @@ impl fmt::Debug for Kept {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Entry {
-    Known(StoredProfile),
+    Known(Box<StoredProfile>),
     Foreign(Kept),
 }
 
@@ -78,13 +82,28 @@ pub struct StoredProfile {
     /// The token for calls of an `oauth`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     access: Option<StoredSecret>,
+    /// What an `oauth` is renewed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refresh: Option<StoredSecret>,
+    /// Where an `oauth` is renewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token_url: Option<String>,
+    /// Which application an `oauth` was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_id: Option<String>,
+    /// The secret of that application, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_secret: Option<StoredSecret>,
+    /// What a renewal asks for, if the server wants it said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
     /// Where the secret is kept if not here, as [`KeySource`] is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key_source: Option<String>,
     /// When it stops being valid, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
-    /// Everything else, such as what refreshes a login, kept as it is.
+    /// Everything else, kept as it is.
     #[serde(flatten)]
     unknown: Kept,
 }
@@ -98,6 +117,7 @@ impl Default for AuthFile {
             preferred: BTreeMap::new(),
             pinned: BTreeMap::new(),
             usage_stats: BTreeMap::new(),
+            store: None,
             unknown: Kept::default(),
         }
     }
@@ -111,6 +131,11 @@ impl StoredProfile {
             key: None,
             token: None,
             access: None,
+            refresh: None,
+            token_url: None,
+            client_id: None,
+            client_secret: None,
+            scope: None,
             key_source: None,
             expires: None,
             unknown: Kept::default(),
@@ -147,17 +172,89 @@ impl StoredProfile {
         let secret = match self.kind {
             CredentialType::ApiKey => self.key.as_ref(),
             CredentialType::Token => self.token.as_ref(),
+            CredentialType::Oauth if self.is_copilot() => self.refresh.as_ref(),
             CredentialType::Oauth => self.access.as_ref(),
         };
         secret.map(|secret| KeySource::Literal(secret.key().clone()))
     }
 }
 
+/// What the store holds of a login that says how it is renewed.
+#[derive(Debug)]
+pub(crate) struct Login {
+    /// The token for calls, if there is one yet.
+    pub(crate) access: Option<SecretString>,
+    /// When it ends, in milliseconds since the Unix epoch.
+    pub(crate) expires: Option<u64>,
+    /// How it is renewed.
+    pub(crate) renewal: Renewal,
+}
+
+impl StoredProfile {
+    /// Whether it is a login of GitHub Copilot whose `access` is a session of some minutes. What that is exchanged for,
+    /// the GitHub token, lies under `refresh`: with that a call makes sessions of its own.
+    fn is_copilot(&self) -> bool {
+        self.provider == "github-copilot" && self.refresh.is_some()
+    }
+
+    /// When the secret that is used stops being valid.
+    fn expires_at(&self) -> Option<u64> {
+        let is_session = self.kind == CredentialType::Oauth && self.is_copilot();
+        self.expires.filter(|_| !is_session)
+    }
+
+    /// How it is renewed, if it is a login that says so.
+    fn renewal(&self) -> Option<Renewal> {
+        let filled = |text: &Option<String>| {
+            text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        if self.kind != CredentialType::Oauth || self.key_source.is_some() {
+            return None;
+        }
+        Some(Renewal {
+            token_url: filled(&self.token_url)?,
+            client_id: filled(&self.client_id)?,
+            client_secret: self.client_secret.as_ref().map(|secret| secret.key().clone()),
+            scope: filled(&self.scope),
+            refresh_token: self.refresh.as_ref()?.key().clone(),
+        })
+    }
+}
+
 impl AuthFile {
+    /// Notes where this was read: logins are renewed there.
+    pub(super) fn read_from(self, store: &AuthStore) -> Self {
+        Self { store: Some(store.clone()), ..self }
+    }
+
+    /// The login of that name, if it says how it is renewed.
+    pub(super) fn login(&self, name: &str) -> Option<Login> {
+        let Entry::Known(profile) = self.profiles.get(name)? else { return None };
+        let renewal = profile.renewal()?;
+        let access = profile.access.as_ref().map(|access| access.key().clone());
+        Some(Login { access, expires: profile.expires, renewal })
+    }
+
+    /// Puts new tokens into a login, if it is still there.
+    pub(super) fn renew_login(
+        &mut self,
+        name: &str,
+        access: SecretString,
+        refresh: Option<SecretString>,
+        expires: Option<u64>,
+    ) {
+        let Some(Entry::Known(profile)) = self.profiles.get_mut(name) else { return };
+        profile.access = Some(StoredSecret::new(access));
+        profile.expires = expires;
+        if let Some(refresh) = refresh {
+            profile.refresh = Some(StoredSecret::new(refresh));
+        }
+    }
+
     /// Every profile that is understood, by name.
     pub fn profiles(&self) -> impl Iterator<Item = (&str, &StoredProfile)> {
         self.profiles.iter().filter_map(|(name, entry)| match entry {
-            Entry::Known(profile) => Some((name.as_str(), profile)),
+            Entry::Known(profile) => Some((name.as_str(), &**profile)),
             Entry::Foreign(_) => None,
         })
     }
@@ -167,12 +264,20 @@ impl AuthFile {
         self.profiles()
             .filter(|(_, stored)| stored.provider == provider)
             .filter_map(|(name, stored)| {
+                let store = self.store.clone().filter(|_| stored.renewal().is_some());
+                let login = store.map(|store| RenewableLogin { store, name: name.to_owned() });
+                // A login may have its first token still to come.
+                let to_come = || {
+                    let empty = KeySource::Literal(SecretString::default());
+                    login.is_some().then_some(empty)
+                };
                 Some(AuthProfile {
                     id: name.to_owned(),
                     credential: stored.kind,
-                    source: Some(stored.source()?),
+                    source: Some(stored.source().or_else(to_come)?),
                     origin: ProfileOrigin::Store,
-                    expires_at: stored.expires,
+                    expires_at: stored.expires_at(),
+                    login,
                 })
             })
             .collect()
@@ -181,7 +286,7 @@ impl AuthFile {
     /// Adds a profile, or replaces the one of that name. What happened to the old one no longer counts.
     pub fn put(&mut self, name: &str, profile: StoredProfile) {
         self.usage_stats.remove(name);
-        self.profiles.insert(name.to_owned(), Entry::Known(profile));
+        self.profiles.insert(name.to_owned(), Entry::Known(Box::new(profile)));
     }
 
     /// Removes a profile with everything that is said about it; whether there was one.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::help;
+
 /// Arguments of `auth`.
 #[derive(Debug, Args)]
 pub(crate) struct AuthArgs {
@@ -27,6 +29,7 @@ pub(crate) enum AuthCommand {
         json: bool,
     },
     /// Keep a key, read from standard input, or where one is found
+    #[command(long_about = help::AUTH_ADD, after_long_help = help::AUTH_ADD_EXAMPLES)]
     Add(AddArgs),
     /// Remove a key that is kept here
     Remove {
@@ -79,9 +82,12 @@ pub(crate) enum AuthCommand {
 /// Arguments of `auth add`.
 #[derive(Debug, Args)]
 pub(crate) struct AddArgs {
-    /// Whose key it is
-    #[arg(short, long)]
-    pub(crate) provider: String,
+    /// Whose key it is, as `myclaw models list` names it
+    #[arg(required_unless_present = "provider_option")]
+    provider: Option<String>,
+    /// The same
+    #[arg(short, long = "provider", value_name = "PROVIDER", conflicts_with = "provider")]
+    provider_option: Option<String>,
     /// What the key is called
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) profile: String,
@@ -94,6 +100,19 @@ pub(crate) struct AddArgs {
     /// Take the place of a key of that name
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Sign in on the provider's page, whatever standard input holds; github-copilot alone has such a login
+    #[arg(long, conflicts_with_all = ["key_file", "command", "env", "keyring"])]
+    pub(crate) login: bool,
+    /// A company's own GitHub to sign in at, such as company.ghe.com
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["key_file", "command", "env", "keyring"])]
+    pub(crate) github: Option<String>,
+}
+
+impl AddArgs {
+    /// Whose key it is.
+    pub(crate) fn provider(&self) -> &str {
+        self.provider.as_deref().or(self.provider_option.as_deref()).unwrap_or_default()
+    }
 }
 
 /// Where a key stays.

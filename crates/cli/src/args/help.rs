@@ -56,6 +56,22 @@ Examples:
   myclaw chat --session trip
   printf 'list files\\nexit\\n' | myclaw chat";
 
+pub(super) const RPC: &str = "\
+Serve a program that embeds MyClaw. It writes one JSON object per line to standard input, such as \
+{\"type\":\"prompt\",\"message\":\"Hello\"}, and reads replies and events from standard output, one JSON object per \
+line as well.
+
+Commands: prompt, steer, follow_up, abort, set_model, set_thinking, compact, get_state, get_messages, fork, \
+new_session, switch_session, list_sessions, list_models. An `id` is repeated in the reply. Any command may name a \
+`session`; without one it is about the current one. docs/rpc.md describes all of it.
+
+What was said is on disk before its reply. When standard input ends, the turns that go on are finished first.";
+
+pub(super) const RPC_EXAMPLES: &str = "\
+Examples:
+  echo '{\"type\":\"prompt\",\"message\":\"List my files\"}' | myclaw rpc
+  echo '{\"id\":1,\"type\":\"get_state\"}' | myclaw rpc --session trip";
+
 pub(super) const INIT: &str = "\
 Write a starter config, with every setting explained in comments, and the workspace in which the tools work. What \
 exists already is never overwritten.";
@@ -148,13 +164,36 @@ or stay where they are: in a variable, in a file, in the system's keyring, or be
 pub(super) const AUTH_EXAMPLES: &str = "\
 Examples:
   myclaw auth list
-  myclaw auth add --provider anthropic                      asks for the key
-  pass show openai | myclaw auth add --provider openai --profile work
-  myclaw auth add --provider groq --command 'pass show groq'
+  myclaw auth add anthropic                                 asks for the key
+  pass show openai | myclaw auth add openai --profile work
+  myclaw auth add groq --command 'pass show groq'
+  myclaw auth add github-copilot                            signs in with a code
   myclaw auth test
   myclaw auth order anthropic work private                  these first, in this order
   myclaw auth pin anthropic:work                            this one and no other
   myclaw auth clear-cooldown";
+
+pub(super) const AUTH_ADD: &str = "\
+Keep a key of a provider. It is asked for without being shown, or read from standard input; or it stays where it is, in \
+a file, a variable, the system's keyring or behind a command, and is fetched when it is needed.
+
+GitHub Copilot has a login instead: without a key this shows an address and a code, waits until you have typed the code \
+there, and keeps the token. Ctrl-C ends that and keeps nothing.";
+
+pub(super) const AUTH_ADD_EXAMPLES: &str = "\
+Examples:
+  myclaw auth add anthropic                                 asks for the key
+  pass show openai | myclaw auth add openai --profile work
+  myclaw auth add groq --command 'pass show groq'           asks pass each time
+  myclaw auth add mistral --env WORK_MISTRAL_KEY
+  myclaw auth add github-copilot                            signs in with a code
+  myclaw auth add github-copilot --github company.ghe.com   at a company's own GitHub
+
+Exit codes:
+  0    the key is kept
+  2    the provider, the name or the key cannot be used
+  4    the login was refused, or has expired, or GitHub could not be asked
+  130  given up with Ctrl-C; nothing is kept";
 
 pub(super) const DOCTOR: &str = "\
 Say what is configured, what is missing and what to do next. The exit code is 0 if a turn can run. Keys are never \

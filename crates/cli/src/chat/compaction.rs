@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use myclaw_engine::{CompactionReport, EventCallback};
+use myclaw_engine::{CompactionReport, EventCallback, ModelSwitch};
 
 use super::display::Display;
 use super::{Chat, View};
@@ -47,9 +47,10 @@ impl Chat {
         let turn = Turn {
             settings: &self.settings,
             session_key: &self.session_key,
-            model: &self.model,
+            model: &self.answering.model,
             message: None,
             thinking: None,
+            switch: ModelSwitch::default(),
             cancel,
             on_event,
         };

@@ -20,6 +20,7 @@ use crate::time::now_ms;
 
 mod add;
 mod list;
+mod login;
 mod prompt;
 mod trial;
 

@@ -6,6 +6,7 @@ mod trial;
 
 use std::collections::BTreeMap;
 
+use myclaw_auth::AuthFile;
 use myclaw_config::{Config, load_or_default};
 use myclaw_engine::ModelChoice;
 use myclaw_llm::{
@@ -18,7 +19,7 @@ use crate::exit::CliError;
 use crate::model_choice::local_probe;
 use crate::print::{Printer, columns};
 use crate::runtime;
-use crate::settings::{Home, config_error};
+use crate::settings::{Home, config_error, stored_keys};
 use crate::similar::did_you_mean;
 use key::{KeySource, KeyState};
 
@@ -31,38 +32,23 @@ pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
     }
 }
 
+/// Which models are listed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ModelFilter<'a> {
+    /// Only those of this provider.
+    pub(crate) provider: Option<&'a str>,
+    /// Only those whose name holds this text, whatever its capitals.
+    pub(crate) search: Option<&'a str>,
+}
+
 fn list(args: &ModelsListArgs) -> Result<(), CliError> {
     let home = Home::find()?;
     let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
-    let mut models = known_models(&config);
-    let probe = local_probe(&home.environment)?;
-    for (_, finding) in runtime::block_on(survey_local(&probe))? {
-        let LocalFinding::Server(server) = finding else { continue };
-        for id in server.models {
-            let reference = ModelRef { provider: server.provider.clone(), id };
-            let mut model = resolve(&config, &reference);
-            model.base_url.clone_from(&server.base_url);
-            models.insert(reference.to_string(), model);
-        }
-    }
-    if let Some(provider) = args.provider.as_ref().or(args.provider_option.as_ref()) {
-        models.retain(|_, model| model.provider.eq_ignore_ascii_case(provider));
-        if models.is_empty() {
-            return Err(no_models_of(provider, &config));
-        }
-    }
-    if let Some(text) = &args.search {
-        let wanted = text.to_lowercase();
-        models.retain(|name, _| name.to_lowercase().contains(&wanted));
-        if models.is_empty() {
-            return Err(CliError::usage(format!(
-                "no known model has `{text}` in its name; a model that is not listed can still be used, as \
-                 PROVIDER/MODEL"
-            )));
-        }
-    }
-    let listed: Vec<ListedModel> =
-        models.into_values().map(|model| ListedModel::new(model, &config, &home)).collect();
+    let filter = ModelFilter {
+        provider: args.provider.as_deref().or(args.provider_option.as_deref()),
+        search: args.search.as_deref(),
+    };
+    let listed = runtime::block_on(find_models(&home, &config, filter))??;
     let mut printer = Printer::stdout();
     if args.json {
         listed.iter().try_for_each(|model| printer.json(model))?;
@@ -73,6 +59,52 @@ fn list(args: &ModelsListArgs) -> Result<(), CliError> {
         }
     }
     printer.finish()
+}
+
+/// The models that can be used: the catalog's, those of the config file, and those of servers on this machine.
+///
+/// # Errors
+/// No model is what `filter` asks for.
+pub(crate) async fn find_models(
+    home: &Home,
+    config: &Config,
+    filter: ModelFilter<'_>,
+) -> Result<Vec<ListedModel>, CliError> {
+    let mut models = known_models(config);
+    let probe = local_probe(&home.environment)?;
+    for (_, finding) in survey_local(&probe).await {
+        let LocalFinding::Server(server) = finding else { continue };
+        for id in server.models {
+            let reference = ModelRef { provider: server.provider.clone(), id };
+            let mut model = resolve(config, &reference);
+            model.base_url.clone_from(&server.base_url);
+            models.insert(reference.to_string(), model);
+        }
+    }
+    if let Some(provider) = filter.provider {
+        models.retain(|_, model| model.provider.eq_ignore_ascii_case(provider));
+        if models.is_empty() {
+            return Err(no_models_of(provider, config));
+        }
+    }
+    if let Some(text) = filter.search {
+        let wanted = text.to_lowercase();
+        models.retain(|name, _| name.to_lowercase().contains(&wanted));
+        if models.is_empty() {
+            return Err(CliError::usage(format!(
+                "no known model has `{text}` in its name; a model that is not listed can still be used, as \
+                 PROVIDER/MODEL"
+            )));
+        }
+    }
+    let stored = default_keys(config)?;
+    Ok(models.into_values().map(|model| ListedModel::new(model, config, home, &stored)).collect())
+}
+
+/// The keys that the store of the default agent holds.
+fn default_keys(config: &Config) -> Result<AuthFile, CliError> {
+    let agent = config.agent_settings(None).map_err(|error| config_error(&error))?;
+    Ok(stored_keys(&agent))
 }
 
 /// The catalog's models and those of the config file, by `provider/id`.
@@ -119,7 +151,7 @@ fn no_models_of(provider: &str, config: &Config) -> CliError {
 
 /// A model with what stands between the user and it.
 #[derive(Serialize)]
-struct ListedModel {
+pub(crate) struct ListedModel {
     #[serde(flatten)]
     model: Model,
     /// The levels of thinking that it offers.
@@ -128,9 +160,9 @@ struct ListedModel {
 }
 
 impl ListedModel {
-    fn new(model: Model, config: &Config, home: &Home) -> Self {
+    fn new(model: Model, config: &Config, home: &Home, stored: &AuthFile) -> Self {
         let thinking = model.offered_thinking_levels();
-        let key = KeySource::find(&model.provider, config, home).state();
+        let key = KeySource::find(&model.provider, config, home, stored).state();
         Self { model, thinking, key }
     }
 }

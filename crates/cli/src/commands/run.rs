@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use myclaw_engine::ModelSwitch;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::RunArgs;
@@ -64,6 +65,7 @@ fn run_turn(
             model: &model,
             message,
             thinking: args.conversation.thinking,
+            switch: ModelSwitch::default(),
             cancel,
             on_event,
         };

@@ -19,12 +19,19 @@ use serde_json::{Value, json};
 mod answers;
 mod command_line;
 mod disks;
+mod refusals;
 mod settings;
 mod stored;
 mod streams;
 mod tools;
 
-const FORMATS: [WireFormat; 2] = [WireFormat::AnthropicMessages, WireFormat::OpenAiCompletions];
+const FORMATS: [WireFormat; 5] = [
+    WireFormat::AnthropicMessages,
+    WireFormat::OpenAiCompletions,
+    WireFormat::OpenAiResponses,
+    WireFormat::GoogleGenerativeAi,
+    WireFormat::BedrockConverse,
+];
 
 /// The key in every config file of these tests. It must never be seen again.
 const KEY: &str = "test-key";
@@ -152,7 +159,8 @@ fn said(rows: &[(&str, &str)]) -> Vec<(String, String)> {
     rows.iter().map(|(role, text)| ((*role).to_owned(), (*text).to_owned())).collect()
 }
 
-/// How often `text` stands in a request.
+/// How often `text` stands in the conversation of a request.
 fn count(body: &Value, text: &str) -> usize {
-    body["messages"].to_string().matches(text).count()
+    let conversation = ["messages", "input", "contents"].map(|name| body[name].to_string());
+    conversation.concat().matches(text).count()
 }

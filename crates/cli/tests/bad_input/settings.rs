@@ -184,6 +184,9 @@ fn an_address_with_a_typo() {
             let home = TempHome::new();
             let mut settings = config("http://127.0.0.1:9", format);
             settings["provider"]["baseUrl"] = json!(url);
+            if format == WireFormat::OpenAiResponses {
+                settings["models"]["providers"]["responses"] = json!({"api": "openai-responses"});
+            }
             home.write_config(&settings);
             assert_fails(&run(&home, &["run", "hello"]), code, words);
             let request = assert_goes_on(&home, format, "main");

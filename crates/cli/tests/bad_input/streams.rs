@@ -1,6 +1,6 @@
 //! Streams that end too early, at a dozen places. Every place is tried in-process, in the engine's tests.
 
-use myclaw_testkit::{Reply, RunningChild, Script, TempHome};
+use myclaw_testkit::{Reply, RunningChild, Script, TempHome, WireFormat};
 use serde_json::json;
 
 use crate::{
@@ -10,6 +10,17 @@ use crate::{
 /// How many places are tried in each format.
 const CUTS: usize = 12;
 
+/// Where the reason stands why a message stopped. With that it is whole.
+fn before_the_end(body: &[u8], format: WireFormat) -> usize {
+    let reason: &[u8] = match format {
+        WireFormat::AnthropicMessages | WireFormat::OpenAiCompletions => b"tool_",
+        WireFormat::OpenAiResponses => b"response.completed",
+        WireFormat::GoogleGenerativeAi => b"finishReason",
+        WireFormat::BedrockConverse => b"messageStop",
+    };
+    body.windows(reason.len()).rposition(|window| window == reason).expect("the stop reason")
+}
+
 #[test]
 fn a_stream_that_is_cut_is_kept_as_far_as_it_came_and_runs_nothing() {
     for format in FORMATS {
@@ -18,9 +29,7 @@ fn a_stream_that_is_cut_is_kept_as_far_as_it_came_and_runs_nothing() {
             "bash",
             json!({"command": "echo ran >> runs"}),
         );
-        let body = String::from_utf8(reply.stream_body("a-model")).expect("UTF-8");
-        // With the reason why it stopped, a message is whole.
-        let length = body.rfind("tool_").expect("the stop reason");
+        let length = before_the_end(&reply.stream_body("a-model"), format);
         for cut in (0..CUTS).map(|part| part * length / CUTS) {
             let server = serve(reply.clone().step().cut_after(cut));
             let home = home_for(&server, format);
@@ -60,7 +69,7 @@ fn a_stream_that_falls_silent_is_given_up() {
         let server = serve(reply.step().stall_after(length * 2 / 3));
         let home = TempHome::new();
         let mut settings = config(server.url(), format);
-        settings["models"] = json!({"timeouts": {"betweenEventsSeconds": 1}});
+        settings["models"]["timeouts"] = json!({"betweenEventsSeconds": 1});
         home.write_config(&settings);
         let output = run(&home, &["run", "hello"]);
         assert_fails(&output, 4, &["127.0.0.1", "no event for 1 s"]);

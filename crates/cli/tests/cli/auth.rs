@@ -116,6 +116,7 @@ fn a_typed_key_is_not_shown() {
     assert!(!drawn.contains("sk-ant"), "{drawn:?}");
     assert_eq!(store(&home)["profiles"]["anthropic:default"]["key"], KEY);
 
+    let arguments = ["auth", "add", "anthropic", "--profile", "other"];
     let mut terminal = Terminal::spawn(&myclaw(&home, &arguments));
     terminal.expect("not shown");
     terminal.send("half\u{3}");

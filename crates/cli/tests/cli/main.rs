@@ -11,6 +11,8 @@ use std::process::Command;
 use myclaw_testkit::{ChildOutput, ModelServer, RunningChild, TempHome, WireFormat};
 
 mod auth;
+mod auth_login;
+mod auth_renewal;
 mod chat_lines;
 mod chat_talk;
 mod chat_terminal;
@@ -20,6 +22,7 @@ mod compaction;
 mod hooks;
 mod interrupt;
 mod models;
+mod rpc;
 mod run;
 mod session_branches;
 mod session_export;

@@ -79,6 +79,35 @@ headers         x-team                                                          
 }
 
 #[test]
+fn a_key_that_is_kept_counts() {
+    let home = TempHome::new();
+    let key_of = |model: &str| {
+        let listed = run(&home, &["models", "list", "--search", model, "--json"]);
+        listed.assert_code(0);
+        let listed: Vec<Value> =
+            listed.stdout().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let shown = run(&home, &["models", "show", model]);
+        shown.assert_code(0);
+        let shown = shown.stdout();
+        let line = shown.lines().find(|line| line.starts_with("key ")).expect("a line on the key");
+        (listed[0]["key"].clone(), line.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (model, cloud) = ("groq/openai/gpt-oss-120b", "amazon-bedrock/us.anthropic.claude-opus-5");
+    let advice = "key missing: `myclaw auth add groq`, or set GROQ_API_KEY";
+    assert_eq!(key_of(model), (json!("missing"), advice.to_owned()));
+    assert_eq!(key_of(cloud).0, "cloud");
+    for provider in ["groq", "amazon-bedrock"] {
+        let mut add = myclaw(&home, &["auth", "add", provider, "--profile", "work"]);
+        RunningChild::run_with_input(&mut add, "key-0123456789").assert_code(0);
+    }
+    let kept = "key kept by `myclaw auth` (groq:work)";
+    assert_eq!(key_of(model), (json!("set"), kept.to_owned()));
+    assert_eq!(key_of(cloud).0, "set");
+    let other = key_of("anthropic/claude-haiku-4-5");
+    assert_eq!(other.0, "missing");
+}
+
+#[test]
 fn a_model_that_works_is_said_to_work() {
     let reply = Reply::anthropic()
         .text("Hello there.")

@@ -14,6 +14,7 @@ use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage, SessionKey, Sess
 use myclaw_testkit::{RunningChild, TempHome};
 use serde_json::{Value, json};
 
+mod programs;
 mod rivals;
 mod storm;
 mod transcript;

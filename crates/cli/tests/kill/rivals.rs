@@ -86,6 +86,7 @@ fn what_is_said_is_taken_once_whoever_runs_and_whatever_is_killed() {
     let context = format!("seed {seed}, the end");
     transcript.read_on(&context);
     transcript.assert_complete(&speaker.acknowledged, &context);
+    assert_eq!(transcript.taken(), speaker.acknowledged.len(), "{context}");
     assert_eq!(speaker.inbox.pending().unwrap(), []);
     for request in server.all_requests() {
         validate_pairing(&request).unwrap();

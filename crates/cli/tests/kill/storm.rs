@@ -118,6 +118,7 @@ fn finish(home: &TempHome, speaker: &Speaker, transcript: &mut Transcript, conte
     }
     transcript.read_on(context);
     transcript.assert_complete(&speaker.acknowledged, context);
+    assert_eq!(transcript.taken(), speaker.acknowledged.len(), "{context}");
     assert_eq!(speaker.inbox.pending().unwrap(), []);
 }
 

@@ -132,8 +132,8 @@ impl Transcript {
         }
     }
 
-    /// What must hold when a run has come to its end: every call has its result, of what was said everything is taken,
-    /// and nothing else, and no line was changed after it was written.
+    /// What must hold when a run has come to its end: every call has its result, of what was acknowledged everything is
+    /// taken, and no line was changed after it was written.
     pub(crate) fn assert_complete(&self, acknowledged: &[EntryId], context: &str) {
         let stored = std::fs::read(&self.path).unwrap();
         assert!(stored == self.read, "{context}: what was written before has changed");
@@ -144,6 +144,10 @@ impl Transcript {
             let id = json!(id).as_str().unwrap().to_owned();
             assert!(self.taken.contains_key(&id), "{context}: {id} was never taken");
         }
-        assert_eq!(self.taken.len(), acknowledged.len(), "{context}");
+    }
+
+    /// How many waiting messages were taken.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.len()
     }
 }

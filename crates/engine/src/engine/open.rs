@@ -43,6 +43,8 @@ pub(super) async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opene
     let inbox = setup.store.inbox(&params.session_key);
     let roster = setup.roster.clone();
     let budget = input_budget(&roster.first().model, &setup.settings.compaction);
+    // A run without a message of its own is there for those that wait.
+    let is_for_others = params.user_message.is_empty();
     let mut notices = bootstrap.notices;
     blocking(move || {
         let (conversation, opening, waiting) = load(log, &inbox, budget)?;
@@ -50,6 +52,7 @@ pub(super) async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opene
         let (auth_file, notice) = roster.read_store();
         notices.extend(notice);
         match waiting.len() {
+            _ if is_for_others => {}
             0 => {}
             1 => notices
                 .push("a message from before waits in this session and is answered too".to_owned()),

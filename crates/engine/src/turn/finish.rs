@@ -11,6 +11,8 @@ use crate::{AgentRunEvent, Bound, RunAgentParams, RunError, RunResult};
 pub(super) enum Ending {
     /// The model has answered.
     Reply,
+    /// It goes on with another model.
+    Switch,
     /// It would go on, but a limit is reached.
     Bound(Bound),
     /// The limit was reached before the run began, so there is nothing that could be summed up.
@@ -23,7 +25,7 @@ pub(super) async fn finish(turn: &mut Turn<'_>, ending: Ending) -> Result<RunRes
     let model = &turn.model.model;
     let messages = turn.conversation.messages();
     let (bound, reply) = match ending {
-        Ending::Reply => (None, last_assistant_text(messages, Blank::Counts)),
+        Ending::Reply | Ending::Switch => (None, last_assistant_text(messages, Blank::Counts)),
         // A closing summary that failed or said nothing leaves what was said before.
         Ending::Bound(bound) => (Some(bound), last_assistant_text(messages, Blank::PassedOver)),
         // Whatever the last text is, it answers something else.

@@ -149,7 +149,7 @@ impl Turn<'_> {
             }
         };
         match ending {
-            finish::Ending::Reply => {}
+            finish::Ending::Reply | finish::Ending::Switch => {}
             finish::Ending::NotBegun(bound) => closing::announce(self, bound),
             finish::Ending::Bound(bound) => {
                 closing::announce(self, bound);
@@ -188,6 +188,9 @@ impl Turn<'_> {
             NextStep::CallModel
                 if !self.has_steered
                     && intake::take_waiting(self, intake::Point::BeforeCall).await? => {}
+            NextStep::CallModel if self.params.switch.is_due() => {
+                return Ok(Some(finish::Ending::Switch));
+            }
             NextStep::CallModel => {
                 if let Some(bound) = bounds::reached(self).await? {
                     return Ok(Some(match self.tally.iterations {

@@ -54,10 +54,11 @@ const CAUSES: &[Hint] = &[
         says: "check the model id and the region",
     },
     Hint {
-        codes: &["ACCESS_TOKEN_EXPIRED"],
+        codes: &["ACCESS_TOKEN_EXPIRED", "token_expired"],
         words: &["token included in the request is expired", "token has expired", "token expired"],
         says: "sign in again: the token has expired",
     },
+    Hint { codes: &[], words: &["make sure your api key is valid"], says: "check the API key" },
     Hint {
         codes: &["AccessDeniedException"],
         words: &["have access to the model"],

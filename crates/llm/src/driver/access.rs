@@ -5,6 +5,7 @@
 
 pub(super) mod aws;
 pub mod copilot;
+pub mod oauth;
 pub(super) mod vertex;
 
 use reqwest::Response;

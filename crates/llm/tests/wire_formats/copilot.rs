@@ -85,20 +85,39 @@ async fn calls_at_the_same_time_ask_for_one_session() {
 }
 
 #[tokio::test]
-async fn a_refused_session_is_forgotten() {
-    let refusal = answer("401 Unauthorized", "text/plain", "unauthorized: token expired\n");
+async fn a_refused_session_is_replaced_once() {
+    let refusal = || answer("401 Unauthorized", "text/plain", "unauthorized: token expired\n");
     let server = Server::start([
         session("tid=one", LONG),
-        refusal,
+        refusal(),
         session("tid=two", LONG),
+        stream(OPENAI),
+        refusal(),
+        session("tid=three", LONG),
+        refusal(),
+        session("tid=four", LONG),
         stream(OPENAI),
     ])
     .await;
     let (provider, model) = (provider(), copilot(&server));
+    call(&provider, &model).await.message();
     let refused = call(&provider, &model).await;
     assert_eq!(refused.error().class, ErrorClass::Auth);
     call(&provider, &model).await.message();
-    assert_eq!(seen(&server), [exchange(), chat("tid=one"), exchange(), chat("tid=two")]);
+    assert_eq!(
+        seen(&server),
+        [
+            exchange(),
+            chat("tid=one"),
+            exchange(),
+            chat("tid=two"),
+            chat("tid=two"),
+            exchange(),
+            chat("tid=three"),
+            exchange(),
+            chat("tid=four"),
+        ]
+    );
 }
 
 #[tokio::test]
@@ -154,7 +173,27 @@ async fn requests_look_like_an_editors_and_say_who_began_them() {
 
 /// The address of the scripted server as GitHub's.
 fn github(server: &Server) -> CopilotHosts {
-    CopilotHosts { github: format!("http://127.0.0.1:{}", server.port) }
+    CopilotHosts::enterprise(&format!("http://127.0.0.1:{}", server.port)).unwrap()
+}
+
+#[test]
+fn a_company_may_have_a_github_of_its_own() {
+    let company = CopilotHosts { github: "https://company.ghe.com".to_owned() };
+    for host in ["company.ghe.com", " company.ghe.com/ ", "https://company.ghe.com"] {
+        assert_eq!(CopilotHosts::enterprise(host).unwrap(), company);
+    }
+    assert_eq!(CopilotHosts::of_base_url("https://copilot-api.company.ghe.com/"), company);
+    assert_eq!(company.models(), "https://copilot-api.company.ghe.com");
+    for url in ["https://api.githubcopilot.com", "https://gateway.example/copilot", "nonsense"] {
+        assert_eq!(CopilotHosts::of_base_url(url), CopilotHosts::default());
+    }
+    // A token is never asked for in the open.
+    for host in
+        ["", "http://company.ghe.com", "a b", "company.ghe.com/login", "ftp://x", "https://u:p@x"]
+    {
+        let error = CopilotHosts::enterprise(host).unwrap_err();
+        assert!(error.message.contains("write it like company.ghe.com"), "{host}: {error}");
+    }
 }
 
 fn code() -> Vec<Step> {

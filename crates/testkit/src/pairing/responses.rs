@@ -20,6 +20,8 @@ const LEAST_OUTPUT: u64 = 16;
 struct Input<'a> {
     /// Calls without an output so far.
     open: Vec<&'a str>,
+    /// Whether some calls of the last answer have their output and others have not.
+    is_answering: bool,
     calls: HashSet<&'a str>,
     /// Reasoning that the next item must follow from.
     reasoning: Option<String>,
@@ -78,7 +80,7 @@ impl<'a> Input<'a> {
             }
             Some("assistant") if self.has_user => {
                 self.reasoning = None;
-                self.all_answered(place)?;
+                self.may_speak(place)?;
                 assistant_content(content, &place_of_content)?;
             }
             Some("assistant") => {
@@ -93,7 +95,7 @@ impl<'a> Input<'a> {
     }
 
     fn reasoning(&mut self, item: &Value, place: &str) -> Checked {
-        self.all_answered(place)?;
+        self.may_speak(place)?;
         if !item["summary"].is_array() {
             return Err(violation(format!("{place}.summary"), "must be a list"));
         }
@@ -105,6 +107,7 @@ impl<'a> Input<'a> {
     }
 
     fn call(&mut self, item: &'a Value, place: &str) -> Checked {
+        self.may_speak(place)?;
         let id = id(&item["call_id"], &format!("{place}.call_id"))?;
         unique(&mut self.calls, id, place, "call_id")?;
         tool_name(&item["name"], &format!("{place}.name"), LONGEST_NAME)?;
@@ -125,7 +128,14 @@ impl<'a> Input<'a> {
             return Err(violation(place, rule));
         };
         self.open.remove(position);
+        self.is_answering = !self.open.is_empty();
         parts(&item["output"], &format!("{place}.output"))
+    }
+
+    /// The items of one answer go back as they came, calls among text and reasoning, and the outputs of all its calls
+    /// behind them; nothing stands between those.
+    fn may_speak(&self, place: &str) -> Checked {
+        if self.is_answering { self.all_answered(place) } else { Ok(()) }
     }
 
     fn all_answered(&self, place: &str) -> Checked {

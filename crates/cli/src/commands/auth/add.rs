@@ -3,13 +3,14 @@
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
-use myclaw_auth::{CredentialType, StoredProfile};
+use myclaw_auth::{AuthFile, CredentialType, StoredProfile};
 use myclaw_config::{KEYRING_SERVICE, KeySource, SecretString};
 use myclaw_llm::{Catalog, KeyNeed, provider_info};
 
-use super::{Keys, prompt, say};
+use super::{Keys, login, prompt, say};
 use crate::args::auth::{AddArgs, KeyType, PlaceArgs};
 use crate::exit::CliError;
+use crate::print::note;
 use crate::similar::did_you_mean;
 
 /// Longest name of a profile, in characters.
@@ -20,29 +21,82 @@ const MAX_INPUT: u64 = 64 * 1024;
 /// Keeps a key.
 pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
     let keys = Keys::without_store(agent)?;
-    check_provider(&keys, &args.provider)?;
-    let name = profile_name(&args.provider, &args.profile)?;
+    let provider = args.provider();
+    check_provider(&keys, provider)?;
+    let name = profile_name(provider, &args.profile)?;
+    let has_login = provider == login::PROVIDER;
+    if !has_login && (args.login || args.github.is_some()) {
+        return Err(CliError::usage(format!(
+            "{provider} has no login here; give its key, or sign in to {} with `myclaw auth add {}`",
+            login::PROVIDER,
+            login::PROVIDER
+        )));
+    }
+    // A login takes minutes of a person; what would be in its way must be told before.
+    if !args.replace && keys.store.load().is_ok_and(|file| has_profile(&file, &name)) {
+        return Err(is_taken(&name));
+    }
     let kind = match args.kind {
         KeyType::ApiKey => CredentialType::ApiKey,
         KeyType::Token => CredentialType::Token,
     };
     let profile = match source(&args.place)? {
-        Some(source) => StoredProfile::with_source(&args.provider, kind, &source),
-        None => StoredProfile::with_key(&args.provider, kind, read_key(&args.provider)?),
+        Some(source) => StoredProfile::with_source(provider, kind, &source),
+        None => match given_key(args, provider, has_login)? {
+            Some(key) => StoredProfile::with_key(provider, kind, key),
+            None => {
+                let token = login::sign_in(&keys, args.github.as_deref())?;
+                StoredProfile::with_key(provider, CredentialType::Token, token)
+            }
+        },
     };
     let is_kept = keys.change(|file| {
-        let is_free = args.replace || !file.profiles().any(|(known, _)| known == name);
+        let is_free = args.replace || !has_profile(file, &name);
         if is_free {
             file.put(&name, profile);
         }
         is_free
     })?;
     if !is_kept {
-        return Err(CliError::usage(format!(
-            "there is a key `{name}` already; give another name with --profile, or --replace it"
-        )));
+        return Err(is_taken(&name));
     }
-    say(&format!("{name} is kept in {}", keys.store.path().display()))
+    say(&format!("{name} is kept in {}", keys.store.path().display()))?;
+    // Elsewhere a key alone makes its provider answer.
+    if provider_info(provider).is_some_and(|info| info.default_model.is_none())
+        && keys.agent.model.is_none()
+    {
+        note(format_args!(
+            "myclaw: now choose a model of {provider}, with --model {provider}/MODEL or in the config file; \
+             `myclaw models list {provider}` shows those that are known"
+        ));
+    }
+    Ok(())
+}
+
+fn has_profile(file: &AuthFile, name: &str) -> bool {
+    file.profiles().any(|(known, _)| known == name)
+}
+
+fn is_taken(name: &str) -> CliError {
+    CliError::usage(format!(
+        "there is a key `{name}` already; give another name with --profile, or --replace it"
+    ))
+}
+
+/// The key that the user gives; `None` if there is to be a login instead.
+fn given_key(
+    args: &AddArgs,
+    provider: &str,
+    has_login: bool,
+) -> Result<Option<SecretString>, CliError> {
+    if has_login && (args.login || args.github.is_some() || io::stdin().is_terminal()) {
+        return Ok(None);
+    }
+    let text = read_key(provider)?;
+    if has_login && text.trim().is_empty() {
+        return Ok(None);
+    }
+    checked_key(&text).map(Some)
 }
 
 /// A misspelt provider would never find its key again.
@@ -51,7 +105,7 @@ fn check_provider(keys: &Keys, name: &str) -> Result<(), CliError> {
     let is_own = config.models.providers.contains_key(name)
         || config.provider.as_ref().is_some_and(|provider| provider.name == name);
     match provider_info(name) {
-        Some(info) if info.key == KeyNeed::Required || is_own => Ok(()),
+        Some(info) if info.key != KeyNeed::None || is_own => Ok(()),
         Some(_) => Err(CliError::usage(format!(
             "{name} needs no key; where yours does, give it under `models.providers.{name}` in the config file first"
         ))),
@@ -60,7 +114,7 @@ fn check_provider(keys: &Keys, name: &str) -> Result<(), CliError> {
             let builtin = Catalog::builtin();
             let known: Vec<&str> = builtin
                 .providers()
-                .filter(|info| info.key == KeyNeed::Required)
+                .filter(|info| info.key != KeyNeed::None)
                 .map(|info| info.name)
                 .chain(config.models.providers.keys().map(String::as_str))
                 .collect();
@@ -123,17 +177,20 @@ fn existing_file(path: &Path) -> Result<std::path::PathBuf, CliError> {
     Ok(path)
 }
 
-/// The key from standard input: typed unseen, or piped.
-fn read_key(provider: &str) -> Result<SecretString, CliError> {
-    let text = if io::stdin().is_terminal() {
-        prompt::read_unseen(&format!("key for {provider} (not shown): "))?
-    } else {
-        let mut text = String::new();
-        io::stdin().lock().take(MAX_INPUT).read_to_string(&mut text).map_err(|error| {
-            CliError::usage(format!("cannot read the key from standard input: {error}"))
-        })?;
-        text
-    };
+/// What standard input has: typed unseen, or piped.
+fn read_key(provider: &str) -> Result<String, CliError> {
+    if io::stdin().is_terminal() {
+        return prompt::read_unseen(&format!("key for {provider} (not shown): "));
+    }
+    let mut text = String::new();
+    io::stdin().lock().take(MAX_INPUT).read_to_string(&mut text).map_err(|error| {
+        CliError::usage(format!("cannot read the key from standard input: {error}"))
+    })?;
+    Ok(text)
+}
+
+/// The first line that is not blank.
+fn checked_key(text: &str) -> Result<SecretString, CliError> {
     let key = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     if key.is_empty() {
         return Err(CliError::usage(

@@ -41,6 +41,8 @@ enum State {
     Ok,
     Resting,
     Expired,
+    /// It has expired, and is renewed when it is used.
+    Renewable,
 }
 
 /// A rest after failures.
@@ -71,7 +73,7 @@ pub(super) fn run(keys: &Keys, provider: Option<&str>, json: bool) -> Result<(),
     if json {
         listed.iter().try_for_each(|key| printer.json(key))?;
     } else if listed.is_empty() {
-        note("no keys yet; `myclaw auth add --provider anthropic` keeps one");
+        note("no keys yet; `myclaw auth add anthropic` keeps one");
     } else {
         for line in table(&listed) {
             let line = printer.safe(&line).into_owned();
@@ -88,7 +90,10 @@ fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
     let resting = usage.map(|usage| rests(usage, now_ms)).unwrap_or_default();
     let is_named =
         |name: Option<&String>| name.is_some_and(|name| *name == store_name || *name == profile.id);
-    let state = if profile.expires_at.is_some_and(|at| at <= now_ms) {
+    let has_expired = profile.expires_at.is_some_and(|at| at <= now_ms);
+    let state = if has_expired && profile.login.is_some() {
+        State::Renewable
+    } else if has_expired {
         State::Expired
     } else if resting.is_empty() {
         State::Ok
@@ -155,6 +160,7 @@ fn state(key: &Listed) -> String {
     let mut words: Vec<String> = match key.state {
         State::Ok => vec!["ok".to_owned()],
         State::Expired => vec!["expired".to_owned()],
+        State::Renewable => vec!["expired, renewed when used".to_owned()],
         State::Resting => Vec::new(),
     };
     words.extend(key.resting.iter().map(|rest| {

@@ -31,10 +31,11 @@ pub(super) fn read_unseen(question: &str) -> Result<String, CliError> {
             "cannot read from the terminal: {error}; pipe the key in instead"
         ))
     };
-    drop(write!(io::stderr(), "{question}"));
-    drop(io::stderr().flush());
+    // First of all: what is typed ahead must not be shown either.
     enable_raw_mode().map_err(unreadable)?;
     let _raw_mode = RawMode;
+    drop(write!(io::stderr(), "{question}"));
+    drop(io::stderr().flush());
     let mut text = String::new();
     loop {
         let event = read().map_err(unreadable)?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use myclaw_auth::{AuthProfile, KeyResolver};
-use myclaw_engine::ModelChoice;
+use myclaw_engine::{ModelChoice, key_resolver};
 use myclaw_llm::{
     CallFailure, CallLimits, HttpOptions, HttpProvider, Message, Model, ModelRef, ModelRequest,
     PairedMessages, Provider, ThinkingLevel, UserMessage, parse_model_ref, provider_info,
@@ -49,7 +49,7 @@ struct Outcome {
 pub(super) fn run(keys: &Keys, wanted: &Wanted<'_>, json: bool) -> Result<(), CliError> {
     let meant = meant(keys, wanted)?;
     if meant.is_empty() {
-        note("no keys yet; `myclaw auth add --provider anthropic` keeps one");
+        note("no keys yet; `myclaw auth add anthropic` keeps one");
         return Ok(());
     }
     let outcomes = runtime::block_on(async {
@@ -129,7 +129,7 @@ impl<'a> Trial<'a> {
             HttpOptions { variables: environment.variables().collect(), ..HttpOptions::default() };
         Self {
             keys,
-            resolver: KeyResolver::new(environment.variables()),
+            resolver: key_resolver(options.clone()),
             http: HttpProvider::new(options),
             cancel: CancellationToken::new(),
         }

@@ -1,5 +1,6 @@
 //! Where the key for a provider comes from. What it is is never said.
 
+use myclaw_auth::AuthFile;
 use myclaw_config::Config;
 use myclaw_llm::{KeyNeed, provider_info};
 use serde::Serialize;
@@ -39,16 +40,19 @@ pub(super) enum KeySource {
     ConfigFile,
     /// This environment variable.
     Variable(&'static str),
+    /// The store of the agent, by their names there.
+    Stored(Vec<String>),
     /// The cloud's own credentials.
     Cloud,
-    /// One of these variables would have to hold it.
-    Missing(&'static [&'static str]),
+    /// One of these variables would have to hold it, or the store a key of this provider.
+    Missing(&'static str, &'static [&'static str]),
     /// None is needed.
     NotNeeded,
 }
 
 impl KeySource {
-    pub(super) fn find(provider: &str, config: &Config, home: &Home) -> Self {
+    /// Where a run of the agent whose keys are `stored` would find one first.
+    pub(super) fn find(provider: &str, config: &Config, home: &Home, stored: &AuthFile) -> Self {
         if let Some(configured) =
             config.provider.as_ref().filter(|configured| configured.name == provider)
         {
@@ -59,20 +63,30 @@ impl KeySource {
         if own.is_some_and(|own| own.api_key.is_some()) {
             return Self::ConfigFile;
         }
-        let Some(info) = provider_info(provider) else { return Self::NotNeeded };
-        match (environment_key(info, &home.environment), info.key) {
-            (_, KeyNeed::None) => Self::NotNeeded,
-            (Some((variable, _)), _) => Self::Variable(variable),
-            (None, KeyNeed::Cloud) => Self::Cloud,
-            (None, KeyNeed::Required) => Self::Missing(info.key_variables),
+        let info = provider_info(provider);
+        if let Some((variable, _)) = info
+            .filter(|info| info.key != KeyNeed::None)
+            .and_then(|info| environment_key(info, &home.environment))
+        {
+            return Self::Variable(variable);
+        }
+        let names: Vec<String> =
+            stored.profiles_of(provider).into_iter().map(|profile| profile.id).collect();
+        match (names.is_empty(), info.map(|info| (info, info.key))) {
+            (false, _) => Self::Stored(names),
+            (true, None | Some((_, KeyNeed::None))) => Self::NotNeeded,
+            (true, Some((_, KeyNeed::Cloud))) => Self::Cloud,
+            (true, Some((info, KeyNeed::Required))) => Self::Missing(info.name, info.key_variables),
         }
     }
 
     pub(super) fn state(&self) -> KeyState {
         match self {
-            Self::Profiles(_) | Self::ConfigFile | Self::Variable(_) => KeyState::Set,
+            Self::Profiles(_) | Self::ConfigFile | Self::Variable(_) | Self::Stored(_) => {
+                KeyState::Set
+            }
             Self::Cloud => KeyState::Cloud,
-            Self::Missing(_) => KeyState::Missing,
+            Self::Missing(..) => KeyState::Missing,
             Self::NotNeeded => KeyState::NotNeeded,
         }
     }
@@ -86,7 +100,10 @@ impl KeySource {
             Self::ConfigFile => "models.providers in the config file".to_owned(),
             Self::Variable(variable) => format!("the variable {variable}"),
             Self::Cloud => "the cloud's own credentials, looked for when a call is made".to_owned(),
-            Self::Missing(variables) => format!("missing: set {}", variables.join(" or ")),
+            Self::Stored(names) => format!("kept by `myclaw auth` ({})", names.join(", ")),
+            Self::Missing(provider, variables) => {
+                format!("missing: `myclaw auth add {provider}`, or set {}", variables.join(" or "))
+            }
             Self::NotNeeded => "not needed".to_owned(),
         }
     }

@@ -8,6 +8,7 @@ use myclaw_llm::{
 };
 use serde::Serialize;
 
+use super::default_keys;
 use super::key::{KeySource, KeyState};
 use crate::args::ModelArgs;
 use crate::exit::CliError;
@@ -131,7 +132,7 @@ impl Known {
         }
         Ok(Self {
             origins,
-            key: KeySource::find(provider, config, home),
+            key: KeySource::find(provider, config, home, &default_keys(config)?),
             is_allowed: config.allows_model(provider, &reference.id),
             model,
         })

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_auth::{AuthFile, KeyResolver, OrderRules, arrange};
+use myclaw_auth::{AuthFile, OrderRules, arrange};
 use myclaw_config::{SecretString, load_or_default};
-use myclaw_engine::ModelChoice;
+use myclaw_engine::{ModelChoice, key_resolver};
 use myclaw_llm::{
     Api, AssistantMessage, CallFailure, CallLimits, DemoProvider, HttpOptions, HttpProvider,
     Message, ModelRequest, PairedMessages, Provider, StreamEvent, ThinkingLevel, ToolSchema, Usage,
@@ -120,7 +120,8 @@ impl FirstKey {
         let Some(profile) = first.map(|arranged| arranged.profile) else {
             return Ok(Self { profile: String::new(), secret: None });
         };
-        let resolver = KeyResolver::new(home.environment.variables());
+        let variables = home.environment.variables().collect();
+        let resolver = key_resolver(HttpOptions { variables, ..HttpOptions::default() });
         let secret = resolver
             .resolve(&profile, now_ms(), cancel)
             .await

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use myclaw_config::load_or_default;
-use myclaw_engine::{AgentRunEvent, CompactionOutcome, CompactionReport, EventCallback};
+use myclaw_engine::{
+    AgentRunEvent, CompactionOutcome, CompactionReport, EventCallback, ModelSwitch,
+};
 use myclaw_session::SessionKey;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -90,6 +92,7 @@ fn compact(settings: &Settings, args: &CompactArgs) -> Result<CompactionReport, 
             model: &model,
             message: None,
             thinking: None,
+            switch: ModelSwitch::default(),
             cancel,
             on_event: notices(|line| note(format_args!("myclaw: {line}"))),
         };

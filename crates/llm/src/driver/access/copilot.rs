@@ -21,6 +21,7 @@ use crate::redact::redact;
 use crate::wire::host_label;
 use crate::{ContentBlock, ErrorClass, Message, ModelError, ModelRequest};
 
+use login::ENTERPRISE_MODELS;
 pub use login::{CopilotHosts, DeviceLogin, LoginError, finish_login, start_login};
 
 /// The provider's name.
@@ -168,14 +169,21 @@ impl HttpProvider {
         })
     }
 
-    /// Forgets the session of a key that Copilot refused: it may have been revoked.
-    pub(in crate::driver) async fn forget_copilot_session(&self, request: &ModelRequest<'_>) {
+    /// Forgets the session of a key that Copilot refused: it may have been revoked. Whether there was one.
+    pub(in crate::driver) async fn forget_copilot_session(
+        &self,
+        request: &ModelRequest<'_>,
+    ) -> bool {
         if request.model.provider != PROVIDER {
-            return;
+            return false;
         }
-        let Some(key) = request.api_key.map(|key| key.expose_secret().trim()) else { return };
+        let Some(key) = request.api_key.map(|key| key.expose_secret().trim()) else {
+            return false;
+        };
         let mut sessions = self.copilot.0.lock().await;
+        let before = sessions.len();
         sessions.retain(|session| session.github_token.expose_secret() != key);
+        sessions.len() < before
     }
 }
 
@@ -213,7 +221,7 @@ fn exchange_url(base_url: &str) -> Result<Url, ModelError> {
     };
     let mut url = Url::parse(base_url.trim()).map_err(|_| unusable())?;
     let host = url.host_str().ok_or_else(unusable)?.to_owned();
-    let api = match host.strip_prefix("copilot-api.") {
+    let api = match host.strip_prefix(ENTERPRISE_MODELS) {
         _ if is_public(base_url) => "api.github.com".to_owned(),
         Some(company) => format!("api.{company}"),
         None => host,

@@ -34,7 +34,7 @@ enum SlotKind {
     Text,
     Thinking,
     Call,
-    /// Redacted thinking, which is complete at once, and kinds this format may gain.
+    /// Redacted thinking, which is complete at once, calls of nothing, and kinds this format may gain.
     Other,
 }
 
@@ -191,7 +191,10 @@ impl<'a> Decoder<'a> {
         let kind = match block.kind.as_str() {
             "text" => SlotKind::Text,
             "thinking" => SlotKind::Thinking,
-            "tool_use" => SlotKind::Call,
+            // Without a name there is nothing to call.
+            "tool_use" if block.name.as_ref().is_some_and(|name| !name.as_str().is_empty()) => {
+                SlotKind::Call
+            }
             _ => SlotKind::Other,
         };
         let mut slot = Slot { number, kind, index: None, whole_arguments: None };

@@ -226,6 +226,8 @@ impl<'a> Decoder<'a> {
         self.stop_block(number, sink);
         if let Some(call) = &block.tool_use
             && call.kind.as_ref().is_none_or(|kind| kind.as_str() != SERVER_TOOL)
+            // Without a name there is nothing to call.
+            && !call.name.as_str().is_empty()
         {
             let id = call.tool_use_id.as_str();
             let index = self.builder.start_call(id, call.name.as_str(), sink);

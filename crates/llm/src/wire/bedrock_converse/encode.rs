@@ -308,7 +308,8 @@ fn goes_on_without_thinking(model: &Model, messages: &[Message]) -> bool {
 }
 
 fn is_signed_thinking(block: &ContentBlock) -> bool {
-    matches!(block, ContentBlock::Thinking(thinking) if thinking.thinking_signature.is_some())
+    let is_signature = |text: &String| !history::is_blank(text);
+    matches!(block, ContentBlock::Thinking(thinking) if thinking.thinking_signature.as_ref().is_some_and(is_signature))
 }
 
 /// The messages with roles that alternate: results and what the user says behind them are one message.

@@ -218,6 +218,11 @@ impl<'a> Part<'a> {
     }
 }
 
+/// A signature that is more than what a stream that was cut off left of one.
+fn usable(signature: &Option<String>) -> Option<&str> {
+    signature.as_deref().filter(|signature| !history::is_blank(signature))
+}
+
 /// The turns while they are put together.
 struct Conversation<'a> {
     model: &'a Model,
@@ -307,7 +312,7 @@ impl<'a> Conversation<'a> {
     /// The parts as they came, each with its own signature where it means something.
     fn assistant_parts(&self, message: &'a AssistantMessage) -> Vec<Part<'a>> {
         let same_origin = history::has_same_origin(self.model, message);
-        let own = |signature: &'a Option<String>| signature.as_deref().filter(|_| same_origin);
+        let own = |signature: &'a Option<String>| usable(signature).filter(|_| same_origin);
         let mut is_first_call = true;
         message
             .content
@@ -382,7 +387,7 @@ impl<'a> Conversation<'a> {
 
 /// A thought as it came; one without text or signature says nothing.
 fn thought_part(thinking: &ThinkingContent) -> Option<Part<'_>> {
-    let signature = thinking.thinking_signature.as_deref();
+    let signature = usable(&thinking.thinking_signature);
     if history::is_blank(&thinking.thinking) && signature.is_none() {
         return None;
     }

@@ -312,7 +312,8 @@ fn has_all_reasoning(message: &AssistantMessage) -> bool {
 fn reasoning(thinking: &ThinkingContent) -> Option<ReasoningState<'_>> {
     let state: ReasoningState<'_> =
         serde_json::from_str(thinking.thinking_signature.as_deref()?).ok()?;
-    state.is_replayable().then_some(state)
+    let has_usable_id = state.id.as_ref().is_none_or(|id| id.len() <= MAX_ITEM_ID);
+    (has_usable_id && state.is_replayable()).then_some(state)
 }
 
 fn own_message<'a>(text: &'a str, state: MessageState<'a>, keeps_ids: bool) -> Item<'a> {

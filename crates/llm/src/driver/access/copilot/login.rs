@@ -12,6 +12,7 @@ use url::Url;
 use super::{EXCHANGE_LIMIT, MAX_ANSWER};
 use crate::driver::{HttpProvider, read_capped, read_refusal};
 use crate::http::transport_error;
+use crate::wire::is_loopback;
 use crate::{ErrorClass, ModelError};
 
 /// The id of the application that asks: that of GitHub's own editor plug-ins, the only one that may use Copilot.
@@ -35,6 +36,9 @@ const LONGEST_LIFE: Duration = Duration::from_secs(60 * 60);
 /// Until the connection stands.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
+/// What stands before a company's host in the address of its models.
+pub(super) const ENTERPRISE_MODELS: &str = "copilot-api.";
+
 /// Where GitHub is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopilotHosts {
@@ -49,10 +53,43 @@ impl Default for CopilotHosts {
 }
 
 impl CopilotHosts {
-    /// A company's own GitHub, such as `company.ghe.com`. Its models are at `https://copilot-api.company.ghe.com`,
-    /// which the base URL of the provider must name.
-    pub fn enterprise(domain: &str) -> Self {
-        Self { github: format!("https://{}", domain.trim().trim_end_matches('/')) }
+    /// A company's own GitHub, such as `company.ghe.com`. Its models are at [`CopilotHosts::models`], which the base URL
+    /// of the provider must name. An address may be given too; without encryption only one of this machine.
+    ///
+    /// # Errors
+    /// When it is no name of a host.
+    pub fn enterprise(host: &str) -> Result<Self, ModelError> {
+        let host = host.trim().trim_end_matches('/');
+        let address =
+            if host.contains("://") { host.to_owned() } else { format!("https://{host}") };
+        let is_usable = |url: &Url| {
+            let is_safe = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
+            let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+            is_safe && is_bare && url.username().is_empty() && url.host_str().is_some()
+        };
+        match Url::parse(&address) {
+            Ok(url) if is_usable(&url) => Ok(Self { github: address }),
+            _ => Err(ModelError::new(
+                ErrorClass::Unknown,
+                format!("{host:?} is no host of GitHub: write it like company.ghe.com"),
+            )),
+        }
+    }
+
+    /// The GitHub that belongs to a base URL of models: that of the company that it names, if it names one.
+    pub fn of_base_url(base_url: &str) -> Self {
+        let url = Url::parse(base_url.trim()).ok();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        match host.strip_prefix(ENTERPRISE_MODELS) {
+            Some(company) => Self { github: format!("https://{company}") },
+            None => Self::default(),
+        }
+    }
+
+    /// The base URL of the models that a token of a company's GitHub is good for.
+    pub fn models(&self) -> String {
+        let host = self.github.split_once("://").map_or(self.github.as_str(), |(_, host)| host);
+        format!("https://{ENTERPRISE_MODELS}{host}")
     }
 }
 

@@ -1,9 +1,9 @@
 //! The body of an answer, which may be a stream of events, as text or binary, or, behind servers that cannot stream,
 //! one JSON document. Its first byte tells; content types do not, since servers label either as the other.
 
+use super::{Decoder, Progress, cut_stream};
 use crate::event_stream::{EventStreamDecoder, EventStreamError};
 use crate::sse::SseDecoder;
-use crate::wire::{Decoder, Progress, cut_stream};
 use crate::{ErrorClass, EventSink, ModelError, classify};
 
 /// Largest answer that is no stream, in bytes.
@@ -12,10 +12,17 @@ const MAX_DOCUMENT: usize = 64 * 1024 * 1024;
 /// How much of a body that makes no sense is shown, in bytes.
 const PREVIEW: usize = 200;
 
-/// Reads the body as it comes.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Reads the body as it comes: it holds no connection and waits for nothing. Give it every chunk with
+/// [`feed`](Self::feed), and then [`end`](Self::end), unless [`Progress::Ended`] came before; then
+/// [`Decoder::finish`] gives the message.
 #[derive(Debug)]
-pub(super) struct AnswerBody {
+pub struct AnswerBody {
     shape: Shape,
+    /// The first bytes of a byte order mark, of which the rest may still come.
+    half_mark: Vec<u8>,
+    is_at_start: bool,
     /// The beginning, kept until there is an event: shown if there never is.
     preview: Vec<u8>,
     has_events: bool,
@@ -32,12 +39,22 @@ enum Shape {
 }
 
 impl AnswerBody {
-    pub(super) fn new() -> Self {
-        Self { shape: Shape::Unknown, preview: Vec::new(), has_events: false }
+    /// Nothing was read yet.
+    pub fn new() -> Self {
+        Self {
+            shape: Shape::Unknown,
+            half_mark: Vec::new(),
+            is_at_start: true,
+            preview: Vec::new(),
+            has_events: false,
+        }
     }
 
     /// Takes bytes as they came. Gives the furthest progress that an event in them made, if there was one.
-    pub(super) fn feed(
+    ///
+    /// # Errors
+    /// When an event reports a failure, or the body makes no sense or is too large. Nothing more can be read then.
+    pub fn feed(
         &mut self,
         chunk: &[u8],
         decoder: &mut Decoder<'_>,
@@ -47,9 +64,32 @@ impl AnswerBody {
             let room = PREVIEW - self.preview.len().min(PREVIEW);
             self.preview.extend_from_slice(&chunk[..chunk.len().min(room)]);
         }
-        if matches!(self.shape, Shape::Unknown) {
-            self.shape = shape_of(chunk);
+        if !matches!(self.shape, Shape::Unknown) {
+            return self.add(chunk, decoder, sink);
         }
+        let mut beginning = std::mem::take(&mut self.half_mark);
+        beginning.extend_from_slice(chunk);
+        if self.is_at_start && BYTE_ORDER_MARK.starts_with(&beginning) && beginning.len() < 3 {
+            self.half_mark = beginning;
+            return Ok(None);
+        }
+        let text = match self.is_at_start {
+            true => beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&beginning),
+            false => &beginning,
+        };
+        self.is_at_start = false;
+        // What a body begins with must not depend on where it was cut, so leading white space is never passed on.
+        let text = text.trim_ascii_start();
+        self.shape = shape_of(text);
+        self.add(text, decoder, sink)
+    }
+
+    fn add(
+        &mut self,
+        chunk: &[u8],
+        decoder: &mut Decoder<'_>,
+        sink: EventSink<'_>,
+    ) -> Result<Option<Progress>, ModelError> {
         match &mut self.shape {
             Shape::Unknown => Ok(None),
             Shape::Events(events) => {
@@ -72,12 +112,16 @@ impl AnswerBody {
     }
 
     /// The body is over.
-    pub(super) fn end(
+    ///
+    /// # Errors
+    /// When what was left of it reports a failure or makes no sense, or when there was no answer in it.
+    pub fn end(
         &mut self,
         decoder: &mut Decoder<'_>,
         sink: EventSink<'_>,
     ) -> Result<(), ModelError> {
         match &mut self.shape {
+            Shape::Unknown if !self.half_mark.is_empty() => Err(self.no_events()),
             Shape::Unknown => Err(ModelError::new(
                 ErrorClass::Timeout,
                 "answered 200 with an empty body: try again, or check the base URL",
@@ -157,8 +201,7 @@ fn stream_failure(error: EventStreamError) -> ModelError {
     ModelError::new(class, error.to_string())
 }
 
-fn shape_of(chunk: &[u8]) -> Shape {
-    let text = chunk.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(chunk).trim_ascii_start();
+fn shape_of(text: &[u8]) -> Shape {
     match text.first() {
         None => Shape::Unknown,
         // The highest byte of the first message's length, which is below 16 MiB. No text begins so.

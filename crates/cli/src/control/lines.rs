@@ -1,0 +1,85 @@
+//! Standard input, line by line, without ever holding the program up.
+
+use std::io::{self, BufRead, Read};
+use std::thread;
+
+use tokio::sync::mpsc;
+
+/// Longest line: room for several images, and far more than any model's window.
+const MOST_LINE_BYTES: u64 = 64 * 1024 * 1024;
+/// Lines that are read ahead of the program.
+const READ_AHEAD: usize = 16;
+
+/// What stands on a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Text, without its line end.
+    Text(String),
+    /// Something that no program should send, in words for its author.
+    Unusable(String),
+}
+
+/// The lines of standard input. The channel closes at its end.
+///
+/// # Errors
+/// The system refuses a thread.
+pub(super) fn standard_input() -> io::Result<mpsc::Receiver<Line>> {
+    let (sender, receiver) = mpsc::channel(READ_AHEAD);
+    // Not one of the runtime's threads: nobody waits for this one, which may sit in its read for ever.
+    thread::Builder::new().name("input".to_owned()).spawn(move || {
+        let mut input = io::stdin().lock();
+        while let Some(line) = next_line(&mut input, MOST_LINE_BYTES) {
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    })?;
+    Ok(receiver)
+}
+
+/// The next line that is not blank; `None` at the end, and when nothing more can be read.
+fn next_line(input: &mut impl BufRead, limit: u64) -> Option<Line> {
+    loop {
+        let mut bytes = Vec::new();
+        input.by_ref().take(limit + 1).read_until(b'\n', &mut bytes).ok()?;
+        if bytes.is_empty() {
+            return None;
+        }
+        if bytes.len() as u64 > limit && !bytes.ends_with(b"\n") {
+            skip_line(input)?;
+            return Some(Line::Unusable(format!("the line is longer than {limit} bytes")));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) if text.trim().is_empty() => {}
+            Ok(mut text) => {
+                text.truncate(text.trim_end().len());
+                return Some(Line::Text(text));
+            }
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to() + 1;
+                return Some(Line::Unusable(format!("the line is not UTF-8 (byte {at})")));
+            }
+        }
+    }
+}
+
+/// Passes over the rest of a line, holding none of it.
+fn skip_line(input: &mut impl BufRead) -> Option<()> {
+    loop {
+        let buffer = input.fill_buf().ok()?;
+        if buffer.is_empty() {
+            return Some(());
+        }
+        let (used, ended) = match buffer.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (buffer.len(), false),
+        };
+        input.consume(used);
+        if ended {
+            return Some(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! `myclaw rpc`: one JSON object per line in, replies and events out.
+//!
+//! Commands are taken one after the other and answered at once; what takes long goes on beside them. `docs/rpc.md` is
+//! the protocol.
+
+mod command;
+mod reply;
+mod request;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::args::ConversationArgs;
+use crate::commands::run::announce;
+use crate::exit::CliError;
+use crate::interrupt::Interrupts;
+use crate::report::Verbosity;
+use crate::runtime;
+use crate::settings::Settings;
+use crate::terminal::{Destination, JsonMode, Output};
+use crate::turn::Conversation;
+
+use super::lines::{Line, standard_input};
+use super::session::{Program, SessionCallback, SessionEvent};
+use command::Controller;
+use reply::{Event, Ready, Reply};
+use request::{BadRequest, Request};
+
+/// Serves the program at the other end until it closes standard input and everything is answered.
+pub(crate) fn run(args: &ConversationArgs) -> Result<(), CliError> {
+    let settings = Settings::load(args)?;
+    let interrupts = Interrupts::install()?;
+    let stop = CancellationToken::new();
+    let armed = interrupts.arm(stop.clone());
+    let wire = Wire::new(stop.clone());
+    let outcome =
+        runtime::block_on(armed.unless_quit(async {
+            wire.output.flushing(serve(args, settings, &wire, stop)).await
+        }))?;
+    wire.output.flush();
+    match wire.output.take_failure() {
+        Some(error) => Err(CliError::output(&error)),
+        None => outcome,
+    }
+}
+
+/// Standard output, a line at a time.
+#[derive(Clone)]
+struct Wire {
+    output: Arc<Output>,
+    mode: JsonMode,
+}
+
+impl Wire {
+    fn new(on_closed: CancellationToken) -> Self {
+        let mode = JsonMode::for_destination(Destination::of_stdout());
+        Self { output: Arc::new(Output::stdout(on_closed)), mode }
+    }
+
+    /// Somebody waits for a reply; events may wait for each other.
+    fn reply(&self, reply: &Reply<'_>) {
+        self.output.push_json(reply, self.mode);
+        self.output.flush();
+    }
+
+    /// Tells of everything that happens.
+    fn callback(&self) -> SessionCallback {
+        let Self { output, mode } = self.clone();
+        Arc::new(move |key, event| {
+            let session = key.as_str();
+            match &event {
+                SessionEvent::Run(event) => {
+                    output.push_json(&Event::of_run(session, event), mode);
+                }
+                SessionEvent::Begin(work) => {
+                    output.push_json(&Event::begin(session, *work), mode);
+                }
+                SessionEvent::End(outcome, next) => {
+                    output.push_json(&Event::end(session, outcome, *next), mode);
+                    output.flush();
+                }
+            }
+        })
+    }
+}
+
+async fn serve(
+    args: &ConversationArgs,
+    settings: Settings,
+    wire: &Wire,
+    stop: CancellationToken,
+) -> Result<(), CliError> {
+    let program = Arc::new(Program {
+        conversation: Conversation::new(&settings.home.environment),
+        stop: stop.clone(),
+        tasks: TaskTracker::new(),
+        on_event: wire.callback(),
+    });
+    let mut lines = standard_input()
+        .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
+    let mut controller = Controller::begin(Arc::clone(&program), settings, args.thinking)?;
+    let model = match &args.model {
+        Some(name) => controller.current().choose_model(Some(name)).await?,
+        None => controller.current().model().await?,
+    };
+    announce(&model, Verbosity::Normal);
+    let ready = Ready {
+        version: env!("CARGO_PKG_VERSION"),
+        session: controller.current().key().as_str(),
+        model: model.reference.to_string(),
+    };
+    wire.output.push_json(&ready, wire.mode);
+    wire.output.flush();
+    loop {
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            () = stop.cancelled() => break,
+        };
+        match line {
+            Some(line) => take(line, &mut controller, wire).await,
+            None => break,
+        }
+    }
+    // At the end of its input a program still wants the answers to what it has said.
+    program.tasks.close();
+    program.tasks.wait().await;
+    if stop.is_cancelled() { Err(CliError::aborted()) } else { Ok(()) }
+}
+
+/// Does what a line says, and replies.
+async fn take(line: Line, controller: &mut Controller, wire: &Wire) {
+    let (id, request) = match line {
+        Line::Text(text) => Request::parse(&text),
+        Line::Unusable(why) => (None, Err(BadRequest::unreadable(&why))),
+    };
+    match request {
+        Ok(request) => {
+            let name = request.name;
+            let wire = wire.clone();
+            let answer = move |outcome: Result<Value, CliError>| {
+                wire.reply(&Reply::to(id.as_ref(), name, &outcome));
+            };
+            controller.obey(request, answer).await;
+        }
+        Err(bad) => wire.reply(&Reply::to_bad_request(id.as_ref(), &bad)),
+    }
+}

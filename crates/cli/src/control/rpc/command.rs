@@ -1,0 +1,330 @@
+//! Does what a program asks for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use myclaw_engine::PendingMessage;
+use myclaw_llm::{ContentBlock, ThinkingLevel, joined_text};
+use myclaw_session::{EntryId, QueuedKind, SessionKey};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::commands::models::{ModelFilter, find_models};
+use crate::commands::sessions::Sessions;
+use crate::control::content::picture;
+use crate::control::session::{Program, Said, Session, known_model};
+use crate::exit::CliError;
+use crate::settings::Settings;
+use crate::time::new_conversation_name;
+
+use super::request::{
+    Block, Command, Compact, Fork, GetMessages, ListModels, Message, Name, Prompt, Request,
+    SetModel, SetThinking, Spoken,
+};
+
+/// Messages of a reply where none is asked for.
+const SOME_MESSAGES: usize = 100;
+/// Most messages of a reply; `before` gives the others.
+const MOST_MESSAGES: usize = 1_000;
+/// Conversations of a reply where no limit is asked for.
+const SOME_SESSIONS: usize = 100;
+
+/// Sessions that are kept open. Beyond it the idle ones are closed, and forget the model that they were given.
+const MOST_OPEN_SESSIONS: usize = 1_000;
+
+/// The sessions of a program that is served.
+pub(super) struct Controller {
+    program: Arc<Program>,
+    /// As the command line gives them; a session's own differ in its key alone.
+    settings: Settings,
+    thinking: Option<ThinkingLevel>,
+    sessions: Sessions,
+    open: HashMap<SessionKey, Arc<Session>>,
+    current: Arc<Session>,
+}
+
+impl Controller {
+    /// Opens the conversation of the command line.
+    pub(super) fn begin(
+        program: Arc<Program>,
+        settings: Settings,
+        thinking: Option<ThinkingLevel>,
+    ) -> Result<Self, CliError> {
+        let current = Session::new(Arc::clone(&program), settings.clone(), thinking)?;
+        Ok(Self {
+            sessions: Sessions {
+                store: settings.home.session_store(),
+                agent_id: settings.agent.id.to_string(),
+            },
+            open: HashMap::from([(current.key().clone(), Arc::clone(&current))]),
+            program,
+            settings,
+            thinking,
+            current,
+        })
+    }
+
+    /// The conversation that a command is about where it names none.
+    pub(super) fn current(&self) -> &Arc<Session> {
+        &self.current
+    }
+
+    /// Does what is asked, and answers. What takes long is answered later.
+    pub(super) async fn obey(
+        &mut self,
+        request: Request,
+        answer: impl FnOnce(Result<Value, CliError>) + Send + 'static,
+    ) {
+        let session = match &request.session {
+            None => Ok(Arc::clone(&self.current)),
+            Some(name) => self.key(name).and_then(|key| self.session(&key)),
+        };
+        let session = match session {
+            Ok(session) => session,
+            Err(error) => return answer(Err(error)),
+        };
+        if let Command::Compact(Compact { focus }) = request.command {
+            // A model has to be asked.
+            self.program.tasks.spawn(async move {
+                answer(session.compact(focus).await.and_then(to_value));
+            });
+            return;
+        }
+        answer(self.answer(session, request.command).await);
+    }
+
+    async fn answer(&mut self, session: Arc<Session>, command: Command) -> Result<Value, CliError> {
+        match command {
+            Command::Prompt(Prompt { message, mode }) => {
+                Ok(said(&session.say(content(message).await?, mode).await?))
+            }
+            Command::Steer(message) => meanwhile(&session, QueuedKind::Steer, message).await,
+            Command::FollowUp(message) => meanwhile(&session, QueuedKind::FollowUp, message).await,
+            Command::Abort => Ok(json!({"aborted": session.abort()})),
+            Command::SetModel(wanted) => set_model(&session, wanted).await,
+            Command::SetThinking(wanted) => set_thinking(&session, &wanted).await,
+            Command::GetState => state(&session).await,
+            Command::GetMessages(wanted) => self.messages(&session, wanted).await,
+            Command::Fork(fork) => self.fork(&session, fork).await,
+            Command::NewSession(name) => self.begin_session(name),
+            Command::SwitchSession(name) => self.switch_session(name),
+            Command::ListSessions(wanted) => {
+                self.list_sessions(wanted.limit.unwrap_or(SOME_SESSIONS))
+            }
+            Command::ListModels(wanted) => self.list_models(wanted).await,
+            // Answered by the caller, because it takes long.
+            Command::Compact(_) => Ok(Value::Null),
+        }
+    }
+
+    fn key(&self, name: &str) -> Result<SessionKey, CliError> {
+        SessionKey::parse_for_agent(&self.sessions.agent_id, name)
+            .map_err(|error| CliError::usage(error.to_string()))
+    }
+
+    /// The open session with this key, opened if it is not.
+    fn session(&mut self, key: &SessionKey) -> Result<Arc<Session>, CliError> {
+        if let Some(session) = self.open.get(key) {
+            return Ok(Arc::clone(session));
+        }
+        if self.open.len() >= MOST_OPEN_SESSIONS {
+            let current = self.current.key().clone();
+            self.open.retain(|key, open| *key == current || open.work().is_some());
+        }
+        let settings = Settings { session_key: key.clone(), ..self.settings.clone() };
+        let session = Session::new(Arc::clone(&self.program), settings, self.thinking)?;
+        self.open.insert(key.clone(), Arc::clone(&session));
+        Ok(session)
+    }
+
+    fn make_current(&mut self, key: &SessionKey) -> Result<Value, CliError> {
+        self.current = self.session(key)?;
+        Ok(json!({"session": key.as_str()}))
+    }
+
+    /// The name of a conversation that does not exist yet.
+    fn new_key(&self, name: Option<String>) -> Result<SessionKey, CliError> {
+        let exists = |name: &str| self.key(name).is_ok_and(|key| self.sessions.store.exists(&key));
+        let name = name.unwrap_or_else(|| new_conversation_name(exists));
+        if exists(&name) {
+            return Err(CliError::usage(format!(
+                "there is a conversation `{name}` already; switch_session continues it"
+            )));
+        }
+        self.key(&name)
+    }
+
+    fn begin_session(&mut self, Name { name }: Name) -> Result<Value, CliError> {
+        let key = self.new_key(name)?;
+        self.make_current(&key)
+    }
+
+    fn switch_session(&mut self, Name { name }: Name) -> Result<Value, CliError> {
+        let Some(name) = name else {
+            return Err(CliError::usage("switch_session: missing field `name`"));
+        };
+        let key = match self.key(&name)? {
+            // A session that was just begun is on no disk yet.
+            key if self.open.contains_key(&key) => key,
+            _ => self.sessions.find(&name)?,
+        };
+        self.make_current(&key)
+    }
+
+    async fn fork(&mut self, from: &Session, fork: Fork) -> Result<Value, CliError> {
+        let to = self.new_key(fork.name)?;
+        let at = fork.at.map(|id| EntryId::from_text(&id));
+        let (store, from, new) = (self.sessions.store.clone(), from.key().clone(), to.clone());
+        let made = tokio::task::spawn_blocking(move || store.fork(&from, at, &new))
+            .await
+            .map_err(|error| CliError::failure(format!("internal error: {error}")))??;
+        self.make_current(&to)?;
+        Ok(json!({
+            "session": to.as_str(),
+            "forkedFrom": made.origin.session_key,
+            "at": made.origin.entry_id,
+        }))
+    }
+
+    async fn messages(&self, session: &Session, wanted: GetMessages) -> Result<Value, CliError> {
+        let limit = wanted.limit.unwrap_or(SOME_MESSAGES).min(MOST_MESSAGES);
+        let (store, key) = (self.sessions.store.clone(), session.key().clone());
+        let before = wanted.before.map(|id| EntryId::from_text(&id));
+        let messages = tokio::task::spawn_blocking(move || match store.reader(&key)? {
+            None => Ok(before.is_none().then(Vec::new)),
+            Some(reader) => reader.messages_before(before, limit),
+        });
+        let messages = messages
+            .await
+            .map_err(|error| CliError::failure(format!("internal error: {error}")))??;
+        match messages {
+            Some(messages) => Ok(json!({"messages": messages})),
+            None => Err(CliError::usage(
+                "get_messages: no message has the id that `before` names".to_owned(),
+            )),
+        }
+    }
+
+    fn list_sessions(&self, limit: usize) -> Result<Value, CliError> {
+        let sessions: Vec<Value> = self
+            .sessions
+            .all()?
+            .iter()
+            .take(limit)
+            .map(|session| {
+                json!({
+                    "session": session.key.as_str(),
+                    "name": self.sessions.name_of(&session.key),
+                    "updatedAt": session.entry.updated_at,
+                    "model": session.entry.model,
+                    "isCurrent": session.key == *self.current.key(),
+                })
+            })
+            .collect();
+        Ok(json!({"sessions": sessions}))
+    }
+
+    async fn list_models(&self, wanted: ListModels) -> Result<Value, CliError> {
+        let filter =
+            ModelFilter { provider: wanted.provider.as_deref(), search: wanted.search.as_deref() };
+        let models = find_models(&self.settings.home, &self.settings.config, filter).await?;
+        Ok(json!({"models": to_value(models)?}))
+    }
+}
+
+/// The blocks of a message, its pictures checked.
+async fn content(message: Message) -> Result<Vec<ContentBlock>, CliError> {
+    let mut content = Vec::new();
+    match message.message {
+        Spoken::Text(text) => content.push(ContentBlock::text(text)),
+        Spoken::Blocks(blocks) => {
+            for block in blocks {
+                content.push(match block {
+                    Block::Text { text } => ContentBlock::text(text),
+                    Block::Image(image) => picture(image.data).await?,
+                });
+            }
+        }
+    }
+    for image in message.images {
+        content.push(picture(image.data).await?);
+    }
+    Ok(content)
+}
+
+fn said(said: &Said) -> Value {
+    let (state, id) = match said {
+        Said::Started(id) => ("started", id),
+        Said::Queued(id) => ("queued", id),
+        Said::Interrupting(id) => ("interrupting", id),
+    };
+    json!({"state": state, "messageId": id})
+}
+
+async fn meanwhile(
+    session: &Arc<Session>,
+    kind: QueuedKind,
+    message: Message,
+) -> Result<Value, CliError> {
+    let id = session.say_meanwhile(kind, content(message).await?).await?;
+    Ok(json!({"messageId": id}))
+}
+
+async fn set_model(session: &Session, wanted: SetModel) -> Result<Value, CliError> {
+    let name = match wanted.provider {
+        Some(provider) => format!("{provider}/{}", wanted.model),
+        None => wanted.model,
+    };
+    let model = session.choose_model(Some(&name)).await?;
+    let (asked, level) = session.thinking(&model);
+    let known = known_model(&model);
+    Ok(json!({
+        "model": model.reference.to_string(),
+        "contextWindow": known.context_window,
+        "thinking": {"asked": asked, "level": level, "offered": known.offered_thinking_levels()},
+    }))
+}
+
+async fn set_thinking(session: &Session, wanted: &SetThinking) -> Result<Value, CliError> {
+    let level =
+        wanted.level.parse().map_err(|error| CliError::usage(format!("set_thinking: {error}")))?;
+    let model = session.model().await?;
+    session.set_thinking(level);
+    let (asked, level) = session.thinking(&model);
+    Ok(json!({
+        "asked": asked, "level": level, "offered": known_model(&model).offered_thinking_levels()
+    }))
+}
+
+async fn state(session: &Session) -> Result<Value, CliError> {
+    let model = session.model().await?;
+    let (asked, level) = session.thinking(&model);
+    let known = known_model(&model);
+    let settings = session.settings();
+    let directory = settings.directory.as_ref().unwrap_or(&settings.agent.workspace);
+    let waiting: Vec<Value> = session.pending().await?.iter().map(waiting).collect();
+    Ok(json!({
+        "session": session.key().as_str(),
+        "agent": settings.agent.id.as_str(),
+        "model": model.reference.to_string(),
+        "contextWindow": known.context_window,
+        "thinking": {"asked": asked, "level": level, "offered": known.offered_thinking_levels()},
+        "workingDirectory": directory,
+        "work": session.work(),
+        "idle": session.work().is_none(),
+        "waiting": waiting,
+    }))
+}
+
+fn waiting(message: &PendingMessage) -> Value {
+    json!({
+        "messageId": message.id,
+        "kind": message.kind,
+        "text": joined_text(&message.content, "\n"),
+        "ts": message.ts,
+    })
+}
+
+fn to_value(value: impl Serialize) -> Result<Value, CliError> {
+    serde_json::to_value(value).map_err(|error| CliError::failure(error.to_string()))
+}

@@ -1,0 +1,122 @@
+//! What a program is told: replies to its commands, and events as they happen.
+
+use myclaw_engine::{AgentRunEvent, CompactionReport};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::control::session::{Done, Next, Outcome, Work};
+use crate::exit::CliError;
+
+use super::request::BadRequest;
+
+/// The first line: what answers, and where.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "ready")]
+pub(super) struct Ready<'a> {
+    pub(super) version: &'static str,
+    pub(super) session: &'a str,
+    pub(super) model: String,
+}
+
+/// The answer to one line.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "response")]
+pub(super) struct Reply<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'static str>,
+    success: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Value>,
+    #[serde(flatten)]
+    failure: Option<Failure<'a>>,
+}
+
+/// Why something was not done.
+#[derive(Serialize)]
+pub(super) struct Failure<'a> {
+    /// For programs.
+    class: &'a str,
+    /// For people: one message that says what to do.
+    error: &'a str,
+}
+
+impl<'a> Reply<'a> {
+    /// To a command.
+    pub(super) fn to(
+        id: Option<&'a Value>,
+        command: &'static str,
+        outcome: &'a Result<Value, CliError>,
+    ) -> Self {
+        let (data, failure) = match outcome {
+            // An object without anything in it says nothing.
+            Ok(data) => (Some(data.clone()).filter(|data| !data.is_null()), None),
+            Err(error) => (None, Some(Failure::from(error))),
+        };
+        Self { id, command: Some(command), success: failure.is_none(), data, failure }
+    }
+
+    /// To a line that is no command.
+    pub(super) fn to_bad_request(id: Option<&'a Value>, bad: &'a BadRequest) -> Self {
+        let failure = Some(Failure { class: bad.class, error: &bad.message });
+        Self { id, command: bad.name, success: false, data: None, failure }
+    }
+}
+
+impl<'a> From<&'a CliError> for Failure<'a> {
+    fn from(error: &'a CliError) -> Self {
+        Self { class: error.class, error: &error.message }
+    }
+}
+
+/// Something that happens in a session.
+#[derive(Serialize)]
+pub(super) struct Event<'a, T> {
+    #[serde(flatten)]
+    event: T,
+    session: &'a str,
+}
+
+/// Begin and end of what a session does. What is between them are the events of `myclaw run --json`.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Frame<'a> {
+    /// Work begins.
+    RunStart { work: Work },
+    /// Work is over.
+    RunEnd {
+        outcome: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        report: Option<&'a CompactionReport>,
+        #[serde(flatten)]
+        failure: Option<Failure<'a>>,
+        idle: bool,
+    },
+}
+
+impl<'a> Event<'a, &'a AgentRunEvent> {
+    /// An event of a run.
+    pub(super) fn of_run(session: &'a str, event: &'a AgentRunEvent) -> Self {
+        Self { event, session }
+    }
+}
+
+impl<'a> Event<'a, Frame<'a>> {
+    /// Work begins.
+    pub(super) fn begin(session: &'a str, work: Work) -> Self {
+        Self { event: Frame::RunStart { work }, session }
+    }
+
+    /// Work is over.
+    pub(super) fn end(session: &'a str, outcome: &'a Outcome, next: Next) -> Self {
+        let (name, report, failure) = match outcome {
+            Ok(Done::Answered(_)) => ("answered", None, None),
+            Ok(Done::Compacted(report)) => ("compacted", Some(report), None),
+            Err(error) if error.class == "aborted" => ("aborted", None, Some(Failure::from(error))),
+            Err(error) => ("failed", None, Some(Failure::from(error))),
+        };
+        let event = Frame::RunEnd { outcome: name, report, failure, idle: next == Next::Idle };
+        Self { event, session }
+    }
+}

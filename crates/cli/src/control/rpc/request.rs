@@ -1,0 +1,254 @@
+//! What a program asks for: one JSON object a line.
+
+use myclaw_config::QueueMode;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::similar::did_you_mean;
+
+/// A command with what it needs. Fields that are not known are passed over, so that programs can be older or newer.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Command {
+    /// Says something.
+    Prompt(Prompt),
+    /// Says something to the turn that runs, before its next model call.
+    Steer(Message),
+    /// Says something to the turn that runs, when it would end.
+    FollowUp(Message),
+    /// Aborts what goes on.
+    Abort,
+    /// Lets another model answer.
+    SetModel(SetModel),
+    /// Changes how much the model thinks.
+    SetThinking(SetThinking),
+    /// Summarises older messages.
+    Compact(Compact),
+    /// Tells what goes on.
+    GetState,
+    /// Tells what was said.
+    GetMessages(GetMessages),
+    /// Begins a conversation that continues another one.
+    Fork(Fork),
+    /// Begins a conversation.
+    NewSession(Name),
+    /// Continues a conversation.
+    SwitchSession(Name),
+    /// Lists conversations.
+    ListSessions(Limit),
+    /// Lists models.
+    ListModels(ListModels),
+}
+
+/// The commands by name.
+const NAMES: [&str; 14] = [
+    "prompt",
+    "steer",
+    "follow_up",
+    "abort",
+    "set_model",
+    "set_thinking",
+    "compact",
+    "get_state",
+    "get_messages",
+    "fork",
+    "new_session",
+    "switch_session",
+    "list_sessions",
+    "list_models",
+];
+
+/// One line of a program.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// What is asked for.
+    pub(super) name: &'static str,
+    /// The conversation that it is about, if not the current one.
+    pub(super) session: Option<String>,
+    /// What is asked for, with what it needs.
+    pub(super) command: Command,
+}
+
+/// Why a line is no request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BadRequest {
+    /// The command, if it is one.
+    pub(super) name: Option<&'static str>,
+    /// `parse`, `unknown_command` or `usage`.
+    pub(super) class: &'static str,
+    /// For the program's author.
+    pub(super) message: String,
+}
+
+/// A message: its text, or blocks of text and pictures.
+#[derive(Debug, Deserialize)]
+pub(super) struct Message {
+    /// What is said. Two names, for programs that were written for other agents.
+    #[serde(alias = "content")]
+    pub(super) message: Spoken,
+    /// Pictures behind it.
+    #[serde(default)]
+    pub(super) images: Vec<Picture>,
+}
+
+/// What is said.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "neither text nor a list of blocks ({\"type\":\"text\",\"text\":…} or \
+                               {\"type\":\"image\",\"data\":…})"
+)]
+pub(super) enum Spoken {
+    /// Text alone.
+    Text(String),
+    /// Text and pictures.
+    Blocks(Vec<Block>),
+}
+
+/// A part of what is said.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Block {
+    /// Text.
+    Text {
+        /// It.
+        text: String,
+    },
+    /// A picture.
+    Image(Picture),
+}
+
+/// A picture. Its bytes say what kind it is; a media type beside them is not needed.
+#[derive(Debug, Deserialize)]
+pub(super) struct Picture {
+    /// Standard base64 of a PNG, JPEG, GIF or WebP file.
+    pub(super) data: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Prompt {
+    #[serde(flatten)]
+    pub(super) message: Message,
+    /// What becomes of it while the session is busy.
+    #[serde(default)]
+    pub(super) mode: Option<QueueMode>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SetModel {
+    /// `provider/model`; without a provider, the model's id alone, where `provider` stands beside it.
+    #[serde(alias = "modelId")]
+    pub(super) model: String,
+    #[serde(default)]
+    pub(super) provider: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct SetThinking {
+    pub(super) level: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Compact {
+    #[serde(default, alias = "customInstructions")]
+    pub(super) focus: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct GetMessages {
+    /// Most messages of the reply.
+    #[serde(default)]
+    pub(super) limit: Option<usize>,
+    /// Only those before the one with this id.
+    #[serde(default)]
+    pub(super) before: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Fork {
+    /// The last message that the two share.
+    #[serde(default, alias = "entryId")]
+    pub(super) at: Option<String>,
+    #[serde(default)]
+    pub(super) name: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Name {
+    #[serde(default)]
+    pub(super) name: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Limit {
+    #[serde(default)]
+    pub(super) limit: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ListModels {
+    #[serde(default)]
+    pub(super) provider: Option<String>,
+    #[serde(default)]
+    pub(super) search: Option<String>,
+}
+
+impl Request {
+    /// Reads a line: what the reply repeats as its id, and what is asked for, unless it is no JSON object or no command
+    /// with what it needs.
+    pub(super) fn parse(line: &str) -> (Option<Value>, Result<Self, BadRequest>) {
+        let mut fields = match serde_json::from_str(line) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) => {
+                return (None, Err(BadRequest::unreadable("the line is JSON but no object")));
+            }
+            Err(error) => {
+                let why = format!("the line is not JSON: {error}");
+                return (None, Err(BadRequest::unreadable(&why)));
+            }
+        };
+        let id = fields.remove("id").filter(|id| !id.is_null());
+        (id, Self::read(fields))
+    }
+
+    fn read(mut fields: Map<String, Value>) -> Result<Self, BadRequest> {
+        let Some(Value::String(kind)) = fields.get("type") else {
+            return Err(BadRequest::unreadable("the object has no text as its `type`"));
+        };
+        let Some(name) = NAMES.into_iter().find(|name| name == kind) else {
+            let suggestion = did_you_mean(kind, NAMES);
+            return Err(BadRequest {
+                class: "unknown_command",
+                ..BadRequest::unreadable(&format!(
+                    "there is no command `{kind}`{suggestion} There are: {}",
+                    NAMES.join(", ")
+                ))
+            });
+        };
+        let session = match fields.remove("session") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(session)) => Some(session),
+            Some(_) => return Err(BadRequest::unusable(name, "`session` is no text")),
+        };
+        let command = Command::deserialize(Value::Object(fields))
+            .map_err(|error| BadRequest::unusable(name, &error.to_string()))?;
+        Ok(Self { name, session, command })
+    }
+}
+
+impl BadRequest {
+    pub(super) fn unreadable(message: &str) -> Self {
+        let message = format!(
+            "{message}; write one JSON object per line, such as {{\"type\":\"get_state\"}}"
+        );
+        Self { name: None, class: "parse", message }
+    }
+
+    fn unusable(name: &'static str, why: &str) -> Self {
+        Self { name: Some(name), class: "usage", message: format!("{name}: {why}") }
+    }
+}
+
+#[cfg(test)]
+mod tests;
