@@ -228,8 +228,12 @@ impl Session {
     ) -> Result<Said, CliError> {
         self.model().await?;
         let configured = &self.settings.config.messages.queue;
-        let queue = QueueConfig { mode: mode.unwrap_or(configured.mode), ..configured.clone() };
         let work_before = self.work();
+        // Work that is being aborted reads no more: what is said behind that comes next, as if it had interrupted it.
+        let is_aborting =
+            self.lock().running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
+        let mode = if is_aborting { QueueMode::Interrupt } else { mode.unwrap_or(configured.mode) };
+        let queue = QueueConfig { mode, ..configured.clone() };
         match self.inbox.arrive(content.clone(), &queue).await? {
             Arrival::Idle => {
                 let id = self.inbox.send(QueuedKind::Steer, content, WhenIdle::Keep).await?;
@@ -244,10 +248,12 @@ impl Session {
                 Ok(Said::Queued(id))
             }
             Arrival::Interrupting { id, .. } => {
-                let mut state = self.lock();
-                if let Some(running) = &state.running {
+                if let Some(running) = &self.lock().running {
                     running.cancel.cancel();
-                    state.is_due = true;
+                }
+                // Otherwise another process runs it.
+                if is_aborting || self.work().is_some() {
+                    self.go_on();
                 }
                 Ok(Said::Interrupting(id))
             }
