@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use myclaw_testkit::{ModelServer, RunningChild, Script, Signal, TempHome, WireFormat};
+use myclaw_testkit::{
+    ChildOutput, ModelServer, RunningChild, Script, Signal, TempHome, WireFormat,
+};
 use serde_json::{Value, json};
 
 use crate::schema;
@@ -140,12 +142,12 @@ impl Client {
         self.child.signal(signal);
     }
 
-    /// Waits for the program's end, and checks that all it wrote was the protocol's. Gives what stood on standard error.
-    pub(crate) fn finish(self) -> String {
+    /// Closes the program's input and waits for its end. Checks that all it wrote was the protocol's.
+    pub(crate) fn finish(self) -> ChildOutput {
         let output = self.child.wait(PATIENCE);
         output.assert_code(0);
         schema::check(&output.stdout(), &self.methods);
-        output.stderr()
+        output
     }
 }
 

@@ -132,7 +132,8 @@ fn an_editor_that_leaves_ends_the_turn_in_good_order() {
             client.signal(signal);
         }
         // The end of standard input, and exit code 0 either way.
-        client.finish();
+        let output = client.finish();
+        assert!(output.stdout().contains(r#""result":{"stopReason":"cancelled"}"#));
         wait_until_gone(pid);
         let rows = home.only_transcript();
         assert_eq!(rows[1]["content"], "wait for me");

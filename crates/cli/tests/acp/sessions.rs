@@ -266,7 +266,30 @@ fn what_does_not_work_is_said_and_not_passed_over() {
         };
         assert!(told.contains("builtin/demo answers"), "{told}");
         assert!(told.contains("files, web will not be used"), "{told}");
-        let stderr = client.finish();
+        let stderr = client.finish().stderr();
         assert!(stderr.contains("builtin/demo answers"), "{stderr}");
     }
+}
+
+#[test]
+fn a_call_that_was_interrupted_has_failed_when_it_is_told_again() {
+    let home = TempHome::new();
+    let key = "agent:main:channel:cli:account:default:peer:direct:killed";
+    let call =
+        json!({"type": "toolCall", "id": "call_1", "name": "bash", "arguments": {"command": "ls"}});
+    let rows = [
+        json!({"type": "session", "version": 1, "createdAt": 1, "sessionKey": key}),
+        json!({"id": "a", "role": "user", "content": "look", "ts": 1}),
+        json!({"id": "b", "role": "assistant", "content": "", "ts": 2, "meta": {"contentBlocks": [call]}}),
+    ];
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    home.write(home.transcript_path("killed"), text);
+    let mut client = Client::introduced(&home);
+    std::fs::create_dir_all(home.workspace()).unwrap();
+    // The name by which the user calls it does as well as its key.
+    load(&mut client, "killed", &home);
+    let updates = client.updates();
+    assert_eq!(of_kind(&updates, "tool_call")[0]["title"], "`ls`");
+    assert_eq!(of_kind(&updates, "tool_call_update")[0]["status"], "failed");
+    client.finish();
 }

@@ -262,3 +262,6 @@ fn severity(style: Style) -> NoticeSeverity {
         _ => NoticeSeverity::Info,
     }
 }
+
+#[cfg(test)]
+mod tests;
