@@ -272,24 +272,35 @@ fn what_does_not_work_is_said_and_not_passed_over() {
 }
 
 #[test]
-fn a_call_that_was_interrupted_has_failed_when_it_is_told_again() {
+fn calls_are_told_apart_and_one_that_was_interrupted_has_failed() {
     let home = TempHome::new();
     let key = "agent:main:channel:cli:account:default:peer:direct:killed";
-    let call =
-        json!({"type": "toolCall", "id": "call_1", "name": "bash", "arguments": {"command": "ls"}});
+    // Other agents, whose conversations can be imported, use the ids of calls again.
+    let call = |command: &str| {
+        json!({"contentBlocks": [
+            {"type": "toolCall", "id": "call_1", "name": "bash", "arguments": {"command": command}},
+        ]})
+    };
     let rows = [
         json!({"type": "session", "version": 1, "createdAt": 1, "sessionKey": key}),
         json!({"id": "a", "role": "user", "content": "look", "ts": 1}),
-        json!({"id": "b", "role": "assistant", "content": "", "ts": 2, "meta": {"contentBlocks": [call]}}),
+        json!({"id": "b", "role": "assistant", "content": "", "ts": 2, "meta": call("ls")}),
+        json!({"id": "c", "role": "tool", "content": "a b", "ts": 3, "toolCallId": "call_1"}),
+        json!({"id": "d", "role": "assistant", "content": "", "ts": 4, "meta": call("pwd")}),
     ];
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
     home.write(home.transcript_path("killed"), text);
-    let mut client = Client::introduced(&home);
     std::fs::create_dir_all(home.workspace()).unwrap();
+    let mut client = Client::introduced(&home);
     // The name by which the user calls it does as well as its key.
     load(&mut client, "killed", &home);
     let updates = client.updates();
-    assert_eq!(of_kind(&updates, "tool_call")[0]["title"], "`ls`");
-    assert_eq!(of_kind(&updates, "tool_call_update")[0]["status"], "failed");
+    let (calls, ends) = (of_kind(&updates, "tool_call"), of_kind(&updates, "tool_call_update"));
+    assert_eq!((&calls[0]["title"], &calls[1]["title"]), (&json!("`ls`"), &json!("`pwd`")));
+    assert_ne!(calls[0]["toolCallId"], calls[1]["toolCallId"]);
+    for (number, status) in [(0, "completed"), (1, "failed")] {
+        assert_eq!(ends[number]["toolCallId"], calls[number]["toolCallId"]);
+        assert_eq!(ends[number]["status"], status);
+    }
     client.finish();
 }

@@ -36,9 +36,6 @@ fn each_call_has_a_kind_a_place_and_an_end() {
         calls.iter().map(|call| call["toolCallId"].as_str()).collect::<Vec<_>>(),
         ends.iter().map(|end| end["toolCallId"].as_str()).collect::<Vec<_>>()
     );
-    // The model calls all of them the same.
-    assert_ne!(calls[0]["toolCallId"], calls[1]["toolCallId"]);
-
     assert_eq!(calls[0]["kind"], "read");
     assert_eq!(calls[0]["title"], "Read `src/a.rs` (from line 2)");
     assert_eq!(calls[0]["locations"], json!([{"path": file, "line": 2}]));

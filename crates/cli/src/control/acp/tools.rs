@@ -28,7 +28,8 @@ pub(super) struct Ending<'a> {
     pub(super) details: Option<&'a Value>,
 }
 
-/// How a client knows a call of the message `message`. The model's own id need not be unique in a session.
+/// How a client knows a call of the message `message`. The model's own id need not be unique in a conversation that
+/// came from elsewhere.
 pub(super) fn call_id(message: &EntryId, id: &str) -> String {
     format!("{message}:{id}")
 }

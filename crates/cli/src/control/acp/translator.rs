@@ -55,7 +55,7 @@ pub(super) struct Translator {
     /// Dollars that the session has cost, if that is known.
     pub(super) spent: Option<f64>,
     work: Option<Work>,
-    /// Names the message that arrives, and the calls that it makes: providers may use the id of a call again.
+    /// Names the message that arrives, and with their own ids the calls that it makes.
     message: EntryId,
     /// Whether that message has shown text, and whether any of the turn has.
     message_has_text: bool,
