@@ -64,24 +64,34 @@ fn open_and_read_since_the_summary(bencher: Bencher<'_, '_>, messages: usize) {
     });
 }
 
-/// Acknowledges a message for a session that runs: to be held against the bare append and `fsync` below.
-#[divan::bench]
-fn acknowledge_a_steering_message(bencher: Bencher<'_, '_>) {
+/// Acknowledges a message for a session that runs, beside so many that wait: to be held against the bare append and
+/// `fsync` below.
+#[divan::bench(args = [1, 10_000], sample_count = 400, sample_size = 1)]
+fn acknowledge_a_steering_message(bencher: Bencher<'_, '_>, waiting: usize) {
     let directory = conversation(0, &[]);
     let inbox = SessionStore::new(directory.path()).inbox(&SessionKey::for_cli("main", "bench"));
+    let earlier: Vec<QueuedMessage> = (0..waiting).map(|_| steering()).collect();
+    inbox
+        .open_or_create()
+        .and_then(|mut open| open.change(&earlier, &[]))
+        .expect("messages that wait");
     bencher
-        .with_inputs(|| QueuedMessage {
-            id: EntryId::generate(),
-            kind: QueuedKind::Steer,
-            content: "Not that one.".to_owned(),
-            ts: 0,
-            meta: None,
-        })
+        .with_inputs(steering)
         .bench_local_values(|message| inbox.push(&message).expect("an acknowledged message"));
 }
 
+fn steering() -> QueuedMessage {
+    QueuedMessage {
+        id: EntryId::generate(),
+        kind: QueuedKind::Steer,
+        content: "Not that one.".to_owned(),
+        ts: 0,
+        meta: None,
+    }
+}
+
 /// What the disk alone takes for the same bytes.
-#[divan::bench]
+#[divan::bench(sample_count = 400, sample_size = 1)]
 fn bare_append_and_fsync(bencher: Bencher<'_, '_>) {
     let directory = conversation(0, &[]);
     let path = directory.path().join("bare");

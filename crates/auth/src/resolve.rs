@@ -55,9 +55,13 @@ pub enum KeyError {
     },
     /// The credential is no longer valid, and says not how it could be renewed.
     #[error(
-        "it has expired and cannot be renewed here; sign in again where it was made, or keep another key with `myclaw auth add --replace`"
+        "it has expired and cannot be renewed here; sign in again where it was made, or keep another key with `{}`",
+        replacing(profile)
     )]
-    Expired,
+    Expired {
+        /// Which profile.
+        profile: String,
+    },
     /// The login has expired, and asking for a new one failed.
     #[error("the login has expired and was not renewed: {why}")]
     NotRenewed {
@@ -111,7 +115,7 @@ impl KeyResolver {
             return self.logins.token(profile, login, now_ms, cancel).await.map(Some);
         }
         if profile.expires_at.is_some_and(|at| at <= now_ms) {
-            return Err(KeyError::Expired);
+            return Err(KeyError::Expired { profile: profile.id.clone() });
         }
         match &profile.source {
             Some(source) => self.fetch(source, cancel).await.map(Some),
@@ -163,6 +167,16 @@ impl KeyResolver {
                 Ok(key)
             }
         }
+    }
+}
+
+/// The command that puts another key in the place of a profile of the store.
+fn replacing(profile: &str) -> String {
+    match profile.split_once(':') {
+        Some((provider, name)) => {
+            format!("myclaw auth add {provider} --profile {name} --replace")
+        }
+        None => "myclaw auth add".to_owned(),
     }
 }
 

@@ -2,6 +2,7 @@
 //! engine, and what it prints are the engine's events.
 #![forbid(unsafe_code)]
 
+mod answering;
 mod args;
 mod chat;
 mod commands;

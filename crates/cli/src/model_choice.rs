@@ -326,7 +326,7 @@ fn key_in<'a>(environment: &'a Environment, variable: &str) -> Option<&'a str> {
 
 fn missing_key(info: &ProviderInfo) -> String {
     format!(
-        "there is no key for {name}: set {variables}, keep one with `myclaw auth add --provider {name}`, or put it into \
+        "there is no key for {name}: set {variables}, keep one with `myclaw auth add {name}`, or put it into \
          the config file under `provider.authProfiles` (`myclaw init` writes one)",
         name = info.name,
         variables = info.key_variables.join(" or ")

@@ -183,7 +183,8 @@ impl Engine {
             between_events: timeouts.between_events(),
         };
         let user_message = std::mem::take(&mut params.user_message);
-        let abort = params.cancel.clone();
+        let caller = params.cancel.clone();
+        let abort = caller.child_token();
         params.cancel = abort.child_token();
         Turn {
             engine: self,
@@ -204,7 +205,7 @@ impl Engine {
             has_steered: false,
             conversation: opened.conversation,
             opening: opened.opening,
-            start: AgentStart { system_prompt, user_message },
+            start: AgentStart { system_prompt, user_message, queued_messages: Vec::new() },
             tool_schemas,
             tool_context: ToolContext {
                 working_directory,
@@ -221,8 +222,11 @@ impl Engine {
             },
             tally: Tally::default(),
             recovery: Recovery::default(),
+            fruitless_pruning: None,
             allowance: Allowance::new(settings.limits, spending.clone()),
             repetition: Repetition::new(settings.limits.repeated_calls),
+            known_interrupts: opened.interrupts,
+            caller,
             abort,
             params,
         }

@@ -110,8 +110,11 @@ pub trait Hook: Send + Sync {
 pub struct AgentStart {
     /// The whole system prompt.
     pub system_prompt: String,
-    /// The user message's blocks.
+    /// The user message's blocks; none in a run that goes on with what waits.
     pub user_message: Vec<ContentBlock>,
+    /// The blocks of the messages that wait for this run, the oldest first. They were acknowledged, so they are taken as
+    /// they are, and a hook that refuses the run leaves them waiting.
+    pub queued_messages: Vec<Vec<ContentBlock>>,
 }
 
 /// A tool call about to run.

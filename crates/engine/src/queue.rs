@@ -25,7 +25,8 @@ pub enum Arrival {
         /// Those that were dropped for it, because too many waited.
         dropped: Vec<PendingMessage>,
     },
-    /// It waits, and the run was told to stop for it: start a run without a message when that one has ended.
+    /// It waits, and the run was told to stop for it, whichever process that is in: start a run without a message, which
+    /// begins when that one has ended.
     Interrupting {
         /// Names it.
         id: EntryId,
@@ -132,8 +133,9 @@ impl SessionInbox {
 /// How a mode has its messages taken.
 fn kinds(mode: QueueMode) -> &'static [QueuedKind] {
     match mode {
+        QueueMode::Steer => &[QueuedKind::Steer],
         // The run that was told to stop leaves it to the next one, which takes it first.
-        QueueMode::Steer | QueueMode::Interrupt => &[QueuedKind::Steer],
+        QueueMode::Interrupt => &[QueuedKind::Interrupt],
         QueueMode::Followup => &[QueuedKind::FollowUp],
         QueueMode::Collect => &[QueuedKind::Collect],
         QueueMode::SteerBacklog => &[QueuedKind::Steer, QueuedKind::FollowUp],

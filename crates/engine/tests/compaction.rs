@@ -3,9 +3,13 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex};
+
 use common::Bench;
+use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    AuthProfile, CompactionOutcome, Engine, ModelChoice, RunAgentParams, RunError, run_agent,
+    AuthProfile, CompactionOutcome, CompactionReport, CompactionVerdict, Engine, Hook, HookError,
+    ModelChoice, PendingCompaction, RunAgentParams, RunError, run_agent,
 };
 use myclaw_llm::Model;
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat};
@@ -148,4 +152,66 @@ async fn by_hand_a_failure_or_a_long_summary_changes_nothing() {
     assert_eq!((report.new_count, report.tokens_after), (report.old_count, report.tokens_before));
     assert_eq!(bench.rows(), rows);
     assert_eq!(bench.events_named("compaction"), Vec::<Value>::new());
+}
+
+/// Decides about compactions as it was told, and notes what it is asked and told.
+#[derive(Default)]
+struct Judge {
+    verdict: Option<CompactionVerdict>,
+    heard: Mutex<Vec<String>>,
+}
+
+impl Hook for Judge {
+    fn name(&self) -> &str {
+        "judge"
+    }
+
+    fn before_session_compact<'a>(
+        &'a self,
+        compaction: &'a mut PendingCompaction,
+    ) -> BoxFuture<'a, Result<CompactionVerdict, HookError>> {
+        let asked = format!("{:?}, {} messages", compaction.reason, compaction.messages.len());
+        self.heard.lock().unwrap().push(asked);
+        let verdict = self.verdict.clone().unwrap_or(CompactionVerdict::Proceed);
+        Box::pin(async move { Ok(verdict) })
+    }
+
+    fn session_compact<'a>(
+        &'a self,
+        report: &'a CompactionReport,
+        summary: &'a str,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        let told = format!("{} to {}: {summary}", report.old_count, report.new_count);
+        self.heard.lock().unwrap().push(told);
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test]
+async fn hooks_are_asked_where_the_beginning_of_a_long_session_is_left_out() {
+    let summary = CompactionVerdict::Summary("They counted.".to_owned());
+    let veto = CompactionVerdict::Veto { reason: "an audit runs".to_owned() };
+    for (verdict, stored, heard) in [
+        (Some(summary), Some("They counted."), "4 to 5: They counted."),
+        (Some(veto), None, ""),
+        (None, Some("The earlier messages of this conversation do not fit"), "4 to 5: The earlier"),
+    ] {
+        let (bench, mut params) = conversation(summaries_by("nobody"), &[]).await;
+        params.user_message = bench.params("go on").user_message;
+        params.model.as_mut().unwrap().model.context_window = 6_000;
+        let judge = Arc::new(Judge { verdict, ..Judge::default() });
+        params.hooks = vec![judge.clone()];
+
+        run_agent(params).await.unwrap();
+
+        let summaries = summaries(&bench);
+        let summary = summaries.first().map(|summary| summary.as_str().unwrap());
+        assert_eq!(summary.is_some(), stored.is_some(), "{summary:?}");
+        assert!(summary.unwrap_or_default().starts_with(stored.unwrap_or_default()));
+        let told = judge.heard.lock().unwrap().clone();
+        assert_eq!(told[0], "Estimate, 0 messages");
+        assert!(told.get(1).map_or("", String::as_str).starts_with(heard), "{told:?}");
+        let sent = bench.server.last_request().body_text();
+        assert!(!sent.contains("question 0") && sent.contains("go on"), "{sent}");
+    }
 }

@@ -13,7 +13,7 @@ use myclaw_engine::{
 };
 use myclaw_llm::{Message, UserMessage};
 use myclaw_testkit::{Reply, Script, WireFormat, validate_pairing};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 const FORMAT: WireFormat = WireFormat::AnthropicMessages;
@@ -161,6 +161,30 @@ async fn only_what_is_sent_changes() {
     assert_eq!(requests[0].body_text().matches("Psst.").count(), 1);
     // The second call begins with the log's messages again, not with what was sent.
     assert_eq!(requests[1].body_text().matches("Psst.").count(), 1);
+    let sent: Vec<String> = requests[1].messages().iter().map(in_short).collect();
+    assert_eq!(
+        sent,
+        [
+            "user: go",
+            "assistant: calls \"call_a\"",
+            r#"user: "call_a" gave [{"type":"text","text":"echo: one"}] | Psst."#,
+        ]
+    );
+}
+
+/// The role of a message as it was sent, and what its blocks say; the time, which is a block of its own, left out.
+fn in_short(message: &Value) -> String {
+    let block = |block: &Value| match block["type"].as_str().unwrap() {
+        "text" => {
+            block["text"].as_str().filter(|text| !text.starts_with("<sent>")).map(str::to_owned)
+        }
+        "tool_use" => Some(format!("calls {}", block["id"])),
+        "tool_result" => Some(format!("{} gave {}", block["tool_use_id"], block["content"])),
+        other => Some(format!("a block of type {other}")),
+    };
+    let blocks: Vec<String> =
+        message["content"].as_array().unwrap().iter().filter_map(block).collect();
+    format!("{}: {}", message["role"].as_str().unwrap(), blocks.join(" | "))
 }
 
 #[tokio::test]
@@ -168,10 +192,18 @@ async fn whatever_a_hook_gives_is_sent_in_a_form_that_providers_accept() {
     let hook = TestHook { context: Some(ContextChange::Break), ..TestHook::default() };
     let (bench, rows) = turn(hook).await;
     assert_eq!(rows[2], "echo: one");
-    for request in bench.server.requests() {
-        validate_pairing(&request).unwrap();
-        assert_eq!(request.messages()[0]["role"], "user");
-    }
+    let sent: Vec<Vec<String>> = bench
+        .server
+        .requests()
+        .iter()
+        .map(|request| {
+            validate_pairing(request).unwrap();
+            request.messages().iter().map(in_short).collect()
+        })
+        .collect();
+    // Of the second list, the answer that was moved to the front: a conversation begins with its user. Its call went
+    // with it, for the hook had taken the result away.
+    assert_eq!(sent, [["user: go | Go on."], ["user: go | Go on."]]);
 }
 
 #[tokio::test]

@@ -203,22 +203,6 @@ async fn a_fallback_that_breaks_off_is_named_and_nobody_else_is_asked() {
 }
 
 #[tokio::test]
-async fn an_empty_answer_is_asked_for_once_more_and_both_are_paid() {
-    let script = Script::new()
-        .then(Reply::anthropic().usage(10, 1))
-        .then(Reply::anthropic().text("Here.").usage(20, 2));
-    let bench = Bench::new(FORMAT, script).await;
-    let result = bench.run("go").await.unwrap();
-    assert_eq!((result.reply.as_str(), result.iterations), ("Here.", 1));
-    assert_eq!((result.usage.input, result.usage.output), (30, 3));
-    assert_eq!(bench.rows().len(), 2, "the empty answer leaves nothing");
-
-    let bench = Bench::new(FORMAT, Script::repeat(Reply::anthropic())).await;
-    let result = bench.run("go").await.unwrap();
-    assert_eq!((result.reply.as_str(), bench.server.requests().len()), ("", 2));
-}
-
-#[tokio::test]
 async fn tools_run_once_though_the_model_changes_between_their_calls() {
     let script = Script::new()
         .then(Reply::anthropic().tool_call("call_a", "echo", json!({"text": "one"})))

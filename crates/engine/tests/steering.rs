@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::Bench;
+use futures_util::future::BoxFuture;
 use myclaw_config::{DeliveryMode, DropPolicy, QueueConfig, QueueMode};
 use myclaw_engine::{
-    Arrival, InboxError, RunAgentParams, RunError, RunResult, SessionInbox, WhenIdle, run_agent,
+    AgentStart, Arrival, Hook, HookError, InboxError, RunAgentParams, RunError, RunResult,
+    SessionInbox, WhenIdle, run_agent,
 };
 use myclaw_llm::ContentBlock;
 use myclaw_session::QueuedKind;
@@ -336,6 +338,41 @@ async fn busy_bench() -> Bench {
         bench.server.push(Reply::new(format).text("ok"));
     }
     bench
+}
+
+/// Notes what it is told of a start, and refuses it.
+struct Gate(std::sync::Mutex<Vec<AgentStart>>);
+
+impl Hook for Gate {
+    fn name(&self) -> &str {
+        "gate"
+    }
+
+    fn before_agent_start<'a>(
+        &'a self,
+        start: &'a mut AgentStart,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        self.0.lock().unwrap().push(start.clone());
+        Box::pin(async { Err(HookError("not now".to_owned())) })
+    }
+}
+
+#[tokio::test]
+async fn a_hook_at_the_start_sees_what_waits_and_may_leave_it_waiting() {
+    let bench = Bench::new(FORMATS[0], Reply::new(FORMATS[0]).text("ok")).await;
+    let inbox = inbox(&bench);
+    for (kind, words) in [(QueuedKind::FollowUp, "later"), (QueuedKind::Steer, "first")] {
+        inbox.send(kind, text(words), WhenIdle::Keep).await.unwrap();
+    }
+    let gate = Arc::new(Gate(std::sync::Mutex::default()));
+    let params = RunAgentParams { hooks: vec![gate.clone()], ..bench.params("go") };
+    let error = run_agent(params).await.unwrap_err();
+    assert_eq!(error.class(), "hook");
+    let seen = gate.0.lock().unwrap().clone();
+    assert_eq!(seen[0].user_message, text("go"));
+    assert_eq!(seen[0].queued_messages, [text("later"), text("first")]);
+    assert_eq!(inbox.pending().await.unwrap().len(), 2, "they wait for a run that may begin");
+    assert!(bench.home.transcripts().is_empty());
 }
 
 #[tokio::test]

@@ -81,6 +81,11 @@ impl Hook for CommandHook {
             let fields = json!({
                 "systemPrompt": start.system_prompt,
                 "userMessage": joined_text(&start.user_message, "\n"),
+                "queuedMessages": start
+                    .queued_messages
+                    .iter()
+                    .map(|blocks| joined_text(blocks, "\n"))
+                    .collect::<Vec<_>>(),
             });
             let mut answer: StartAnswer = self.ask(fields).await?;
             if let Some(reason) = answer.block_reason()? {

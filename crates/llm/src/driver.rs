@@ -187,7 +187,7 @@ impl Provider for HttpProvider {
                     read_trailer(response).await;
                     Ok(message)
                 }
-                Some(Err(error)) => {
+                Some(Err(mut error)) => {
                     if error.class == ErrorClass::Auth {
                         self.forget_copilot_session(&request).await;
                     }
@@ -195,9 +195,13 @@ impl Provider for HttpProvider {
                         reason: StopReason::Error,
                         error: error.message.clone(),
                     });
-                    let partial = decoder
-                        .filter(Decoder::has_visible_output)
+                    let is_visible = decoder.as_ref().is_some_and(Decoder::has_visible_output);
+                    let mut partial = decoder
                         .and_then(|decoder| decoder.partial(StopReason::Error, &error.message));
+                    if !is_visible {
+                        // What nobody has seen is dropped; it may have cost something all the same.
+                        error.usage = partial.take().map(|unseen| Box::new(unseen.usage));
+                    }
                     Err(CallFailure::Failed {
                         error: Box::new(error),
                         partial: partial.map(Box::new),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::AssistantMessage;
+use crate::{AssistantMessage, Usage};
 
 /// The class of a failed model call. Status and structured codes decide it first, error text second; what the model
 /// said never does.
@@ -68,6 +68,8 @@ pub struct ModelError {
     pub retry_after: Option<Duration>,
     /// Whether the same call, made again a little later, may succeed where the class alone says so.
     pub repeat: Repeat,
+    /// What the call cost as far as the provider said, where there is no partial message that tells.
+    pub usage: Option<Box<Usage>>,
     /// One line for a person: what failed, where, and what to do. Never holds a secret.
     pub message: String,
 }
@@ -81,6 +83,7 @@ impl ModelError {
             code: None,
             retry_after: None,
             repeat: Repeat::MayHelp,
+            usage: None,
             message: message.into(),
         }
     }
@@ -92,7 +95,8 @@ pub enum CallFailure {
     /// The caller's cancellation token fired; `partial` is what had arrived, if anything had.
     #[error("the model call was aborted")]
     Aborted {
-        /// What had arrived, with `stop_reason` [`crate::StopReason::Aborted`].
+        /// What had arrived, with `stop_reason` [`crate::StopReason::Aborted`]; without content if that was no more than
+        /// counters.
         partial: Option<Box<AssistantMessage>>,
     },
     /// The call failed; `partial` is present only if something visible had been sent to the event sink.
@@ -103,6 +107,18 @@ pub enum CallFailure {
         /// What had arrived, with `stop_reason` [`crate::StopReason::Error`].
         partial: Option<Box<AssistantMessage>>,
     },
+}
+
+impl CallFailure {
+    /// What the call cost, as far as the provider said.
+    pub fn usage(&self) -> Option<&Usage> {
+        match self {
+            Self::Aborted { partial: Some(partial) }
+            | Self::Failed { partial: Some(partial), .. } => Some(&partial.usage),
+            Self::Failed { error, partial: None } => error.usage.as_deref(),
+            Self::Aborted { partial: None } => None,
+        }
+    }
 }
 
 impl From<ModelError> for CallFailure {

@@ -183,15 +183,19 @@ impl UserMessage {
 }
 
 impl AssistantMessage {
-    /// Whether it says nothing to a person and calls no tool: no text but white space, at most thinking. Some servers
-    /// end an answer in peace that never was one; it is worth one more call.
+    /// Whether it ends in peace and says nothing: some servers end an answer so that never was one, a few as if tools
+    /// were to run. It is worth one more call.
     pub fn is_empty_answer(&self) -> bool {
-        matches!(self.stop_reason, StopReason::Stop)
-            && self.content.iter().all(|block| match block {
-                ContentBlock::Text(text) => text.text.trim().is_empty(),
-                ContentBlock::Thinking(_) => true,
-                ContentBlock::Image(_) | ContentBlock::ToolCall(_) => false,
-            })
+        matches!(self.stop_reason, StopReason::Stop | StopReason::ToolUse) && self.says_nothing()
+    }
+
+    /// Whether it says nothing to a person and calls no tool: no text but white space, at most thinking.
+    pub fn says_nothing(&self) -> bool {
+        self.content.iter().all(|block| match block {
+            ContentBlock::Text(text) => text.text.trim().is_empty(),
+            ContentBlock::Thinking(_) => true,
+            ContentBlock::Image(_) | ContentBlock::ToolCall(_) => false,
+        })
     }
 
     /// The tool calls, in order.

@@ -147,7 +147,8 @@ impl<'a> Decoder<'a> {
         self.0.finish(sink)
     }
 
-    /// What has arrived so far, as a message that stopped for `reason`; `None` when nothing has.
+    /// What has arrived so far, as a message that stopped for `reason`; `None` when nothing has. Its content is empty
+    /// if no more than counters came.
     pub fn partial(&self, reason: StopReason, error: &str) -> Option<AssistantMessage> {
         self.0.builder().partial(reason, error)
     }

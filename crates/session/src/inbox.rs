@@ -35,6 +35,8 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 pub enum QueuedKind {
     /// Before the next model call, in front of tool calls that have not begun.
     Steer,
+    /// At the beginning of the next run; the one that goes on is stopped for it.
+    Interrupt,
     /// When the turn would end.
     FollowUp,
     /// When the turn would end and nobody has written for a moment, together with the others of its kind.
@@ -110,6 +112,12 @@ impl Inbox {
     /// Whether there may be something in it: a look at the length of a file.
     pub fn may_hold_messages(&self) -> bool {
         std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)
+    }
+
+    /// What changes whenever the inbox does: a look at the length and the time of a file.
+    pub fn state(&self) -> InboxState {
+        let found = std::fs::metadata(&self.path).ok();
+        InboxState(found.map(|found| (found.len(), found.mtime(), found.mtime_nsec())))
     }
 
     /// What waits, the oldest first.
@@ -195,6 +203,10 @@ impl Inbox {
         }
     }
 }
+
+/// Tells two looks at an inbox apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct InboxState(Option<(u64, i64, i64)>);
 
 /// An inbox that nobody else can read or change meanwhile.
 #[derive(Debug)]

@@ -39,7 +39,7 @@ pub use entry::{
 pub use error::SessionError;
 pub use fork::{Fork, ForkOrigin};
 pub use id::EntryId;
-pub use inbox::{Inbox, OpenInbox, QueuedKind, QueuedMessage};
+pub use inbox::{Inbox, InboxState, OpenInbox, QueuedKind, QueuedMessage};
 pub use index::{
     IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex, UpdatedAt,
 };

@@ -4,6 +4,7 @@
 //! and its message's text is looked at again. So most of a search costs what a search tool for plain files costs.
 
 mod files;
+mod literals;
 mod query;
 mod snippet;
 

@@ -125,7 +125,8 @@ impl Logins {
         now_ms: u64,
         cancel: &CancellationToken,
     ) -> Result<Token, KeyError> {
-        let Some(renewer) = &self.renewer else { return Err(KeyError::Expired) };
+        let expired = || KeyError::Expired { profile: login.name.clone() };
+        let Some(renewer) = &self.renewer else { return Err(expired()) };
         let path = login.store.login_lock_path();
         let _lock = tokio::select! {
             biased;
@@ -133,7 +134,7 @@ impl Logins {
             lock = LoginLock::acquire(&path) => lock.map_err(unrenewed)?,
         };
         let found = in_background(login, |login| login.store.login(&login.name)).await?;
-        let Some(Login { access, expires, renewal }) = found else { return Err(KeyError::Expired) };
+        let Some(Login { access, expires, renewal }) = found else { return Err(expired()) };
         if let Some(access) = access {
             let token = Token { access, expires };
             if !token.is(refused) && token.lasts(now_ms, EXPIRY_MARGIN) {

@@ -76,5 +76,8 @@ async fn an_expired_login_is_not_used() {
     profile.expires_at = Some(10);
     let cancel = CancellationToken::new();
     assert!(resolver().resolve(&profile, 9, &cancel).await.is_ok());
-    assert!(matches!(resolver().resolve(&profile, 10, &cancel).await, Err(KeyError::Expired)));
+    assert!(matches!(
+        resolver().resolve(&profile, 10, &cancel).await,
+        Err(KeyError::Expired { .. })
+    ));
 }

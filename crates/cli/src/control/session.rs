@@ -251,10 +251,8 @@ impl Session {
                 if let Some(running) = &self.lock().running {
                     running.cancel.cancel();
                 }
-                // Otherwise another process runs it.
-                if is_aborting || self.work().is_some() {
-                    self.go_on();
-                }
+                // A run of another process ends too; the turn that begins waits for it.
+                self.go_on();
                 Ok(Said::Interrupting(id))
             }
             Arrival::Refused { waiting } => Err(CliError {

@@ -135,6 +135,7 @@ fn without_a_terminal_the_code_is_on_standard_error() {
         let (stdout, stderr) = (output.stdout(), output.stderr());
         assert!(stderr.contains("https://github.com/login/device"), "{stderr}");
         assert!(stderr.contains("ABCD-1234"), "{stderr}");
+        assert!(stderr.contains("now choose a model of github-copilot"), "{stderr}");
         // The models of a company's own GitHub are elsewhere.
         assert!(stderr.contains("models.providers.github-copilot.baseUrl"), "{stderr}");
         assert!(stdout.starts_with("github-copilot:") && stdout.lines().count() == 1, "{stdout}");

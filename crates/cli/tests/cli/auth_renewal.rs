@@ -161,7 +161,10 @@ fn a_login_that_cannot_be_renewed_says_what_to_do() {
     };
     for (login, words) in [
         (login(&server, 1), "refused: invalid_grant ([redacted] was revoked); sign in again"),
-        (no_url, "cannot be renewed here; sign in again where it was made, or keep another key"),
+        (
+            no_url,
+            "cannot be renewed here; sign in again where it was made, or keep another key with `myclaw auth add lab --profile me --replace`",
+        ),
         (unsafe_url, "must begin with https://"),
         (nobody, "nothing listens at http://127.0.0.1:9"),
     ] {
@@ -173,6 +176,7 @@ fn a_login_that_cannot_be_renewed_says_what_to_do() {
             stderr.contains("auth profile lab:me cannot be had") && stderr.contains(words),
             "{stderr}"
         );
+        assert_eq!(stderr.matches("cannot be had").count(), 1, "told once: {stderr}");
         assert_shows_no_token(&output);
         assert_eq!(stored(&home), login, "nothing is lost");
         assert_eq!(home.only_transcript()[1]["content"], "hello");

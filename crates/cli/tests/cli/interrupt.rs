@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use myclaw_session::{EntryId, QueuedKind, QueuedMessage, SessionKey, SessionStore};
 use myclaw_testkit::{
     ModelServer, Reply, RunningChild, Script, Signal, Step, TempHome, WireFormat, validate_pairing,
     wait_until_gone,
@@ -51,6 +52,31 @@ fn assert_goes_on(home: &TempHome) {
         .filter(|block| block["type"] == "tool_result")
         .collect();
     assert_eq!(results.len(), 1, "{results:?}");
+}
+
+#[test]
+fn a_message_from_another_process_stops_the_turn_and_is_answered_by_the_next() {
+    let server = endless_command("sleep 600");
+    let home = home_with(&server);
+    let child = RunningChild::spawn(&mut myclaw(&home, &["run", "go"]));
+    let processes = processes(&home, &child);
+    let key = SessionKey::for_cli("main", "main");
+    let message = QueuedMessage {
+        id: EntryId::generate(),
+        kind: QueuedKind::Interrupt,
+        content: "stop that".to_owned(),
+        ts: 1,
+        meta: None,
+    };
+    SessionStore::new(home.sessions_directory()).inbox(&key).push(&message).expect("room");
+    let output = child.wait(PATIENCE);
+    output.assert_code(130);
+    let stderr = output.stderr();
+    assert!(stderr.contains("a message interrupted this run; the next one answers it"), "{stderr}");
+    processes.into_iter().for_each(wait_until_gone);
+    assert_goes_on(&home);
+    let said = json!(home.only_transcript()).to_string();
+    assert_eq!(said.matches("stop that").count(), 1, "{said}");
 }
 
 #[test]

@@ -28,7 +28,8 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// The conversation that is killed again and again.
 const SESSION: &str = "killed";
 
-const KINDS: [QueuedKind; 3] = [QueuedKind::Steer, QueuedKind::FollowUp, QueuedKind::Collect];
+const KINDS: [QueuedKind; 4] =
+    [QueuedKind::Steer, QueuedKind::FollowUp, QueuedKind::Collect, QueuedKind::Interrupt];
 
 /// Random numbers that are the same in each run of a seed: the splitmix64 generator.
 struct Random(u64);
@@ -76,7 +77,7 @@ impl Speaker {
     fn say(&mut self, random: &mut Random) {
         let message = QueuedMessage {
             id: EntryId::generate(),
-            kind: KINDS[random.below(3) as usize],
+            kind: KINDS[random.below(4) as usize],
             content: format!("said {}.", self.acknowledged.len()),
             ts: 1,
             meta: None,

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use myclaw_auth::AuthFile;
-use myclaw_session::{EntryId, Inbox, LockWait, SessionError, SessionLog, SessionStore};
+use myclaw_session::{
+    EntryId, Inbox, LockWait, QueuedMessage, SessionError, SessionLog, SessionStore,
+};
 
 use super::SILENT_WAIT;
 use super::setup::Setup;
 use crate::conversation::{Conversation, Opening};
-use crate::turn::input_budget;
+use crate::turn::{input_budget, interrupts};
 use crate::workspace::{BootstrapFile, prepare_workspace};
 use crate::{AgentRunEvent, RunAgentParams, RunError};
 
@@ -22,6 +24,8 @@ pub(super) struct Opened {
     pub(super) auth_file: AuthFile,
     pub(super) conversation: Conversation,
     pub(super) opening: Opening,
+    /// Messages that interrupted an earlier run: this one is for them.
+    pub(super) interrupts: Vec<EntryId>,
     /// What the user should know.
     pub(super) notices: Vec<String>,
 }
@@ -44,9 +48,10 @@ pub(super) async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opene
     let mut notices = bootstrap.notices;
     blocking(move || {
         let (conversation, opening, waiting) = load(log, &inbox, budget)?;
+        let interrupts = interrupts(&waiting).map(|message| message.id).collect();
         let (auth_file, notice) = roster.read_store();
         notices.extend(notice);
-        match waiting {
+        match waiting.len() {
             _ if is_for_others => {}
             0 => {}
             1 => notices
@@ -55,29 +60,30 @@ pub(super) async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opene
                 "{count} messages from before wait in this session and are answered too"
             )),
         }
-        Ok(Opened { bootstrap_files: bootstrap.files, auth_file, conversation, opening, notices })
+        let bootstrap_files = bootstrap.files;
+        Ok(Opened { bootstrap_files, auth_file, conversation, opening, interrupts, notices })
     })
     .await
 }
 
-/// Loads the end of the log, settles what it has taken of the inbox, and counts what waits there.
+/// Loads the end of the log, settles what it has taken of the inbox, and gives what waits there.
 fn load(
     log: SessionLog,
     inbox: &Inbox,
     budget: u64,
-) -> Result<(Conversation, Opening, usize), RunError> {
+) -> Result<(Conversation, Opening, Vec<QueuedMessage>), RunError> {
     // Held while the log is read: a run that was dropped may still be settling what it took.
     let mut held = if inbox.may_hold_messages() { inbox.open()? } else { None };
     let (conversation, opening) = Conversation::load(log, budget)?;
-    let mut waiting = 0;
+    let mut waiting = Vec::new();
     if let Some(held) = &mut held {
-        let mut pending: Vec<EntryId> = held.pending()?.iter().map(|message| message.id).collect();
-        let all = pending.len();
-        pending.retain(|id| opening.taken.contains(id));
-        if !pending.is_empty() {
-            held.change(&[], &pending)?;
+        waiting = held.pending()?;
+        let is_taken = |message: &mut QueuedMessage| opening.taken.contains(&message.id);
+        let taken: Vec<EntryId> =
+            waiting.extract_if(.., is_taken).map(|message| message.id).collect();
+        if !taken.is_empty() {
+            held.change(&[], &taken)?;
         }
-        waiting = all - pending.len();
     }
     Ok((conversation, opening, waiting))
 }

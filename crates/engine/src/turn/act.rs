@@ -35,12 +35,13 @@ pub(super) async fn run_tools(turn: &mut Turn<'_>, pending: PendingCalls) -> Res
     }
     let mut calls = pending.calls.into_iter().peekable();
     while let Some(call) = calls.next() {
+        let steering_waits = turn.stop().is_none() && intake::steering_waits(turn).await?;
         if let Some(stop) = turn.stop() {
             let text = result_text::stopped_before_start(stop);
             append_result(turn, &call, ToolOutput::error(text))?;
             continue;
         }
-        if intake::steering_waits(turn).await? {
+        if steering_waits {
             skip(turn, &call)?;
             for call in calls.by_ref() {
                 skip(turn, &call)?;

@@ -69,14 +69,17 @@ async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessa
             Ok(key) => key,
             Err(error) => {
                 // Nothing was sent, so no retry is spent; a key that is not there is not looked for again.
-                turn.notice(error.message.clone());
+                // Where there is no other key, it is why the run fails.
+                if turn.rotation.has_other_than(profile) {
+                    turn.notice(error.message.clone());
+                }
                 turn.rotation.failed(profile, &error, turn.now_ms());
                 last_error = Some(error);
                 continue;
             }
         };
         match attempt(turn, key.as_ref()).await {
-            Ok(message) if !asked_again && is_empty(&message) => {
+            Ok(message) if !asked_again && message.is_empty_answer() => {
                 asked_again = true;
                 turn.tally.usage.add_call(&message.usage);
                 turn.notice("the model gave an empty answer; it is asked once more");
@@ -98,6 +101,9 @@ async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessa
             }
             Err(CallFailure::Failed { error, partial }) => {
                 failed(turn, profile, &error).await;
+                if let Some(usage) = &error.usage {
+                    turn.tally.usage.add_call(usage);
+                }
                 if partial.is_some() {
                     keep_partial(turn, partial)?;
                     turn.candidates.give_up_on(turn.model, &error);
@@ -175,7 +181,7 @@ async fn attempt(
     };
     let outcome = turn.provider.call(request, &turn.params.cancel, &mut sink).await;
     turn.conversation.put_back(messages);
-    outcome.and_then(unless_failed)
+    outcome.and_then(unless_failed).and_then(|message| unless_cut(message, model.max_output))
 }
 
 /// A provider may report its failure as a message: that is a failed call like any other.
@@ -184,14 +190,27 @@ fn unless_failed(message: AssistantMessage) -> Result<AssistantMessage, CallFail
         return Ok(message);
     }
     let text = message.error_message.clone().unwrap_or_else(|| "the model failed".to_owned());
-    let error = ModelError::new(classify(None, [], &text), text);
-    let partial = (!message.content.is_empty()).then(|| Box::new(message));
-    Err(CallFailure::Failed { error: Box::new(error), partial })
+    let mut error = ModelError::new(classify(None, [], &text), text);
+    if message.content.is_empty() {
+        error.usage = Some(Box::new(message.usage));
+        return Err(error.into());
+    }
+    Err(CallFailure::Failed { error: Box::new(error), partial: Some(Box::new(message)) })
 }
 
-/// Whether a model said that it was done without having said anything.
-fn is_empty(message: &AssistantMessage) -> bool {
-    message.stop_reason == StopReason::Stop && message.content.is_empty()
+/// A message that was cut at the output limit before it said anything, in the middle of its thoughts perhaps, is no
+/// answer, and the next one would be cut alike.
+fn unless_cut(message: AssistantMessage, max_output: u64) -> Result<AssistantMessage, CallFailure> {
+    if message.stop_reason != StopReason::Length || !message.says_nothing() {
+        return Ok(message);
+    }
+    let text = format!(
+        "{}: the answer was cut at the output limit of {max_output} tokens before it said anything: let the model think \
+         less, or raise maxOutput for it under models.providers",
+        message.provider
+    );
+    let error = Box::new(ModelError::new(ErrorClass::Unknown, text));
+    Err(CallFailure::Failed { error, partial: Some(Box::new(message)) })
 }
 
 /// Whether trying again can help: later with the same key, or at once with another.

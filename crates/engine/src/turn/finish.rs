@@ -99,7 +99,7 @@ impl Turn<'_> {
                 }
             }
         }
-        self.params.cancel = self.abort;
+        self.params.cancel = self.caller;
         (self.params, outcome)
     }
 }

@@ -48,6 +48,12 @@ pub(crate) struct Delivery {
 
 /// Appends the user message, as the hooks left it, behind the steering messages that an earlier run left.
 pub(super) async fn take_user_message(turn: &mut Turn<'_>) -> Result<(), RunError> {
+    if !turn.hooks().is_empty()
+        && let Some((_, pending)) = waiting(turn).await?
+    {
+        let blocks = pending.into_iter().map(|message| TakenMessage::from(message).content);
+        turn.start.queued_messages = blocks.collect();
+    }
     for hook in &turn.params.hooks {
         let asked = hook.before_agent_start(&mut turn.start);
         unless_aborted(&turn.params.cancel, asked).await.map_err(|error| {
@@ -77,8 +83,12 @@ pub(super) async fn take_user_message(turn: &mut Turn<'_>) -> Result<(), RunErro
 
 /// Whether a steering message waits.
 pub(super) async fn steering_waits(turn: &Turn<'_>) -> Result<bool, RunError> {
-    let waiting = waiting(turn).await?;
-    Ok(waiting.is_some_and(|(_, pending)| has(&pending, QueuedKind::Steer)))
+    match waiting(turn).await {
+        Ok(waiting) => Ok(waiting.is_some_and(|(_, pending)| has(&pending, QueuedKind::Steer))),
+        // An interrupt: the calls are told that they are not made, and the turn ends behind them.
+        Err(RunError::Aborted) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Takes what is to be taken at this point of the turn; whether there was anything.
@@ -120,17 +130,24 @@ pub(super) async fn take_waiting(turn: &mut Turn<'_>, point: Point) -> Result<bo
 }
 
 /// Holds the inbox, with what waits there; `None` if nothing does. Mostly a look at a file's length.
+///
+/// # Errors
+/// [`RunError::Aborted`] if something waits for which the run is to be stopped.
 async fn waiting(turn: &Turn<'_>) -> Result<Option<(OpenInbox, Vec<QueuedMessage>)>, RunError> {
     if !turn.inbox.may_hold_messages() {
         return Ok(None);
     }
     let inbox = turn.inbox.clone();
-    blocking(move || {
+    let found = blocking(move || {
         let Some(open) = inbox.open()? else { return Ok(None) };
         let pending = open.pending()?;
         Ok(Some((open, pending)).filter(|(_, pending)| !pending.is_empty()))
     })
-    .await
+    .await?;
+    if let Some((_, pending)) = &found {
+        turn.heed(pending)?;
+    }
+    Ok(found)
 }
 
 /// Waits until nobody has written for a moment, if what waits is to be collected.
@@ -172,7 +189,10 @@ fn select(pending: &[QueuedMessage], point: Point, delivery: Delivery) -> Vec<Ta
     let of_kind = |kind| -> Vec<QueuedMessage> {
         pending.iter().filter(|message| message.kind == kind).cloned().collect()
     };
-    let steering = first_or_all(of_kind(QueuedKind::Steer), delivery.steering);
+    // Interrupts wait here from before the run: they come first, and they are what the run is for.
+    let mut steering = of_kind(QueuedKind::Interrupt);
+    steering.extend(of_kind(QueuedKind::Steer));
+    let steering = first_or_all(steering, delivery.steering);
     if point == Point::BeforeCall || !steering.is_empty() {
         return steering.into_iter().map(TakenMessage::from).collect();
     }

@@ -12,6 +12,7 @@ mod context;
 mod finish;
 mod fit;
 mod intake;
+mod interrupt;
 mod repair;
 mod repetition;
 mod result_text;
@@ -19,8 +20,9 @@ mod result_text;
 pub(crate) use bounds::Allowance;
 pub(crate) use finish::announce_end;
 pub use fit::{CompactionOutcome, CompactionReport};
-pub(crate) use fit::{Recovery, input_budget};
+pub(crate) use fit::{Outlook, Recovery, input_budget};
 pub(crate) use intake::Delivery;
+pub(crate) use interrupt::interrupts;
 pub(crate) use repetition::Repetition;
 
 use std::pin::pin;
@@ -29,7 +31,7 @@ use std::time::Duration;
 
 use myclaw_auth::KeyResolver;
 use myclaw_llm::{Provider, ThinkingLevel, ToolSchema, Usage};
-use myclaw_session::{Inbox, SessionStore};
+use myclaw_session::{EntryId, Inbox, SessionStore};
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Conversation, NextStep, Opening};
@@ -42,11 +44,15 @@ use crate::{
 /// What the steps of a turn share.
 pub(crate) struct Turn<'a> {
     pub(crate) engine: &'a Engine,
-    /// What the caller gave. The cancellation token is the run's own: it fires with the caller's, and when the time of
-    /// the run is over.
+    /// What the caller gave. The cancellation token is the run's own: it fires with `abort`, and when the time of the run
+    /// is over.
     pub(crate) params: RunAgentParams,
     /// The caller's cancellation token.
+    pub(crate) caller: CancellationToken,
+    /// Fires with the caller's, and when somebody interrupts the run from outside.
     pub(crate) abort: CancellationToken,
+    /// Messages that waited when the run began: they interrupt it no longer.
+    pub(crate) known_interrupts: Vec<EntryId>,
     pub(crate) provider: &'a dyn Provider,
     /// The model that is asked at the moment.
     pub(crate) model: &'a ModelChoice,
@@ -70,6 +76,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) limits: TurnLimits,
     pub(crate) tally: Tally,
     pub(crate) recovery: Recovery,
+    /// What pruning saw when it last looked and found nothing.
+    pub(crate) fruitless_pruning: Option<Outlook>,
     pub(crate) allowance: Allowance,
     pub(crate) repetition: Repetition,
 }
@@ -77,7 +85,7 @@ pub(crate) struct Turn<'a> {
 /// Why a run is stopped in the middle of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The caller aborted it.
+    /// The caller aborted it, or somebody interrupted it.
     User,
     /// Its time is over.
     TimeLimit,
@@ -117,10 +125,17 @@ impl<'a> Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Runs the turn to its end.
+    /// Runs the turn to its end, or until somebody interrupts it.
     pub(crate) async fn run(&mut self) -> Result<RunResult, RunError> {
+        let watch = interrupt::watch(self);
+        interrupt::unless_ended(self.run_steps(), watch)
+            .await
+            .inspect_err(|_| self.tell_interrupt())
+    }
+
+    async fn run_steps(&mut self) -> Result<RunResult, RunError> {
         repair::close_interrupted_calls(self)?;
-        fit::account_for_older_messages(self)?;
+        fit::account_for_older_messages(self).await?;
         intake::take_user_message(self).await?;
         let ending = loop {
             let (time_left, cancel) = (self.allowance.time_left(), self.params.cancel.clone());
@@ -150,8 +165,10 @@ impl Turn<'_> {
         focus: Option<&str>,
     ) -> Result<CompactionReport, RunError> {
         repair::close_interrupted_calls(self)?;
-        fit::account_for_older_messages(self)?;
-        let report = fit::compact_by_hand(self, focus).await;
+        fit::account_for_older_messages(self).await?;
+        let watch = interrupt::watch(self);
+        let report = interrupt::unless_ended(fit::compact_by_hand(self, focus), watch).await;
+        let report = report.inspect_err(|_| self.tell_interrupt());
         bounds::record_usage(self).await?;
         // What never was said needs no place in the list.
         if !self.conversation.messages().is_empty() {

@@ -219,9 +219,9 @@ impl<'a> MessageBuilder<'a> {
         message
     }
 
-    /// What has arrived so far.
+    /// What has arrived so far: content, or at least counters.
     pub(crate) fn partial(&self, stop_reason: StopReason, error: &str) -> Option<AssistantMessage> {
-        if self.blocks.is_empty() {
+        if self.blocks.is_empty() && self.envelope.usage == Usage::default() {
             return None;
         }
         let mut message = self.envelope.clone();

@@ -3,6 +3,7 @@
 //! That signatures are right is checked against Amazon's own in the unit tests; here it matters which keys sign what.
 
 mod refusals;
+mod roles;
 
 use std::path::Path;
 
@@ -371,7 +372,6 @@ async fn a_container_s_service_may_not_be_anybody() {
 async fn what_is_missing_is_said() {
     let disabled = ("AWS_EC2_METADATA_DISABLED", "TRUE");
     let region = ("AWS_REGION", "us-east-1");
-    let role = home(&[("config", "[default]\nrole_arn = arn:aws:iam::1:role/x\n")]);
     let half = home(&[("credentials", "[default]\naws_access_key_id = AKID\n")]);
     let nothing = "testing: there are no AWS credentials: set AWS_BEARER_TOKEN_BEDROCK to a Bedrock API key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile of ~/.aws";
     for (variables, message) in [
@@ -383,10 +383,6 @@ async fn what_is_missing_is_said() {
         (
             &[region, ("HOME", text(half.path()))],
             "testing: the AWS profile default has only one of aws_access_key_id and aws_secret_access_key: add the other",
-        ),
-        (
-            &[region, ("HOME", text(role.path()))],
-            "testing: the AWS profile default assumes a role, which is not supported here: set its credential_process to `aws configure export-credentials --profile default` in a profile of its own, or set temporary keys in the environment",
         ),
     ] {
         assert_eq!(error_with(variables).await, (ErrorClass::Auth, message.to_owned()));

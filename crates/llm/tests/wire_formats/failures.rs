@@ -381,3 +381,37 @@ async fn models_are_listed() {
     assert_eq!(requests[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!(requests[1].header("x-api-key"), Some(KEY));
 }
+
+/// Some formats tell early what a request cost. That is known though nothing of the answer was seen.
+#[tokio::test]
+async fn a_failure_that_nobody_saw_says_what_it_cost() {
+    let cases: [(Api, &str); 4] = [
+        (
+            Api::AnthropicMessages,
+            "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[],\"usage\":{\"input_tokens\":40,\"output_tokens\":2}}}\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
+        ),
+        (
+            Api::OpenaiCompletions,
+            "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}],\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":2}}\n\ndata: {\"error\":{\"code\":503,\"message\":\"Overloaded\"}}\n\n",
+        ),
+        (
+            Api::OpenaiResponses,
+            "data: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"status\":\"failed\",\"error\":{\"code\":\"server_error\",\"message\":\"Overloaded\"},\"usage\":{\"input_tokens\":40,\"output_tokens\":2}}}\n\n",
+        ),
+        (
+            Api::GoogleGenerativeAi,
+            "data: {\"usageMetadata\":{\"promptTokenCount\":40,\"candidatesTokenCount\":2,\"totalTokenCount\":42}}\n\ndata: {\"error\":{\"code\":503,\"message\":\"Overloaded\",\"status\":\"UNAVAILABLE\"}}\n\n",
+        ),
+    ];
+    for (api, body) in cases {
+        let (outcome, message) = failure(api, stream(body)).await;
+        assert!(message.contains("Overloaded"), "{message}");
+        let Err(failed) = &outcome.result else { panic!("{api:?}") };
+        let usage = failed.usage().unwrap_or_else(|| panic!("{api:?}: no usage"));
+        assert_eq!((usage.input, usage.output, usage.total_tokens), (40, 2, 42), "{api:?}");
+        assert_eq!((usage.cost.input, usage.cost.output), (40.0 / 1e6, 20.0 / 1e6), "{api:?}");
+        assert!(matches!(failed, CallFailure::Failed { partial: None, .. }), "{api:?}");
+    }
+    let (outcome, _) = failure(Api::AnthropicMessages, answer("503 Busy", "text/plain", "")).await;
+    assert_eq!(outcome.result.unwrap_err().usage(), None);
+}

@@ -5,6 +5,8 @@ use std::ops::Range;
 use grep::regex::{RegexMatcher, RegexMatcherBuilder};
 use regex::{Regex, RegexBuilder};
 
+use super::literals::required_literals;
+
 /// Memory that a compiled pattern may take: the `regex` crate's own default, which is plenty for what a person types.
 const PATTERN_BYTES: usize = 10 << 20;
 
@@ -62,10 +64,17 @@ impl SearchQuery {
         if expression.is_empty() {
             return Err(SearchError::Empty);
         }
+        let pattern = pattern(expression, case)?;
         // What an expression matches may be written otherwise in JSON, and its anchors mean the text and not the line.
-        // So every line that holds a text at all is decoded.
-        let prefilter = line_matcher("\"content\"", Case::Sensitive)?;
-        Ok(Self { prefilter, pattern: pattern(expression, case)? })
+        // So a line is decoded if it holds a text that every match does; without such texts, if it holds any text.
+        let prefilter = match required_literals(expression) {
+            Some(literals) => {
+                let written: Vec<String> = literals.iter().map(|text| as_json(text)).collect();
+                line_matcher(&written.join("|"), case)?
+            }
+            None => line_matcher("\"content\"", Case::Sensitive)?,
+        };
+        Ok(Self { prefilter, pattern })
     }
 
     /// Where the text of a message first matches.

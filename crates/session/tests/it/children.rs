@@ -127,6 +127,7 @@ fn job() {
         "fork_forever" => fork_forever(&directory),
         "fill" => fill(&directory),
         "fill_inbox" => fill_inbox(&directory),
+        "acknowledge" => acknowledge(&directory),
         "try_to_write" => try_to_write(&directory),
         other => panic!("no such job: {other}"),
     }
@@ -281,6 +282,37 @@ fn fill_inbox(directory: &Path) {
         report("usable_again", inbox.pending().unwrap() == acknowledged);
     }
     report("all_can_be_settled", inbox.open().unwrap().unwrap().change(&[], &ids).is_ok());
+}
+
+/// Sends a message to an inbox in which one message waits, and in one in which 10,000 do, and reports the bytes that
+/// each read and the calls that each made to write.
+fn acknowledge(directory: &Path) {
+    for waiting in [1, 10_000] {
+        let key = SessionKey::for_cli("main", &format!("with-{waiting}"));
+        let inbox = SessionStore::new(directory).inbox(&key);
+        let message = || QueuedMessage {
+            id: EntryId::generate(),
+            kind: QueuedKind::Steer,
+            content: "Not that one.".to_owned(),
+            ts: 1,
+            meta: None,
+        };
+        let earlier: Vec<QueuedMessage> = (0..waiting).map(|_| message()).collect();
+        inbox.open_or_create().unwrap().change(&earlier, &[]).unwrap();
+        let next = message();
+        let read_before = io_counter("rchar");
+        let writes_before = io_counter("syscw");
+        inbox.push(&next).unwrap();
+        let writes_after = io_counter("syscw");
+        let read_after = io_counter("rchar");
+        report(&format!("waiting_{waiting}"), inbox.pending().unwrap().len());
+        if let (Some(before), Some(after)) = (read_before, read_after) {
+            report(&format!("read_{waiting}"), after - before);
+        }
+        if let (Some(before), Some(after)) = (writes_before, writes_after) {
+            report(&format!("writes_{waiting}"), after - before);
+        }
+    }
 }
 
 /// Tries all that writes, and reports how each fails.

@@ -7,6 +7,7 @@ use myclaw_session::{
 };
 use proptest::prelude::*;
 
+use crate::children::Child;
 use crate::{Home, work};
 
 fn message(kind: QueuedKind, content: &str) -> QueuedMessage {
@@ -97,6 +98,25 @@ fn an_inbox_that_is_full_says_so_and_keeps_what_it_has() {
 
     assert!(matches!(error, SessionError::InboxFull { .. }), "{error}");
     assert_eq!(inbox.pending().unwrap().len(), 1);
+}
+
+#[test]
+fn what_an_acknowledgement_costs_does_not_grow_with_what_waits() {
+    let home = Home::new();
+    let report = Child::new("acknowledge").directory(home.sessions()).run();
+    assert!(report.succeeded, "{}", report.printed);
+    for waiting in [1, 10_000] {
+        let value = |name: &str| report.value(&format!("{name}_{waiting}"));
+        assert_eq!(value("waiting"), Some((waiting + 1).to_string()));
+        let Some((read, writes)) = value("read").zip(value("writes")) else {
+            eprintln!("skipped: this system does not count what is read and written");
+            return;
+        };
+        assert_eq!(writes, "1", "one append");
+        // Looking at the counters reads too; the inbox itself gives its last byte.
+        let read: u64 = read.parse().unwrap();
+        assert!(read < 1_000, "{read} bytes read beside {waiting} messages");
+    }
 }
 
 #[test]

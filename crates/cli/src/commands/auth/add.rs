@@ -10,6 +10,7 @@ use myclaw_llm::{Catalog, KeyNeed, provider_info};
 use super::{Keys, login, prompt, say};
 use crate::args::auth::{AddArgs, KeyType, PlaceArgs};
 use crate::exit::CliError;
+use crate::print::note;
 use crate::similar::did_you_mean;
 
 /// Longest name of a profile, in characters.
@@ -59,7 +60,17 @@ pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
     if !is_kept {
         return Err(is_taken(&name));
     }
-    say(&format!("{name} is kept in {}", keys.store.path().display()))
+    say(&format!("{name} is kept in {}", keys.store.path().display()))?;
+    // Elsewhere a key alone makes its provider answer.
+    if provider_info(provider).is_some_and(|info| info.default_model.is_none())
+        && keys.agent.model.is_none()
+    {
+        note(format_args!(
+            "myclaw: now choose a model of {provider}, with --model {provider}/MODEL or in the config file; \
+             `myclaw models list {provider}` shows those that are known"
+        ));
+    }
+    Ok(())
 }
 
 fn has_profile(file: &AuthFile, name: &str) -> bool {

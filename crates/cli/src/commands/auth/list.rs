@@ -73,7 +73,7 @@ pub(super) fn run(keys: &Keys, provider: Option<&str>, json: bool) -> Result<(),
     if json {
         listed.iter().try_for_each(|key| printer.json(key))?;
     } else if listed.is_empty() {
-        note("no keys yet; `myclaw auth add --provider anthropic` keeps one");
+        note("no keys yet; `myclaw auth add anthropic` keeps one");
     } else {
         for line in table(&listed) {
             let line = printer.safe(&line).into_owned();

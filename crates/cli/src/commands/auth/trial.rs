@@ -49,7 +49,7 @@ struct Outcome {
 pub(super) fn run(keys: &Keys, wanted: &Wanted<'_>, json: bool) -> Result<(), CliError> {
     let meant = meant(keys, wanted)?;
     if meant.is_empty() {
-        note("no keys yet; `myclaw auth add --provider anthropic` keeps one");
+        note("no keys yet; `myclaw auth add anthropic` keeps one");
         return Ok(());
     }
     let outcomes = runtime::block_on(async {

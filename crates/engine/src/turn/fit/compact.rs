@@ -152,7 +152,7 @@ async fn stand_in(
     older: &[TranscriptMessage],
 ) -> Result<Result<String, CompactionOutcome>, RunError> {
     let older_tokens = cost_of_older(tail, older);
-    let focus = match hooks::ask(turn, trigger, tail, older).await? {
+    let focus = match hooks::ask(turn, trigger, Some(tail), older).await? {
         Decision::Veto => return Ok(Err(CompactionOutcome::Forbidden)),
         Decision::Summary(text) => return Ok(Ok(text)),
         Decision::Model { focus } => focus,
@@ -173,26 +173,42 @@ async fn stand_in(
     })
 }
 
-/// Starts the conversation at the loaded end of a log that is too long to be read whole.
-pub(super) fn leave_out_older_messages(
+/// Starts the conversation at the loaded end of a log that is too long to be read whole. A hook may write what takes the
+/// place of the rest, which nobody has read; if one forbids it, the log stays as it is, and the rest is not sent all the
+/// same.
+pub(super) async fn leave_out_older_messages(
     turn: &mut Turn<'_>,
     first_kept_id: EntryId,
 ) -> Result<(), RunError> {
     turn.notice(
         "the session is longer than the model's context window; its oldest messages are no longer sent",
     );
+    let text = match hooks::ask(turn, Trigger::Estimate, None, &[]).await? {
+        Decision::Veto => return Ok(()),
+        Decision::Summary(text) => text,
+        Decision::Model { .. } => LEFT_OUT.to_owned(),
+    };
     let kept = turn.conversation.messages().len();
+    let tokens_before = estimated_tokens(turn);
     let entry = CompactionEntry {
         id: EntryId::generate(),
         ts: turn.now_ms(),
-        summary: LEFT_OUT.to_owned(),
+        summary: text,
         first_kept_id,
-        tokens_before: estimated_tokens(turn),
+        tokens_before,
         old_count: kept as u64,
         new_count: kept as u64 + 1,
     };
     turn.conversation.append_compaction_before_all(&entry)?;
     turn.emit_compaction(kept, kept + 1);
+    let report = CompactionReport {
+        outcome: CompactionOutcome::Done,
+        old_count: kept,
+        new_count: kept + 1,
+        tokens_before,
+        tokens_after: estimated_tokens(turn),
+    };
+    hooks::tell(turn, &report, &entry.summary).await;
     Ok(())
 }
 

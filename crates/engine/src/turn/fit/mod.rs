@@ -23,6 +23,7 @@ use crate::estimate::{request_tokens, text_tokens};
 use crate::{AgentRunEvent, RunError};
 
 pub use compact::{CompactionOutcome, CompactionReport};
+pub(crate) use prune::Outlook;
 
 /// Which rungs may still be taken before the next successful call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -77,7 +78,7 @@ pub(crate) fn input_budget(model: &Model, settings: &CompactionSettings) -> u64 
 
 /// A log whose end alone fills the window is cut there once, in the log, so that the next request and all after it
 /// begin with the same bytes. The same holds for a chat whose history is limited by its settings.
-pub(super) fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<(), RunError> {
+pub(super) async fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<(), RunError> {
     if turn.opening.skipped_lines > 0 {
         let lines = match turn.opening.skipped_lines {
             1 => "1 unreadable line".to_owned(),
@@ -87,7 +88,7 @@ pub(super) fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<(), RunE
         turn.notice(format!("{lines} of {} skipped; they stay in the file", path.display()));
     }
     if let Some(first_kept) = turn.opening.cut_before {
-        compact::leave_out_older_messages(turn, first_kept)?;
+        compact::leave_out_older_messages(turn, first_kept).await?;
     }
     history::limit(turn)
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use memchr::memmem;
 use myclaw_config::ContextPruning;
-use myclaw_llm::Message;
+use myclaw_llm::{Message, joined_text};
 use myclaw_session::{EntryId, Meta, Reduction, Role, TranscriptMessage};
 use serde_json::Value;
 
@@ -53,6 +53,10 @@ pub(super) fn prune(turn: &mut Turn<'_>) -> Result<(), RunError> {
     if !is_due {
         return Ok(());
     }
+    let outlook = Outlook::of(turn.conversation.messages(), mode);
+    if !outlook.promises_anything(fill_percent) || turn.fruitless_pruning == Some(outlook) {
+        return Ok(());
+    }
     let tail = turn.conversation.tail()?;
     let context = Context::new(&tail.messages, &tail.reductions);
     let planned = match mode {
@@ -64,6 +68,7 @@ pub(super) fn prune(turn: &mut Turn<'_>) -> Result<(), RunError> {
         _ => context.trim_long(),
     };
     let results = planned.len();
+    turn.fruitless_pruning = planned.is_empty().then_some(outlook);
     if append_reductions(turn, REASON, planned)? {
         turn.emit(AgentRunEvent::Pruning { results });
     }
@@ -77,6 +82,45 @@ fn cache_is_cold(turn: &Turn<'_>) -> bool {
         Message::User(_) | Message::ToolResult(_) => None,
     });
     last_answer.is_some_and(|at| turn.now_ms().saturating_sub(at) > CACHE_LIFETIME_MS)
+}
+
+/// What pruning could find, told from the messages in memory: the rows have to be read from the log, which is not worth
+/// it before each call of a long chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Outlook {
+    mode: ContextPruning,
+    /// Old results that are sent in more characters than a trimmed one.
+    long_results: usize,
+    /// Bytes that are sent of old results.
+    bytes: usize,
+}
+
+impl Outlook {
+    fn of(messages: &[Message], mode: ContextPruning) -> Self {
+        let protected = if mode == ContextPruning::Aggressive { 1 } else { PROTECTED_ANSWERS };
+        let is_answer = |(_, message): &(usize, &Message)| matches!(message, Message::Assistant(_));
+        let answers = messages.iter().enumerate().rev().filter(is_answer);
+        let recent = answers.map(|(position, _)| position).take(protected).last().unwrap_or(0);
+        let mut outlook = Self { mode, long_results: 0, bytes: 0 };
+        for message in &messages[..recent] {
+            let Message::ToolResult(result) = message else { continue };
+            let length = joined_text(&result.content, "\n").len();
+            outlook.bytes += length;
+            outlook.long_results += usize::from(length > LONG_RESULT);
+        }
+        outlook
+    }
+
+    /// Whether a look at the rows may be worth it.
+    fn promises_anything(self, fill_percent: u64) -> bool {
+        match self.mode {
+            ContextPruning::Aggressive => self.bytes > 0,
+            _ => {
+                let may_clear = fill_percent >= CLEAR_FROM_PERCENT && self.bytes >= WORTH_CLEARING;
+                self.long_results > 0 || may_clear
+            }
+        }
+    }
 }
 
 /// The rows of a conversation, as pruning looks at them.

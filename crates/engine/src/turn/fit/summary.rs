@@ -190,12 +190,14 @@ async fn call(
             let summary = message.text();
             Ok(if summary.trim().is_empty() { Err(no_summary()) } else { Ok(summary) })
         }
-        Err(CallFailure::Aborted { .. }) => Err(RunError::Aborted),
-        Err(CallFailure::Failed { error, partial }) => {
-            if let Some(partial) = partial {
-                turn.tally.usage.add_call(&partial.usage);
+        Err(failure) => {
+            if let Some(usage) = failure.usage() {
+                turn.tally.usage.add_call(usage);
             }
-            Ok(Err(*error))
+            match failure {
+                CallFailure::Aborted { .. } => Err(RunError::Aborted),
+                CallFailure::Failed { error, .. } => Ok(Err(*error)),
+            }
         }
     }
 }

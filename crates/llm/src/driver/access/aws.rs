@@ -9,8 +9,10 @@ mod metadata;
 mod process;
 mod profile;
 mod region;
+mod role;
 mod signature;
 mod sso;
+mod sts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -23,6 +25,7 @@ use tokio::sync::Mutex;
 
 use self::credentials::Credentials;
 use self::profile::Profile;
+use self::sts::Sts;
 use super::Access;
 use crate::classify::aws_error_name;
 use crate::http::Clients;
@@ -95,19 +98,19 @@ impl Aws {
                 return Ok(Access { token: Some(token), model, ..Access::default() });
             }
             Key::Pair(credentials) => credentials,
-            Key::Ambient => self.found(clients, &profile).await?,
+            Key::Ambient => self.found(&Sts { clients, region: &region }, &profile).await?,
         };
         let signer = Signer { credentials, region, state: Arc::clone(&self.0) };
         Ok(Access { model, signer: Some(signer), ..Access::default() })
     }
 
     /// The credentials of this machine, from the first place that has any.
-    async fn found(&self, clients: &Clients, profile: &Profile) -> Result<Credentials, ModelError> {
+    async fn found(&self, sts: &Sts<'_>, profile: &Profile) -> Result<Credentials, ModelError> {
         let mut temporary = self.0.temporary.lock().await;
         if let Some(credentials) = temporary.as_ref().filter(|found| found.lasts(EXPIRY_MARGIN)) {
             return Ok(credentials.clone());
         }
-        let credentials = credentials::find(clients, profile).await?;
+        let credentials = credentials::find(sts, profile).await?;
         *temporary = credentials.expires.is_some().then(|| credentials.clone());
         Ok(credentials)
     }

@@ -1,4 +1,5 @@
 use grep::matcher::Matcher;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -40,6 +41,38 @@ fn an_expression_matches_the_text_and_not_its_json() -> Result<(), SearchError> 
     assert!(finds(&query, r#""one\ntwo""#));
     assert!(!finds(&query, r#""one\\ntwo""#));
     Ok(())
+}
+
+/// Expressions of letters that JSON writes in several ways, in all the forms that expressions have.
+fn expressions() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec![
+        "ab", "Ä\\\\", "b\\\"", "\\n", "[ab]", "[^a]", ".", "^", "$", "\\b", "(?i:aB)", "/a", "😀",
+    ]);
+    leaf.prop_map(str::to_owned).prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|parts| parts.concat()),
+            prop::collection::vec(inner.clone(), 1..4)
+                .prop_map(|parts| format!("({})", parts.join("|"))),
+            (inner, prop::sample::select(vec!["?", "*", "+", "{2}"]))
+                .prop_map(|(part, times)| format!("(?:{part}){times}")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The first look at a line never misses what the second would find.
+    #[test]
+    fn no_match_is_passed_over(
+        expression in expressions(),
+        text in "[aAbBäÄ\\\\\"\n/😀]{0,12}",
+        case in prop::sample::select(vec![Case::Sensitive, Case::Ignored]),
+    ) {
+        let query = SearchQuery::regex(&expression, case);
+        let Ok(query) = query else { return Ok(()) };
+        finds(&query, &serde_json::to_string(&text).unwrap_or_default());
+    }
 }
 
 #[test]

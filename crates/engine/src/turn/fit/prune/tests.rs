@@ -83,3 +83,43 @@ fn aggressive_keeps_the_last_step_only() {
     let current = HashMap::new();
     assert_eq!(results(&rows, &Context::new(&rows, &current).clear_all_but_last()), [0, 1]);
 }
+
+/// The messages that stand for these rows, as the conversation holds them.
+fn messages(rows: &[TranscriptMessage]) -> Vec<Message> {
+    rows.iter().cloned().filter_map(row_to_message).collect()
+}
+
+#[test]
+fn the_log_is_not_read_where_the_messages_in_memory_hold_nothing_to_prune() {
+    const ADAPTIVE: ContextPruning = ContextPruning::Adaptive;
+    let promises = |reads: &[(&str, usize)], mode, percent| {
+        Outlook::of(&messages(&steps(reads)), mode).promises_anything(percent)
+    };
+    let short = [("a", 4_000), ("b", 4_000), ("c", 9_000), ("d", 9_000), ("e", 9_000)];
+    assert!(!promises(&short, ADAPTIVE, 99), "the last three steps are protected");
+    assert!(promises(&short, ContextPruning::Aggressive, 1));
+    assert!(!promises(&short[..1], ContextPruning::Aggressive, 1));
+    let long = [("a", 4_001), ("b", 1), ("c", 1), ("d", 1)];
+    assert!(promises(&long, ADAPTIVE, 30));
+    let many: Vec<_> = (0..16).map(|_| ("a", 4_000)).collect();
+    assert!(!promises(&many, ADAPTIVE, 49) && promises(&many, ADAPTIVE, 50));
+}
+
+proptest::proptest! {
+    /// Whatever the rows would let be pruned, the messages in memory promise.
+    #[test]
+    fn nothing_is_overlooked(lengths in proptest::collection::vec(0..30_000_usize, 0..12)) {
+        let reads: Vec<(&str, usize)> = lengths.iter().map(|length| ("some/path", *length)).collect();
+        let rows = steps(&reads);
+        let current = HashMap::new();
+        let context = Context::new(&rows, &current);
+        let outlook = |mode| Outlook::of(&messages(&rows), mode);
+        let adaptive = outlook(ContextPruning::Adaptive);
+        proptest::prop_assert!(context.trim_long().is_empty() || adaptive.promises_anything(30));
+        proptest::prop_assert!(context.clear_old().is_empty() || adaptive.promises_anything(50));
+        proptest::prop_assert!(
+            context.clear_all_but_last().is_empty()
+                || outlook(ContextPruning::Aggressive).promises_anything(0)
+        );
+    }
+}

@@ -7,7 +7,8 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::profile::Profile;
-use super::{metadata, no_access, process, sso};
+use super::sts::Sts;
+use super::{metadata, no_access, process, role, sso};
 use crate::http::Clients;
 use crate::{ModelError, Variables};
 
@@ -40,6 +41,7 @@ impl Credentials {
         Ok(Self::new(id, secret, parts.next().filter(|token| !token.is_empty())))
     }
 
+    /// Keys that do not end.
     fn new(id: &str, secret: &str, token: Option<&str>) -> Self {
         Self {
             access_key_id: id.to_owned(),
@@ -81,15 +83,22 @@ impl Document {
     }
 }
 
-/// The credentials of the first place that has any: environment variables, the profile (single sign-on, keys, a
-/// credential process), the metadata service of a container, that of an EC2 instance.
+/// The credentials of the first place that has any: environment variables, a role that the profile assumes, a web
+/// identity, the profile itself (single sign-on, keys, a credential process), the metadata service of a container, that
+/// of an EC2 instance.
 ///
 /// # Errors
 /// When no place has any, or the first that should have them fails: to go on to the next would be to call as somebody
 /// else.
-pub(super) async fn find(clients: &Clients, profile: &Profile) -> Result<Credentials, ModelError> {
-    let variables = &clients.options().variables;
-    if let Some(credentials) = from_variables(variables)? {
+pub(super) async fn find(sts: &Sts<'_>, profile: &Profile) -> Result<Credentials, ModelError> {
+    let clients = sts.clients;
+    if let Some(credentials) = from_variables(&clients.options().variables)? {
+        return Ok(credentials);
+    }
+    if let Some(credentials) = role::of_profile(sts, profile).await? {
+        return Ok(credentials);
+    }
+    if let Some(credentials) = role::of_web_identity(sts).await? {
         return Ok(credentials);
     }
     if let Some(credentials) = from_profile(clients, profile).await? {
@@ -101,16 +110,13 @@ pub(super) async fn find(clients: &Clients, profile: &Profile) -> Result<Credent
     if let Some(credentials) = metadata::of_instance(clients).await? {
         return Ok(credentials);
     }
-    let other = match variables.get("AWS_WEB_IDENTITY_TOKEN_FILE") {
-        Some(_) => " (AWS_WEB_IDENTITY_TOKEN_FILE is set, but web identities are not supported)",
-        None => "",
-    };
-    Err(no_access(format!(
-        "there are no AWS credentials{other}: set AWS_BEARER_TOKEN_BEDROCK to a Bedrock API key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile of ~/.aws"
-    )))
+    Err(no_access(
+        "there are no AWS credentials: set AWS_BEARER_TOKEN_BEDROCK to a Bedrock API key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile of ~/.aws",
+    ))
 }
 
-fn from_variables(variables: &Variables) -> Result<Option<Credentials>, ModelError> {
+/// The access keys in the environment.
+pub(super) fn from_variables(variables: &Variables) -> Result<Option<Credentials>, ModelError> {
     let id = variables.get("AWS_ACCESS_KEY_ID");
     let secret = variables.get("AWS_SECRET_ACCESS_KEY");
     match (id, secret) {
@@ -123,7 +129,8 @@ fn from_variables(variables: &Variables) -> Result<Option<Credentials>, ModelErr
     }
 }
 
-async fn from_profile(
+/// What a profile has by itself: single sign-on, keys, a credential process.
+pub(super) async fn from_profile(
     clients: &Clients,
     profile: &Profile,
 ) -> Result<Option<Credentials>, ModelError> {
@@ -146,12 +153,6 @@ async fn from_profile(
     }
     if let Some(command) = profile.get("credential_process") {
         return process::credentials(command, name, &clients.options().variables).await.map(Some);
-    }
-    if profile.get("role_arn").is_some() {
-        let message = format!(
-            "the AWS profile {name} assumes a role, which is not supported here: set its credential_process to `aws configure export-credentials --profile {name}` in a profile of its own, or set temporary keys in the environment"
-        );
-        return Err(no_access(message));
     }
     Ok(None)
 }

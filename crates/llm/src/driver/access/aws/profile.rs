@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{home, no_access};
 use crate::{ModelError, Variables};
@@ -16,6 +17,13 @@ const DEFAULT: &str = "default";
 /// The settings below one heading, by names in small letters.
 type Section = BTreeMap<String, String>;
 
+/// What stands in both files, by headings.
+#[derive(Debug, Default)]
+struct Files {
+    config: BTreeMap<String, Section>,
+    keys: BTreeMap<String, Section>,
+}
+
 /// One profile, as both files together describe it.
 #[derive(Debug, Default)]
 pub(super) struct Profile {
@@ -23,6 +31,8 @@ pub(super) struct Profile {
     settings: Section,
     /// The settings of the single sign-on session that it names.
     sso_session: Section,
+    /// Where the other profiles are.
+    files: Arc<Files>,
 }
 
 impl Profile {
@@ -34,31 +44,53 @@ impl Profile {
         let wanted = variables.get("AWS_PROFILE").or_else(|| variables.get("AWS_DEFAULT_PROFILE"));
         let config_path = file_path(variables, "AWS_CONFIG_FILE", "config");
         let keys_path = file_path(variables, "AWS_SHARED_CREDENTIALS_FILE", "credentials");
-        let mut config = read(config_path.as_deref()).await?;
-        let mut keys = read(keys_path.as_deref()).await?;
+        let config = read(config_path.as_deref()).await?;
+        let keys = read(keys_path.as_deref()).await?;
+        let files = Arc::new(Files { config, keys });
 
-        let name = wanted.unwrap_or(DEFAULT).to_owned();
-        let described = match config.remove(&format!("profile {name}")) {
-            None if name == DEFAULT => config.remove(DEFAULT),
+        let name = wanted.unwrap_or(DEFAULT);
+        match Self::named(&files, name) {
+            Some(profile) => Ok(profile),
+            None if wanted.is_none() => Ok(Self { name: name.to_owned(), ..Self::default() }),
+            None => {
+                let shown = |path: &Option<PathBuf>| match path {
+                    Some(path) => path.display().to_string(),
+                    None => "(no home folder)".to_owned(),
+                };
+                Err(no_access(format!(
+                    "the AWS profile {name} is neither in {} nor in {}: check AWS_PROFILE",
+                    shown(&config_path),
+                    shown(&keys_path)
+                )))
+            }
+        }
+    }
+
+    /// The profile of that name; `None` if it is in neither file.
+    fn named(files: &Arc<Files>, name: &str) -> Option<Self> {
+        let described = match files.config.get(&format!("profile {name}")) {
+            None if name == DEFAULT => files.config.get(DEFAULT),
             described => described,
         };
-        let with_keys = keys.remove(&name);
-        if wanted.is_some() && described.is_none() && with_keys.is_none() {
-            let shown = |path: &Option<PathBuf>| match path {
-                Some(path) => path.display().to_string(),
-                None => "(no home folder)".to_owned(),
-            };
-            return Err(no_access(format!(
-                "the AWS profile {name} is neither in {} nor in {}: check AWS_PROFILE",
-                shown(&config_path),
-                shown(&keys_path)
-            )));
+        let with_keys = files.keys.get(name);
+        if described.is_none() && with_keys.is_none() {
+            return None;
         }
-        let mut settings = described.unwrap_or_default();
-        settings.extend(with_keys.unwrap_or_default());
+        let mut settings = described.cloned().unwrap_or_default();
+        settings.extend(with_keys.cloned().unwrap_or_default());
         let session = settings.get("sso_session").map(|session| format!("sso-session {session}"));
-        let sso_session = session.and_then(|session| config.remove(&session)).unwrap_or_default();
-        Ok(Self { name, settings, sso_session })
+        let sso_session = session.and_then(|session| files.config.get(&session).cloned());
+        Some(Self {
+            name: name.to_owned(),
+            settings,
+            sso_session: sso_session.unwrap_or_default(),
+            files: Arc::clone(files),
+        })
+    }
+
+    /// Another profile of the same files.
+    pub(super) fn other(&self, name: &str) -> Option<Self> {
+        Self::named(&self.files, name)
     }
 
     pub(super) fn name(&self) -> &str {

@@ -1,0 +1,49 @@
+//! Texts of which every match of an expression holds at least one.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Hir, HirKind};
+
+/// Most texts that are worth looking for at once.
+const MOST_LITERALS: usize = 64;
+
+/// Bytes from which on a text is rare enough to be worth looking for.
+const SHORTEST_LITERAL: usize = 2;
+
+/// Stands where a half surrogate pair was read, so it may be written in ways that no text has.
+const REPLACEMENT: char = '\u{fffd}';
+
+/// The texts, or `None` if the expression has none that help. An expression whose case is to be ignored has the same
+/// texts, in any case.
+pub(super) fn required_literals(expression: &str) -> Option<Vec<String>> {
+    let parsed = ParserBuilder::new().multi_line(true).build().parse(expression).ok()?;
+    required(&parsed)
+}
+
+fn required(hir: &Hir) -> Option<Vec<String>> {
+    match hir.kind() {
+        HirKind::Literal(literal) => {
+            let text = std::str::from_utf8(&literal.0).ok()?;
+            let is_useful = text.len() >= SHORTEST_LITERAL && !text.contains(REPLACEMENT);
+            is_useful.then(|| vec![text.to_owned()])
+        }
+        HirKind::Capture(capture) => required(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => required(&repetition.sub),
+        // One part's texts are enough; the longer they are, the rarer.
+        HirKind::Concat(parts) => {
+            parts.iter().filter_map(required).max_by_key(|texts| shortest(texts))
+        }
+        // Any branch may be the one that matches.
+        HirKind::Alternation(branches) => {
+            let texts: Option<Vec<Vec<String>>> = branches.iter().map(required).collect();
+            Some(texts?.concat()).filter(|texts| texts.len() <= MOST_LITERALS)
+        }
+        HirKind::Empty | HirKind::Class(_) | HirKind::Look(_) | HirKind::Repetition(_) => None,
+    }
+}
+
+fn shortest(texts: &[String]) -> usize {
+    texts.iter().map(String::len).min().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;
