@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use myclaw_config::ThinkingDefault;
-use myclaw_engine::{ModelChoice, NextModel};
+use myclaw_engine::NextModel;
 use myclaw_llm::{Model, ThinkingLevel};
 
 use crate::exit::CliError;
@@ -21,23 +20,10 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    /// What is known about the model.
-    pub(crate) fn known(&self) -> Model {
-        ModelChoice::from_config(&self.model.config, &self.model.reference).model
-    }
-
     /// What the user wants, as far as the model offers it. Where that differs the user was told when the wish was
     /// uttered, so no turn has to.
     pub(crate) fn level(&self) -> Option<ThinkingLevel> {
-        self.thinking.map(|level| self.known().thinking_level(level))
-    }
-
-    /// How much the model is to think, by the user's wish or the settings.
-    pub(crate) fn requested_level(&self, settings: &Settings) -> ThinkingLevel {
-        let configured = settings.agent.thinking.map(ThinkingDefault::as_str);
-        self.thinking
-            .or_else(|| configured.and_then(|level| level.parse().ok()))
-            .unwrap_or_default()
+        self.thinking.map(|level| self.model.known().thinking_level(level))
     }
 
     /// For a turn that goes on.
@@ -70,7 +56,7 @@ impl Answering {
     pub(crate) fn change_thinking(&mut self, level: &str) -> Result<String, CliError> {
         let asked = level.parse().map_err(|error| CliError::usage(format!("{error}")))?;
         self.thinking = Some(asked);
-        let level = self.known().thinking_level(asked);
+        let level = self.model.known().thinking_level(asked);
         Ok(self
             .difference()
             .unwrap_or_else(|| format!("the thinking level is {level} from now on")))
@@ -79,7 +65,7 @@ impl Answering {
     /// What to say where the model does not think as the user wishes.
     pub(crate) fn difference(&self) -> Option<String> {
         let asked = self.thinking?;
-        let model = self.known();
+        let model = self.model.known();
         let level = model.thinking_level(asked);
         (level != asked).then(|| {
             format!(
@@ -100,10 +86,10 @@ impl Answering {
 
     /// For somebody who asks how much it thinks.
     pub(crate) fn describe_thinking(&self, settings: &Settings) -> String {
-        let model = self.known();
+        let model = self.model.known();
         format!(
             "the thinking level is {}; {} offers {}; /thinking LEVEL changes it",
-            model.thinking_level(self.requested_level(settings)),
+            model.thinking_level(settings.requested_thinking(self.thinking)),
             self.model.reference,
             offered_levels(&model)
         )

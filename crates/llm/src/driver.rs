@@ -124,7 +124,7 @@ impl HttpProvider {
         if !response.status().is_success() {
             return Err(server.refused(response).await);
         }
-        let mut body = AnswerBody::new();
+        let mut body = AnswerBody::default();
         let message =
             read_answer(&server, &mut response, &mut body, &mut timer, decoder, sink).await?;
         self.has_answered.store(true, Ordering::Relaxed);

@@ -36,7 +36,7 @@ fn openai_completions() {
 
 #[test]
 fn openai_responses() {
-    replay("openai_responses", 2, |input| properties::answer(Api::OpenaiResponses, input));
+    replay("openai_responses", 3, |input| properties::answer(Api::OpenaiResponses, input));
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn read_body(
     pieces: &[&[u8]],
     events: &mut Vec<StreamEvent>,
 ) -> Result<AssistantMessage, ModelError> {
-    let mut body = AnswerBody::new();
+    let mut body = AnswerBody::default();
     let mut sink = |event| events.push(event);
     let mut is_complete = false;
     for piece in pieces {

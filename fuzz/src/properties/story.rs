@@ -22,7 +22,7 @@ struct Block {
 enum Told {
     Text(String),
     Thinking(String),
-    Call { id: String, name: String, arguments: String, whole: Option<ToolCall> },
+    Call { id: String, name: String, arguments: String, whole: Option<Box<ToolCall>> },
 }
 
 impl Story {
@@ -76,7 +76,7 @@ impl Story {
                     panic!("{event:?}");
                 };
                 assert_eq!((&*id, &*name), (&tool_call.id, &tool_call.name));
-                *whole = Some(tool_call.clone());
+                *whole = Some(Box::new(tool_call.clone()));
                 self.blocks[*index].ended = true;
             }
             StreamEvent::TextEnd { index } => {
@@ -123,7 +123,7 @@ impl Story {
                     assert!(!told.is_empty() || thinking.thinking_signature.is_some());
                 }
                 (Told::Call { arguments, whole, .. }, ContentBlock::ToolCall(call)) => {
-                    assert_eq!(whole.as_ref(), Some(call));
+                    assert_eq!(whole.as_deref(), Some(call));
                     if let Some(invalid) = &call.invalid_arguments {
                         assert_eq!(arguments, invalid);
                         assert!(call.arguments.is_empty());

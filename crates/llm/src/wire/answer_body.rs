@@ -17,20 +17,22 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Reads the body as it comes: it holds no connection and waits for nothing. Give it every chunk with
 /// [`feed`](Self::feed), and then [`end`](Self::end), unless [`Progress::Ended`] came before; then
 /// [`Decoder::finish`] gives the message.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AnswerBody {
     shape: Shape,
     /// The first bytes of a byte order mark, of which the rest may still come.
     half_mark: Vec<u8>,
-    is_at_start: bool,
+    /// Whether something came that is no byte order mark, or the whole of one.
+    has_begun: bool,
     /// The beginning, kept until there is an event: shown if there never is.
     preview: Vec<u8>,
     has_events: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum Shape {
     /// Nothing but white space so far.
+    #[default]
     Unknown,
     Events(SseDecoder),
     /// Amazon's binary framing of events.
@@ -39,17 +41,6 @@ enum Shape {
 }
 
 impl AnswerBody {
-    /// Nothing was read yet.
-    pub fn new() -> Self {
-        Self {
-            shape: Shape::Unknown,
-            half_mark: Vec::new(),
-            is_at_start: true,
-            preview: Vec::new(),
-            has_events: false,
-        }
-    }
-
     /// Takes bytes as they came. Gives the furthest progress that an event in them made, if there was one.
     ///
     /// # Errors
@@ -69,15 +60,15 @@ impl AnswerBody {
         }
         let mut beginning = std::mem::take(&mut self.half_mark);
         beginning.extend_from_slice(chunk);
-        if self.is_at_start && BYTE_ORDER_MARK.starts_with(&beginning) && beginning.len() < 3 {
+        if !self.has_begun && BYTE_ORDER_MARK.starts_with(&beginning) && beginning.len() < 3 {
             self.half_mark = beginning;
             return Ok(None);
         }
-        let text = match self.is_at_start {
-            true => beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&beginning),
-            false => &beginning,
+        let text = match self.has_begun {
+            false => beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&beginning),
+            true => &beginning,
         };
-        self.is_at_start = false;
+        self.has_begun = true;
         // What a body begins with must not depend on where it was cut, so leading white space is never passed on.
         let text = text.trim_ascii_start();
         self.shape = shape_of(text);

@@ -16,7 +16,7 @@ pub(crate) const NO_OUTPUT: &str = "(no output)";
 const UNNAMED_TOOL: &str = "unnamed";
 
 /// Longest tool name that every host accepts, in bytes.
-const MAX_TOOL_NAME: usize = 64;
+pub(crate) const MAX_TOOL_NAME: usize = 64;
 
 /// How much of unreadable arguments goes back to the model that wrote them, in characters: enough to see the
 /// mistake.

@@ -20,7 +20,7 @@ use myclaw_session::SessionKey;
 use crate::args::ConversationArgs;
 use crate::commands::run::announce;
 use crate::control::lines::Line;
-use crate::control::session::{Program, Session, known_model};
+use crate::control::session::{Program, Session};
 use crate::report::Verbosity;
 use crate::settings::Settings;
 
@@ -210,7 +210,7 @@ impl Agent {
         self.open(opening, Some(&known)).await?;
         if let Some(used) = known.used {
             let model = self.session(&key)?.session.model().await.map_err(|error| of(&error))?;
-            let window = known_model(&model).context_window;
+            let window = model.known().context_window;
             self.board.tell(&key, usage(used, window, Some(known.spent)));
         }
         let response = LoadSessionResponse::new().config_options(self.options(&key).await?);
@@ -288,7 +288,7 @@ impl Agent {
                     .to_owned(),
             );
         }
-        let window = known_model(&model).context_window;
+        let window = model.known().context_window;
         let spent = known.map(|known| known.spent);
         let translator = Translator::new(self.board.abilities(), cwd.to_path_buf(), window, spent);
         self.board.open(key.clone(), id, translator);
@@ -325,7 +325,7 @@ impl Agent {
         let session = &self.session(&key)?.session;
         set(session, &request.config_id.0, &value.0).await?;
         let model = session.model().await.map_err(|error| of(&error))?;
-        self.board.set_window(&key, known_model(&model).context_window);
+        self.board.set_window(&key, model.known().context_window);
         let response = SetSessionConfigOptionResponse::new(self.options(&key).await?);
         Ok(Some(AgentResponse::SetSessionConfigOptionResponse(response)))
     }

@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::{
 use myclaw_llm::ThinkingLevel;
 
 use crate::commands::models::{ListedModel, ModelFilter, find_models};
-use crate::control::session::{Session, known_model};
+use crate::control::session::Session;
 use crate::model_choice::ChosenModel;
 use crate::settings::Settings;
 
@@ -42,7 +42,7 @@ pub(super) fn options(
         .collect();
     let model_option = SessionConfigOption::select(MODEL, "Model", current.clone(), choices)
         .category(SessionConfigOptionCategory::Model);
-    let offered = known_model(model).offered_thinking_levels();
+    let offered = model.known().offered_thinking_levels();
     let (_, level) = session.thinking(model);
     let thinking_option = (offered.len() > 1).then(|| {
         let choices: Vec<_> = offered

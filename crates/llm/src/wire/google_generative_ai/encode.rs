@@ -346,7 +346,7 @@ impl<'a> Conversation<'a> {
     fn call_part(&self, call: &'a ToolCall) -> Part<'a> {
         Part::new(Payload::FunctionCall(FunctionCall {
             id: self.wire_id(&call.id),
-            name: history::tool_name(&call.name),
+            name: function_name(&call.name),
             args: history::arguments(call),
         }))
     }
@@ -369,7 +369,7 @@ impl<'a> Conversation<'a> {
             (true, false) => Cow::Borrowed(IMAGE_RESULT),
             (false, _) => joined(texts),
         };
-        let name = history::tool_name(&result.tool_name);
+        let name = function_name(&result.tool_name);
         let mut parts = Vec::new();
         if is_generation_3(&self.model.id) {
             parts = images;
@@ -383,6 +383,17 @@ impl<'a> Conversation<'a> {
         let response = FunctionResponse { id, name, response, parts };
         self.push(Role::User, vec![Part::new(Payload::FunctionResponse(response))]);
     }
+}
+
+/// A tool name, which the service wants to begin with a letter or `_`; models invent others.
+fn function_name(name: &str) -> Cow<'_, str> {
+    let name = history::tool_name(name);
+    if name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+        return name;
+    }
+    let mut longer = format!("_{name}");
+    longer.truncate(history::MAX_TOOL_NAME);
+    Cow::Owned(longer)
 }
 
 /// A thought as it came; one without text or signature says nothing.
