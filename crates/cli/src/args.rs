@@ -9,11 +9,13 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use myclaw_llm::ThinkingLevel;
 
+mod acp;
 pub(crate) mod auth;
 mod duration;
 mod help;
 mod sessions;
 
+pub(crate) use acp::AcpArgs;
 pub(crate) use duration::Age;
 pub(crate) use sessions::{
     CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
@@ -76,6 +78,9 @@ pub(crate) enum Command {
     /// Serve a program that embeds MyClaw: JSON lines in, replies and events out
     #[command(long_about = help::RPC, after_long_help = help::RPC_EXAMPLES)]
     Rpc(RpcArgs),
+    /// Serve an editor that speaks the Agent Client Protocol, such as Zed
+    #[command(long_about = help::ACP, after_long_help = help::ACP_EXAMPLES)]
+    Acp(AcpArgs),
     /// Write a starter config and the workspace
     #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
     Init,

@@ -4,18 +4,17 @@ use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use myclaw_config::ThinkingDefault;
-use myclaw_engine::{InboxError, ModelChoice, ModelSwitch, RunResult, SessionInbox, SystemClock};
-use myclaw_llm::{Model, ThinkingLevel, Usage};
+use myclaw_engine::{InboxError, ModelSwitch, RunResult, SessionInbox, SystemClock};
+use myclaw_llm::Usage;
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
 
+use crate::answering::Answering;
 use crate::args::{ChatArgs, ConversationArgs};
 use crate::commands::run::announce;
 use crate::commands::sessions::Sessions;
 use crate::exit::{CliError, Exit};
 use crate::interrupt::Interrupts;
-use crate::model_choice::ChosenModel;
 use crate::print::{columns, note};
 use crate::report::{Verbosity, text_reporter, tokens_and_cost};
 use crate::runtime;
@@ -29,7 +28,7 @@ use display::Display;
 use editor::Editor;
 use input::{Input, Source, next_input};
 use lines::Lines;
-use talk::{Leftover, Talker};
+use talk::{Leftover, Listener, Talker};
 
 mod command;
 mod compaction;
@@ -68,9 +67,7 @@ struct Chat {
     conversation: Conversation,
     sessions: Sessions,
     session_key: SessionKey,
-    model: ChosenModel,
-    /// How much the model should think, if the user said so.
-    thinking: Option<ThinkingLevel>,
+    answering: Answering,
     view: View,
     /// Fires when standard output is closed; each turn's token is a child.
     closed: CancellationToken,
@@ -106,12 +103,11 @@ impl Chat {
             leftover: Leftover::default(),
             settings,
             interrupts,
-            model,
-            thinking: args.thinking,
+            answering: Answering { model: Arc::new(model), thinking: args.thinking },
             view,
             closed,
         };
-        if let Some(line) = chat.thinking_that_differs() {
+        if let Some(line) = chat.answering.difference() {
             note(format_args!("myclaw: {line}"));
         }
         Ok(chat)
@@ -182,27 +178,32 @@ impl Chat {
     async fn turn(&mut self, message: Option<String>) -> Result<(), CliError> {
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
+        let switch = ModelSwitch::default();
         let turn = |on_event| Turn {
             settings: &self.settings,
             session_key: &self.session_key,
-            model: &self.model,
+            model: &self.answering.model,
             message,
-            // What differs from the user's wish was said when it was uttered.
-            thinking: self.thinking.map(|level| self.known_model().thinking_level(level)),
-            switch: ModelSwitch::default(),
+            thinking: self.answering.level(),
+            switch: switch.clone(),
             cancel: cancel.clone(),
             on_event,
         };
         let outcome = match &self.view {
             View::Terminal => {
                 let display = Display::new(self.closed.clone());
-                let inbox = self.inbox()?;
-                let mut talker = Talker::listen();
+                let mut talker = Talker::listen(self.answering.clone());
+                let listener = Listener {
+                    settings: &self.settings,
+                    inbox: self.inbox()?,
+                    switch: switch.clone(),
+                    stop: cancel.clone(),
+                };
                 let run = self.conversation.run(turn(display.callback()));
-                let talked = with_talk(run, talker.talk(&inbox, &display, &cancel));
+                let talked = with_talk(run, talker.talk(&listener, &display));
                 let outcome = armed.unless_quit(display.drawing(talked)).await;
                 display.finish();
-                self.leftover = talker.finish();
+                (self.answering, self.leftover) = talker.finish();
                 outcome
             }
             View::Plain(output) => {
@@ -229,10 +230,16 @@ impl Chat {
             Command::Quit | Command::Continue | Command::Compact(_) => Ok(()),
             Command::Help => self.say(HELP),
             Command::New(name) => self.begin_conversation(name),
-            Command::Model(None) => self.say(&self.describe_model()),
-            Command::Model(Some(name)) => self.change_model(&name).await,
-            Command::Thinking(None) => self.say(&self.describe_thinking()),
-            Command::Thinking(Some(level)) => self.change_thinking(&level),
+            Command::Model(None) => self.say(&self.answering.describe_model()),
+            Command::Model(Some(name)) => {
+                let changed = self.answering.change_model(&self.settings, &name).await;
+                self.say(&changed.unwrap_or_else(|error| error.message))
+            }
+            Command::Thinking(None) => self.say(&self.answering.describe_thinking(&self.settings)),
+            Command::Thinking(Some(level)) => {
+                let changed = self.answering.change_thinking(&level);
+                self.say(&changed.unwrap_or_else(|error| error.message))
+            }
             Command::Sessions(None) => self.list_sessions(),
             Command::Sessions(Some(name)) => {
                 self.continue_conversation(&name)?;
@@ -335,72 +342,6 @@ impl Chat {
         self.say(&text)
     }
 
-    async fn change_model(&mut self, name: &str) -> Result<(), CliError> {
-        match self.settings.choose_model(Some(name)).await {
-            Ok(model) => {
-                self.model = model;
-                self.say(&format!("{} answers from now on", self.model.reference))?;
-                self.thinking_that_differs().map_or(Ok(()), |line| self.say(&line))
-            }
-            Err(error) => self.say(&error.message),
-        }
-    }
-
-    fn change_thinking(&mut self, level: &str) -> Result<(), CliError> {
-        match level.parse() {
-            Ok(level) => {
-                self.thinking = Some(level);
-                let effective = self.known_model().thinking_level(level);
-                let line = self
-                    .thinking_that_differs()
-                    .unwrap_or_else(|| format!("the thinking level is {effective} from now on"));
-                self.say(&line)
-            }
-            Err(error) => self.say(&format!("{error}")),
-        }
-    }
-
-    /// What is known about the model that answers.
-    fn known_model(&self) -> Model {
-        ModelChoice::from_config(&self.model.config, &self.model.reference).model
-    }
-
-    /// What to say where the model does not think as the user wished.
-    fn thinking_that_differs(&self) -> Option<String> {
-        let asked = self.thinking?;
-        let model = self.known_model();
-        let effective = model.thinking_level(asked);
-        (effective != asked).then(|| {
-            format!(
-                "{} does not offer the thinking level {asked} but {}; {effective} is used",
-                self.model.reference,
-                offered_levels(&model)
-            )
-        })
-    }
-
-    fn describe_thinking(&self) -> String {
-        let model = self.known_model();
-        let configured = self.settings.agent.thinking.map(ThinkingDefault::as_str);
-        let requested = self
-            .thinking
-            .or_else(|| configured.and_then(|level| level.parse().ok()))
-            .unwrap_or_default();
-        format!(
-            "the thinking level is {}; {} offers {}; /thinking LEVEL changes it",
-            model.thinking_level(requested),
-            self.model.reference,
-            offered_levels(&model)
-        )
-    }
-
-    fn describe_model(&self) -> String {
-        format!(
-            "{} answers; /model PROVIDER/MODEL changes it, `myclaw models list` shows what there is",
-            self.model.reference
-        )
-    }
-
     fn describe_usage(&self) -> String {
         let turns = if self.turns == 1 { "turn" } else { "turns" };
         let mut text =
@@ -418,7 +359,7 @@ impl Chat {
     fn greet(&self) -> Result<(), CliError> {
         let paint = Paint::for_stream(&io::stdout());
         let head = paint.paint(Style::Heading, concat!("myclaw ", env!("CARGO_PKG_VERSION")));
-        let model = self.model.reference.to_string();
+        let model = self.answering.model.reference.to_string();
         let session = self.sessions.name_of(&self.session_key);
         let line = format!(
             "{head}  {}, conversation `{}`, /help for help",
@@ -440,12 +381,6 @@ impl Chat {
             }
         }
     }
-}
-
-/// `off, low, high`.
-fn offered_levels(model: &Model) -> String {
-    let levels = model.offered_thinking_levels();
-    levels.into_iter().map(ThinkingLevel::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Writes a line of the program's own to the terminal.

@@ -4,9 +4,11 @@
 //! Protocol of editors. A [`Session`] is a conversation that stays open between its turns; what a protocol adds is how
 //! it is talked to and how its events are told.
 
+mod acp;
 mod content;
 mod lines;
 mod rpc;
 mod session;
 
+pub(crate) use acp::run as run_acp;
 pub(crate) use rpc::run as run_rpc;

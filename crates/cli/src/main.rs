@@ -2,6 +2,7 @@
 //! engine, and what it prints are the engine's events.
 #![forbid(unsafe_code)]
 
+mod answering;
 mod args;
 mod chat;
 mod commands;
@@ -61,6 +62,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Chat(args)) => chat::run(&args),
         Some(Command::Run(args)) => commands::run::run(&args),
         Some(Command::Rpc(args)) => control::run_rpc(&args.conversation),
+        Some(Command::Acp(args)) => control::run_acp(args),
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Sessions(args)) => commands::sessions::run(args, Home::find()?),

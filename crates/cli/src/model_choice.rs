@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use myclaw_auth::AuthFile;
 use myclaw_config::{AuthProfile, Config, Environment, ProviderConfig, SecretString};
+use myclaw_engine::ModelChoice;
 use myclaw_llm::{
-    BUILTIN_PROVIDER, Catalog, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalProbe, ModelRef,
+    BUILTIN_PROVIDER, Catalog, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalProbe, Model, ModelRef,
     ProviderInfo, discover_local, first_provider_with_key, parse_model_ref, provider_info,
 };
 
@@ -91,6 +92,11 @@ impl ChosenModel {
             Ok(fallback) => self.fallbacks.push(fallback),
             Err(problem) => self.unusable.push(format!("no fallback on {name}: {problem}")),
         }
+    }
+
+    /// What is known about it.
+    pub(crate) fn known(&self) -> Model {
+        ModelChoice::from_config(&self.config, &self.reference).model
     }
 
     /// Whether it is the built-in planner, which is announced on every run.

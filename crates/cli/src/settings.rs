@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use myclaw_auth::{AuthFile, AuthStore};
 use myclaw_config::{
-    AgentSettings, Config, ConfigError, Environment, Paths, RenderStyle, load_or_default,
+    AgentSettings, Config, ConfigError, Environment, Paths, RenderStyle, ThinkingDefault,
+    load_or_default,
 };
+use myclaw_llm::ThinkingLevel;
 use myclaw_session::{SessionKey, SessionStore};
 
 use crate::args::ConversationArgs;
@@ -104,6 +106,12 @@ impl Settings {
 }
 
 impl Settings {
+    /// How much the model is to think: as the user says, else as the settings do.
+    pub(crate) fn requested_thinking(&self, asked: Option<ThinkingLevel>) -> ThinkingLevel {
+        let configured = self.agent.thinking.map(ThinkingDefault::as_str);
+        asked.or_else(|| configured.and_then(|level| level.parse().ok())).unwrap_or_default()
+    }
+
     /// The model that answers: the one that the user names now, else what the settings or this machine give.
     ///
     /// # Errors

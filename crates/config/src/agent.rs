@@ -145,9 +145,13 @@ impl Config {
             max_tool_result_chars: self.agent.max_tool_result_chars,
             compaction: defaults.compaction.clone(),
             context_pruning: defaults.context_pruning,
-            limits: defaults.limits,
-            steering_mode: defaults.steering_mode,
-            follow_up_mode: defaults.follow_up_mode,
+            limits: defaults.limits.with(entry.map(|entry| entry.limits).unwrap_or_default()),
+            steering_mode: entry
+                .and_then(|entry| entry.steering_mode)
+                .unwrap_or(defaults.steering_mode),
+            follow_up_mode: entry
+                .and_then(|entry| entry.follow_up_mode)
+                .unwrap_or(defaults.follow_up_mode),
             id,
         })
     }

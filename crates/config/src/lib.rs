@@ -43,8 +43,8 @@ pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
 pub use report::{Issue, Location, RenderStyle, Report};
 pub use scaffold::{STARTER_CONFIG, Scaffold, make_private_folder, scaffold_config_if_missing};
 pub use schema::{
-    AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, AnyHookCommand, AuthConfig, AuthProfile,
-    BashToolConfig, ChannelsConfig, ChatId, CommandLine, CompactionSettings, Config,
+    AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentsConfig, AnyHookCommand, AuthConfig,
+    AuthProfile, BashToolConfig, ChannelsConfig, ChatId, CommandLine, CompactionSettings, Config,
     ContextPruning, CooldownConfig, DeliveryMode, DropPolicy, FsToolConfig, GATEWAY_PORT_VARIABLE,
     GatewayConfig, HookCommand, HookEvent, HooksConfig, IterationCap, LaneWidths, LogLevel,
     LoggingConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput,

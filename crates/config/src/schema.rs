@@ -24,7 +24,7 @@ pub use auth::{AuthConfig, CooldownConfig};
 pub use hooks::{
     AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
 };
-pub use limits::{LaneWidths, RunLimits};
+pub use limits::{AgentLimits, LaneWidths, RunLimits};
 pub use messages::{DeliveryMode, DropPolicy, MessagesConfig, QueueConfig, QueueMode};
 pub use models::{
     AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,

@@ -72,6 +72,23 @@ Examples:
   echo '{\"type\":\"prompt\",\"message\":\"List my files\"}' | myclaw rpc
   echo '{\"id\":1,\"type\":\"get_state\"}' | myclaw rpc --session trip";
 
+pub(super) const ACP: &str = "\
+Serve an editor that speaks the Agent Client Protocol (version 1), such as Zed. The editor starts this command itself: \
+its settings name `myclaw` with the argument `acp`. docs/acp.md shows how, and says what works.
+
+The editor says in which directory the tools work, and which conversation is begun or continued. Standard output \
+carries nothing but the protocol; what there is to say besides goes to standard error. When the editor closes standard \
+input, turns that still run are aborted, and the conversation is kept.";
+
+pub(super) const ACP_EXAMPLES: &str = "\
+Examples:
+  myclaw acp
+  myclaw acp --model anthropic/claude-sonnet-4-6 --thinking low
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}' | myclaw acp
+
+In Zed's settings.json:
+  \"agent_servers\": {\"MyClaw\": {\"type\": \"custom\", \"command\": \"myclaw\", \"args\": [\"acp\"]}}";
+
 pub(super) const INIT: &str = "\
 Write a starter config, with every setting explained in comments, and the workspace in which the tools work. What \
 exists already is never overwritten.";

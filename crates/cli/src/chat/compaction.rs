@@ -47,7 +47,7 @@ impl Chat {
         let turn = Turn {
             settings: &self.settings,
             session_key: &self.session_key,
-            model: &self.model,
+            model: &self.answering.model,
             message: None,
             thinking: None,
             switch: ModelSwitch::default(),

@@ -1,11 +1,14 @@
 //! Talking into the turn that runs: what is typed meanwhile is on disk before it is called read.
 
-use myclaw_engine::{InboxError, PendingMessage, SessionInbox, WhenIdle};
+use myclaw_engine::{InboxError, ModelSwitch, PendingMessage, SessionInbox, WhenIdle};
 use myclaw_llm::{ContentBlock, joined_text};
 use myclaw_session::QueuedKind;
 use tokio_util::sync::CancellationToken;
 
+use crate::answering::Answering;
+use crate::exit::CliError;
 use crate::report::first_line;
+use crate::settings::Settings;
 use crate::terminal::{Keyboard, Style};
 
 use super::display::Display;
@@ -13,7 +16,8 @@ use super::typed::{SendKey, SentLine, TypedLine};
 
 /// What `/help` says while the agent works.
 const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or /later TEXT: when it is done; \
-                    /queue, /queue drop NUMBER: what waits; /stop or Ctrl-C: stop it";
+                    /queue, /queue drop NUMBER: what waits; /model NAME, /thinking LEVEL: from its next \
+                    step on; /stop or Ctrl-C: stop it";
 
 /// What a line means while the agent works.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,6 +25,8 @@ enum Talk {
     Say(QueuedKind, String),
     ShowQueue,
     Drop(usize),
+    Model(String),
+    Thinking(String),
     Stop,
     Leave,
     Help,
@@ -32,6 +38,19 @@ pub(super) struct Talker {
     keyboard: Option<Keyboard>,
     line: TypedLine,
     wants_to_leave: bool,
+    answering: Answering,
+}
+
+/// The turn that is talked into.
+pub(super) struct Listener<'a> {
+    /// What the conversation was begun with.
+    pub(super) settings: &'a Settings,
+    /// Takes messages.
+    pub(super) inbox: SessionInbox,
+    /// Changes the model.
+    pub(super) switch: ModelSwitch,
+    /// Aborts the turn.
+    pub(super) stop: CancellationToken,
 }
 
 /// What is left when the turn is over.
@@ -45,25 +64,26 @@ pub(super) struct Leftover {
 
 impl Talker {
     /// Listens to the keyboard, if it can be listened to.
-    pub(super) fn listen() -> Self {
+    pub(super) fn listen(answering: Answering) -> Self {
         Self {
             keyboard: Keyboard::listen().ok(),
             line: TypedLine::default(),
             wants_to_leave: false,
+            answering,
         }
     }
 
-    /// Listens no longer.
-    pub(super) fn finish(mut self) -> Leftover {
-        Leftover { unsent: self.line.take(), wants_to_leave: self.wants_to_leave }
+    /// Listens no longer: who answers from now on, and what is left.
+    pub(super) fn finish(mut self) -> (Answering, Leftover) {
+        let leftover = Leftover { unsent: self.line.take(), wants_to_leave: self.wants_to_leave };
+        (self.answering, leftover)
     }
 
-    /// Passes on what is typed, for as long as it is polled. `stop` aborts the turn.
+    /// Passes on what is typed, for as long as it is polled.
     pub(super) async fn talk(
         &mut self,
-        inbox: &SessionInbox,
+        listener: &Listener<'_>,
         display: &Display,
-        stop: &CancellationToken,
     ) -> std::convert::Infallible {
         while let Some(keyboard) = &mut self.keyboard {
             // A terminal that is gone ends the turn elsewhere.
@@ -73,9 +93,9 @@ impl Talker {
             for line in sent {
                 let talk = parse(line);
                 self.wants_to_leave |= talk == Talk::Leave;
-                let (style, answer) = match act(talk, inbox, stop).await {
+                let (style, answer) = match act(talk, listener, &mut self.answering).await {
                     Ok(answer) => (Style::Dim, answer),
-                    Err(error) => (Style::Bad, error.to_string()),
+                    Err(error) => (Style::Bad, error.message),
                 };
                 for line in answer.lines() {
                     display.say(style, line);
@@ -89,9 +109,10 @@ impl Talker {
 /// Does what a line says; what to answer.
 async fn act(
     talk: Talk,
-    inbox: &SessionInbox,
-    stop: &CancellationToken,
-) -> Result<String, InboxError> {
+    listener: &Listener<'_>,
+    answering: &mut Answering,
+) -> Result<String, CliError> {
+    let Listener { settings, inbox, switch, stop } = listener;
     match talk {
         Talk::Say(kind, text) => {
             let when = match kind {
@@ -104,7 +125,17 @@ async fn act(
             Ok(answer)
         }
         Talk::ShowQueue => Ok(list(&inbox.pending().await?)),
-        Talk::Drop(number) => drop_one(inbox, number).await,
+        Talk::Drop(number) => Ok(drop_one(inbox, number).await?),
+        Talk::Model(name) => {
+            let answer = answering.change_model(settings, &name).await?;
+            switch.to(answering.next_model());
+            Ok(answer)
+        }
+        Talk::Thinking(level) => {
+            let answer = answering.change_thinking(&level)?;
+            switch.to(answering.next_model());
+            Ok(answer)
+        }
         Talk::Stop => {
             stop.cancel();
             Ok(String::new())
@@ -133,6 +164,8 @@ fn parse(line: SentLine) -> Talk {
         ("/later", later) if !later.is_empty() => Talk::Say(QueuedKind::FollowUp, later.to_owned()),
         ("/queue", "") => Talk::ShowQueue,
         ("/queue", argument) => queue_number(argument).map_or(Talk::Help, Talk::Drop),
+        ("/model", name) if !name.is_empty() => Talk::Model(name.to_owned()),
+        ("/thinking", level) if !level.is_empty() => Talk::Thinking(level.to_owned()),
         ("/stop", "") => Talk::Stop,
         ("/quit" | "/exit", "") => Talk::Leave,
         ("/help" | "/?" | "/later", _) => Talk::Help,

@@ -165,6 +165,16 @@ impl ListedModel {
         let key = KeySource::find(&model.provider, config, home, stored).state();
         Self { model, thinking, key }
     }
+
+    /// As `provider/model`.
+    pub(crate) fn name(&self) -> String {
+        format!("{}/{}", self.model.provider, self.model.id)
+    }
+
+    /// Whether it can be asked as it is: there is a key, or none is needed.
+    pub(crate) fn has_key(&self) -> bool {
+        matches!(self.key, KeyState::Set | KeyState::NotNeeded)
+    }
 }
 
 fn table(models: &[ListedModel]) -> Vec<String> {

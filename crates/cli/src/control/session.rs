@@ -5,12 +5,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use myclaw_config::{QueueConfig, QueueMode, ThinkingDefault};
+use myclaw_config::{QueueConfig, QueueMode};
 use myclaw_engine::{
-    AgentRunEvent, Arrival, CompactionReport, InboxError, ModelChoice, ModelSwitch, PendingMessage,
-    RunResult, SessionInbox, SystemClock, WhenIdle,
+    AgentRunEvent, Arrival, CompactionReport, InboxError, ModelSwitch, PendingMessage, RunResult,
+    SessionInbox, SystemClock, WhenIdle,
 };
-use myclaw_llm::{ContentBlock, Model, ThinkingLevel};
+use myclaw_llm::{ContentBlock, ThinkingLevel};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -119,7 +119,7 @@ struct Running {
 impl State {
     /// How much `model` is to think, as far as it can. What differs from what was asked for is told once, by a reply.
     fn thinking_of(&self, model: &ChosenModel) -> Option<ThinkingLevel> {
-        self.thinking.map(|level| known_model(model).thinking_level(level))
+        self.thinking.map(|level| model.known().thinking_level(level))
     }
 
     /// Tells the turn that goes on what it is to do from its next model call on.
@@ -207,13 +207,8 @@ impl Session {
 
     /// How much the model should think, and how much it does, for not every model offers every level.
     pub(super) fn thinking(&self, model: &ChosenModel) -> (ThinkingLevel, ThinkingLevel) {
-        let configured = self.settings.agent.thinking.map(ThinkingDefault::as_str);
-        let requested = self
-            .lock()
-            .thinking
-            .or_else(|| configured.and_then(|level| level.parse().ok()))
-            .unwrap_or_default();
-        (requested, known_model(model).thinking_level(requested))
+        let requested = self.settings.requested_thinking(self.lock().thinking);
+        (requested, model.known().thinking_level(requested))
     }
 
     /// Says something. When this returns, it is on disk, and a turn that answers it runs or begins. While the session
@@ -228,8 +223,12 @@ impl Session {
     ) -> Result<Said, CliError> {
         self.model().await?;
         let configured = &self.settings.config.messages.queue;
-        let queue = QueueConfig { mode: mode.unwrap_or(configured.mode), ..configured.clone() };
         let work_before = self.work();
+        // Work that is being aborted reads no more: what is said behind that comes next, as if it had interrupted it.
+        let is_aborting =
+            self.lock().running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
+        let mode = if is_aborting { QueueMode::Interrupt } else { mode.unwrap_or(configured.mode) };
+        let queue = QueueConfig { mode, ..configured.clone() };
         match self.inbox.arrive(content.clone(), &queue).await? {
             Arrival::Idle => {
                 let id = self.inbox.send(QueuedKind::Steer, content, WhenIdle::Keep).await?;
@@ -419,9 +418,4 @@ impl Session {
         // The state is whole after every statement, so a panic elsewhere does not spoil it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// What is known about the model that answers.
-pub(super) fn known_model(model: &ChosenModel) -> Model {
-    ModelChoice::from_config(&model.config, &model.reference).model
 }

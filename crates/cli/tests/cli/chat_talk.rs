@@ -84,8 +84,8 @@ fn what_waits_can_be_taken_back_and_the_turn_stopped() {
     terminal.expect("is read when this is done: two");
     terminal.send_line("/queue drop 1");
     terminal.expect("taken back: one");
-    terminal.send_line("/model x/y");
-    terminal.expect("`/model` has to wait");
+    terminal.send_line("/new");
+    terminal.expect("`/new` has to wait");
     terminal.send_line("/stop");
     terminal.expect("aborted; the conversation is kept");
     terminal.expect("1 message waits to be answered");
@@ -157,4 +157,36 @@ fn typing_while_an_answer_streams_leaves_the_answer_whole() {
             "line {number} is missing: {shown:?}"
         );
     }
+}
+
+#[test]
+fn another_model_takes_over_before_the_turn_is_done() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        slow_tool("call_1"),
+        Reply::anthropic().text("Taken over."),
+        Reply::anthropic().text("Still here."),
+    ]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("begin");
+    terminal.expect("until test -e go");
+    terminal.send_line("/model nobody/x");
+    terminal.expect("the provider `nobody` is not known");
+    terminal.send_line("/thinking deep");
+    terminal.expect("deep");
+    terminal.send_line("/model anthropic/another-model");
+    terminal.expect("anthropic/another-model answers from now on");
+    std::fs::write(home.workspace().join("go"), "").expect("a sign");
+    terminal.expect("Taken over.");
+    terminal.expect("You: ");
+    terminal.send_line("and now?");
+    terminal.expect("Still here.");
+    terminal.expect("You: ");
+    terminal.send_line("/quit");
+    assert!(terminal.wait().success());
+    let models: Vec<Value> =
+        server.requests().iter().map(|request| request.json()["model"].clone()).collect();
+    assert_eq!(models[1..], ["another-model", "another-model"]);
+    assert_ne!(models[0], models[1]);
+    server.assert_finished();
 }

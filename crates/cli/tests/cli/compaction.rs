@@ -49,6 +49,19 @@ fn older_messages_become_a_summary_and_stay_readable() {
 }
 
 #[test]
+fn the_built_in_planner_says_that_it_is_no_model() {
+    let home = TempHome::new();
+    for _ in 0..7 {
+        run(&home, &["run", "-q", "hello"]).assert_code(0);
+    }
+    let output = run(&home, &["sessions", "compact", "main", "--focus", " "]);
+    output.assert_code(0);
+    let stderr = output.stderr();
+    assert!(stderr.starts_with("myclaw: builtin/demo answers: "), "{stderr}");
+    assert!(stderr.contains("4 messages of `main` became a summary"), "{stderr}");
+}
+
+#[test]
 fn what_was_done_is_told_as_json() {
     let (server, home) = long_conversation(8);
     server.push(summary());

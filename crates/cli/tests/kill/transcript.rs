@@ -14,8 +14,8 @@ const INTERRUPTED: &str = "[Tool result missing — session was interrupted]";
 /// What was read of a transcript so far.
 pub(crate) struct Transcript {
     path: PathBuf,
-    /// Bytes of whole lines that were read.
-    read: u64,
+    /// The whole lines that were read.
+    read: Vec<u8>,
     texts: HashSet<String>,
     /// The roles of the rows, by their ids.
     roles: HashMap<String, String>,
@@ -33,7 +33,7 @@ impl Transcript {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
-            read: 0,
+            read: Vec::new(),
             texts: HashSet::new(),
             roles: HashMap::new(),
             calls: HashSet::new(),
@@ -50,9 +50,10 @@ impl Transcript {
     pub(crate) fn read_on(&mut self, context: &str) {
         let Ok(mut file) = File::open(&self.path) else { return };
         let length = file.metadata().unwrap().len();
-        assert!(length >= self.read, "{context}: the transcript is shorter than it was");
+        let known = self.read.len() as u64;
+        assert!(length >= known, "{context}: the transcript is shorter than it was");
         let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(self.read)).unwrap();
+        file.seek(SeekFrom::Start(known)).unwrap();
         file.read_to_end(&mut bytes).unwrap();
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         for line in bytes[..whole].split_inclusive(|byte| *byte == b'\n') {
@@ -61,7 +62,7 @@ impl Transcript {
             });
             self.take(&row, context);
         }
-        self.read += whole as u64;
+        self.read.extend_from_slice(&bytes[..whole]);
         for (call, count) in &self.results {
             assert_eq!(*count, 1, "{context}: {call} has one result");
             assert!(self.calls.contains(call), "{context}: {call} was never made");
@@ -97,8 +98,10 @@ impl Transcript {
         self.roles.insert(text("id"), text("role"));
         self.texts.insert(text("content"));
         self.interrupted += usize::from(row["content"] == INTERRUPTED);
+        // The calls of a message that was cut off are not made.
+        let is_whole = !matches!(row["meta"]["stopReason"].as_str(), Some("aborted" | "error"));
         for block in row["meta"]["contentBlocks"].as_array().into_iter().flatten() {
-            self.calls.extend(block["id"].as_str().map(str::to_owned));
+            self.calls.extend(block["id"].as_str().filter(|_| is_whole).map(str::to_owned));
             self.texts.extend(block["text"].as_str().map(str::to_owned));
         }
         for id in row["meta"]["queuedIds"].as_array().into_iter().flatten() {
@@ -131,9 +134,11 @@ impl Transcript {
         }
     }
 
-    /// What must hold when a run has come to its end: every call has its result, and of what was acknowledged
-    /// everything is taken.
+    /// What must hold when a run has come to its end: every call has its result, of what was acknowledged everything is
+    /// taken, and no line was changed after it was written.
     pub(crate) fn assert_complete(&self, acknowledged: &[EntryId], context: &str) {
+        let stored = std::fs::read(&self.path).unwrap();
+        assert!(stored == self.read, "{context}: what was written before has changed");
         for call in &self.calls {
             assert!(self.results.contains_key(call), "{context}: {call} has no result");
         }

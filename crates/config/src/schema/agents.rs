@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ThinkingDefault;
-use super::limits::{LaneWidths, RunLimits};
+use super::limits::{AgentLimits, LaneWidths, RunLimits};
 use super::messages::DeliveryMode;
 use super::values::{self, IterationCap, ModelChoice, NonBlankText};
 
@@ -138,7 +138,7 @@ pub enum ContextPruning {
 }
 
 /// One agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentEntry {
     /// What the agent is called on the command line and in session keys: letters, digits, `_` and `-`, at most 64.
@@ -183,4 +183,13 @@ pub struct AgentEntry {
     /// How often the model may be called for one message; 0 or `"unlimited"` takes the cap away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<IterationCap>,
+    /// What ends a run of it that would go on, where that differs from the others.
+    #[serde(default)]
+    pub limits: AgentLimits,
+    /// How many of the messages that were sent into a run are read before its next step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steering_mode: Option<DeliveryMode>,
+    /// How many of the messages that wait for a run's end are answered together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow_up_mode: Option<DeliveryMode>,
 }

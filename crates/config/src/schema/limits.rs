@@ -61,6 +61,57 @@ impl Default for RunLimits {
     }
 }
 
+/// What of these differs for one agent. Its limits of a day, too, are held against what all agents have used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct AgentLimits {
+    /// Seconds for one message, waiting included; at most 604800 (a week).
+    #[serde(
+        deserialize_with = "values::optional_within::<_, _, 0, MAX_RUN_SECONDS>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(min = 0, max = MAX_RUN_SECONDS))]
+    pub run_seconds: Option<u64>,
+    /// Tokens that the model calls for one message may read and write, cached ones included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_tokens: Option<u64>,
+    /// US dollars that one message may cost.
+    #[serde(
+        deserialize_with = "values::optional_not_negative",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(min = 0))]
+    pub run_cost: Option<f64>,
+    /// Tokens that all runs of a day (UTC) may read and write before this agent answers no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day_tokens: Option<u64>,
+    /// US dollars that all runs of a day (UTC) may cost before this agent answers no more.
+    #[serde(
+        deserialize_with = "values::optional_not_negative",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(min = 0))]
+    pub day_cost: Option<f64>,
+    /// How often the same tool calls may give the same results before the run is ended.
+    #[schemars(range(min = 0, max = u32::MAX))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeated_calls: Option<u32>,
+}
+
+impl RunLimits {
+    /// These limits with what differs for an agent.
+    pub(crate) fn with(self, agent: AgentLimits) -> Self {
+        Self {
+            run_seconds: agent.run_seconds.unwrap_or(self.run_seconds),
+            run_tokens: agent.run_tokens.unwrap_or(self.run_tokens),
+            run_cost: agent.run_cost.unwrap_or(self.run_cost),
+            day_tokens: agent.day_tokens.unwrap_or(self.day_tokens),
+            day_cost: agent.day_cost.unwrap_or(self.day_cost),
+            repeated_calls: agent.repeated_calls.unwrap_or(self.repeated_calls),
+        }
+    }
+}
+
 /// How many runs of one process go on at the same time, by what started them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

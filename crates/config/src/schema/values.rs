@@ -342,6 +342,12 @@ pub(super) fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result
     }
 }
 
+pub(super) fn optional_not_negative<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<f64>, D::Error> {
+    not_negative(deserializer).map(Some)
+}
+
 pub(super) fn non_empty_list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -33,6 +33,10 @@ fn full() -> Value {
             "list": [{
                 "id": "main", "default": true, "name": "Claw", "workspace": "/x", "agentDir": "/d",
                 "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "thinking": "xhigh", "maxIterations": 0,
+                "limits": {
+                    "runSeconds": 1, "runTokens": 0, "runCost": 0, "dayTokens": 1, "dayCost": 1.5, "repeatedCalls": 0,
+                },
+                "steeringMode": "all", "followUpMode": "one-at-a-time",
             }],
         },
         "channels": { "telegram": { "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"] } },

@@ -103,6 +103,20 @@ fn the_entry_goes_before_the_defaults_and_those_before_the_agent() {
         Some("anthropic/other")
     );
 
+    let (_home, limited) = config(
+        "{ agents: {
+            defaults: { limits: { runCost: 2, dayTokens: 9 }, followUpMode: 'one-at-a-time' },
+            list: [{ id: 'plain' }, { id: 'own', limits: { runCost: 0.5, runSeconds: 0 }, steeringMode: 'one-at-a-time' }],
+        } }",
+    );
+    let of = |agent| limited.agent_settings(Some(agent)).unwrap();
+    let costs = |agent| (of(agent).limits.run_cost, of(agent).limits.day_tokens);
+    assert_eq!((costs("plain"), costs("own")), ((2.0, 9), (0.5, 9)));
+    assert_eq!((of("plain").limits.run_seconds, of("own").limits.run_seconds), (600, 0));
+    let modes = |agent| (of(agent).steering_mode, of(agent).follow_up_mode);
+    let (all, single) = (DeliveryMode::All, DeliveryMode::OneAtATime);
+    assert_eq!((modes("plain"), modes("own")), ((all, single), (single, single)));
+
     let (home, without) = config(&text.replace("DEFAULTS", ""));
     let plain = without.agent_settings(None).unwrap();
     assert_eq!(plain.workspace, home.path().join("agent"));

@@ -19,7 +19,10 @@ fn lines_while_the_agent_works() {
         ("/quit", Talk::Leave),
         (" exit", Talk::Leave),
         ("/help", Talk::Help),
-        ("/model x/y", Talk::Unknown("/model".to_owned())),
+        ("/model x/y", Talk::Model("x/y".to_owned())),
+        ("/thinking low", Talk::Thinking("low".to_owned())),
+        ("/model", Talk::Unknown("/model".to_owned())),
+        ("/new", Talk::Unknown("/new".to_owned())),
     ] {
         assert_eq!(parsed(line, SendKey::Enter), expected, "{line}");
     }

@@ -11,9 +11,11 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{CompactArgs, ConversationArgs};
+use crate::commands::run::announce;
 use crate::exit::CliError;
 use crate::interrupt::Interrupts;
 use crate::print::{Printer, note};
+use crate::report::Verbosity;
 use crate::runtime;
 use crate::settings::{Home, Settings, config_error};
 use crate::turn::{Conversation, Turn};
@@ -83,6 +85,7 @@ fn compact(settings: &Settings, args: &CompactArgs) -> Result<CompactionReport, 
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
         let model = settings.choose_model(args.model.as_deref()).await?;
+        announce(&model, if args.json { Verbosity::Quiet } else { Verbosity::Normal });
         let turn = Turn {
             settings,
             session_key: &settings.session_key,
@@ -93,7 +96,8 @@ fn compact(settings: &Settings, args: &CompactArgs) -> Result<CompactionReport, 
             cancel,
             on_event: notices(|line| note(format_args!("myclaw: {line}"))),
         };
-        Conversation::new(&settings.home.environment).compact(turn, args.focus.as_deref()).await
+        let focus = args.focus.as_deref().filter(|focus| !focus.trim().is_empty());
+        Conversation::new(&settings.home.environment).compact(turn, focus).await
     }))?
 }
 

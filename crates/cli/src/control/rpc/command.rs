@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::commands::models::{ModelFilter, find_models};
 use crate::commands::sessions::Sessions;
 use crate::control::content::picture;
-use crate::control::session::{Program, Said, Session, known_model};
+use crate::control::session::{Program, Said, Session};
 use crate::exit::CliError;
 use crate::settings::Settings;
 use crate::time::new_conversation_name;
@@ -277,7 +277,7 @@ async fn set_model(session: &Session, wanted: SetModel) -> Result<Value, CliErro
     };
     let model = session.choose_model(Some(&name)).await?;
     let (asked, level) = session.thinking(&model);
-    let known = known_model(&model);
+    let known = model.known();
     Ok(json!({
         "model": model.reference.to_string(),
         "contextWindow": known.context_window,
@@ -292,14 +292,14 @@ async fn set_thinking(session: &Session, wanted: &SetThinking) -> Result<Value, 
     session.set_thinking(level);
     let (asked, level) = session.thinking(&model);
     Ok(json!({
-        "asked": asked, "level": level, "offered": known_model(&model).offered_thinking_levels()
+        "asked": asked, "level": level, "offered": model.known().offered_thinking_levels()
     }))
 }
 
 async fn state(session: &Session) -> Result<Value, CliError> {
     let model = session.model().await?;
     let (asked, level) = session.thinking(&model);
-    let known = known_model(&model);
+    let known = model.known();
     let settings = session.settings();
     let directory = settings.directory.as_ref().unwrap_or(&settings.agent.workspace);
     let waiting: Vec<Value> = session.pending().await?.iter().map(waiting).collect();

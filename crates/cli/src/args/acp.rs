@@ -1,0 +1,30 @@
+//! Arguments of `acp`.
+
+use clap::Args;
+use myclaw_llm::ThinkingLevel;
+
+use super::ConversationArgs;
+
+/// Arguments of `acp`. The directory and the conversation are the editor's to say.
+#[derive(Debug, Args)]
+pub(crate) struct AcpArgs {
+    /// Model to use instead of the configured one, as PROVIDER/MODEL
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    model: Option<String>,
+    /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
+    #[arg(short, long, value_name = "LEVEL")]
+    thinking: Option<ThinkingLevel>,
+    /// Auth profile to use, and no other, as `myclaw auth list` names it
+    #[arg(long, value_name = "PROFILE")]
+    auth_profile: Option<String>,
+    /// Agent to talk to, by its id in the config file
+    #[arg(short, long, value_name = "ID")]
+    agent: Option<String>,
+}
+
+impl From<AcpArgs> for ConversationArgs {
+    fn from(args: AcpArgs) -> Self {
+        let AcpArgs { model, thinking, auth_profile, agent } = args;
+        Self { model, thinking, auth_profile, agent, ..Self::default() }
+    }
+}

@@ -1,0 +1,424 @@
+//! Does what a client asks for.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1::{
+    AgentCapabilities, AgentResponse, AuthenticateRequest, CancelNotification,
+    CancelRequestNotification, CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest,
+    DeleteSessionResponse, Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse,
+    LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest, NewSessionResponse,
+    NoticeSeverity, PromptCapabilities, RequestId, ResumeSessionRequest, ResumeSessionResponse,
+    SessionCapabilities, SessionCloseCapabilities, SessionConfigOption, SessionDeleteCapabilities,
+    SessionId, SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse,
+};
+use myclaw_session::SessionKey;
+
+use crate::args::ConversationArgs;
+use crate::commands::run::announce;
+use crate::control::lines::Line;
+use crate::control::session::{Program, Session};
+use crate::report::Verbosity;
+use crate::settings::Settings;
+
+use super::board::Board;
+use super::failure::{failure, internal, invalid, of, unknown_session};
+use super::message::{BadMessage, Call, Message};
+use super::options::{options, set, usable_models};
+use super::replay::{Known, replay};
+use super::say;
+use super::shelf::Shelf;
+use super::translator::{Abilities, Translator, usage};
+use super::wire::Wire;
+
+/// The agent at one end of the protocol.
+pub(super) struct Agent {
+    pub(super) program: Arc<Program>,
+    pub(super) board: Arc<Board>,
+    pub(super) shelf: Shelf,
+    args: ConversationArgs,
+    wire: Wire,
+    open: HashMap<SessionKey, Open>,
+    is_initialized: bool,
+}
+
+/// A session that is open.
+pub(super) struct Open {
+    pub(super) session: Arc<Session>,
+    pub(super) directory: PathBuf,
+    /// The models that it can be given.
+    models: Vec<String>,
+    /// What the user should know of it, once the client knows that it is open.
+    remarks: Vec<String>,
+    /// Whether the client has just learned that it is open.
+    is_new: bool,
+    /// Whether the list knows its directory.
+    pub(super) is_listed: bool,
+}
+
+/// What a session needs to be opened.
+struct Opening<'a> {
+    key: SessionKey,
+    id: SessionId,
+    cwd: &'a Path,
+    mcp_servers: &'a [McpServer],
+    additional_directories: &'a [PathBuf],
+}
+
+/// What is answered now; nothing where the answer comes later.
+type Answer = Result<Option<AgentResponse>, Error>;
+
+impl Agent {
+    /// Without a session. Those that it opens are as `args` say.
+    pub(super) fn new(
+        args: ConversationArgs,
+        settings: &Settings,
+        program: Arc<Program>,
+        board: Arc<Board>,
+        wire: Wire,
+    ) -> Self {
+        let shelf = Shelf {
+            store: settings.home.session_store(),
+            agent_id: settings.agent.id.to_string(),
+            workspace: settings.agent.workspace.clone(),
+        };
+        Self { program, board, shelf, args, wire, open: HashMap::new(), is_initialized: false }
+    }
+
+    /// Does what stands on a line.
+    pub(super) async fn take(&mut self, line: Line) {
+        let message = match line {
+            Line::Text(text) => Message::parse(&text),
+            Line::Unusable(why) => Err(BadMessage::unreadable(why)),
+        };
+        match message {
+            Ok(Message::Request(id, call)) => self.request(id, call).await,
+            Ok(Message::Notification(call)) => self.notification(call),
+            Ok(Message::Response) => {}
+            Err(bad) => self.wire.answer(bad.id, Err(*bad.error)),
+        }
+    }
+
+    async fn request(&mut self, id: RequestId, call: Call) {
+        match self.answer(&id, call).await {
+            Ok(None) => {}
+            Ok(Some(response)) => self.wire.answer(id, Ok(response)),
+            Err(error) => self.wire.answer(id, Err(error)),
+        }
+        self.greet();
+    }
+
+    async fn answer(&mut self, id: &RequestId, call: Call) -> Answer {
+        if !self.is_initialized && call.method != "initialize" {
+            let why = format!("{}: `initialize` comes first", call.method);
+            return Err(failure(ErrorCode::InvalidRequest, why));
+        }
+        match call.method.as_str() {
+            "initialize" => {
+                let response = self.initialize(&call.params()?);
+                Ok(Some(AgentResponse::InitializeResponse(response)))
+            }
+            "authenticate" => Err(no_authentication(&call.params()?)),
+            "session/new" => self.new_session(call.params()?).await,
+            "session/load" => self.load(call.params()?).await,
+            "session/resume" => self.resume(call.params()?).await,
+            "session/list" => {
+                let response = self.shelf.list(call.params()?).await?;
+                Ok(Some(AgentResponse::ListSessionsResponse(response)))
+            }
+            "session/close" => self.close(id, &call.params()?),
+            "session/delete" => self.delete(call.params()?).await,
+            "session/set_config_option" => self.set_option(call.params()?).await,
+            "session/prompt" => say::prompt(self, id, call.params()?).await.map(|()| None),
+            method => {
+                Err(failure(ErrorCode::MethodNotFound, format!("there is no method `{method}`")))
+            }
+        }
+    }
+
+    fn notification(&mut self, call: Call) {
+        // Nobody waits for a word about one that cannot be used.
+        match call.method.as_str() {
+            "session/cancel" => {
+                if let Ok(CancelNotification { session_id, .. }) = call.params()
+                    && let Some(key) = self.key(&session_id)
+                {
+                    self.cancel(&key);
+                }
+            }
+            "$/cancel_request" => {
+                if let Ok(CancelRequestNotification { request_id, .. }) = call.params()
+                    && let Some(key) = self.board.session_of(&request_id)
+                {
+                    self.cancel(&key);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn initialize(&mut self, request: &InitializeRequest) -> InitializeResponse {
+        self.is_initialized = true;
+        self.board.set_abilities(Abilities::from(&request.client_capabilities));
+        let sessions = SessionCapabilities::new()
+            .list(SessionListCapabilities::new())
+            .resume(SessionResumeCapabilities::new())
+            .close(SessionCloseCapabilities::new())
+            .delete(SessionDeleteCapabilities::new());
+        let capabilities = AgentCapabilities::new()
+            .load_session(true)
+            .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
+            .session_capabilities(sessions);
+        let info =
+            Implementation::new("myclaw", env!("CARGO_PKG_VERSION")).title("MyClaw".to_owned());
+        // A client that knows no version in common with its agent leaves.
+        InitializeResponse::new(ProtocolVersion::V1)
+            .agent_capabilities(capabilities)
+            .agent_info(info)
+    }
+
+    async fn new_session(&mut self, request: NewSessionRequest) -> Answer {
+        let key = self.shelf.new_key(|key| self.open.contains_key(key))?;
+        let id = SessionId::new(key.as_str());
+        let opening = Opening {
+            key: key.clone(),
+            id: id.clone(),
+            cwd: &request.cwd,
+            mcp_servers: &request.mcp_servers,
+            additional_directories: &request.additional_directories,
+        };
+        let known = Known { spent: 0.0, used: None };
+        self.open(opening, Some(&known)).await?;
+        let response = NewSessionResponse::new(id).config_options(self.options(&key).await?);
+        Ok(Some(AgentResponse::NewSessionResponse(response)))
+    }
+
+    async fn load(&mut self, request: LoadSessionRequest) -> Answer {
+        let key = self.key_to_open(&request.session_id)?;
+        let opening = Opening {
+            key: key.clone(),
+            id: request.session_id.clone(),
+            cwd: &request.cwd,
+            mcp_servers: &request.mcp_servers,
+            additional_directories: &request.additional_directories,
+        };
+        check_directory(&request.cwd)?;
+        let known = self.replay(&key, &request).await?;
+        self.open(opening, Some(&known)).await?;
+        if let Some(used) = known.used {
+            let model = self.session(&key)?.session.model().await.map_err(|error| of(&error))?;
+            let window = model.known().context_window;
+            self.board.tell(&key, usage(used, window, Some(known.spent)));
+        }
+        let response = LoadSessionResponse::new().config_options(self.options(&key).await?);
+        Ok(Some(AgentResponse::LoadSessionResponse(response)))
+    }
+
+    async fn resume(&mut self, request: ResumeSessionRequest) -> Answer {
+        let key = self.key_to_open(&request.session_id)?;
+        let opening = Opening {
+            key: key.clone(),
+            id: request.session_id.clone(),
+            cwd: &request.cwd,
+            mcp_servers: &request.mcp_servers,
+            additional_directories: &request.additional_directories,
+        };
+        self.open(opening, None).await?;
+        let response = ResumeSessionResponse::new().config_options(self.options(&key).await?);
+        Ok(Some(AgentResponse::ResumeSessionResponse(response)))
+    }
+
+    /// Tells the conversation again. It is read beside the other work, and written as it is read.
+    async fn replay(&self, key: &SessionKey, request: &LoadSessionRequest) -> Result<Known, Error> {
+        let (store, key) = (self.shelf.store.clone(), key.clone());
+        let (wire, id, directory) =
+            (self.wire.clone(), request.session_id.clone(), request.cwd.clone());
+        let read = tokio::task::spawn_blocking(move || match store.reader(&key)? {
+            Some(reader) => replay(&reader, &directory, |update| wire.update(&id, update)),
+            None => Ok(Known::default()),
+        });
+        read.await.map_err(internal)?.map_err(|error| of(&error.into()))
+    }
+
+    /// The key of a session that is to be opened, which may be open already.
+    fn key_to_open(&self, id: &SessionId) -> Result<SessionKey, Error> {
+        let key = match self.key(id) {
+            Some(key) => key,
+            None => self.shelf.find(id)?,
+        };
+        let works = self.open.get(&key).is_some_and(|open| open.session.work().is_some());
+        if works || self.board.is_closing(&key) {
+            return Err(failure(
+                ErrorCode::InvalidRequest,
+                format!("session `{id}` is at work; cancel that or wait for its end"),
+            ));
+        }
+        Ok(key)
+    }
+
+    /// Opens a session. `known` is what it has cost, where that is known.
+    async fn open(&mut self, opening: Opening<'_>, known: Option<&Known>) -> Result<(), Error> {
+        let Opening { key, id, cwd, mcp_servers, additional_directories } = opening;
+        check_directory(cwd)?;
+        // The config file and the keys may have changed since the session before.
+        let mut settings = Settings::load(&self.args).map_err(|error| of(&error))?;
+        settings.session_key = key.clone();
+        settings.directory = Some(cwd.to_path_buf());
+        let models = usable_models(&settings).await;
+        let session = Session::new(Arc::clone(&self.program), settings, self.args.thinking)
+            .map_err(|error| of(&error))?;
+        let model = session.choose_model(self.args.model.as_deref()).await;
+        let model = model.map_err(|error| of(&error))?;
+        announce(&model, Verbosity::Normal);
+        let mut remarks: Vec<String> = Vec::new();
+        remarks.extend(model.announcement().filter(|_| model.is_builtin()));
+        remarks.extend(model.unusable.iter().cloned());
+        if !mcp_servers.is_empty() {
+            remarks.push(format!(
+                "MCP servers of the editor are not supported yet: {} will not be used",
+                server_names(mcp_servers)
+            ));
+        }
+        if !additional_directories.is_empty() {
+            remarks.push(
+                "additional directories are not supported; name files in them by their whole path"
+                    .to_owned(),
+            );
+        }
+        let window = model.known().context_window;
+        let spent = known.map(|known| known.spent);
+        let translator = Translator::new(self.board.abilities(), cwd.to_path_buf(), window, spent);
+        self.board.open(key.clone(), id, translator);
+        let directory = cwd.to_path_buf();
+        self.open.insert(
+            key,
+            Open { session, directory, models, remarks, is_new: true, is_listed: false },
+        );
+        Ok(())
+    }
+
+    /// Tells what there is to know of a session that was just opened, whose id the client knows now.
+    fn greet(&mut self) {
+        for (key, open) in self.open.iter_mut().filter(|(_, open)| open.is_new) {
+            open.is_new = false;
+            self.board.tell(key, say::commands());
+            for remark in open.remarks.drain(..) {
+                self.board.notice(key, NoticeSeverity::Warning, remark);
+            }
+        }
+    }
+
+    async fn options(&self, key: &SessionKey) -> Result<Vec<SessionConfigOption>, Error> {
+        let open = self.session(key)?;
+        let model = open.session.model().await.map_err(|error| of(&error))?;
+        Ok(options(&open.session, &model, &open.models))
+    }
+
+    async fn set_option(&mut self, request: SetSessionConfigOptionRequest) -> Answer {
+        let key = self.open_key(&request.session_id)?;
+        let Some(value) = request.value.as_value_id() else {
+            return Err(invalid("session/set_config_option: the value is one of the option's"));
+        };
+        let session = &self.session(&key)?.session;
+        set(session, &request.config_id.0, &value.0).await?;
+        let model = session.model().await.map_err(|error| of(&error))?;
+        self.board.set_window(&key, model.known().context_window);
+        let response = SetSessionConfigOptionResponse::new(self.options(&key).await?);
+        Ok(Some(AgentResponse::SetSessionConfigOptionResponse(response)))
+    }
+
+    fn cancel(&self, key: &SessionKey) {
+        if let Some(open) = self.open.get(key)
+            && open.session.abort()
+        {
+            self.board.cancel(key);
+        }
+    }
+
+    fn close(&mut self, id: &RequestId, request: &CloseSessionRequest) -> Answer {
+        let key = self.open_key(&request.session_id)?;
+        self.cancel(&key);
+        let works = self.session(&key)?.session.work().is_some();
+        self.open.remove(&key);
+        if works {
+            self.board.close_when_idle(&key, id.clone());
+            return Ok(None);
+        }
+        self.board.remove(&key);
+        let response = CloseSessionResponse::new();
+        Ok(Some(AgentResponse::CloseSessionResponse(response)))
+    }
+
+    async fn delete(&mut self, request: DeleteSessionRequest) -> Answer {
+        let key = self.key_to_open(&request.session_id)?;
+        self.shelf.delete(key.clone()).await?;
+        self.open.remove(&key);
+        self.board.remove(&key);
+        Ok(Some(AgentResponse::DeleteSessionResponse(DeleteSessionResponse::new())))
+    }
+
+    /// The key of an open session.
+    fn key(&self, id: &SessionId) -> Option<SessionKey> {
+        let key = SessionKey::parse_for_agent(&self.shelf.agent_id, &id.0).ok()?;
+        self.open.contains_key(&key).then_some(key)
+    }
+
+    /// The key of a session that has to be open.
+    pub(super) fn open_key(&self, id: &SessionId) -> Result<SessionKey, Error> {
+        self.key(id).ok_or_else(|| {
+            unknown_session(format!(
+                "session `{id}` is not open; open it with session/new, session/load or session/resume"
+            ))
+        })
+    }
+
+    /// Where answers go.
+    pub(super) fn wire(&self) -> Wire {
+        self.wire.clone()
+    }
+
+    /// Sees to it that the list knows where the session's tools work, once it is on disk.
+    pub(super) async fn list(&mut self, key: &SessionKey) {
+        if let Some(open) = self.open.get_mut(key).filter(|open| !open.is_listed) {
+            open.is_listed = true;
+            let directory = open.directory.clone();
+            self.shelf.remember_directory(key, &directory).await;
+        }
+    }
+
+    /// An open session.
+    pub(super) fn session(&self, key: &SessionKey) -> Result<&Open, Error> {
+        self.open.get(key).ok_or_else(|| unknown_session(format!("session `{key}` is not open")))
+    }
+}
+
+/// Editors have the folder of a project; a directory that does not exist is a mistake.
+fn check_directory(cwd: &Path) -> Result<(), Error> {
+    if !cwd.is_absolute() {
+        return Err(invalid(format!("`cwd` is no absolute path: {}", cwd.display())));
+    }
+    if !cwd.is_dir() {
+        return Err(invalid(format!("`cwd` is no directory that exists: {}", cwd.display())));
+    }
+    Ok(())
+}
+
+fn server_names(servers: &[McpServer]) -> String {
+    let names = servers.iter().map(|server| match server {
+        McpServer::Http(server) => server.name.as_str(),
+        McpServer::Sse(server) => server.name.as_str(),
+        McpServer::Stdio(server) => server.name.as_str(),
+        _ => "one without a name",
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn no_authentication(request: &AuthenticateRequest) -> Error {
+    invalid(format!(
+        "authenticate: there is no method `{}`; keys of providers are added in a terminal, with `myclaw auth add`",
+        request.method_id.0
+    ))
+}

@@ -1,0 +1,92 @@
+//! What a user can change in a session: the model, and how much it thinks.
+
+use agent_client_protocol_schema::v1::{
+    Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption,
+};
+use myclaw_llm::ThinkingLevel;
+
+use crate::commands::models::{ListedModel, ModelFilter, find_models};
+use crate::control::session::Session;
+use crate::model_choice::ChosenModel;
+use crate::settings::Settings;
+
+use super::failure::{invalid, of};
+
+/// The id of the option that says who answers.
+const MODEL: &str = "model";
+/// The id of the option that says how much the model thinks.
+const THINKING: &str = "thinking";
+
+/// The models that could answer now: those with a key, and those of servers on this machine.
+pub(super) async fn usable_models(settings: &Settings) -> Vec<String> {
+    let found = find_models(&settings.home, &settings.config, ModelFilter::default()).await;
+    // Without a list the model can still be set on the command line and in the config file.
+    let found = found.unwrap_or_default();
+    found.iter().filter(|model| model.has_key()).map(ListedModel::name).collect()
+}
+
+/// The options of a session with their values.
+pub(super) fn options(
+    session: &Session,
+    model: &ChosenModel,
+    models: &[String],
+) -> Vec<SessionConfigOption> {
+    let current = model.reference.to_string();
+    let mut names: Vec<&str> = models.iter().map(String::as_str).collect();
+    if !names.contains(&current.as_str()) {
+        names.insert(0, &current);
+    }
+    let choices: Vec<_> = names
+        .into_iter()
+        .map(|name| SessionConfigSelectOption::new(name.to_owned(), name))
+        .collect();
+    let model_option = SessionConfigOption::select(MODEL, "Model", current.clone(), choices)
+        .category(SessionConfigOptionCategory::Model);
+    let offered = model.known().offered_thinking_levels();
+    let (_, level) = session.thinking(model);
+    let thinking_option = (offered.len() > 1).then(|| {
+        let choices: Vec<_> = offered
+            .iter()
+            .map(|level| SessionConfigSelectOption::new(level.as_str(), level_name(*level)))
+            .collect();
+        SessionConfigOption::select(THINKING, "Thinking", level.as_str(), choices)
+            .description("How much the model thinks before it answers".to_owned())
+            .category(SessionConfigOptionCategory::ThoughtLevel)
+    });
+    std::iter::once(model_option).chain(thinking_option).collect()
+}
+
+/// Gives an option another value, from the next turn on.
+///
+/// # Errors
+/// There is no such option, or it cannot have that value.
+pub(super) async fn set(session: &Session, option: &str, value: &str) -> Result<(), Error> {
+    match option {
+        MODEL => {
+            session.choose_model(Some(value)).await.map_err(|error| of(&error))?;
+        }
+        THINKING => {
+            let level: ThinkingLevel = value
+                .parse()
+                .map_err(|error| invalid(format!("session/set_config_option: {error}")))?;
+            session.set_thinking(level);
+        }
+        _ => {
+            return Err(invalid(format!(
+                "session/set_config_option: there is no option `{option}`; there are: {MODEL}, {THINKING}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn level_name(level: ThinkingLevel) -> &'static str {
+    match level {
+        ThinkingLevel::Off => "Off",
+        ThinkingLevel::Minimal => "Minimal",
+        ThinkingLevel::Low => "Low",
+        ThinkingLevel::Medium => "Medium",
+        ThinkingLevel::High => "High",
+        ThinkingLevel::Xhigh => "Extra high",
+    }
+}

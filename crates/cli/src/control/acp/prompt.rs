@@ -1,0 +1,140 @@
+//! What a client says: its content blocks, as text and pictures for the model.
+
+use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
+use myclaw_llm::ContentBlock as Block;
+
+use crate::control::content::picture;
+
+use super::failure::{invalid, of};
+use super::markdown::fenced;
+
+/// The blocks of a prompt. Text and links that stand side by side become one text.
+///
+/// # Errors
+/// There is nothing in it, or something that models cannot take.
+pub(super) async fn content(prompt: Vec<ContentBlock>) -> Result<Vec<Block>, Error> {
+    let mut content = Content::default();
+    for block in prompt {
+        match block {
+            ContentBlock::Text(text) => content.text.push_str(&text.text),
+            ContentBlock::Image(image) => content.picture(image.data).await?,
+            ContentBlock::ResourceLink(link) => {
+                content.text.push_str(&format!("[@{}]({})", link.name, link.uri));
+            }
+            ContentBlock::Resource(resource) => content.resource(resource.resource).await?,
+            ContentBlock::Audio(_) => {
+                return Err(invalid(
+                    "session/prompt: audio is not understood (promptCapabilities.audio is false)",
+                ));
+            }
+            _ => return Err(invalid("session/prompt: a content block of an unknown type")),
+        }
+    }
+    content.end_text();
+    if content.blocks.is_empty() {
+        return Err(invalid("session/prompt: the prompt is empty"));
+    }
+    Ok(content.blocks)
+}
+
+#[derive(Default)]
+struct Content {
+    blocks: Vec<Block>,
+    text: String,
+}
+
+impl Content {
+    async fn picture(&mut self, data: String) -> Result<(), Error> {
+        let picture = picture(data).await.map_err(|error| of(&error))?;
+        self.end_text();
+        self.blocks.push(picture);
+        Ok(())
+    }
+
+    /// What the client has read for the model: a file as its editor holds it, for example.
+    async fn resource(&mut self, resource: EmbeddedResourceResource) -> Result<(), Error> {
+        match resource {
+            EmbeddedResourceResource::TextResourceContents(text) => {
+                self.paragraph(&format!("{}:\n{}", text.uri, fenced("", &text.text)));
+            }
+            EmbeddedResourceResource::BlobResourceContents(blob)
+                if blob.mime_type.as_deref().is_some_and(|kind| kind.starts_with("image/")) =>
+            {
+                self.paragraph(&format!("{}:", blob.uri));
+                self.picture(blob.blob).await?;
+            }
+            EmbeddedResourceResource::BlobResourceContents(blob) => {
+                let kind = blob.mime_type.as_deref().unwrap_or("unknown type");
+                self.paragraph(&format!("{}: (binary content, {kind}, is not shown)", blob.uri));
+            }
+            _ => return Err(invalid("session/prompt: a resource of an unknown type")),
+        }
+        Ok(())
+    }
+
+    /// Text that stands apart.
+    fn paragraph(&mut self, text: &str) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.text.push_str("\n\n");
+        }
+        self.text.push_str(text);
+        self.text.push_str("\n\n");
+    }
+
+    fn end_text(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        if !text.trim().is_empty() {
+            self.blocks.push(Block::text(text.trim_end_matches('\n')));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use myclaw_llm::joined_text;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(prompt: Value) -> Result<Vec<Block>, Error> {
+        let prompt = serde_json::from_value(prompt).unwrap();
+        crate::runtime::block_on(content(prompt)).unwrap()
+    }
+
+    #[test]
+    fn text_and_links_become_one_text() {
+        let blocks = read(json!([
+            {"type": "text", "text": "Look at "},
+            {"type": "resource_link", "name": "a.rs", "uri": "file:///p/a.rs"},
+            {"type": "text", "text": " please"},
+        ]));
+        assert_eq!(blocks.unwrap(), [Block::text("Look at [@a.rs](file:///p/a.rs) please")]);
+    }
+
+    #[test]
+    fn resources_stand_apart_with_their_address() {
+        let blocks = read(json!([
+            {"type": "text", "text": "Why?"},
+            {"type": "resource", "resource": {"uri": "file:///a", "text": "x\n```\n"}},
+            {"type": "resource", "resource": {"uri": "file:///b", "blob": "AAAA", "mimeType": "application/zip"}},
+        ]));
+        assert_eq!(
+            joined_text(&blocks.unwrap(), "|"),
+            "Why?\n\nfile:///a:\n````\nx\n```\n````\n\nfile:///b: (binary content, application/zip, is not shown)"
+        );
+    }
+
+    #[test]
+    fn what_no_model_takes_is_refused() {
+        for (prompt, why) in [
+            (json!([]), "is empty"),
+            (json!([{"type": "text", "text": "  \n"}]), "is empty"),
+            (json!([{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]), "audio"),
+            (json!([{"type": "image", "data": "AAAA", "mimeType": "image/png"}]), "picture"),
+        ] {
+            let error = read(prompt).unwrap_err();
+            assert_eq!(i32::from(error.code), -32602);
+            assert!(error.message.contains(why), "{}", error.message);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the user says, and the commands among it.
+
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ContentBlock, ContentChunk,
+    Error, NoticeSeverity, PromptRequest, RequestId, SessionUpdate, StopReason,
+    UnstructuredCommandInput,
+};
+use myclaw_engine::CompactionReport;
+use myclaw_llm::ContentBlock as Block;
+use myclaw_session::SessionKey;
+
+use crate::control::session::{Said, Session};
+
+use super::agent::Agent;
+use super::board::prompt_response;
+use super::failure::of;
+use super::prompt::content;
+
+/// The name of the command that summarises older messages.
+const COMPACT: &str = "compact";
+
+/// The commands that a prompt can begin with.
+pub(super) fn commands() -> SessionUpdate {
+    let hint = "what the summary should pay attention to";
+    let compact = AvailableCommand::new(COMPACT, "Summarise older messages to make room")
+        .input(AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
+    SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(vec![compact]))
+}
+
+/// Says something. The request is answered when all that follows from it is over.
+///
+/// # Errors
+/// It is not said.
+pub(super) async fn prompt(
+    agent: &mut Agent,
+    request: &RequestId,
+    PromptRequest { session_id, prompt, .. }: PromptRequest,
+) -> Result<(), Error> {
+    let key = agent.open_key(&session_id)?;
+    let content = content(prompt).await?;
+    let session = Arc::clone(&agent.session(&key)?.session);
+    if let Some(Focus(focus)) = compact_command(&content) {
+        compact(agent, key, session, request.clone(), focus);
+        return Ok(());
+    }
+    let said = session.say(content, None).await.map_err(|error| of(&error))?;
+    if session.work().is_some() {
+        if matches!(said, Said::Interrupting(_)) {
+            agent.board.cancel(&key);
+        }
+        // The work that goes on ends later than this, for it runs on the same thread.
+        agent.board.wait(&key, request.clone());
+    } else {
+        answered_elsewhere(agent, &key, &session, request, &said).await;
+    }
+    agent.list(&key).await;
+    Ok(())
+}
+
+/// Answers for a message that no turn of this process is about to take: a turn that has just ended has taken it, or a
+/// turn of another process takes it.
+async fn answered_elsewhere(
+    agent: &Agent,
+    key: &SessionKey,
+    session: &Session,
+    request: &RequestId,
+    said: &Said,
+) {
+    let (Said::Started(id) | Said::Queued(id) | Said::Interrupting(id)) = said;
+    let pending = session.pending().await.unwrap_or_default();
+    if pending.iter().any(|message| message.id == *id) {
+        let line = "another process works on this conversation and takes the message; load the session later to see \
+                    the answer";
+        agent.board.notice(key, NoticeSeverity::Warning, line.to_owned());
+    }
+    agent.wire().answer(request.clone(), agent.board.last(key).map(prompt_response));
+}
+
+/// What a summary should pay attention to, if anything.
+struct Focus(Option<String>);
+
+/// The focus of `/compact`, if that is what was said.
+fn compact_command(content: &[Block]) -> Option<Focus> {
+    let [Block::Text(text)] = content else { return None };
+    let rest = text.text.trim().strip_prefix('/')?.strip_prefix(COMPACT)?;
+    if rest.starts_with(|char: char| !char.is_whitespace()) {
+        return None;
+    }
+    Some(Focus(Some(rest.trim().to_owned()).filter(|focus| !focus.is_empty())))
+}
+
+/// Summarises older messages, and answers when that is done.
+fn compact(
+    agent: &Agent,
+    key: SessionKey,
+    session: Arc<Session>,
+    request: RequestId,
+    focus: Option<String>,
+) {
+    let (board, wire) = (Arc::clone(&agent.board), agent.wire());
+    agent.program.tasks.spawn(async move {
+        let outcome = match session.compact(focus).await {
+            Ok(report) => {
+                let content = ContentBlock::from(told(&report));
+                board.tell(&key, SessionUpdate::AgentMessageChunk(ContentChunk::new(content)));
+                Ok(prompt_response(StopReason::EndTurn))
+            }
+            Err(error) if error.class == "aborted" => Ok(prompt_response(StopReason::Cancelled)),
+            Err(error) => Err(of(&error)),
+        };
+        wire.answer(request, outcome);
+    });
+}
+
+fn told(report: &CompactionReport) -> String {
+    if report.new_count == report.old_count {
+        return "There is nothing to summarise yet.".to_owned();
+    }
+    format!(
+        "Older messages are summarised: {} messages became {}, about {} tokens became {}.",
+        report.old_count, report.new_count, report.tokens_before, report.tokens_after
+    )
+}

@@ -1,0 +1,148 @@
+//! The conversations that are kept: finding, listing and deleting them.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1::{
+    Error, ListSessionsRequest, ListSessionsResponse, SessionId, SessionInfo,
+};
+use jiff::Timestamp;
+use myclaw_session::{
+    About, Entry, IndexedSession, MetaPatch, Role, SessionKey, SessionStore, UpdatedAt,
+};
+use serde_json::Map;
+
+use crate::report::first_line;
+use crate::time::new_conversation_name;
+
+use super::failure::{internal, invalid, of, unknown_session};
+
+/// Where the index keeps in which directory the tools of a session worked last.
+const DIRECTORY_FIELD: &str = "workingDirectory";
+/// Conversations of one answer; its cursor gives the others.
+const PAGE: usize = 50;
+/// Rows that are looked at for a title, where the conversation has none.
+const MOST_ROWS_FOR_TITLE: usize = 20;
+
+/// The conversations of one agent.
+#[derive(Debug, Clone)]
+pub(super) struct Shelf {
+    pub(super) store: SessionStore,
+    pub(super) agent_id: String,
+    /// Where tools work if nothing else is known.
+    pub(super) workspace: PathBuf,
+}
+
+impl Shelf {
+    /// A key that no conversation has: `is_taken` names those that are on no disk yet.
+    pub(super) fn new_key(
+        &self,
+        is_taken: impl Fn(&SessionKey) -> bool,
+    ) -> Result<SessionKey, Error> {
+        // Another process may begin a conversation within the same second.
+        let process = std::process::id();
+        let key =
+            |name: &str| SessionKey::parse_for_agent(&self.agent_id, &format!("{name}-{process}"));
+        let name = new_conversation_name(|name| {
+            key(name).is_ok_and(|key| self.store.exists(&key) || is_taken(&key))
+        });
+        key(&name).map_err(internal)
+    }
+
+    /// The key of a conversation that is kept.
+    pub(super) fn find(&self, id: &SessionId) -> Result<SessionKey, Error> {
+        let key = SessionKey::parse_for_agent(&self.agent_id, &id.0)
+            .map_err(|error| unknown_session(format!("there is no session `{id}`: {error}")))?;
+        if !self.store.exists(&key) {
+            return Err(unknown_session(format!(
+                "there is no session `{id}`; session/list lists them"
+            )));
+        }
+        Ok(key)
+    }
+
+    /// Remembers where the tools of a session work. Nothing depends on it but the list.
+    pub(super) async fn remember_directory(&self, key: &SessionKey, directory: &Path) {
+        let (store, key) = (self.store.clone(), key.clone());
+        let directory = directory.to_string_lossy().into_owned();
+        let change = move || {
+            let extra = Map::from_iter([(DIRECTORY_FIELD.to_owned(), directory.into())]);
+            let patch = MetaPatch {
+                extra: Some(extra),
+                updated_at: UpdatedAt::Keep,
+                ..MetaPatch::default()
+            };
+            // A list with another directory is no reason to fail.
+            drop(store.index().upsert(&key, patch));
+        };
+        drop(tokio::task::spawn_blocking(change).await);
+    }
+
+    /// The conversations that a client asks for, the latest first.
+    pub(super) async fn list(
+        &self,
+        request: ListSessionsRequest,
+    ) -> Result<ListSessionsResponse, Error> {
+        let from = match request.cursor.as_deref() {
+            None => 0,
+            Some(cursor) => cursor.parse().map_err(|_| {
+                invalid(format!("session/list: `{cursor}` is no cursor of an answer before"))
+            })?,
+        };
+        let shelf = self.clone();
+        tokio::task::spawn_blocking(move || shelf.page(from, request.cwd.as_deref()))
+            .await
+            .map_err(internal)?
+    }
+
+    fn page(&self, from: usize, cwd: Option<&Path>) -> Result<ListSessionsResponse, Error> {
+        let agent = SessionKey::for_cli(&self.agent_id, "any").parts().agent_id;
+        let mut sessions = self.store.index().list().map_err(|error| of(&error.into()))?;
+        sessions.retain(|session| {
+            session.key.parts().agent_id == agent
+                && cwd.is_none_or(|cwd| self.directory_of(session) == cwd)
+        });
+        let next = from.saturating_add(PAGE);
+        let cursor = (next < sessions.len()).then(|| next.to_string());
+        let infos = sessions.iter().skip(from).take(PAGE).map(|session| self.info(session));
+        Ok(ListSessionsResponse::new(infos.collect()).next_cursor(cursor))
+    }
+
+    fn info(&self, session: &IndexedSession) -> SessionInfo {
+        let updated_at = i64::try_from(session.entry.updated_at)
+            .ok()
+            .and_then(|time| Timestamp::from_millisecond(time).ok());
+        SessionInfo::new(SessionId::new(session.key.as_str()), self.directory_of(session))
+            .title(self.title_of(session))
+            .updated_at(updated_at.map(|time| time.to_string()))
+    }
+
+    fn directory_of(&self, session: &IndexedSession) -> PathBuf {
+        let extra = session.entry.extra.as_ref();
+        let directory = extra.and_then(|extra| extra.get(DIRECTORY_FIELD)?.as_str());
+        directory.map_or_else(|| self.workspace.clone(), PathBuf::from)
+    }
+
+    /// What its owner calls it, or what was said first.
+    fn title_of(&self, session: &IndexedSession) -> Option<String> {
+        let about = About::from_extra(session.entry.extra.as_ref());
+        about.title.or_else(|| {
+            let reader = self.store.reader(&session.key).ok()??;
+            let said = reader.entries().take(MOST_ROWS_FOR_TITLE).find_map(|entry| match entry {
+                Ok(Entry::Message(row)) if row.role == Role::User => Some(row.content),
+                _ => None,
+            });
+            said.map(|text| first_line(&text)).filter(|title| !title.is_empty())
+        })
+    }
+
+    /// Deletes a conversation for good.
+    pub(super) async fn delete(&self, key: SessionKey) -> Result<(), Error> {
+        let store = self.store.clone();
+        let deleted = tokio::task::spawn_blocking(move || {
+            store.delete(&key)?;
+            store.index().remove(&key)
+        });
+        deleted.await.map_err(internal)?.map_err(|error| of(&error.into()))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! Tool calls, as an editor shows them: what they are about, where, and what they changed.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1::{
+    Diff, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
+};
+use myclaw_session::EntryId;
+use serde_json::{Map, Value};
+
+use crate::report::{first_line, summarise_arguments};
+
+use super::hunks::hunks;
+use super::markdown::{code, fenced};
+
+/// Bytes of a running command's output that are shown. Each update repeats them, so they are few.
+const MOST_PROGRESS_BYTES: usize = 8 * 1024;
+/// Files that the title of a patch names.
+const MOST_NAMED_FILES: usize = 3;
+
+/// How a call ended.
+pub(super) struct Ending<'a> {
+    pub(super) is_error: bool,
+    /// What the model gets.
+    pub(super) text: &'a str,
+    /// What the tool tells user interfaces.
+    pub(super) details: Option<&'a Value>,
+}
+
+/// How a client knows a call of the message `message`. The model's own id need not be unique in a conversation that
+/// came from elsewhere.
+pub(super) fn call_id(message: &EntryId, id: &str) -> String {
+    format!("{message}:{id}")
+}
+
+/// A call that begins to run, in `directory`.
+pub(super) fn started(
+    directory: &Path,
+    id: &str,
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> ToolCall {
+    let call = ToolCall::new(id.to_owned(), title(name, arguments))
+        .name(name.to_owned())
+        .kind(kind(name))
+        .status(ToolCallStatus::InProgress)
+        .raw_input(Value::Object(arguments.clone()));
+    call.locations(location(directory, name, arguments).into_iter().collect())
+}
+
+/// What a running call has printed, of which `printed` keeps the end.
+pub(super) fn progress(id: &str, printed: &mut String, more: &str) -> ToolCallUpdate {
+    printed.push_str(more);
+    if printed.len() > MOST_PROGRESS_BYTES {
+        let from = printed.ceil_char_boundary(printed.len() - MOST_PROGRESS_BYTES);
+        printed.drain(..from);
+    }
+    let fields = ToolCallUpdateFields::new()
+        .status(ToolCallStatus::InProgress)
+        .content(vec![fenced("", printed).into()]);
+    ToolCallUpdate::new(id.to_owned(), fields)
+}
+
+/// A call that is over.
+pub(super) fn ended(directory: &Path, id: &str, ending: &Ending<'_>) -> ToolCallUpdate {
+    let status = if ending.is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+    let changes = ending.details.map(|details| changes(directory, details)).unwrap_or_default();
+    let mut fields = ToolCallUpdateFields::new().status(status);
+    if changes.is_empty() {
+        let content = (!ending.text.is_empty()).then(|| fenced("", ending.text).into());
+        fields = fields.content(content.into_iter().collect::<Vec<_>>());
+        if let Some(details) = ending.details {
+            fields = fields.raw_output(details.clone());
+        }
+    } else {
+        let locations = changes
+            .iter()
+            .map(|change| ToolCallLocation::new(change.diff.path.clone()).line(change.line))
+            .collect::<Vec<_>>();
+        let diffs: Vec<ToolCallContent> =
+            changes.into_iter().map(|change| change.diff.into()).collect();
+        fields = fields.content(diffs).locations(locations);
+    }
+    ToolCallUpdate::new(id.to_owned(), fields)
+}
+
+/// A call that will never be over, and why.
+pub(super) fn given_up(id: &str, why: &str) -> ToolCallUpdate {
+    let fields = ToolCallUpdateFields::new()
+        .status(ToolCallStatus::Failed)
+        .content(vec![ToolCallContent::from(why.to_owned())]);
+    ToolCallUpdate::new(id.to_owned(), fields)
+}
+
+/// A place in a file that a call changed.
+struct Change {
+    diff: Diff,
+    line: u32,
+}
+
+/// What a call changed: the tools say it as `diff` with its `path`, or several of them as `diffs`.
+fn changes(directory: &Path, details: &Value) -> Vec<Change> {
+    let several = details.get("diffs").and_then(Value::as_array);
+    let files = several.map_or_else(|| std::slice::from_ref(details), Vec::as_slice);
+    let mut changes = Vec::new();
+    for file in files {
+        let text = |name| file.get(name).and_then(Value::as_str);
+        let (Some(path), Some(diff)) = (text("path"), text("diff")) else { continue };
+        let path = absolute(directory, path);
+        changes.extend(hunks(diff).into_iter().map(|hunk| Change {
+            diff: Diff::new(path.clone(), hunk.new).old_text(hunk.old),
+            line: hunk.line,
+        }));
+    }
+    changes
+}
+
+fn kind(name: &str) -> ToolKind {
+    match name {
+        "read" | "ls" => ToolKind::Read,
+        "write" | "edit" | "apply_patch" => ToolKind::Edit,
+        "grep" | "find" => ToolKind::Search,
+        "bash" => ToolKind::Execute,
+        _ => ToolKind::Other,
+    }
+}
+
+/// One line that says what a call is about.
+fn title(name: &str, arguments: &Map<String, Value>) -> String {
+    let text = |name| arguments.get(name).and_then(Value::as_str).map(first_line);
+    let path = text("path").unwrap_or_else(|| ".".to_owned());
+    let within = text("path").map(|path| format!(" in {}", code(&path))).unwrap_or_default();
+    match name {
+        "bash" => code(&text("command").unwrap_or_default()),
+        "read" => format!("Read {}{}", code(&path), lines(arguments)),
+        "ls" => format!("List {}", code(&path)),
+        "write" => format!("Write {}", code(&path)),
+        "edit" => format!("Edit {}", code(&path)),
+        "apply_patch" => patch_title(arguments),
+        "grep" => format!("Search {}{within}", code(&text("pattern").unwrap_or_default())),
+        "find" => format!("Find {}{within}", code(&text("pattern").unwrap_or_default())),
+        _ => format!("{name} {}", summarise_arguments(arguments)).trim_end().to_owned(),
+    }
+}
+
+/// ` (lines 3-9)`.
+fn lines(arguments: &Map<String, Value>) -> String {
+    let line = |name| arguments.get(name).and_then(Value::as_u64);
+    match (line("startLine"), line("endLine")) {
+        (Some(first), Some(last)) => format!(" (lines {first}-{last})"),
+        (Some(first), None) => format!(" (from line {first})"),
+        (None, Some(last)) => format!(" (to line {last})"),
+        (None, None) => String::new(),
+    }
+}
+
+/// Names the files of a patch, in either of the forms that the tool takes.
+fn patch_title(arguments: &Map<String, Value>) -> String {
+    const MARKS: [&str; 5] =
+        ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "+++ b/", "+++ "];
+    let patch = arguments.get("patch").and_then(Value::as_str).unwrap_or_default();
+    let mut names: Vec<String> = Vec::new();
+    for line in patch.lines() {
+        let Some(name) = MARKS.iter().find_map(|mark| line.strip_prefix(mark)) else { continue };
+        let name = code(&first_line(name));
+        if line != "+++ /dev/null" && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.len() {
+        0 => "Apply a patch".to_owned(),
+        count if count > MOST_NAMED_FILES => {
+            let more = count - MOST_NAMED_FILES;
+            format!("Patch {} and {more} more", names[..MOST_NAMED_FILES].join(", "))
+        }
+        _ => format!("Patch {}", names.join(", ")),
+    }
+}
+
+/// Where a call looks or writes, as far as its arguments tell.
+fn location(
+    directory: &Path,
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> Option<ToolCallLocation> {
+    let path = arguments.get("path").and_then(Value::as_str)?;
+    let line = arguments.get("startLine").and_then(Value::as_u64).filter(|_| name == "read");
+    let line = line.and_then(|line| u32::try_from(line).ok());
+    Some(ToolCallLocation::new(absolute(directory, path)).line(line))
+}
+
+fn absolute(directory: &Path, path: &str) -> PathBuf {
+    // Its components leave out what says nothing, such as `./`.
+    directory.join(path).components().collect()
+}
+
+#[cfg(test)]
+mod tests;

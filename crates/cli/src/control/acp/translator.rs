@@ -1,0 +1,267 @@
+//! From what a session does to what the client is told of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1::{
+    ClientCapabilities, CompactionId, CompactionStatus, CompactionUpdate, ContentBlock,
+    ContentChunk, Cost, MessageId, Notice, NoticeSeverity, SessionUpdate, UsageUpdate,
+};
+use myclaw_engine::AgentRunEvent;
+use myclaw_llm::{AssistantMessage, StopReason, StreamEvent};
+use myclaw_session::EntryId;
+
+use crate::control::session::{Done, Next, Outcome, Work};
+use crate::report::narrate;
+use crate::terminal::Style;
+
+use super::tools::{self, Ending};
+
+/// What a client can show beyond what all can.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Abilities {
+    /// Notices, apart from what the agent says.
+    pub(super) notices: bool,
+    /// Compactions.
+    pub(super) compaction: bool,
+}
+
+impl From<&ClientCapabilities> for Abilities {
+    fn from(client: &ClientCapabilities) -> Self {
+        let session = client.session.as_ref();
+        Self {
+            notices: session.is_some_and(|session| session.notices.is_some()),
+            compaction: session.is_some_and(|session| session.compaction.is_some()),
+        }
+    }
+}
+
+/// A call that runs.
+struct Running {
+    /// As the client knows it.
+    id: String,
+    /// The end of what it has printed.
+    printed: String,
+}
+
+/// Tells what happens in one session.
+pub(super) struct Translator {
+    pub(super) abilities: Abilities,
+    /// Where its tools work; absolute.
+    pub(super) directory: PathBuf,
+    /// Tokens that the model takes.
+    pub(super) window: u64,
+    /// Dollars that the session has cost, if that is known.
+    pub(super) spent: Option<f64>,
+    work: Option<Work>,
+    /// Names the message that arrives, and with their own ids the calls that it makes.
+    message: EntryId,
+    /// Whether that message has shown text, and whether any of the turn has.
+    message_has_text: bool,
+    turn_has_text: bool,
+    /// The calls that run, by the model's id.
+    calls: BTreeMap<String, Running>,
+    last_stop: Option<StopReason>,
+    compaction: Option<CompactionId>,
+    /// Notices for clients that have no place for them outside of a turn.
+    later: Vec<String>,
+}
+
+impl Translator {
+    /// For a session that has cost `spent` dollars so far.
+    pub(super) fn new(
+        abilities: Abilities,
+        directory: PathBuf,
+        window: u64,
+        spent: Option<f64>,
+    ) -> Self {
+        Self {
+            abilities,
+            directory,
+            window,
+            spent,
+            work: None,
+            message: EntryId::generate(),
+            message_has_text: false,
+            turn_has_text: false,
+            calls: BTreeMap::new(),
+            last_stop: None,
+            compaction: None,
+            later: Vec::new(),
+        }
+    }
+
+    /// What the session does at this moment.
+    pub(super) fn work(&self) -> Option<Work> {
+        self.work
+    }
+
+    /// Why the last message of the turn ended.
+    pub(super) fn last_stop(&self) -> Option<StopReason> {
+        self.last_stop
+    }
+
+    /// Work begins.
+    pub(super) fn begin(&mut self, work: Work) -> Vec<SessionUpdate> {
+        self.work = Some(work);
+        self.message = EntryId::generate();
+        self.message_has_text = false;
+        self.turn_has_text = false;
+        self.last_stop = None;
+        if work == Work::Compaction && self.abilities.compaction {
+            let id = CompactionId::new(EntryId::generate().as_str());
+            self.compaction = Some(id.clone());
+            return vec![compaction(id, CompactionStatus::InProgress)];
+        }
+        let later = std::mem::take(&mut self.later);
+        later.into_iter().map(|line| thought(format!("{line}\n\n"))).collect()
+    }
+
+    /// Something happens in a turn.
+    pub(super) fn translate(&mut self, event: &AgentRunEvent) -> Vec<SessionUpdate> {
+        match event {
+            AgentRunEvent::LlmStart { .. } => {
+                self.message = EntryId::generate();
+                self.message_has_text = false;
+                Vec::new()
+            }
+            AgentRunEvent::LlmStream { event } => self.stream(event).into_iter().collect(),
+            AgentRunEvent::LlmEnd { message } => vec![self.message_end(message)],
+            AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments } => {
+                let id = tools::call_id(&self.message, tool_call_id);
+                let call = tools::started(&self.directory, &id, tool_name, arguments);
+                self.calls.insert(tool_call_id.clone(), Running { id, printed: String::new() });
+                vec![SessionUpdate::ToolCall(call)]
+            }
+            AgentRunEvent::ToolExecutionUpdate { tool_call_id, text, .. } => {
+                let Some(call) = self.calls.get_mut(tool_call_id) else { return Vec::new() };
+                let update = tools::progress(&call.id, &mut call.printed, text);
+                vec![SessionUpdate::ToolCallUpdate(update)]
+            }
+            AgentRunEvent::ToolEnd { tool_call_id, is_error, text, details, .. } => {
+                let Some(call) = self.calls.remove(tool_call_id) else { return Vec::new() };
+                let ending = Ending { is_error: *is_error, text, details: details.as_ref() };
+                let update = tools::ended(&self.directory, &call.id, &ending);
+                vec![SessionUpdate::ToolCallUpdate(update)]
+            }
+            // The end of the command tells it.
+            AgentRunEvent::Compaction { .. } if self.work == Some(Work::Compaction) => Vec::new(),
+            AgentRunEvent::Compaction { .. } if self.abilities.compaction => {
+                let id = CompactionId::new(EntryId::generate().as_str());
+                vec![compaction(id, CompactionStatus::Completed)]
+            }
+            // What the client has said it shows already, and what it is told in other words.
+            AgentRunEvent::Taken { .. } | AgentRunEvent::Done { .. } => Vec::new(),
+            event => narrate(event, Duration::ZERO)
+                .and_then(|(style, line)| self.notice(severity(style), line))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Work is over.
+    pub(super) fn end(&mut self, outcome: &Outcome, next: Next) -> Vec<SessionUpdate> {
+        let calls = std::mem::take(&mut self.calls);
+        let mut updates: Vec<SessionUpdate> = calls
+            .into_values()
+            .map(|call| SessionUpdate::ToolCallUpdate(tools::given_up(&call.id, "aborted")))
+            .collect();
+        if let Some(id) = self.compaction.take() {
+            let update = match outcome {
+                Ok(_) => CompactionUpdate::new(id, CompactionStatus::Completed),
+                Err(error) if error.class == "aborted" => {
+                    CompactionUpdate::new(id, CompactionStatus::Cancelled)
+                }
+                Err(error) => {
+                    CompactionUpdate::new(id, CompactionStatus::Failed).error(error.message.clone())
+                }
+            };
+            updates.push(SessionUpdate::CompactionUpdate(update));
+        }
+        if let (Err(error), Next::GoesOn) = (outcome, next)
+            && error.class != "aborted"
+        {
+            // No request is answered with it, because a turn follows.
+            updates.extend(self.notice(NoticeSeverity::Error, error.message.clone()));
+        }
+        if let Ok(Done::Answered(result)) = outcome
+            && !self.turn_has_text
+            && !result.reply.is_empty()
+        {
+            updates.push(SessionUpdate::AgentMessageChunk(self.chunk(result.reply.clone())));
+        }
+        self.work = None;
+        updates
+    }
+
+    /// Something the user should know. Clients without notices show it as a thought, in a turn.
+    pub(super) fn notice(
+        &mut self,
+        severity: NoticeSeverity,
+        line: String,
+    ) -> Option<SessionUpdate> {
+        if self.abilities.notices {
+            return Some(SessionUpdate::Notice(Notice::new(severity, line)));
+        }
+        if self.work.is_none() {
+            self.later.push(line);
+            return None;
+        }
+        Some(thought(format!("{line}\n\n")))
+    }
+
+    fn stream(&mut self, event: &StreamEvent) -> Option<SessionUpdate> {
+        match event {
+            StreamEvent::TextDelta { delta, .. } if !delta.is_empty() => {
+                self.message_has_text = true;
+                self.turn_has_text = true;
+                Some(SessionUpdate::AgentMessageChunk(self.chunk(delta.clone())))
+            }
+            // Blocks of text stand apart.
+            StreamEvent::TextStart { .. } if self.message_has_text => {
+                Some(SessionUpdate::AgentMessageChunk(self.chunk("\n\n".to_owned())))
+            }
+            StreamEvent::ThinkingDelta { delta, .. } if !delta.is_empty() => {
+                Some(SessionUpdate::AgentThoughtChunk(self.chunk(delta.clone())))
+            }
+            _ => None,
+        }
+    }
+
+    fn chunk(&self, text: String) -> ContentChunk {
+        let message = MessageId::new(self.message.as_str());
+        ContentChunk::new(ContentBlock::from(text)).message_id(message)
+    }
+
+    fn message_end(&mut self, message: &AssistantMessage) -> SessionUpdate {
+        self.last_stop = Some(message.stop_reason);
+        self.spent = self.spent.map(|spent| spent + message.usage.cost.total);
+        usage(message.usage.total_tokens, self.window, self.spent)
+    }
+}
+
+/// How full the context is, and what the session has cost.
+pub(super) fn usage(used: u64, window: u64, spent: Option<f64>) -> SessionUpdate {
+    let cost = spent.map(|dollars| Cost::new(dollars, "USD"));
+    SessionUpdate::UsageUpdate(UsageUpdate::new(used, window).cost(cost))
+}
+
+fn thought(text: String) -> SessionUpdate {
+    SessionUpdate::AgentThoughtChunk(ContentChunk::new(ContentBlock::from(text)))
+}
+
+fn compaction(id: CompactionId, status: CompactionStatus) -> SessionUpdate {
+    SessionUpdate::CompactionUpdate(CompactionUpdate::new(id, status))
+}
+
+fn severity(style: Style) -> NoticeSeverity {
+    match style {
+        Style::Warning => NoticeSeverity::Warning,
+        Style::Bad => NoticeSeverity::Error,
+        _ => NoticeSeverity::Info,
+    }
+}
+
+#[cfg(test)]
+mod tests;
