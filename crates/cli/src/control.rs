@@ -1,7 +1,7 @@
 //! The agent in the hands of another program, over standard input and output.
 //!
 //! Two protocols share what is here: `rpc`, MyClaw's own, for programs that embed it, and `acp`, the Agent Client
-//! Protocol of editors. A [`Session`] is a conversation that stays open between its turns; what a protocol adds is how
+//! Protocol of editors. A [`session::Session`] is a conversation that stays open between its turns; what a protocol adds is how
 //! it is talked to and how its events are told.
 
 mod acp;

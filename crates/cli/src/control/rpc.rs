@@ -101,11 +101,8 @@ async fn serve(
     });
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
-    let mut controller = Controller::begin(Arc::clone(&program), settings, args.thinking)?;
-    let model = match &args.model {
-        Some(name) => controller.current().choose_model(Some(name)).await?,
-        None => controller.current().model().await?,
-    };
+    let mut controller = Controller::begin(Arc::clone(&program), settings, args.clone())?;
+    let model = controller.current().model().await?;
     announce(&model, Verbosity::Normal);
     let ready = Ready {
         version: env!("CARGO_PKG_VERSION"),

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::args::ConversationArgs;
 use crate::exit::CliError;
 use crate::model_choice::ChosenModel;
 use crate::settings::Settings;
@@ -94,6 +95,8 @@ pub(super) struct Program {
 pub(super) struct Session {
     program: Arc<Program>,
     settings: Settings,
+    /// The model that the command line names.
+    first_model: Option<String>,
     inbox: SessionInbox,
     state: Mutex<State>,
 }
@@ -131,22 +134,24 @@ impl State {
 }
 
 impl Session {
-    /// Opens the session that `settings` name. Nothing is read before something is asked of it.
+    /// Opens the session that `settings` name. Who answers in it and how much it thinks is at first what `args` say.
+    /// Nothing is read before something is asked of it.
     ///
     /// # Errors
     /// There is no folder for sessions.
     pub(super) fn new(
         program: Arc<Program>,
         settings: Settings,
-        thinking: Option<ThinkingLevel>,
+        args: &ConversationArgs,
     ) -> Result<Arc<Self>, CliError> {
         let inbox = SessionInbox::new(
             &settings.config,
             settings.session_key.clone(),
             Arc::new(SystemClock),
         )?;
-        let state = Mutex::new(State { thinking, ..State::default() });
-        Ok(Arc::new(Self { program, settings, inbox, state }))
+        let state = Mutex::new(State { thinking: args.thinking, ..State::default() });
+        let first_model = args.model.clone();
+        Ok(Arc::new(Self { program, settings, first_model, inbox, state }))
     }
 
     /// Which one.
@@ -180,7 +185,7 @@ impl Session {
         if let Some(model) = &self.lock().model {
             return Ok(Arc::clone(model));
         }
-        self.choose_model(None).await
+        self.choose_model(self.first_model.as_deref()).await
     }
 
     /// Lets another model answer from the next call on; `None` means the one that the settings give.

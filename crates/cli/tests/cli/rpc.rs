@@ -362,3 +362,14 @@ fn another_model_takes_over_at_the_next_call_of_the_turn_that_runs() {
     );
     assert_eq!(of_type(&lines, "run_end").len(), 1);
 }
+
+#[test]
+fn the_model_of_the_command_line_answers_in_every_session() {
+    let server = ModelServer::spawn_blocking_thread(Script::answer_with(echo));
+    let home = home_with(&server);
+    let input = "{\"type\":\"new_session\"}\n{\"type\":\"get_state\"}\n";
+    let mut command = myclaw(&home, &["rpc", "--model", "builtin/demo"]);
+    let output = RunningChild::run_with_input(&mut command, input);
+    output.assert_code(0);
+    assert_eq!(lines(&output).last().expect("a line")["data"]["model"], "builtin/demo");
+}

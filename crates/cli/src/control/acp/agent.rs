@@ -268,10 +268,9 @@ impl Agent {
         settings.session_key = key.clone();
         settings.directory = Some(cwd.to_path_buf());
         let models = usable_models(&settings).await;
-        let session = Session::new(Arc::clone(&self.program), settings, self.args.thinking)
+        let session = Session::new(Arc::clone(&self.program), settings, &self.args)
             .map_err(|error| of(&error))?;
-        let model = session.choose_model(self.args.model.as_deref()).await;
-        let model = model.map_err(|error| of(&error))?;
+        let model = session.model().await.map_err(|error| of(&error))?;
         announce(&model, Verbosity::Normal);
         let mut remarks: Vec<String> = Vec::new();
         remarks.extend(model.announcement().filter(|_| model.is_builtin()));

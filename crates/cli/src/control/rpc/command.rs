@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use myclaw_engine::PendingMessage;
-use myclaw_llm::{ContentBlock, ThinkingLevel, joined_text};
+use myclaw_llm::{ContentBlock, joined_text};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::args::ConversationArgs;
 use crate::commands::models::{ModelFilter, find_models};
 use crate::commands::sessions::Sessions;
 use crate::control::content::picture;
@@ -37,7 +38,7 @@ pub(super) struct Controller {
     program: Arc<Program>,
     /// As the command line gives them; a session's own differ in its key alone.
     settings: Settings,
-    thinking: Option<ThinkingLevel>,
+    args: ConversationArgs,
     sessions: Sessions,
     open: HashMap<SessionKey, Arc<Session>>,
     current: Arc<Session>,
@@ -48,9 +49,9 @@ impl Controller {
     pub(super) fn begin(
         program: Arc<Program>,
         settings: Settings,
-        thinking: Option<ThinkingLevel>,
+        args: ConversationArgs,
     ) -> Result<Self, CliError> {
-        let current = Session::new(Arc::clone(&program), settings.clone(), thinking)?;
+        let current = Session::new(Arc::clone(&program), settings.clone(), &args)?;
         Ok(Self {
             sessions: Sessions {
                 store: settings.home.session_store(),
@@ -59,7 +60,7 @@ impl Controller {
             open: HashMap::from([(current.key().clone(), Arc::clone(&current))]),
             program,
             settings,
-            thinking,
+            args,
             current,
         })
     }
@@ -132,7 +133,7 @@ impl Controller {
             self.open.retain(|key, open| *key == current || open.work().is_some());
         }
         let settings = Settings { session_key: key.clone(), ..self.settings.clone() };
-        let session = Session::new(Arc::clone(&self.program), settings, self.thinking)?;
+        let session = Session::new(Arc::clone(&self.program), settings, &self.args)?;
         self.open.insert(key.clone(), Arc::clone(&session));
         Ok(session)
     }
