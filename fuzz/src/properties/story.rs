@@ -40,8 +40,9 @@ impl Story {
         story
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
+    /// How many blocks began.
+    pub(super) fn len(&self) -> usize {
+        self.blocks.len()
     }
 
     fn follow(&mut self, event: &StreamEvent) {
