@@ -83,6 +83,11 @@ pub(crate) fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
+/// A signature that is more than what a stream that was cut off leaves of one.
+pub(crate) fn usable_signature(signature: Option<&String>) -> Option<&str> {
+    signature.map(String::as_str).filter(|signature| !is_blank(signature))
+}
+
 /// Adds `more` behind `text`, with `separator` between if there is something to separate.
 pub(crate) fn append<'a>(text: &mut Cow<'a, str>, separator: &str, more: Cow<'a, str>) {
     if text.is_empty() {

@@ -15,6 +15,7 @@ use crate::commands::sessions::Sessions;
 use crate::control::content::picture;
 use crate::control::session::{Program, Said, Session};
 use crate::exit::CliError;
+use crate::model_choice::ChosenModel;
 use crate::settings::Settings;
 use crate::time::new_conversation_name;
 
@@ -277,12 +278,10 @@ async fn set_model(session: &Session, wanted: SetModel) -> Result<Value, CliErro
         None => wanted.model,
     };
     let model = session.choose_model(Some(&name)).await?;
-    let (asked, level) = session.thinking(&model);
-    let known = model.known();
     Ok(json!({
         "model": model.reference.to_string(),
-        "contextWindow": known.context_window,
-        "thinking": {"asked": asked, "level": level, "offered": known.offered_thinking_levels()},
+        "contextWindow": model.known().context_window,
+        "thinking": thinking(session, &model),
     }))
 }
 
@@ -291,16 +290,17 @@ async fn set_thinking(session: &Session, wanted: &SetThinking) -> Result<Value, 
         wanted.level.parse().map_err(|error| CliError::usage(format!("set_thinking: {error}")))?;
     let model = session.model().await?;
     session.set_thinking(level);
-    let (asked, level) = session.thinking(&model);
-    Ok(json!({
-        "asked": asked, "level": level, "offered": model.known().offered_thinking_levels()
-    }))
+    Ok(thinking(session, &model))
+}
+
+/// How much the model is asked to think, how much it does, and what it offers.
+fn thinking(session: &Session, model: &ChosenModel) -> Value {
+    let (asked, level) = session.thinking(model);
+    json!({"asked": asked, "level": level, "offered": model.known().offered_thinking_levels()})
 }
 
 async fn state(session: &Session) -> Result<Value, CliError> {
     let model = session.model().await?;
-    let (asked, level) = session.thinking(&model);
-    let known = model.known();
     let settings = session.settings();
     let directory = settings.directory.as_ref().unwrap_or(&settings.agent.workspace);
     let waiting: Vec<Value> = session.pending().await?.iter().map(waiting).collect();
@@ -308,8 +308,8 @@ async fn state(session: &Session) -> Result<Value, CliError> {
         "session": session.key().as_str(),
         "agent": settings.agent.id.as_str(),
         "model": model.reference.to_string(),
-        "contextWindow": known.context_window,
-        "thinking": {"asked": asked, "level": level, "offered": known.offered_thinking_levels()},
+        "contextWindow": model.known().context_window,
+        "thinking": thinking(session, &model),
         "workingDirectory": directory,
         "work": session.work(),
         "idle": session.work().is_none(),

@@ -283,7 +283,7 @@ fn assistant_blocks<'a>(
 /// The model's own thinking goes back unchanged if it is signed. What has no signature is from an answer that was cut
 /// off, and only its text means something.
 fn own_thinking(thinking: &ThinkingContent, history: ThinkingHistory) -> Option<Block<'_>> {
-    let signature = thinking.thinking_signature.as_deref().filter(|text| !history::is_blank(text));
+    let signature = history::usable_signature(thinking.thinking_signature.as_ref());
     match (signature, history) {
         (Some(_), ThinkingHistory::LeftOut) => None,
         (Some(data), ThinkingHistory::Kept) if thinking.redacted => {

@@ -308,8 +308,12 @@ fn goes_on_without_thinking(model: &Model, messages: &[Message]) -> bool {
 }
 
 fn is_signed_thinking(block: &ContentBlock) -> bool {
-    let is_signature = |text: &String| !history::is_blank(text);
-    matches!(block, ContentBlock::Thinking(thinking) if thinking.thinking_signature.as_ref().is_some_and(is_signature))
+    match block {
+        ContentBlock::Thinking(thinking) => {
+            history::usable_signature(thinking.thinking_signature.as_ref()).is_some()
+        }
+        _ => false,
+    }
 }
 
 /// The messages with roles that alternate: results and what the user says behind them are one message.
@@ -406,7 +410,7 @@ fn assistant_blocks<'a>(
 /// The model's own thinking goes back unchanged if it is signed, unless it may not; without a signature only its text
 /// means something.
 fn own_thinking(thinking: &ThinkingContent, past: ThinkingHistory) -> Option<Block<'_>> {
-    let signature = thinking.thinking_signature.as_deref().filter(|text| !history::is_blank(text));
+    let signature = history::usable_signature(thinking.thinking_signature.as_ref());
     let reasoning = match (signature, past) {
         (Some(_), ThinkingHistory::LeftOut) => return None,
         (Some(data), ThinkingHistory::Kept) if thinking.redacted => {

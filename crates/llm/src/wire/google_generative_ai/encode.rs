@@ -218,11 +218,6 @@ impl<'a> Part<'a> {
     }
 }
 
-/// A signature that is more than what a stream that was cut off left of one.
-fn usable(signature: &Option<String>) -> Option<&str> {
-    signature.as_deref().filter(|signature| !history::is_blank(signature))
-}
-
 /// The turns while they are put together.
 struct Conversation<'a> {
     model: &'a Model,
@@ -312,7 +307,9 @@ impl<'a> Conversation<'a> {
     /// The parts as they came, each with its own signature where it means something.
     fn assistant_parts(&self, message: &'a AssistantMessage) -> Vec<Part<'a>> {
         let same_origin = history::has_same_origin(self.model, message);
-        let own = |signature: &'a Option<String>| usable(signature).filter(|_| same_origin);
+        let own = |signature: &'a Option<String>| {
+            history::usable_signature(signature.as_ref()).filter(|_| same_origin)
+        };
         let mut is_first_call = true;
         message
             .content
@@ -398,7 +395,7 @@ fn function_name(name: &str) -> Cow<'_, str> {
 
 /// A thought as it came; one without text or signature says nothing.
 fn thought_part(thinking: &ThinkingContent) -> Option<Part<'_>> {
-    let signature = usable(&thinking.thinking_signature);
+    let signature = history::usable_signature(thinking.thinking_signature.as_ref());
     if history::is_blank(&thinking.thinking) && signature.is_none() {
         return None;
     }
