@@ -8,7 +8,7 @@
     reason = "all of this is test code, where a panic is a failed test"
 )]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage, SessionKey, SessionStore};
 use myclaw_testkit::{RunningChild, TempHome};
@@ -21,6 +21,12 @@ mod transcript;
 
 /// Kills in a quick run; `MYCLAW_KILLS` asks for more.
 const DEFAULT_KILLS: u64 = 30;
+
+/// Kills that meet a bit of everything, on any machine.
+const ENOUGH_KILLS: u64 = 100;
+
+/// How long a small turn takes on a fast machine.
+const SMALL_TURN: Duration = Duration::from_millis(25);
 
 /// Longest that an orderly end of the program may take.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -93,6 +99,14 @@ fn myclaw(home: &TempHome, arguments: &[&str]) -> RunningChild {
 
 fn run(home: &TempHome, message: &str) -> RunningChild {
     myclaw(home, &["run", "--session", SESSION, message])
+}
+
+/// `pause`, which is right for a fast machine, on this one: kills that always come before the first step meet nothing.
+fn on_this_machine(home: &TempHome, pause: Duration) -> Duration {
+    let begun = Instant::now();
+    let turn = ["run", "--model", "builtin/demo", "--session", "pace", "hello"];
+    myclaw(home, &turn).wait(DEADLINE).assert_code(0);
+    pause.mul_f64((begun.elapsed().as_secs_f64() / SMALL_TURN.as_secs_f64()).clamp(1.0, 5.0))
 }
 
 /// Settings for a window that is full after some calls: the prompt and the tools take a quarter of it.

@@ -10,9 +10,12 @@ use myclaw_testkit::{
 use serde_json::json;
 
 use crate::transcript::Transcript;
-use crate::{DEADLINE, Random, SESSION, Speaker, kills, myclaw, narrow, run, seed};
+use crate::{
+    DEADLINE, Random, SESSION, Speaker, kills, myclaw, narrow, on_this_machine, run, seed,
+};
 
-/// Longest time between the starts of two processes, and between the second start and a kill.
+/// Longest time between the starts of two processes, and between the second start and a kill, on a fast
+/// machine.
 const LONGEST: Duration = Duration::from_millis(60);
 
 /// A few tools, an answer, and so on; summaries when they are asked for.
@@ -49,6 +52,7 @@ fn what_is_said_is_taken_once_whoever_runs_and_whatever_is_killed() {
     narrow(&mut config, &json!({"keepMessages": 4}));
     config["messages"] = json!({"queue": {"debounceMs": 5}});
     home.write_config(&config);
+    let longest = on_this_machine(&home, LONGEST);
     let mut speaker = Speaker::new(&home);
     let mut transcript = Transcript::new(home.transcript_path(SESSION));
 
@@ -56,13 +60,13 @@ fn what_is_said_is_taken_once_whoever_runs_and_whatever_is_killed() {
     let mut survivor: Option<RunningChild> = None;
     while kill < kills {
         let first = survivor.take().unwrap_or_else(|| run(&home, &format!("work {kill}")));
-        random.pause(LONGEST);
+        random.pause(longest);
         let second = rival(&home, &mut random, kill);
         for _ in 0..random.below(3) {
-            random.pause(LONGEST);
+            random.pause(longest);
             speaker.say(&mut random);
         }
-        random.pause(LONGEST);
+        random.pause(longest);
         let mut pair = [Some(first), Some(second)];
         // One of them, whichever has the conversation, or both.
         let spared = random.below(3) as usize;

@@ -13,9 +13,12 @@ use myclaw_testkit::{
 use serde_json::json;
 
 use crate::transcript::Transcript;
-use crate::{DEADLINE, Random, SESSION, Speaker, kills, narrow, run, seed};
+use crate::{
+    DEADLINE, ENOUGH_KILLS, Random, SESSION, Speaker, kills, narrow, on_this_machine, run, seed,
+};
 
-/// Longest time between the start of a run and its kill: some steps, and often a summary.
+/// Longest time between the start of a run and its kill: some steps, and often a summary, on a
+/// fast machine.
 const LONGEST: Duration = Duration::from_millis(180);
 
 /// A request for a summary offers no tools.
@@ -60,6 +63,7 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
     let home = TempHome::new();
     let server = ModelServer::spawn_blocking_thread(Script::answer_with(work));
     configure(&home, &server);
+    let longest = on_this_machine(&home, LONGEST);
     let mut speaker = Speaker::new(&home);
     let mut transcript = Transcript::new(home.transcript_path(SESSION));
     let mut seen = 0;
@@ -68,10 +72,10 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
         let context = format!("seed {seed}, kill {kill}");
         let child = run(&home, &format!("work {kill}"));
         for _ in 0..random.below(3) {
-            random.pause(LONGEST / 3);
+            random.pause(longest / 3);
             speaker.say(&mut random);
         }
-        random.pause(LONGEST);
+        random.pause(longest);
         child.signal(Signal::Kill);
         child.wait(DEADLINE);
 
@@ -138,7 +142,7 @@ fn tell(server: &ModelServer, transcript: &Transcript, kills: u64, said: usize) 
         whole.len(),
         cut.len()
     );
-    if kills >= 30 {
+    if kills >= ENOUGH_KILLS {
         assert!(*interrupted > 0, "the kills never met a running tool: the test shows nothing");
         assert!(*compactions > 0 && *reductions > 0, "the window was never full");
         assert!(!cut.is_empty(), "the kills never met a summary");
