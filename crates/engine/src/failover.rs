@@ -119,11 +119,6 @@ impl ProfileRotation {
         &self.profiles[index].profile
     }
 
-    /// The profile that calls go to at the moment.
-    pub(crate) fn current(&self) -> usize {
-        self.current
-    }
-
     /// The profile that the next pick gives, or will give, and how long until then.
     pub(crate) fn upcoming(&self, now_ms: u64) -> (String, Duration) {
         let count = self.profiles.len();

@@ -4,6 +4,7 @@
 mod common;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::Bench;
 use futures_util::future::BoxFuture;
@@ -20,9 +21,16 @@ fn asks_for_summary(request: &RecordedRequest) -> bool {
     request.json()["tools"].is_null()
 }
 
+/// What no other try mends.
 fn refused() -> Step {
-    let body = json!({"type": "error", "error": {"type": "api_error", "message": "out of order"}});
-    Step::status(500, &[], body.to_string())
+    let error = json!({"type": "not_found_error", "message": "out of order"});
+    Step::status(404, &[], json!({"type": "error", "error": error}).to_string())
+}
+
+fn limited(seconds: &str) -> Step {
+    let error = json!({"type": "rate_limit_error", "message": "slow down"});
+    let body = json!({"type": "error", "error": error}).to_string();
+    Step::status(429, &[("retry-after", seconds)], body)
 }
 
 fn too_long() -> Step {
@@ -89,7 +97,8 @@ async fn the_next_model_writes_the_summary_and_the_first_one_goes_on_answering()
     assert!(
         notice.starts_with(
             "anthropic/test-model could not summarise the older messages (anthropic at "
-        ) && notice.ends_with("): out of order); anthropic/second is asked to"),
+        ) && notice.contains("): out of order")
+            && notice.ends_with("); anthropic/second is asked to"),
         "{notice}"
     );
 }
@@ -107,6 +116,67 @@ async fn a_bounded_number_of_models_is_asked_before_a_note_takes_the_place() {
     assert_eq!(writers(&bench), ["test-model", "second", "third"]);
     let note = summaries(&bench)[0].as_str().unwrap().to_owned();
     assert!(note.contains("later messages were left out without a summary"), "{note}");
+}
+
+/// A conversation in which the first request for a summary gets `first`, and a later one a summary.
+async fn one_failure(first: Step, profiles: &[&'static str]) -> (Bench, RunAgentParams) {
+    let first = Mutex::new(Some(first));
+    let script = Script::answer_with(move |request, _| match asks_for_summary(request) {
+        true => first
+            .lock()
+            .unwrap()
+            .take()
+            .unwrap_or_else(|| Reply::anthropic().text("All of it.").usage(20, 3).into()),
+        false => Reply::anthropic().text("word ".repeat(700)).usage(0, 0).into(),
+    });
+    let (mut bench, _) = conversation(script, &[]).await;
+    bench.profiles = profiles.to_vec();
+    let params = bench.params("");
+    (bench, params)
+}
+
+/// The keys with which summaries were asked for, in order.
+fn writing_keys(bench: &Bench) -> Vec<String> {
+    let requests = bench.server.requests();
+    let asked = requests.iter().filter(|request| asks_for_summary(request));
+    asked.map(|request| request.header("x-api-key").unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_summary_goes_to_the_next_key_of_its_model() {
+    let (bench, params) = one_failure(limited("3600"), &["key-one", "key-two"]).await;
+    Engine::new().compact(params, None).await.unwrap();
+
+    assert_eq!(writing_keys(&bench), ["key-one", "key-two"]);
+    assert_eq!(summaries(&bench), ["All of it."]);
+    // As after any failed call, the answers go to the key that works.
+    bench.run("go on").await.unwrap();
+    assert_eq!(bench.server.requests().last().unwrap().header("x-api-key"), Some("key-two"));
+}
+
+#[tokio::test]
+async fn a_summary_waits_for_the_only_key() {
+    let (bench, params) = one_failure(limited("60"), &["key-one"]).await;
+    Engine::new().compact(params, None).await.unwrap();
+
+    assert_eq!(writing_keys(&bench), ["key-one", "key-one"]);
+    assert_eq!(summaries(&bench), ["All of it."]);
+    let waited: Duration = bench.clock.sleeps.lock().unwrap().iter().sum();
+    assert!((30..=60).contains(&waited.as_secs()), "{waited:?}");
+    assert_eq!(bench.events_named("retry").len(), 1);
+}
+
+#[tokio::test]
+async fn a_summary_that_breaks_off_is_asked_for_again_and_counts() {
+    let begun = Reply::anthropic().text("All of").usage(10, 0).step().cut_after(700);
+    let (bench, _) = one_failure(begun, &["key-one"]).await;
+    let rows = bench.rows().len();
+    bench.server.push(too_long());
+    let result = bench.run("go on").await.unwrap();
+
+    assert_eq!(summaries(&bench), ["All of it."]);
+    assert_eq!(bench.rows().len(), rows + 3, "of the first attempt nothing is in the conversation");
+    assert_eq!(result.usage.input, 30);
 }
 
 #[tokio::test]

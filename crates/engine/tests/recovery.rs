@@ -184,17 +184,23 @@ async fn fifty_messages_become_eleven() {
 
 #[tokio::test]
 async fn a_summary_that_fails_does_not_end_the_run() {
-    for summary in [refused(500, "api_error", "down"), Step::from(Reply::anthropic().text("  "))] {
+    let down = refused(500, "api_error", "down");
+    let empty = Step::from(Reply::anthropic().text("  "));
+    // Like any call, one that fails is repeated, and an empty answer is asked for once more.
+    let cases = [(vec![down; 4], 1), (vec![empty; 2], 2)];
+    for (attempts, notices) in cases {
         let bench = talked(8).await;
         bench.server.push(overflow());
-        bench.server.push(summary);
+        for attempt in attempts {
+            bench.server.push(attempt);
+        }
         bench.server.push(Reply::anthropic().text("Fits now."));
 
         assert_eq!(bench.run("the last").await.unwrap().reply, "Fits now.");
 
         let first = bench.server.last_request().messages()[0]["content"].to_string();
         assert!(first.contains("left out without a summary"), "{first}");
-        assert_eq!(bench.events_named("notice").len(), 1);
+        assert_eq!(bench.events_named("notice").len(), notices);
     }
 }
 

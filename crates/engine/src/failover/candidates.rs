@@ -91,6 +91,19 @@ impl<'a> Candidates<'a> {
         self.waiting.pop_front()
     }
 
+    /// Exchanges a model and its keys for those at `place` in the line.
+    pub(crate) fn exchange(
+        &mut self,
+        place: usize,
+        choice: &mut &'a ModelChoice,
+        rotation: &mut ProfileRotation,
+    ) {
+        if let Some(candidate) = self.waiting.get_mut(place) {
+            std::mem::swap(&mut candidate.choice, choice);
+            std::mem::swap(&mut candidate.rotation, rotation);
+        }
+    }
+
     /// The models that are left to ask, the next one first.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Candidate<'a>> {
         self.waiting.iter()

@@ -6,8 +6,8 @@
 mod wait;
 
 use myclaw_llm::{
-    AssistantMessage, CallFailure, ErrorClass, Message, ModelError, ModelRequest, Repeat,
-    StopReason, StreamEvent, classify,
+    AssistantMessage, CallFailure, ErrorClass, Message, ModelError, ModelRequest, PairedMessages,
+    Repeat, StopReason, StreamEvent, ThinkingLevel, classify,
 };
 use secrecy::SecretString;
 
@@ -19,6 +19,8 @@ use crate::{AgentRunEvent, RunError};
 enum NoMessage {
     /// The run is over.
     Stop(RunError),
+    /// The request is too long for the model; a shorter one may be answered.
+    Overflow(ModelError),
     /// Nothing is left to try with this model; another may answer.
     GiveUp(ModelError),
 }
@@ -29,13 +31,39 @@ impl<E: Into<RunError>> From<E> for NoMessage {
     }
 }
 
+/// What a model is asked for.
+enum Question<'q> {
+    /// The next message of the conversation. What arrives is told as it comes, so an attempt that has begun to answer
+    /// is not repeated.
+    Next,
+    /// A summary, which nobody sees before it is whole.
+    Summary {
+        messages: &'q PairedMessages,
+        /// Tokens that it may have.
+        max_output: u64,
+    },
+}
+
+/// What was tried already to get one message of one model.
+#[derive(Default)]
+struct Patience {
+    retries: u32,
+    /// Whether an empty answer was asked for again.
+    asked_again: bool,
+    /// Whether a login that was refused was renewed.
+    has_renewed: bool,
+    last_error: Option<ModelError>,
+}
+
 /// Asks until a model gives a message, or until nothing is left to try.
 pub(super) async fn call_model(turn: &mut Turn<'_>) -> Result<AssistantMessage, RunError> {
     loop {
         match call_candidate(turn).await {
             Ok(message) => return Ok(message),
             Err(NoMessage::Stop(error)) => return Err(error),
-            Err(NoMessage::GiveUp(error)) => fall_back(turn, error).await?,
+            Err(NoMessage::Overflow(error) | NoMessage::GiveUp(error)) => {
+                fall_back(turn, error).await?;
+            }
         }
     }
 }
@@ -57,14 +85,43 @@ async fn fall_back(turn: &mut Turn<'_>, error: ModelError) -> Result<(), RunErro
     fit::before_call(turn).await
 }
 
-/// Calls the current model until it gives a message, or until none of its keys can help.
+/// Calls the current model until it gives the next message, or until none of its keys can help.
 async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessage> {
-    let mut retries = 0;
-    let mut asked_again = false;
-    let mut renewed = false;
-    let mut last_error = None;
+    let mut patience = Patience::default();
     loop {
-        let profile = wait::available_profile(turn, last_error.as_ref()).await?;
+        match ask(turn, &Question::Next, &mut patience).await {
+            Ok(message) => {
+                turn.emit(AgentRunEvent::LlmEnd { message: Box::new(message.clone()) });
+                return Ok(message);
+            }
+            Err(NoMessage::Overflow(error)) => fit::recover_from_overflow(turn, &error).await?,
+            Err(other) => return Err(other),
+        }
+    }
+}
+
+/// The summary that `messages` ask the current model for. The inner error is why it gives none with any of its keys.
+pub(super) async fn call_for_summary(
+    turn: &mut Turn<'_>,
+    messages: &PairedMessages,
+    max_output: u64,
+) -> Result<Result<AssistantMessage, ModelError>, RunError> {
+    let question = Question::Summary { messages, max_output };
+    match ask(turn, &question, &mut Patience::default()).await {
+        Ok(message) => Ok(Ok(message)),
+        Err(NoMessage::Stop(error)) => Err(error),
+        Err(NoMessage::Overflow(error) | NoMessage::GiveUp(error)) => Ok(Err(error)),
+    }
+}
+
+/// Asks the current model with one key after another, until it answers or none of them can help.
+async fn ask(
+    turn: &mut Turn<'_>,
+    question: &Question<'_>,
+    patience: &mut Patience,
+) -> Result<AssistantMessage, NoMessage> {
+    loop {
+        let profile = wait::available_profile(turn, patience.last_error.as_ref()).await?;
         let key = match key_of(turn, profile).await? {
             Ok(key) => key,
             Err(error) => {
@@ -74,19 +131,18 @@ async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessa
                     turn.notice(error.message.clone());
                 }
                 turn.rotation.failed(profile, &error, turn.now_ms());
-                last_error = Some(error);
+                patience.last_error = Some(error);
                 continue;
             }
         };
-        match attempt(turn, key.as_ref()).await {
-            Ok(message) if !asked_again && message.is_empty_answer() => {
-                asked_again = true;
+        match question.attempt(turn, key.as_ref()).await {
+            Ok(message) if !patience.asked_again && message.is_empty_answer() => {
+                patience.asked_again = true;
                 turn.tally.usage.add_call(&message.usage);
                 turn.notice("the model gave an empty answer; it is asked once more");
             }
             Ok(message) => {
                 succeeded(turn, profile).await;
-                turn.emit(AgentRunEvent::LlmEnd { message: Box::new(message.clone()) });
                 return Ok(message);
             }
             Err(CallFailure::Aborted { partial }) => {
@@ -94,39 +150,52 @@ async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessa
                 return Err(NoMessage::Stop(RunError::Aborted));
             }
             Err(CallFailure::Failed { error, partial: None })
-                if !renewed && error.status == Some(401) && refuse_login(turn, profile) =>
+                if !patience.has_renewed
+                    && error.status == Some(401)
+                    && refuse_login(turn, profile) =>
             {
-                renewed = true;
+                patience.has_renewed = true;
                 turn.notice(format!("{}; the login is renewed", error.message));
             }
             Err(CallFailure::Failed { error, partial }) => {
-                failed(turn, profile, &error).await;
-                if let Some(usage) = &error.usage {
-                    turn.tally.usage.add_call(usage);
-                }
-                if partial.is_some() {
-                    keep_partial(turn, partial)?;
-                    turn.candidates.give_up_on(turn.model, &error);
-                    return Err(NoMessage::Stop(turn.candidates.exhausted(*error)));
-                }
-                if error.class == ErrorClass::ContextOverflow {
-                    fit::recover_from_overflow(turn, &error).await?;
-                    continue;
-                }
-                if retries >= turn.limits.max_retries || !may_retry(turn, profile, &error) {
-                    return Err(NoMessage::GiveUp(*error));
-                }
-                retries += 1;
-                turn.rotation.failed(profile, &error, turn.now_ms());
-                announce_retry(turn, retries, &error);
-                last_error = Some(*error);
+                after_failure(turn, profile, *error, partial, patience).await?;
             }
         }
     }
 }
 
+/// Gets ready for the next attempt, where one can help.
+async fn after_failure(
+    turn: &mut Turn<'_>,
+    profile: usize,
+    error: ModelError,
+    partial: Option<Box<AssistantMessage>>,
+    patience: &mut Patience,
+) -> Result<(), NoMessage> {
+    failed(turn, profile, &error).await;
+    if let Some(usage) = &error.usage {
+        turn.tally.usage.add_call(usage);
+    }
+    if partial.is_some() {
+        keep_partial(turn, partial)?;
+        turn.candidates.give_up_on(turn.model, &error);
+        return Err(NoMessage::Stop(turn.candidates.exhausted(error)));
+    }
+    if error.class == ErrorClass::ContextOverflow {
+        return Err(NoMessage::Overflow(error));
+    }
+    if patience.retries >= turn.limits.max_retries || !may_retry(turn, profile, &error) {
+        return Err(NoMessage::GiveUp(error));
+    }
+    patience.retries += 1;
+    turn.rotation.failed(profile, &error, turn.now_ms());
+    announce_retry(turn, patience.retries, &error);
+    patience.last_error = Some(error);
+    Ok(())
+}
+
 /// The key of a profile, or why it cannot be had.
-pub(super) async fn key_of(
+async fn key_of(
     turn: &Turn<'_>,
     profile: usize,
 ) -> Result<Result<Option<SecretString>, ModelError>, RunError> {
@@ -150,8 +219,23 @@ fn refuse_login(turn: &Turn<'_>, profile: usize) -> bool {
     turn.keys.refuse_login(turn.rotation.profile(profile))
 }
 
-/// One attempt with one key.
-async fn attempt(
+impl Question<'_> {
+    /// One attempt with one key.
+    async fn attempt(
+        &self,
+        turn: &mut Turn<'_>,
+        key: Option<&SecretString>,
+    ) -> Result<AssistantMessage, CallFailure> {
+        match self {
+            Self::Next => attempt_next(turn, key).await,
+            Self::Summary { messages, max_output } => {
+                attempt_summary(turn, key, messages, *max_output).await
+            }
+        }
+    }
+}
+
+async fn attempt_next(
     turn: &mut Turn<'_>,
     key: Option<&SecretString>,
 ) -> Result<AssistantMessage, CallFailure> {
@@ -182,6 +266,35 @@ async fn attempt(
     let outcome = turn.provider.call(request, &turn.params.cancel, &mut sink).await;
     turn.conversation.put_back(messages);
     outcome.and_then(unless_failed).and_then(|message| unless_cut(message, model.max_output))
+}
+
+async fn attempt_summary(
+    turn: &mut Turn<'_>,
+    key: Option<&SecretString>,
+    messages: &PairedMessages,
+    max_output: u64,
+) -> Result<AssistantMessage, CallFailure> {
+    let request = ModelRequest {
+        model: &turn.model.model,
+        system_prompt: "",
+        messages,
+        tools: &[],
+        max_output: Some(max_output),
+        thinking: ThinkingLevel::Off,
+        api_key: key,
+        limits: turn.limits.call,
+    };
+    let outcome = turn.provider.call(request, &turn.params.cancel, &mut |_event| {}).await;
+    outcome.and_then(unless_failed).map_err(|failure| without_partial(turn, failure))
+}
+
+/// Nobody has seen what arrived, so the attempt may be repeated. What it cost counts.
+fn without_partial(turn: &mut Turn<'_>, mut failure: CallFailure) -> CallFailure {
+    let (CallFailure::Aborted { partial } | CallFailure::Failed { partial, .. }) = &mut failure;
+    if let Some(partial) = partial.take() {
+        turn.tally.usage.add_call(&partial.usage);
+    }
+    failure
 }
 
 /// A provider may report its failure as a message: that is a failed call like any other.

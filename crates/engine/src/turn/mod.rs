@@ -122,6 +122,15 @@ impl<'a> Turn<'a> {
         self.rotation = candidate.rotation;
         self.recovery = Recovery::default();
     }
+
+    /// Lets the model at `place` of those in line stand where the one that answers stands, and the other way round.
+    /// Said twice, all is as it was. `None` changes nothing.
+    pub(crate) fn exchange_model(&mut self, place: Option<usize>) {
+        if let Some(place) = place {
+            self.candidates.exchange(place, &mut self.model, &mut self.rotation);
+            self.provider = self.engine.provider(self.model.model.api);
+        }
+    }
 }
 
 impl Turn<'_> {

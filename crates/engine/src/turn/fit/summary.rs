@@ -3,16 +3,14 @@
 
 use std::fmt::Write;
 
-use myclaw_llm::{
-    CallFailure, ErrorClass, Message, ModelError, ModelRequest, PairedMessages, ThinkingLevel,
-    UserMessage,
-};
+use myclaw_llm::{ErrorClass, Message, ModelError, PairedMessages, UserMessage};
 use myclaw_session::{Role, Tail, TranscriptMessage};
 use serde_json::Value;
 
+use crate::RunError;
 use crate::transcript::row_to_message;
 use crate::turn::Turn;
-use crate::{AuthProfile, ModelChoice, RunError};
+use crate::turn::call::call_for_summary;
 
 /// Characters of each tool result in the summary's input: enough to tell what it was.
 const TOOL_TEXT_CHARS: usize = 500;
@@ -47,12 +45,6 @@ pub(super) enum Summary {
     },
 }
 
-/// Who may write the summary: a model with the key for it.
-struct Writer<'a> {
-    choice: &'a ModelChoice,
-    profile: AuthProfile,
-}
-
 /// What is still to be summarised.
 struct Work<'a> {
     /// The summary of all that came before `text`.
@@ -74,15 +66,20 @@ pub(super) async fn of(
     let so_far = earlier.filter(|summary| !summary.is_empty());
     let mut work = Work { so_far, text: render(older), focus, calls_left: MAX_CALLS };
     let mut first_error = None;
-    let mut writers = writers(turn).into_iter().peekable();
-    while let Some(writer) = writers.next() {
-        let Some(error) = write(turn, &writer, &mut work).await? else {
-            return Ok(Summary::Written(finished(work, turn.model.model.context_window)));
-        };
-        if let Some(next) = writers.peek() {
+    let writers = MAX_WRITERS.min(1 + turn.candidates.waiting().count());
+    for writer in 0..writers {
+        // The others stay in line for the answer itself.
+        let place = writer.checked_sub(1);
+        turn.exchange_model(place);
+        let written = write(turn, &mut work).await;
+        let (name, window) = (turn.model.reference(), turn.model.model.context_window);
+        turn.exchange_model(place);
+        let Some(error) = written? else { return Ok(Summary::Written(finished(work, window))) };
+        if writer + 1 < writers
+            && let Some(next) = turn.candidates.waiting().nth(writer)
+        {
             turn.notice(format!(
-                "{} could not summarise the older messages ({}); {} is asked to",
-                writer.choice.reference(),
+                "{name} could not summarise the older messages ({}); {} is asked to",
                 error.message,
                 next.choice.reference()
             ));
@@ -97,31 +94,14 @@ pub(super) async fn of(
     Ok(Summary::Failed { note, error: Box::new(error) })
 }
 
-/// The model that answers, then those that would be asked after it. They stay in line for the answer itself.
-fn writers<'a>(turn: &Turn<'a>) -> Vec<Writer<'a>> {
-    let first = Writer {
-        choice: turn.model,
-        profile: turn.rotation.profile(turn.rotation.current()).clone(),
-    };
-    let others = turn.candidates.waiting().map(|candidate| Writer {
-        choice: candidate.choice,
-        profile: candidate.rotation.profile(candidate.rotation.current()).clone(),
-    });
-    std::iter::once(first).chain(others).take(MAX_WRITERS).collect()
-}
-
 /// Lets one model work as far as it can; why it went no further, if it did not.
-async fn write(
-    turn: &mut Turn<'_>,
-    writer: &Writer<'_>,
-    work: &mut Work<'_>,
-) -> Result<Option<ModelError>, RunError> {
-    let window = writer.choice.model.context_window;
+async fn write(turn: &mut Turn<'_>, work: &mut Work<'_>) -> Result<Option<ModelError>, RunError> {
+    let window = turn.model.model.context_window;
     let limit = usize::try_from(window * INPUT_BYTES_PER_WINDOW_TOKEN).unwrap_or(usize::MAX);
     let text = std::mem::take(&mut work.text);
     let pieces = pieces(&text, limit, work.calls_left);
     for (number, piece) in pieces.iter().enumerate() {
-        match call(turn, writer, work, piece).await? {
+        match call(turn, work, piece).await? {
             Ok(summary) => {
                 work.so_far = Some(summary);
                 work.calls_left -= 1;
@@ -143,14 +123,12 @@ fn finished(work: Work<'_>, window: u64) -> String {
     text
 }
 
-/// One call. The inner error is why there is no summary.
+/// One part of the summary. The inner error is why there is none.
 async fn call(
     turn: &mut Turn<'_>,
-    writer: &Writer<'_>,
     work: &Work<'_>,
     piece: &str,
 ) -> Result<Result<String, ModelError>, RunError> {
-    let model = &writer.choice.model;
     let focus = work
         .focus
         .map(|focus| format!("\nPay attention to this above all: {focus}\n"))
@@ -163,43 +141,15 @@ async fn call(
     let text = format!("{INSTRUCTION}{focus}\n<conversation>\n{before}{piece}</conversation>");
     let message = UserMessage::text(text, turn.now_ms());
     let messages = PairedMessages::repair(vec![Message::User(message)]);
-    let cancel = &turn.params.cancel;
-    let key = match turn.keys.resolve(&writer.profile, turn.now_ms(), cancel).await {
-        Ok(key) => key,
-        Err(_) if cancel.is_cancelled() => return Err(RunError::Aborted),
-        Err(error) => {
-            let message =
-                format!("the key of the auth profile {} cannot be had: {error}", writer.profile.id);
-            return Ok(Err(ModelError::new(ErrorClass::Auth, message)));
-        }
+    let model = &turn.model.model;
+    let max_output = model.max_output.min(model.context_window / LARGEST_SHARE);
+    let message = match call_for_summary(turn, &messages, max_output).await? {
+        Ok(message) => message,
+        Err(error) => return Ok(Err(error)),
     };
-    let request = ModelRequest {
-        model,
-        system_prompt: "",
-        messages: &messages,
-        tools: &[],
-        max_output: Some(model.max_output.min(model.context_window / LARGEST_SHARE)),
-        thinking: ThinkingLevel::Off,
-        api_key: key.as_ref(),
-        limits: turn.limits.call,
-    };
-    let provider = turn.engine.provider(model.api);
-    match provider.call(request, cancel, &mut |_event| {}).await {
-        Ok(message) => {
-            turn.tally.usage.add_call(&message.usage);
-            let summary = message.text();
-            Ok(if summary.trim().is_empty() { Err(no_summary()) } else { Ok(summary) })
-        }
-        Err(failure) => {
-            if let Some(usage) = failure.usage() {
-                turn.tally.usage.add_call(usage);
-            }
-            match failure {
-                CallFailure::Aborted { .. } => Err(RunError::Aborted),
-                CallFailure::Failed { error, .. } => Ok(Err(*error)),
-            }
-        }
-    }
+    turn.tally.usage.add_call(&message.usage);
+    let summary = message.text();
+    Ok(if summary.trim().is_empty() { Err(no_summary()) } else { Ok(summary) })
 }
 
 fn no_summary() -> ModelError {
