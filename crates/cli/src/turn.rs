@@ -15,6 +15,7 @@ use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{ErrorClass, ModelError, ModelRef, ThinkingLevel};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::exit::CliError;
 use crate::model_choice::{ChoiceSource, ChosenModel};
@@ -22,7 +23,7 @@ use crate::settings::{Settings, config_error};
 
 /// Runs turns with one engine.
 pub(crate) struct Conversation {
-    engine: Engine,
+    engine: Arc<Engine>,
 }
 
 /// What one turn needs.
@@ -48,7 +49,7 @@ pub(crate) struct Turn<'a> {
 impl Conversation {
     /// Opens no connection yet. Keys and credentials are looked for in `environment`.
     pub(crate) fn new(environment: &Environment) -> Self {
-        Self { engine: Engine::with_variables(environment.variables().collect()) }
+        Self { engine: Arc::new(Engine::with_variables(environment.variables().collect())) }
     }
 
     /// Runs one turn.
@@ -58,8 +59,9 @@ impl Conversation {
     pub(crate) async fn run(&self, turn: Turn<'_>) -> Result<RunResult, CliError> {
         let model = turn.model;
         let params = run_params(turn)?;
-        let result = self.engine.run(params).await.map_err(|error| run_error(error, model))?;
-        has_reply(result)
+        let engine = Arc::clone(&self.engine);
+        let run = in_own_task(async move { engine.run(params).await });
+        has_reply(run.await.map_err(|error| run_error(error, model))?)
     }
 
     /// Summarises all but the newest messages, without a turn; the message of `turn` is not said. `focus` is what the
@@ -78,6 +80,16 @@ impl Conversation {
             RunError::Aborted => CliError::aborted_compaction(),
             error => run_error(error, model),
         })
+    }
+}
+
+/// Runs `work` as a task, which ends with the future. The connection is a task too: two tasks hand deltas over without
+/// asking the system for news between any two of them, as the runtime does around the future that it blocks on.
+async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    match AbortOnDropHandle::new(tokio::spawn(work)).await {
+        Ok(outcome) => outcome,
+        // Nobody but the end of the future aborts it.
+        Err(failure) => std::panic::resume_unwind(failure.into_panic()),
     }
 }
 
