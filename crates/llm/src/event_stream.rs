@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use crate::sse::Frame;
+use crate::sse::{self, Frame};
 
 /// Largest message in bytes, as for an event of a text stream. The largest that AWS's own clients take is 24 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -97,7 +97,7 @@ impl EventStreamDecoder {
         let (headers, payload) =
             self.buffer[start + PRELUDE..end - TRAILER].split_at(lengths.headers);
         let headers = Headers::parse(headers)?;
-        let payload = String::from_utf8_lossy(payload);
+        let payload = sse::text(payload);
         if headers.is_failure {
             let body = match headers.error_message {
                 "" => payload.into_owned(),

@@ -247,11 +247,7 @@ impl SseDecoder {
         };
         self.event_start = self.line_start;
         let event = std::mem::replace(&mut self.event, 0..0);
-        Some(Frame {
-            event: String::from_utf8_lossy(&self.buffer[event]),
-            data: String::from_utf8_lossy(data),
-            terminated,
-        })
+        Some(Frame { event: text(&self.buffer[event]), data: text(data), terminated })
     }
 
     fn check_size(&self, end: usize) -> Result<(), SseError> {
@@ -259,6 +255,15 @@ impl SseDecoder {
             return Err(SseError::EventTooLarge { limit: self.max_event_bytes });
         }
         Ok(())
+    }
+}
+
+/// Bytes as text, with replacement characters for what is none. The check of the standard library goes by words where
+/// it need not say what is wrong; nearly all of the time nothing is.
+pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
     }
 }
 

@@ -1,9 +1,11 @@
 //! The body of an answer, which may be a stream of events, as text or binary, or, behind servers that cannot stream,
 //! one JSON document. Its first byte tells; content types do not, since servers label either as the other.
 
+use serde::de::IgnoredAny;
+
 use super::{Decoder, Progress, cut_stream};
 use crate::event_stream::{EventStreamDecoder, EventStreamError};
-use crate::sse::SseDecoder;
+use crate::sse::{Frame, SseDecoder};
 use crate::{ErrorClass, EventSink, ModelError, classify};
 
 /// Largest answer that is no stream, in bytes.
@@ -140,32 +142,12 @@ impl AnswerBody {
         decoder: &mut Decoder<'_>,
         sink: EventSink<'_>,
     ) -> Result<Option<Progress>, ModelError> {
-        let mut furthest = None;
-        loop {
-            let frame = match &mut self.shape {
-                Shape::Events(events) => events
-                    .next_frame()
-                    .map_err(|error| ModelError::new(ErrorClass::Unknown, error.to_string()))?,
-                Shape::Messages(messages) => messages.next_frame().map_err(stream_failure)?,
-                Shape::Unknown | Shape::Document(_) => None,
-            };
-            let Some(frame) = frame else { break };
-            self.has_events = true;
-            let progress = match decoder.feed(&frame, sink) {
-                // Half an event at the end is not a bad event: the stream was cut there.
-                Err(_)
-                    if !frame.terminated
-                        && serde_json::from_str::<serde::de::IgnoredAny>(&frame.data).is_err() =>
-                {
-                    return Err(cut_stream());
-                }
-                outcome => outcome?,
-            };
-            furthest = furthest.max(Some(progress));
-            if progress == Progress::Ended {
-                break;
-            }
-        }
+        let furthest = match &mut self.shape {
+            Shape::Events(events) => read_frames(events, decoder, sink),
+            Shape::Messages(messages) => read_frames(messages, decoder, sink),
+            Shape::Unknown | Shape::Document(_) => Ok(None),
+        }?;
+        self.has_events |= furthest.is_some();
         Ok(furthest)
     }
 
@@ -176,6 +158,49 @@ impl AnswerBody {
         );
         ModelError::new(ErrorClass::Unknown, message)
     }
+}
+
+/// A decoder of a framing.
+trait Frames {
+    /// The next whole frame.
+    fn next(&mut self) -> Result<Option<Frame<'_>>, ModelError>;
+}
+
+impl Frames for SseDecoder {
+    fn next(&mut self) -> Result<Option<Frame<'_>>, ModelError> {
+        self.next_frame().map_err(|error| ModelError::new(ErrorClass::Unknown, error.to_string()))
+    }
+}
+
+impl Frames for EventStreamDecoder {
+    fn next(&mut self) -> Result<Option<Frame<'_>>, ModelError> {
+        self.next_frame().map_err(stream_failure)
+    }
+}
+
+/// Reads the frames that are whole. Gives the furthest progress that one of them made, if there was one.
+fn read_frames(
+    frames: &mut impl Frames,
+    decoder: &mut Decoder<'_>,
+    sink: EventSink<'_>,
+) -> Result<Option<Progress>, ModelError> {
+    let mut furthest = None;
+    while let Some(frame) = frames.next()? {
+        let progress = match decoder.feed(&frame, sink) {
+            // Half an event at the end is not a bad event: the stream was cut there.
+            Err(_) if !frame.terminated && !is_json(&frame.data) => return Err(cut_stream()),
+            outcome => outcome?,
+        };
+        furthest = furthest.max(Some(progress));
+        if progress == Progress::Ended {
+            break;
+        }
+    }
+    Ok(furthest)
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 fn stream_failure(error: EventStreamError) -> ModelError {
