@@ -1,6 +1,8 @@
 //! `myclaw auth list`.
 
-use myclaw_auth::{Arranged, CredentialType, FailureReason, ProfileOrigin, UsageStats};
+use myclaw_auth::{
+    Arranged, CredentialType, FailureReason, ProfileOrigin, UsageStats, Validity, replacing_command,
+};
 use myclaw_config::{ExposeSecret, KeySource};
 use serde::Serialize;
 
@@ -40,8 +42,9 @@ struct Listed {
 enum State {
     Ok,
     Resting,
+    /// It has expired, and cannot be renewed.
     Expired,
-    /// It has expired, and is renewed when it is used.
+    /// It has expired or was never used, and is renewed when it is used.
     Renewable,
 }
 
@@ -80,7 +83,21 @@ pub(super) fn run(keys: &Keys, provider: Option<&str>, json: bool) -> Result<(),
             printer.line(line)?;
         }
     }
-    printer.finish()
+    printer.finish()?;
+    if !json {
+        for key in listed.iter().filter(|key| key.state == State::Expired) {
+            note(format_args!("myclaw: {}", how_to_replace(&key.profile)));
+        }
+    }
+    Ok(())
+}
+
+/// What to say of a key that has expired and is renewed by nothing here.
+fn how_to_replace(name: &str) -> String {
+    let command = replacing_command(name);
+    format!(
+        "{name} has expired and cannot be renewed here; sign in again where it was made, or keep another key with `{command}`"
+    )
 }
 
 fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
@@ -90,15 +107,11 @@ fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
     let resting = usage.map(|usage| rests(usage, now_ms)).unwrap_or_default();
     let is_named =
         |name: Option<&String>| name.is_some_and(|name| *name == store_name || *name == profile.id);
-    let has_expired = profile.expires_at.is_some_and(|at| at <= now_ms);
-    let state = if has_expired && profile.login.is_some() {
-        State::Renewable
-    } else if has_expired {
-        State::Expired
-    } else if resting.is_empty() {
-        State::Ok
-    } else {
-        State::Resting
+    let state = match profile.validity(now_ms) {
+        Validity::Renewable => State::Renewable,
+        Validity::Ended => State::Expired,
+        Validity::Valid if resting.is_empty() => State::Ok,
+        Validity::Valid => State::Resting,
     };
     Listed {
         pinned: is_named(keys.file.pinned.get(provider)),
