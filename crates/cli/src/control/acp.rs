@@ -10,6 +10,7 @@ mod failure;
 mod hunks;
 mod markdown;
 mod message;
+mod opening;
 mod options;
 mod prompt;
 mod replay;
