@@ -1,5 +1,9 @@
 //! The long help texts. They are files of their own kind: prose with examples, apart from the grammar.
 
+mod examples;
+
+pub(super) use examples::*;
+
 pub(super) const ABOUT: &str = "\
 A personal AI agent in one binary: it takes a message, calls a model, runs tools in a workspace and answers.
 
