@@ -339,20 +339,24 @@ fn missing_key(info: &ProviderInfo) -> String {
     )
 }
 
-/// What to say of a provider that nobody knows.
-pub(crate) fn unknown_provider(config: &Config, provider: &str) -> String {
-    let mut known: Vec<&str> = config
-        .models
-        .providers
-        .keys()
-        .map(String::as_str)
-        .chain(config.provider.as_ref().map(|configured| configured.name.as_str()))
-        .collect();
-    for info in Catalog::builtin().providers() {
-        if !known.contains(&info.name) {
-            known.push(info.name);
+/// The providers that a user can name: those of the config file, and those that are built in.
+pub(crate) fn known_providers(config: &Config) -> Vec<&str> {
+    let own = config.models.providers.keys().map(String::as_str);
+    let configured = config.provider.iter().map(|configured| configured.name.as_str());
+    let builtin = Catalog::builtin();
+    let builtin = builtin.providers().map(|info| info.name);
+    let mut known: Vec<&str> = Vec::new();
+    for name in own.chain(configured).chain(builtin) {
+        if !known.contains(&name) {
+            known.push(name);
         }
     }
+    known
+}
+
+/// What to say of a provider that nobody knows.
+pub(crate) fn unknown_provider(config: &Config, provider: &str) -> String {
+    let known = known_providers(config);
     let suggestion = did_you_mean(provider, known.iter().copied());
     format!(
         "the provider `{provider}` is not known{suggestion} Give its address in the config file under \

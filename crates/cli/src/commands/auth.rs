@@ -176,8 +176,7 @@ fn store_error(error: &AuthStoreError) -> CliError {
 
 fn say(line: &str) -> Result<(), CliError> {
     let mut printer = Printer::stdout();
-    let line = printer.safe(line).into_owned();
-    printer.line(line)?;
+    printer.safe_lines([line])?;
     printer.finish()
 }
 

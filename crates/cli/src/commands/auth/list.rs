@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::Keys;
 use crate::exit::CliError;
 use crate::print::{Printer, columns, note};
+use crate::terminal::escaped;
 use crate::time::{local_minute, now_ms};
 
 /// Shown characters of a key: enough to tell two apart.
@@ -78,15 +79,12 @@ pub(super) fn run(keys: &Keys, provider: Option<&str>, json: bool) -> Result<(),
     } else if listed.is_empty() {
         note("no keys yet; `myclaw auth add anthropic` keeps one");
     } else {
-        for line in table(&listed) {
-            let line = printer.safe(&line).into_owned();
-            printer.line(line)?;
-        }
+        printer.safe_lines(table(&listed))?;
     }
     printer.finish()?;
     if !json {
         for key in listed.iter().filter(|key| key.state == State::Expired) {
-            note(format_args!("myclaw: {}", how_to_replace(&key.profile)));
+            note(format_args!("myclaw: {}", escaped(&how_to_replace(&key.profile))));
         }
     }
     Ok(())

@@ -107,10 +107,7 @@ fn print(outcomes: &[Outcome], json: bool) -> Result<(), CliError> {
             ]
         })
         .collect();
-    for line in columns(&rows) {
-        let line = printer.safe(&line).into_owned();
-        printer.line(line)?;
-    }
+    printer.safe_lines(columns(&rows))?;
     printer.finish()
 }
 

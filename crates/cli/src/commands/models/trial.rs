@@ -67,10 +67,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     if args.json {
         printer.json(&trial)?;
     } else {
-        for line in std::iter::once(trial.heading()).chain(columns(&trial.rows())) {
-            let line = printer.safe(&line).into_owned();
-            printer.line(line)?;
-        }
+        printer.safe_lines(std::iter::once(trial.heading()).chain(columns(&trial.rows())))?;
     }
     printer.finish()
 }
