@@ -21,7 +21,8 @@ use crate::print::{Printer, columns};
 use crate::runtime;
 use crate::settings::{Home, config_error, stored_keys};
 use crate::similar::did_you_mean;
-use key::{KeySource, KeyState};
+pub(super) use key::KeySource;
+use key::KeyState;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {

@@ -8,10 +8,11 @@ use myclaw_auth::{
 };
 use myclaw_config::{AgentSettings, Config, holds_literal_secret};
 use myclaw_engine::ModelChoice;
-use myclaw_llm::{ModelRef, provider_info};
+use myclaw_llm::ModelRef;
 
 use super::Check;
-use crate::model_choice::{ChosenModel, environment_key};
+use crate::commands::models::KeySource;
+use crate::model_choice::ChosenModel;
 use crate::settings::Home;
 use crate::time::{local_minute, now_ms};
 
@@ -72,31 +73,20 @@ fn check_validity(
 
 /// Whether there is a key for the model's provider.
 fn check_key(model: &ChosenModel, stored: &AuthFile, home: &Home, now_ms: u64) -> Option<Check> {
-    const NAME: &str = "key";
     let provider = model.reference.provider.as_str();
     let mut usable = stored.profiles_of(provider);
     usable.retain(|profile| profile.validity(now_ms) != Validity::Ended);
-    let kept = usable.len();
-    let kept_alone = || {
-        let keys = counted_keys(kept);
-        (kept > 0).then(|| Check::ok(NAME, format!("{keys} for {provider}, kept by `myclaw auth`")))
-    };
-    let configured = model.config.provider.as_ref().filter(|own| own.name == provider);
-    if let Some(configured) = configured.filter(|own| !own.auth_profiles.is_empty()) {
-        let names: Vec<&str> =
-            configured.auth_profiles.iter().map(|profile| profile.id.as_str()).collect();
-        let (keys, names, more) = (counted_keys(names.len()), names.join(", "), kept_too(kept));
-        return Some(Check::ok(NAME, format!("{keys} for {provider}: {names}{more}")));
-    }
-    if model.config.models.providers.get(provider).is_some_and(|own| own.api_key.is_some()) {
-        return Some(Check::ok(NAME, format!("1 key for {provider}")));
-    }
-    match provider_info(provider).and_then(|info| environment_key(info, &home.environment)) {
-        Some((variable, _)) => {
-            Some(Check::ok(NAME, format!("{variable} for {provider}{}", kept_too(kept))))
+    let (kept, more) = (usable.len(), kept_too(usable.len()));
+    let message = match KeySource::find(provider, &model.config, home, stored) {
+        KeySource::Profiles(names) => {
+            format!("{} for {provider}: {}{more}", counted_keys(names.len()), names.join(", "))
         }
-        None => kept_alone(),
-    }
+        KeySource::ConfigFile => format!("1 key for {provider}"),
+        KeySource::Variable(variable) => format!("{variable} for {provider}{more}"),
+        _ if kept > 0 => format!("{} for {provider}, kept by `myclaw auth`", counted_keys(kept)),
+        _ => return None,
+    };
+    Some(Check::ok("key", message))
 }
 
 /// What is said of keys in the store behind other keys.
