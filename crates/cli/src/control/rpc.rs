@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::args::ConversationArgs;
-use crate::commands::run::announce;
 use crate::exit::CliError;
 use crate::report::Verbosity;
 use crate::settings::Settings;
@@ -92,7 +91,7 @@ async fn serve(
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
     let mut controller = Controller::begin(Arc::clone(&program), settings, args.clone())?;
     let model = controller.current().model().await?;
-    announce(&model, Verbosity::Normal);
+    model.announce(Verbosity::Normal);
     let ready = Ready {
         version: env!("CARGO_PKG_VERSION"),
         session: controller.current().key().as_str(),

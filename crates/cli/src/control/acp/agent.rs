@@ -17,7 +17,6 @@ use agent_client_protocol_schema::v1::{
 use myclaw_session::SessionKey;
 
 use crate::args::ConversationArgs;
-use crate::commands::run::announce;
 use crate::control::lines::Line;
 use crate::control::session::{Program, Session};
 use crate::report::Verbosity;
@@ -251,7 +250,7 @@ impl Agent {
         let session = Session::new(Arc::clone(&self.program), settings, &self.args)
             .map_err(|error| of(&error))?;
         let model = session.model().await.map_err(|error| of(&error))?;
-        announce(&model, Verbosity::Normal);
+        model.announce(Verbosity::Normal);
         let mut remarks: Vec<String> = Vec::new();
         remarks.extend(model.announcement().filter(|_| model.is_builtin()));
         remarks.extend(model.unusable.iter().cloned());
