@@ -18,7 +18,7 @@ mod store;
 pub use error::AuthStoreError;
 pub use login::{RenewLogin, RenewableLogin, Renewal, RenewalAnswer, RenewalError, RenewedLogin};
 pub use order::{Arranged, OrderRules, arrange};
-pub use profile::{AuthProfile, CredentialType, ProfileOrigin};
+pub use profile::{AuthProfile, CredentialType, ProfileOrigin, Validity, replacing_command};
 pub use resolve::{KeyError, KeyResolver};
 pub use stats::{CooldownRules, Failure, FailureReason, FailureScope, ModelStats, UsageStats};
 pub use store::{AuthFile, AuthStore, STORE_FILE, StoredProfile, is_private};

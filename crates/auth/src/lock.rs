@@ -37,19 +37,30 @@ impl LoginLock {
     pub(crate) async fn acquire(path: &Path) -> Result<Self, AuthStoreError> {
         let file = open(path)?;
         let started = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Self { _file: file }),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(failed_to("lock", path)(error)),
-            }
-            let waited = started.elapsed();
-            if waited >= LOGIN_PATIENCE {
-                return Err(AuthStoreError::Locked { path: path.to_path_buf(), waited });
-            }
+        while !try_to_take(&file, path, started, LOGIN_PATIENCE)? {
             tokio::time::sleep(LONGEST_PAUSE).await;
         }
+        Ok(Self { _file: file })
     }
+}
+
+/// Tries once to take the lock; whether it is taken now. An error when others have held it for longer than `patience`.
+fn try_to_take(
+    file: &File,
+    path: &Path,
+    started: Instant,
+    patience: Duration,
+) -> Result<bool, AuthStoreError> {
+    match file.try_lock() {
+        Ok(()) => return Ok(true),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => return Err(failed_to("lock", path)(error)),
+    }
+    let waited = started.elapsed();
+    if waited >= patience {
+        return Err(AuthStoreError::Locked { path: path.to_path_buf(), waited });
+    }
+    Ok(false)
 }
 
 fn open(path: &Path) -> Result<File, AuthStoreError> {
@@ -68,18 +79,10 @@ impl StoreLock {
         let file = open(path)?;
         let started = Instant::now();
         let mut pause = FIRST_PAUSE;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Self { _file: file }),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(failed_to("lock", path)(error)),
-            }
-            let waited = started.elapsed();
-            if waited >= PATIENCE {
-                return Err(AuthStoreError::Locked { path: path.to_path_buf(), waited });
-            }
+        while !try_to_take(&file, path, started, PATIENCE)? {
             thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+        Ok(Self { _file: file })
     }
 }

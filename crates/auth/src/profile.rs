@@ -1,7 +1,7 @@
 //! One key of a provider, by name.
 
 use myclaw_config::KeySource;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
 use crate::login::RenewableLogin;
@@ -59,6 +59,18 @@ pub struct AuthProfile {
     pub login: Option<RenewableLogin>,
 }
 
+/// Whether a credential can be used at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Validity {
+    /// It can: it has not ended, or does not say when it does.
+    Valid,
+    /// Not as it is, but it is renewed when a call is about to be made with it: a login that has ended, or that was
+    /// never used.
+    Renewable,
+    /// It has ended, and nothing here can renew it.
+    Ended,
+}
+
 impl AuthProfile {
     /// A profile of the settings.
     pub fn new(id: impl Into<String>, source: Option<KeySource>) -> Self {
@@ -82,10 +94,33 @@ impl AuthProfile {
         Self::new("default", None)
     }
 
+    /// Whether it can be used at `now_ms`, in milliseconds since the Unix epoch.
+    pub fn validity(&self, now_ms: u64) -> Validity {
+        let has_ended = self.expires_at.is_some_and(|end| end <= now_ms);
+        let is_to_come = matches!(
+            &self.source, Some(KeySource::Literal(token)) if token.expose_secret().is_empty()
+        );
+        match &self.login {
+            Some(_) if has_ended || is_to_come => Validity::Renewable,
+            None if has_ended => Validity::Ended,
+            _ => Validity::Valid,
+        }
+    }
+
     /// The name under which the store keeps what happened to the profile: `provider:id`, since two providers may have a
     /// profile `primary`.
     pub fn store_name(&self, provider: &str) -> String {
         store_name(provider, &self.id)
+    }
+}
+
+/// The command that puts another key in the place of a profile of the store, by its name there.
+pub fn replacing_command(name: &str) -> String {
+    match name.split_once(':') {
+        Some((provider, name)) => {
+            format!("myclaw auth add {provider} --profile {name} --replace")
+        }
+        None => "myclaw auth add".to_owned(),
     }
 }
 

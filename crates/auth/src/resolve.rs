@@ -12,6 +12,7 @@ use myclaw_config::KeySource;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::sync::CancellationToken;
 
+use crate::profile::{Validity, replacing_command};
 use crate::{AuthProfile, RenewLogin};
 use command::CommandFailure;
 use renewal::Logins;
@@ -56,7 +57,7 @@ pub enum KeyError {
     /// The credential is no longer valid, and says not how it could be renewed.
     #[error(
         "it has expired and cannot be renewed here; sign in again where it was made, or keep another key with `{}`",
-        replacing(profile)
+        replacing_command(profile)
     )]
     Expired {
         /// Which profile.
@@ -114,7 +115,7 @@ impl KeyResolver {
         if let Some(login) = &profile.login {
             return self.logins.token(profile, login, now_ms, cancel).await.map(Some);
         }
-        if profile.expires_at.is_some_and(|at| at <= now_ms) {
+        if profile.validity(now_ms) == Validity::Ended {
             return Err(KeyError::Expired { profile: profile.id.clone() });
         }
         match &profile.source {
@@ -167,16 +168,6 @@ impl KeyResolver {
                 Ok(key)
             }
         }
-    }
-}
-
-/// The command that puts another key in the place of a profile of the store.
-fn replacing(profile: &str) -> String {
-    match profile.split_once(':') {
-        Some((provider, name)) => {
-            format!("myclaw auth add {provider} --profile {name} --replace")
-        }
-        None => "myclaw auth add".to_owned(),
     }
 }
 

@@ -7,7 +7,7 @@ mod file;
 mod secret;
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,6 +16,7 @@ pub(crate) use file::Login;
 pub use file::{AuthFile, StoredProfile};
 use secrecy::SecretString;
 use secret::StoredSecret;
+use tempfile::NamedTempFile;
 
 use crate::error::{AuthStoreError, failed_to};
 use crate::lock::StoreLock;
@@ -25,6 +26,8 @@ use file::VERSION;
 pub const STORE_FILE: &str = "auth-profiles.json";
 /// Largest file that is read: room for thousands of profiles.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// Room for what a renewal adds to the store: a long token has some KiB.
+const ROOM_FOR_TOKENS: u64 = 64 * 1024;
 /// Bits that let anybody but the owner do something.
 const OTHERS: u32 = 0o077;
 
@@ -50,6 +53,19 @@ enum Corrupt {
     SetAside,
     /// It stays, and nothing is written.
     Leave,
+}
+
+/// A file beside the store that has room for the next one on the disk.
+#[derive(Debug)]
+pub(crate) struct Reservation(NamedTempFile);
+
+/// How a change is written.
+#[derive(Debug)]
+struct Writing {
+    durability: Durability,
+    corrupt: Corrupt,
+    /// The file that becomes the store, if it was made before.
+    reserved: Option<Reservation>,
 }
 
 impl AuthStore {
@@ -93,7 +109,12 @@ impl AuthStore {
 
     /// Where whoever renews a login of this store holds a lock.
     pub(crate) fn login_lock_path(&self) -> PathBuf {
-        self.path.with_extension("json.login.lock")
+        self.target().with_extension("json.login.lock")
+    }
+
+    /// Where the file itself is: whoever keeps it elsewhere and links to it here means that file.
+    fn target(&self) -> PathBuf {
+        fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone())
     }
 
     /// The login of that name as it lies in the store now, if it says how it is renewed.
@@ -101,16 +122,46 @@ impl AuthStore {
         Ok(self.load()?.login(name))
     }
 
+    /// Makes sure that new tokens of a login can be kept, before the old ones are spent: what could be in the way is met
+    /// now, and their room on the disk is taken. Only who holds the lock of logins may call this.
+    pub(crate) fn reserve(&self) -> Result<Reservation, AuthStoreError> {
+        let (_lock, before) = self.lock_and_load()?;
+        before?;
+        let target = self.target();
+        // One name, so that killed processes do not leave many of them.
+        let name = format!(".{STORE_FILE}.renewed");
+        let folder = target.parent().unwrap_or(Path::new("."));
+        let reserve = || {
+            let size = fs::metadata(&target)?.len().saturating_add(ROOM_FOR_TOKENS);
+            match fs::remove_file(folder.join(&name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file =
+                tempfile::Builder::new().prefix(&name).rand_bytes(0).tempfile_in(folder)?;
+            io::copy(&mut io::repeat(0).take(size), &mut file)?;
+            file.as_file().sync_all()?;
+            Ok(Reservation(file))
+        };
+        reserve().map_err(failed_to("write", &self.path))
+    }
+
     /// Keeps the new tokens of a login, and waits until that is on disk. Nothing happens if it was removed meanwhile.
     pub(crate) fn keep_login(
         &self,
+        reserved: Reservation,
         name: &str,
         access: SecretString,
         refresh: Option<SecretString>,
         expires: Option<u64>,
     ) -> Result<(), AuthStoreError> {
         let keep = move |file: &mut AuthFile| file.renew_login(name, access, refresh, expires);
-        self.update(keep, Durability::Synced, Corrupt::Leave).map(|((), _)| ())
+        let writing = Writing {
+            durability: Durability::Synced,
+            corrupt: Corrupt::Leave,
+            reserved: Some(reserved),
+        };
+        self.update(keep, writing).map(|((), _)| ())
     }
 
     /// Changes profiles or their order, and waits until that is on disk. A file that is no store is copied to a name
@@ -122,7 +173,9 @@ impl AuthStore {
         &self,
         change: impl FnOnce(&mut AuthFile) -> T,
     ) -> Result<(T, Option<PathBuf>), AuthStoreError> {
-        self.update(change, Durability::Synced, Corrupt::SetAside)
+        let writing =
+            Writing { durability: Durability::Synced, corrupt: Corrupt::SetAside, reserved: None };
+        self.update(change, writing)
     }
 
     /// Changes what is remembered about the use of profiles.
@@ -130,42 +183,53 @@ impl AuthStore {
     /// # Errors
     /// As [`AuthStore::change`]; and a file that is no store stays as it is.
     pub fn record(&self, change: impl FnOnce(&mut AuthFile)) -> Result<(), AuthStoreError> {
-        self.update(change, Durability::Unsynced, Corrupt::Leave).map(|((), _)| ())
+        let writing =
+            Writing { durability: Durability::Unsynced, corrupt: Corrupt::Leave, reserved: None };
+        self.update(change, writing).map(|((), _)| ())
     }
 
     fn update<T>(
         &self,
         change: impl FnOnce(&mut AuthFile) -> T,
-        durability: Durability,
-        corrupt: Corrupt,
+        writing: Writing,
     ) -> Result<(T, Option<PathBuf>), AuthStoreError> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let (_lock, before) = self.lock_and_load()?;
+        let (before, backup) = match before {
+            Err(AuthStoreError::Corrupt { .. }) if writing.corrupt == Corrupt::SetAside => {
+                (AuthFile::default(), Some(self.set_aside()?))
+            }
+            before => (before?, None),
+        };
+        let mut after = before.clone();
+        let outcome = change(&mut after);
+        if after != before || backup.is_some() {
+            let Writing { durability, reserved, .. } = writing;
+            self.replace(&after, durability, reserved).map_err(failed_to("write", &self.path))?;
+        }
+        Ok((outcome, backup))
+    }
+
+    /// Takes the lock, and reads what is to be changed.
+    fn lock_and_load(
+        &self,
+    ) -> Result<(StoreLock, Result<AuthFile, AuthStoreError>), AuthStoreError> {
+        let target = self.target();
+        let folder = target.parent().unwrap_or(Path::new("."));
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(folder)
             .map_err(failed_to("make", folder))?;
-        let _lock = StoreLock::acquire(&self.path.with_extension("json.lock"))?;
-        let (before, backup) = match self.load() {
-            Ok(file) => (file, None),
-            Err(AuthStoreError::Corrupt { .. }) if corrupt == Corrupt::SetAside => {
-                (AuthFile::default(), Some(self.set_aside()?))
-            }
-            Err(error) => return Err(error),
-        };
-        if before.version > VERSION {
-            return Err(AuthStoreError::NewerVersion {
+        let lock = StoreLock::acquire(&target.with_extension("json.lock"))?;
+        let found = self.load().and_then(|file| match file.version {
+            found if found > VERSION => Err(AuthStoreError::NewerVersion {
                 path: self.path.clone(),
-                found: before.version,
+                found,
                 supported: VERSION,
-            });
-        }
-        let mut after = before.clone();
-        let outcome = change(&mut after);
-        if after != before || backup.is_some() {
-            self.replace(folder, &after, durability).map_err(failed_to("write", &self.path))?;
-        }
-        Ok((outcome, backup))
+            }),
+            _ => Ok(file),
+        });
+        Ok((lock, found))
     }
 
     /// Copies the file to a name of its own, readable by its owner alone.
@@ -178,15 +242,25 @@ impl AuthStore {
         Ok(backup)
     }
 
-    /// Puts a new file in the place of the old one. A temporary file is readable by its owner alone.
-    fn replace(&self, folder: &Path, file: &AuthFile, durability: Durability) -> io::Result<()> {
+    /// Puts a new file in the place of the old one: the reserved one, or a temporary file, which is readable by its owner
+    /// alone.
+    fn replace(
+        &self,
+        file: &AuthFile,
+        durability: Durability,
+        reserved: Option<Reservation>,
+    ) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(file)?;
         text.push(b'\n');
-        // Whoever keeps the file elsewhere and links to it here means that file.
-        let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        let folder = target.parent().unwrap_or(folder);
-        let mut new = tempfile::NamedTempFile::new_in(folder)?;
+        let target = self.target();
+        let folder = target.parent().unwrap_or(Path::new("."));
+        let mut new = match reserved {
+            Some(Reservation(file)) => file,
+            None => NamedTempFile::new_in(folder)?,
+        };
+        new.rewind()?;
         new.write_all(&text)?;
+        new.as_file().set_len(text.len() as u64)?;
         if durability == Durability::Synced {
             new.as_file().sync_all()?;
         }

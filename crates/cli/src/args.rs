@@ -172,10 +172,13 @@ pub(crate) struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Read the config file and say what is wrong with it, with line and column
+    #[command(after_long_help = help::CONFIG_CHECK_EXAMPLES)]
     Check,
     /// Print the path of the config file, whether or not it exists
+    #[command(after_long_help = help::CONFIG_PATH_EXAMPLES)]
     Path,
     /// Print the JSON Schema of the config file, for editors
+    #[command(after_long_help = help::CONFIG_SCHEMA_EXAMPLES)]
     Schema,
 }
 

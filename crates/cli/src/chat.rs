@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answering::Answering;
 use crate::args::{ChatArgs, ConversationArgs};
-use crate::commands::run::announce;
 use crate::commands::sessions::Sessions;
 use crate::exit::{CliError, Exit};
 use crate::interrupt::Interrupts;
@@ -84,7 +83,7 @@ impl Chat {
         args: &ConversationArgs,
     ) -> Result<Self, CliError> {
         let model = settings.choose_model(args.model.as_deref()).await?;
-        announce(&model, Verbosity::Normal);
+        model.announce(Verbosity::Normal);
         let closed = CancellationToken::new();
         let view = if is_interactive() {
             View::Terminal
@@ -92,10 +91,7 @@ impl Chat {
             View::Plain(Arc::new(Output::stdout(closed.clone())))
         };
         let chat = Self {
-            sessions: Sessions {
-                store: settings.home.session_store(),
-                agent_id: settings.agent.id.to_string(),
-            },
+            sessions: Sessions::of_agent(&settings),
             session_key: settings.session_key.clone(),
             conversation: Conversation::new(&settings.home.environment),
             usage: Usage::default(),
@@ -117,7 +113,7 @@ impl Chat {
         let mut source = match self.view {
             View::Terminal => {
                 self.greet()?;
-                Source::Editor(Box::new(Editor::new(&self.settings, &self.sessions)))
+                Source::Editor(Box::new(Editor::new(&self.settings)))
             }
             View::Plain(_) => Source::Lines(Lines::new()),
         };

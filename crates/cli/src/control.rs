@@ -10,5 +10,29 @@ mod lines;
 mod rpc;
 mod session;
 
+use tokio_util::sync::CancellationToken;
+
+use crate::exit::CliError;
+use crate::interrupt::Interrupts;
+use crate::runtime;
+use crate::terminal::Output;
+
 pub(crate) use acp::run as run_acp;
 pub(crate) use rpc::run as run_rpc;
+
+/// Serves the program at the other end until `served` is over, and sees to it that all of `output` is written. The first
+/// signal fires `stop`, the second quits.
+fn serve_until_over(
+    output: &Output,
+    stop: CancellationToken,
+    served: impl Future<Output = Result<(), CliError>>,
+) -> Result<(), CliError> {
+    let interrupts = Interrupts::install()?;
+    let armed = interrupts.arm(stop);
+    let outcome = runtime::block_on(armed.unless_quit(output.flushing(served)))?;
+    output.flush();
+    match output.take_failure() {
+        Some(error) => Err(CliError::output(&error)),
+        None => outcome,
+    }
+}

@@ -48,6 +48,11 @@ impl CliError {
         Self { exit: Exit::Failure, class: "failure", message: message.into() }
     }
 
+    /// A failure with a class of its own, for programs.
+    pub(crate) fn failure_of_class(class: &'static str, message: impl Into<String>) -> Self {
+        Self { class, ..Self::failure(message) }
+    }
+
     /// The command line or the message is not usable.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, class: "usage", message: message.into() }

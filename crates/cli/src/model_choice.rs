@@ -1,8 +1,9 @@
 //! Which model answers.
 //!
-//! In this order: what the command line names, what the config file names, the provider of a key in the environment, a
-//! model server that listens on this machine, the built-in planner. Whatever is chosen comes with settings in which
-//! the engine finds its address and key, so that nothing behind this module has to know how it was found.
+//! In this order: what the command line names, what the config file names, the provider of a key in the environment,
+//! that of a key in the agent's store, a model server that listens on this machine, the built-in planner. Whatever is
+//! chosen comes with settings in which the engine finds its address and key, so that nothing behind this module has to
+//! know how it was found.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use myclaw_llm::{
 };
 
 use crate::exit::CliError;
+use crate::print::note;
+use crate::report::Verbosity;
 use crate::similar::did_you_mean;
 
 /// Where to look for model servers instead of the usual ports: `none`, or pairs such as `ollama=127.0.0.1:11434`,
@@ -102,6 +105,18 @@ impl ChosenModel {
     /// Whether it is the built-in planner, which is announced on every run.
     pub(crate) fn is_builtin(&self) -> bool {
         self.reference.provider == BUILTIN_PROVIDER && self.reference.id == DEMO_MODEL_ID
+    }
+
+    /// Says on standard error which model answers, where the user did not choose it, and which fallbacks are none. The
+    /// built-in planner is never passed over in silence.
+    pub(crate) fn announce(&self, verbosity: Verbosity) {
+        let is_told = verbosity == Verbosity::Normal || self.is_builtin();
+        if let Some(line) = self.announcement().filter(|_| is_told) {
+            note(format_args!("myclaw: {line}"));
+        }
+        for problem in self.unusable.iter().filter(|_| verbosity == Verbosity::Normal) {
+            note(format_args!("myclaw: {problem}"));
+        }
     }
 
     /// The line that tells the user which model was chosen and how to change that; `None` where the user chose.
@@ -339,20 +354,24 @@ fn missing_key(info: &ProviderInfo) -> String {
     )
 }
 
-/// What to say of a provider that nobody knows.
-pub(crate) fn unknown_provider(config: &Config, provider: &str) -> String {
-    let mut known: Vec<&str> = config
-        .models
-        .providers
-        .keys()
-        .map(String::as_str)
-        .chain(config.provider.as_ref().map(|configured| configured.name.as_str()))
-        .collect();
-    for info in Catalog::builtin().providers() {
-        if !known.contains(&info.name) {
-            known.push(info.name);
+/// The providers that a user can name: those of the config file, and those that are built in.
+pub(crate) fn known_providers(config: &Config) -> Vec<&str> {
+    let own = config.models.providers.keys().map(String::as_str);
+    let configured = config.provider.iter().map(|configured| configured.name.as_str());
+    let builtin = Catalog::builtin();
+    let builtin = builtin.providers().map(|info| info.name);
+    let mut known: Vec<&str> = Vec::new();
+    for name in own.chain(configured).chain(builtin) {
+        if !known.contains(&name) {
+            known.push(name);
         }
     }
+    known
+}
+
+/// What to say of a provider that nobody knows.
+pub(crate) fn unknown_provider(config: &Config, provider: &str) -> String {
+    let known = known_providers(config);
     let suggestion = did_you_mean(provider, known.iter().copied());
     format!(
         "the provider `{provider}` is not known{suggestion} Give its address in the config file under \

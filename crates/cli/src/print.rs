@@ -26,6 +26,18 @@ impl Printer {
         writeln!(self.out, "{line}").map_err(|error| CliError::output(&error))
     }
 
+    /// Writes lines that may hold text of a model, a tool or a file, safe for where they are printed.
+    pub(crate) fn safe_lines<T: AsRef<str>>(
+        &mut self,
+        lines: impl IntoIterator<Item = T>,
+    ) -> Result<(), CliError> {
+        for line in lines {
+            let line = self.safe(line.as_ref()).into_owned();
+            self.line(line)?;
+        }
+        Ok(())
+    }
+
     /// Writes text as it is.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), CliError> {
         self.out.write_all(bytes).map_err(|error| CliError::output(&error))

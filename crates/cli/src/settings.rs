@@ -8,7 +8,7 @@ use myclaw_config::{
     AgentSettings, Config, ConfigError, Environment, Paths, RenderStyle, ThinkingDefault,
     load_or_default,
 };
-use myclaw_llm::ThinkingLevel;
+use myclaw_llm::{HttpOptions, ThinkingLevel};
 use myclaw_session::{SessionKey, SessionStore};
 
 use crate::args::ConversationArgs;
@@ -41,6 +41,15 @@ impl Home {
         }
         let paths = environment.paths().map_err(|error| config_error(&error))?;
         Ok(Self { environment, paths })
+    }
+
+    /// How commands make requests: as turns do. Proxies, keys and credentials are looked for in the environment.
+    pub(crate) fn http_options(&self) -> HttpOptions {
+        HttpOptions {
+            user_agent: concat!("myclaw/", env!("CARGO_PKG_VERSION")).to_owned(),
+            variables: self.environment.variables().collect(),
+            ..HttpOptions::default()
+        }
     }
 
     /// The conversations.

@@ -149,15 +149,14 @@ fn hooks(
 fn has_reply(result: RunResult) -> Result<RunResult, CliError> {
     if let Some(bound) = result.bound {
         let calls = if result.iterations == 1 { "model call" } else { "model calls" };
-        let mut error = CliError::failure(format!(
+        let message = format!(
             "stopped after {} {calls} without a final answer, because {}; send another message to go on, or raise {} \
              in the config file",
             result.iterations,
             bound.reason(),
             bound.setting()
-        ));
-        error.class = bound.as_str();
-        return Err(error);
+        );
+        return Err(CliError::failure_of_class(bound.as_str(), message));
     }
     if result.reply.trim().is_empty() {
         return Err(CliError::model(
@@ -188,11 +187,7 @@ fn run_error(error: RunError, model: &ChosenModel) -> CliError {
         | RunError::Session(_)
         | RunError::Workspace { .. }
         | RunError::Hook { .. }
-        | RunError::Internal(_) => {
-            let mut failure = CliError::failure(error.to_string());
-            failure.class = class;
-            failure
-        }
+        | RunError::Internal(_) => CliError::failure_of_class(class, error.to_string()),
     }
 }
 

@@ -74,10 +74,7 @@ impl Logins {
             return Ok(token.access);
         }
         match self.renew(login, refused.as_ref(), now_ms, cancel).await {
-            Ok(renewed) => {
-                self.lock().entry(key(login)).or_default().token = Some(renewed.clone());
-                Ok(renewed.access)
-            }
+            Ok(renewed) => Ok(renewed.access),
             // Until it ends, it is better than nothing.
             Err(error) if is_refused || !token.lasts(now_ms, Duration::ZERO) => Err(error),
             Err(_) => Ok(token.access),
@@ -116,8 +113,8 @@ impl Logins {
     }
 
     /// A token that is neither at its end nor refused: one that another process has fetched meanwhile, else a new one.
-    /// Once the server was asked, its answer is waited for and kept whatever happens: many servers take a refresh
-    /// token only once.
+    /// Many servers take a refresh token only once. So the server is asked when it is sure that its answer can be kept,
+    /// and then that is waited for and kept whatever happens.
     async fn renew(
         &self,
         login: &RenewableLogin,
@@ -138,19 +135,27 @@ impl Logins {
         if let Some(access) = access {
             let token = Token { access, expires };
             if !token.is(refused) && token.lasts(now_ms, EXPIRY_MARGIN) {
+                self.remember(login, &token);
                 return Ok(token);
             }
         }
+        let reserved = in_background(login, |login| login.store.reserve()).await?;
         let renewed = renewer.renew(&renewal).await.map_err(unrenewed)?;
         let RenewedLogin { access, refresh, expires_in } = renewed;
         let life = expires_in.map(|life| u64::try_from(life.as_millis()).unwrap_or(u64::MAX));
         let expires = life.map(|life| now_ms.saturating_add(life));
         let token = Token { access: access.clone(), expires };
-        in_background(login, move |login| {
-            login.store.keep_login(&login.name, access, refresh, expires)
-        })
-        .await?;
-        Ok(token)
+        let kept = in_background(login, move |login| {
+            login.store.keep_login(reserved, &login.name, access, refresh, expires)
+        });
+        let kept = kept.await;
+        // Where it could not be kept all the same, that is told, and this process goes on with it.
+        self.remember(login, &token);
+        kept.map(|()| token)
+    }
+
+    fn remember(&self, login: &RenewableLogin, token: &Token) {
+        self.lock().entry(key(login)).or_default().token = Some(token.clone());
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {

@@ -1,4 +1,7 @@
+use std::time::Duration;
+
 use super::*;
+use crate::{AuthStore, Renewal, RenewalAnswer, RenewedLogin};
 
 fn resolver() -> KeyResolver {
     let path = std::env::var("PATH").unwrap_or_default();
@@ -80,4 +83,103 @@ async fn an_expired_login_is_not_used() {
         resolver().resolve(&profile, 10, &cancel).await,
         Err(KeyError::Expired { .. })
     ));
+}
+
+/// Gives a new token each time, after what is done to the store's folder.
+#[derive(Debug)]
+struct Giver {
+    meanwhile: fn(&Path),
+    folder: PathBuf,
+    asked: Mutex<usize>,
+}
+
+impl RenewLogin for Giver {
+    fn renew<'a>(&'a self, _: &'a Renewal) -> RenewalAnswer<'a> {
+        (self.meanwhile)(&self.folder);
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        *asked += 1;
+        let renewed = RenewedLogin {
+            access: SecretString::from(format!("access {asked}")),
+            refresh: Some(SecretString::from(format!("refresh {asked}"))),
+            expires_in: Some(Duration::from_secs(3600)),
+        };
+        Box::pin(async { Ok(renewed) })
+    }
+}
+
+/// A store with a login that has ended, a resolver that asks a `Giver`, and that.
+fn renewing(folder: &Path, meanwhile: fn(&Path)) -> (AuthStore, KeyResolver, Arc<Giver>) {
+    let store = AuthStore::in_agent_dir(folder);
+    let login = r#"{"version": 1, "profiles": {"lab:me": {"type": "oauth", "provider": "lab",
+        "access": "old", "refresh": "first", "expires": 1, "tokenUrl": "u", "clientId": "c"}}}"#;
+    assert!(std::fs::write(store.path(), login).is_ok());
+    let giver = Giver { meanwhile, folder: folder.to_path_buf(), asked: Mutex::default() };
+    let giver = Arc::new(giver);
+    (store, resolver().with_renewer(Arc::<Giver>::clone(&giver)), giver)
+}
+
+async fn token(store: &AuthStore, resolver: &KeyResolver, now_ms: u64) -> Result<String, String> {
+    let profiles = store.load().map(|file| file.profiles_of("lab")).unwrap_or_default();
+    let [profile] = profiles.as_slice() else { panic!("one login: {profiles:?}") };
+    match resolver.resolve(profile, now_ms, &CancellationToken::new()).await {
+        Ok(key) => Ok(key.map(|key| key.expose_secret().to_owned()).unwrap_or_default()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[tokio::test]
+async fn room_for_new_tokens_is_taken_before_they_are_asked_for_and_given_back() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("a folder") };
+    let names = |folder: &Path| -> Vec<_> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+        names.sort();
+        names
+    };
+    let (store, resolver, giver) = renewing(folder.path(), |folder| {
+        let room = std::fs::metadata(folder.join(".auth-profiles.json.renewed"));
+        assert!(room.is_ok_and(|room| room.len() > 64 * 1024));
+    });
+    // What a killed process has left is in nobody's way.
+    assert!(std::fs::write(folder.path().join(".auth-profiles.json.renewed"), "left").is_ok());
+    for _ in 0..2 {
+        assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
+    }
+    assert_eq!(token(&store, &resolver, 4_000_000).await, Ok("access 2".to_owned()));
+    assert_eq!(*giver.asked.lock().unwrap_or_else(PoisonError::into_inner), 2);
+    let expected =
+        ["auth-profiles.json", "auth-profiles.json.lock", "auth-profiles.json.login.lock"];
+    assert_eq!(names(folder.path()), expected);
+}
+
+/// A later version of the program may take over while the server is asked.
+#[tokio::test]
+async fn new_tokens_that_could_not_be_kept_are_told_and_used_by_this_process() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("a folder") };
+    let (store, resolver, giver) = renewing(folder.path(), |folder| {
+        let path = folder.join(crate::STORE_FILE);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(std::fs::write(path, text.replace("\"version\": 1", "\"version\": 2")).is_ok());
+    });
+    let told = token(&store, &resolver, 10).await.err().unwrap_or_default();
+    assert!(told.contains("update myclaw to change it"), "{told}");
+    assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
+    // Nor is the server asked again for what cannot be kept.
+    assert!(token(&store, &resolver, 4_000_000).await.is_err());
+    assert_eq!(*giver.asked.lock().unwrap_or_else(PoisonError::into_inner), 1);
+}
+
+/// Two agents may share one store by a link; of their logins too one process alone renews.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_linked_store_has_the_locks_of_the_file_that_it_links_to() {
+    let Ok(folder) = tempfile::tempdir() else { panic!("a folder") };
+    let (store, resolver, _) = renewing(folder.path(), |_| {});
+    let linked = folder.path().join("linked");
+    assert!(std::fs::create_dir(&linked).is_ok());
+    assert!(std::os::unix::fs::symlink(store.path(), linked.join(crate::STORE_FILE)).is_ok());
+    let other = AuthStore::in_agent_dir(&linked);
+    assert_eq!(token(&other, &resolver, 10).await, Ok("access 1".to_owned()));
+    assert_eq!(std::fs::read_dir(&linked).map(Iterator::count).unwrap_or_default(), 1);
+    assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use myclaw_config::KeySource;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -216,9 +216,13 @@ impl StoredProfile {
             client_id: filled(&self.client_id)?,
             client_secret: self.client_secret.as_ref().map(|secret| secret.key().clone()),
             scope: filled(&self.scope),
-            refresh_token: self.refresh.as_ref()?.key().clone(),
+            refresh_token: self.refresh.as_ref().map(StoredSecret::key).filter(is_filled)?.clone(),
         })
     }
+}
+
+fn is_filled(secret: &&SecretString) -> bool {
+    !secret.expose_secret().is_empty()
 }
 
 impl AuthFile {

@@ -21,6 +21,7 @@ pub(crate) struct AuthArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuthCommand {
     /// List the keys in the order in which they are tried
+    #[command(after_long_help = help::AUTH_LIST_EXAMPLES)]
     List {
         /// Only those of this provider
         provider: Option<String>,
@@ -32,11 +33,13 @@ pub(crate) enum AuthCommand {
     #[command(long_about = help::AUTH_ADD, after_long_help = help::AUTH_ADD_EXAMPLES)]
     Add(AddArgs),
     /// Remove a key that is kept here
+    #[command(after_long_help = help::AUTH_REMOVE_EXAMPLES)]
     Remove {
         /// The key, as `auth list` names it
         profile: String,
     },
     /// Make one tiny call with each key and say what came of it
+    #[command(after_long_help = help::AUTH_TEST_EXAMPLES)]
     Test {
         /// Only this key, as `auth list` names it
         profile: Option<String>,
@@ -51,11 +54,13 @@ pub(crate) enum AuthCommand {
         json: bool,
     },
     /// Let keys that failed be tried again at once
+    #[command(after_long_help = help::AUTH_CLEAR_COOLDOWN_EXAMPLES)]
     ClearCooldown {
         /// Only this key, as `auth list` names it
         profile: Option<String>,
     },
     /// Set which keys of a provider are tried first; without keys, the usual order holds again
+    #[command(after_long_help = help::AUTH_ORDER_EXAMPLES)]
     Order {
         /// The provider
         provider: String,
@@ -63,16 +68,19 @@ pub(crate) enum AuthCommand {
         profiles: Vec<String>,
     },
     /// Use one key of a provider and no other
+    #[command(after_long_help = help::AUTH_PIN_EXAMPLES)]
     Pin {
         /// The key, as `auth list` names it
         profile: String,
     },
     /// Try one key of a provider before the others
+    #[command(after_long_help = help::AUTH_PREFER_EXAMPLES)]
     Prefer {
         /// The key, as `auth list` names it
         profile: String,
     },
     /// Take back `pin` and `prefer`
+    #[command(after_long_help = help::AUTH_UNPIN_EXAMPLES)]
     Unpin {
         /// The provider
         provider: String,

@@ -1,11 +1,16 @@
 //! The long help texts. They are files of their own kind: prose with examples, apart from the grammar.
 
+mod examples;
+
+pub(super) use examples::*;
+
 pub(super) const ABOUT: &str = "\
 A personal AI agent in one binary: it takes a message, calls a model, runs tools in a workspace and answers.
 
 Without any configuration it still works: it uses a key from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, \
-GEMINI_API_KEY, OPENROUTER_API_KEY, ...), else a model server that listens on this machine (Ollama, llama.cpp, \
-LM Studio), else a small built-in planner, builtin/demo. One line on standard error says which.";
+GEMINI_API_KEY, OPENROUTER_API_KEY, ...), else one that `myclaw auth add` keeps, else a model server that listens on \
+this machine (Ollama, llama.cpp, LM Studio), else a small built-in planner, builtin/demo. One line on standard error \
+says which.";
 
 pub(super) const ROOT_EXAMPLES: &str = "\
 Examples:

@@ -29,6 +29,7 @@ pub(crate) struct WhichSessions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     /// List the conversations, the latest first
+    #[command(after_long_help = help::SESSIONS_LIST_EXAMPLES)]
     List {
         /// Which.
         #[command(flatten)]
@@ -44,6 +45,7 @@ pub(crate) enum SessionsCommand {
         json: bool,
     },
     /// Find messages by their text, the newest first
+    #[command(after_long_help = help::SESSIONS_SEARCH_EXAMPLES)]
     Search {
         /// Text to find
         text: String,
@@ -64,6 +66,7 @@ pub(crate) enum SessionsCommand {
         json: bool,
     },
     /// Print what was said in a conversation
+    #[command(after_long_help = help::SESSIONS_SHOW_EXAMPLES)]
     Show {
         /// Name or key, as `sessions list` prints it
         name: String,
@@ -78,6 +81,7 @@ pub(crate) enum SessionsCommand {
         last: Option<usize>,
     },
     /// Begin a conversation that continues another one from some message on
+    #[command(after_long_help = help::SESSIONS_FORK_EXAMPLES)]
     Fork {
         /// Name or key of the conversation to branch off
         name: String,
@@ -89,6 +93,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Give a conversation a title
     #[command(visible_alias = "name")]
+    #[command(after_long_help = help::SESSIONS_TITLE_EXAMPLES)]
     Title {
         /// Name or key, as `sessions list` prints it
         name: String,
@@ -96,6 +101,7 @@ pub(crate) enum SessionsCommand {
         title: Option<String>,
     },
     /// Give a conversation labels to find it by
+    #[command(after_long_help = help::SESSIONS_LABEL_EXAMPLES)]
     Label {
         /// Name or key, as `sessions list` prints it
         name: String,
@@ -110,6 +116,7 @@ pub(crate) enum SessionsCommand {
     #[command(long_about = help::SESSIONS_COMPACT, after_long_help = help::SESSIONS_COMPACT_EXAMPLES)]
     Compact(CompactArgs),
     /// Write a conversation to a file or to standard output
+    #[command(after_long_help = help::SESSIONS_EXPORT_EXAMPLES)]
     Export {
         /// Name or key, as `sessions list` prints it
         name: String,
@@ -121,6 +128,7 @@ pub(crate) enum SessionsCommand {
         output: Option<PathBuf>,
     },
     /// Take conversations over from files of this and of other programs
+    #[command(after_long_help = help::SESSIONS_IMPORT_EXAMPLES)]
     Import {
         /// Files to read, each a conversation
         #[arg(required = true, value_name = "FILE")]
@@ -136,6 +144,7 @@ pub(crate) enum SessionsCommand {
         agent: Option<String>,
     },
     /// Delete a conversation with its transcript
+    #[command(after_long_help = help::SESSIONS_DELETE_EXAMPLES)]
     Delete {
         /// Name or key, as `sessions list` prints it
         name: String,
@@ -144,6 +153,7 @@ pub(crate) enum SessionsCommand {
         yes: bool,
     },
     /// Forget conversations that were not used for some time
+    #[command(after_long_help = help::SESSIONS_PRUNE_EXAMPLES)]
     Prune {
         /// Age from which on a conversation is forgotten, such as 12h, 30d or 8w
         #[arg(long, value_name = "AGE")]

@@ -22,12 +22,15 @@ fn no_command_is_a_chat_with_its_options() {
 }
 
 #[test]
-fn every_command_has_a_long_help_with_an_example() {
-    for command in
-        Cli::command().get_subcommands_mut().filter(|command| command.get_name() != "help")
-    {
-        let name = command.get_name().to_owned();
-        let help = command.render_long_help().to_string();
-        assert!(help.contains("Examples:"), "{name}: {help}");
+fn every_command_has_a_long_help_with_an_example_of_itself() {
+    fn check(command: &mut clap::Command, path: &str) {
+        for command in command.get_subcommands_mut().filter(|found| found.get_name() != "help") {
+            let path = format!("{path} {}", command.get_name());
+            let help = command.render_long_help().to_string();
+            let examples = help.split_once("Examples:").map(|(_, examples)| examples.to_owned());
+            assert!(examples.is_some_and(|examples| examples.contains(&path)), "{path}: {help}");
+            check(command, &path);
+        }
     }
+    check(&mut Cli::command(), "myclaw");
 }

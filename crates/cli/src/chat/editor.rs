@@ -39,12 +39,9 @@ pub(super) struct Editor {
 
 impl Editor {
     /// A line editor with the history of earlier chats. Where that cannot be read or kept, one without.
-    pub(super) fn new(settings: &Settings, sessions: &Sessions) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         let completer = ChatCompleter {
-            sessions: Sessions {
-                store: sessions.store.clone(),
-                agent_id: sessions.agent_id.clone(),
-            },
+            sessions: Sessions::of_agent(settings),
             own_models: own_models(settings),
         };
         let menu = ColumnarMenu::default().with_name(MENU).with_marker("");

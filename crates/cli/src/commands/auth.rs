@@ -156,6 +156,29 @@ impl Keys {
         }
     }
 
+    /// The provider of that name, which must have a key.
+    fn known_provider(&self, name: &str) -> Result<String, CliError> {
+        let providers = self.providers();
+        if let Some(found) = providers.iter().find(|provider| *provider == name) {
+            return Ok(found.clone());
+        }
+        let suggestion = did_you_mean(name, providers.iter().map(String::as_str));
+        Err(CliError::usage(format!(
+            "there is no key for a provider `{name}`{suggestion} `myclaw auth list` shows what there is"
+        )))
+    }
+
+    /// The key of that name at one provider.
+    fn of_provider(&self, provider: &str, name: &str) -> Result<Found, CliError> {
+        let matching = self.of(provider).into_iter().map(|entry| entry.profile).find(|profile| {
+            profile.id == name || profile.store_name(provider) == format!("{provider}:{name}")
+        });
+        match matching {
+            Some(profile) => Ok(Found { provider: provider.to_owned(), profile }),
+            None => self.find(name),
+        }
+    }
+
     /// Changes the store and says where an unreadable one went.
     fn change<T>(&self, change: impl FnOnce(&mut AuthFile) -> T) -> Result<T, CliError> {
         let (outcome, backup) = self.store.change(change).map_err(|error| store_error(&error))?;
@@ -176,8 +199,7 @@ fn store_error(error: &AuthStoreError) -> CliError {
 
 fn say(line: &str) -> Result<(), CliError> {
     let mut printer = Printer::stdout();
-    let line = printer.safe(line).into_owned();
-    printer.line(line)?;
+    printer.safe_lines([line])?;
     printer.finish()
 }
 
@@ -274,29 +296,4 @@ fn unpin(keys: &Keys, provider: &str) -> Result<(), CliError> {
         file.preferred.remove(&provider);
     })?;
     say(&format!("{provider}: no key is pinned or preferred"))
-}
-
-impl Keys {
-    /// The provider of that name, which must have a key.
-    fn known_provider(&self, name: &str) -> Result<String, CliError> {
-        let providers = self.providers();
-        if let Some(found) = providers.iter().find(|provider| *provider == name) {
-            return Ok(found.clone());
-        }
-        let suggestion = did_you_mean(name, providers.iter().map(String::as_str));
-        Err(CliError::usage(format!(
-            "there is no key for a provider `{name}`{suggestion} `myclaw auth list` shows what there is"
-        )))
-    }
-
-    /// The key of that name at one provider.
-    fn of_provider(&self, provider: &str, name: &str) -> Result<Found, CliError> {
-        let matching = self.of(provider).into_iter().map(|entry| entry.profile).find(|profile| {
-            profile.id == name || profile.store_name(provider) == format!("{provider}:{name}")
-        });
-        match matching {
-            Some(profile) => Ok(Found { provider: provider.to_owned(), profile }),
-            None => self.find(name),
-        }
-    }
 }

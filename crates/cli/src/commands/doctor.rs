@@ -5,21 +5,22 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use myclaw_auth::{AuthStore, is_private};
-use myclaw_config::{AgentSettings, Config, ConfigError, holds_literal_secret, load_or_default};
+use myclaw_config::{AgentSettings, Config, ConfigError, load_or_default};
 use myclaw_hooks::{UnusableCommand, unusable_commands};
-use myclaw_llm::{LocalFinding, provider_info, survey_local};
+use myclaw_llm::{LocalFinding, survey_local};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
 use crate::exit::{CliError, Exit};
 use crate::model_choice::{
-    ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, Wanted, choose, environment_key, local_probe,
+    ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, Wanted, choose, local_probe,
 };
 use crate::print::Printer;
 use crate::runtime;
 use crate::settings::{Home, stored_keys};
 use crate::terminal::{Paint, Size, Style};
+
+mod keys;
 
 /// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -100,6 +101,7 @@ fn print_check(check: &Check, paint: Paint, printer: &mut Printer) -> Result<(),
     let message = printer.safe(&check.message).into_owned();
     printer.line(format_args!("{}  {:<10} {message}", paint.paint(style, word), check.check))?;
     if let Some(next) = &check.next {
+        let next = printer.safe(next).into_owned();
         printer.line(format_args!("{:17}-> {next}", ""))?;
     }
     Ok(())
@@ -118,7 +120,10 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
             let fallbacks = agent.as_ref().map_or(&[][..], |agent| &agent.fallbacks);
             let wanted = Wanted { requested: None, configured, fallbacks, stored: &stored };
             match choose(&config, &home.environment, wanted).await {
-                Ok(model) => checks.extend(check_model(&model, agent.as_ref(), home)),
+                Ok(model) => {
+                    checks.extend(check_model(&model));
+                    checks.extend(keys::check_keys(&model, &stored, home));
+                }
                 Err(error) => {
                     let is_configured = error.exit == Exit::Config;
                     let exit = if is_configured { Exit::Config } else { Exit::Failure };
@@ -129,7 +134,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
         }
         check_local_servers(home).await
     })?;
-    checks.extend(check_key_files(agent.as_ref(), home));
+    checks.extend(keys::check_files(agent.as_ref(), home));
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
     checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
@@ -173,7 +178,7 @@ fn describe(error: &ConfigError, home: &Home) -> (String, String) {
     }
 }
 
-fn check_model(model: &ChosenModel, agent: Option<&AgentSettings>, home: &Home) -> Vec<Check> {
+fn check_model(model: &ChosenModel) -> Vec<Check> {
     let name = model.reference.to_string();
     let choice = match &model.source {
         ChoiceSource::Builtin => Check::warn(
@@ -199,78 +204,7 @@ fn check_model(model: &ChosenModel, agent: Option<&AgentSettings>, home: &Home) 
     let unusable = model.unusable.iter().map(|problem| {
         Check::warn("fallback", problem.as_str(), "correct it, or take it out of the config file")
     });
-    std::iter::once(choice).chain(check_key(model, agent, home)).chain(unusable).collect()
-}
-
-/// Whether files that hold keys can be read by their owner alone, and the store by this program.
-fn check_key_files(agent: Option<&AgentSettings>, home: &Home) -> Vec<Check> {
-    const NAME: &str = "key files";
-    let store = agent.and_then(|agent| agent.agent_dir.as_deref()).map(AuthStore::in_agent_dir);
-    let mut holding_keys = vec![home.paths.state_dir().join(".env")];
-    let config_file = home.paths.config_file();
-    if fs::read_to_string(config_file).is_ok_and(|text| holds_literal_secret(&text)) {
-        holding_keys.push(config_file.to_path_buf());
-    }
-    holding_keys.extend(store.iter().map(|store| store.path().to_path_buf()));
-    let mut checks: Vec<Check> = holding_keys
-        .iter()
-        .filter(|path| !is_private(path))
-        .map(|path| {
-            let path = path.display();
-            let message = format!("others on this machine can read {path}, which may hold keys");
-            Check::warn(NAME, message, format!("chmod 600 {path}"))
-        })
-        .collect();
-    if let Some(Err(error)) = store.as_ref().map(AuthStore::load) {
-        checks.push(Check::warn(NAME, error.to_string(), "see docs/auth.md"));
-    }
-    if checks.is_empty() {
-        checks.push(Check::ok(NAME, "readable by their owner alone"));
-    }
-    checks
-}
-
-/// Whether there is a key; what it is is never said.
-fn check_key(model: &ChosenModel, agent: Option<&AgentSettings>, home: &Home) -> Option<Check> {
-    let provider = model.reference.provider.as_str();
-    let stored = agent.map(stored_keys).unwrap_or_default().profiles_of(provider).len();
-    if let Some(configured) =
-        model.config.provider.as_ref().filter(|configured| configured.name == provider)
-    {
-        let names: Vec<&str> =
-            configured.auth_profiles.iter().map(|profile| profile.id.as_str()).collect();
-        return Some(Check::ok(
-            "key",
-            format!(
-                "{} for {provider}: {}{}",
-                counted_keys(names.len()),
-                names.join(", "),
-                kept_too(stored)
-            ),
-        ));
-    }
-    if model.config.models.providers.get(provider).is_some_and(|own| own.api_key.is_some()) {
-        return Some(Check::ok("key", format!("1 key for {provider}")));
-    }
-    match environment_key(provider_info(provider)?, &home.environment) {
-        Some((variable, _)) => {
-            Some(Check::ok("key", format!("{variable} for {provider}{}", kept_too(stored))))
-        }
-        None if stored > 0 => {
-            let keys = counted_keys(stored);
-            Some(Check::ok("key", format!("{keys} for {provider}, kept by `myclaw auth`")))
-        }
-        None => None,
-    }
-}
-
-/// What is said of keys in the store behind other keys.
-fn kept_too(stored: usize) -> String {
-    if stored == 0 { String::new() } else { format!(", and {} kept here", counted_keys(stored)) }
-}
-
-fn counted_keys(count: usize) -> String {
-    if count == 1 { "1 key".to_owned() } else { format!("{count} keys") }
+    std::iter::once(choice).chain(unusable).collect()
 }
 
 async fn check_local_servers(home: &Home) -> Vec<Check> {

@@ -16,12 +16,13 @@ use serde::Serialize;
 
 use crate::args::{ModelsArgs, ModelsCommand, ModelsListArgs};
 use crate::exit::CliError;
-use crate::model_choice::local_probe;
+use crate::model_choice::{known_providers, local_probe};
 use crate::print::{Printer, columns};
 use crate::runtime;
 use crate::settings::{Home, config_error, stored_keys};
 use crate::similar::did_you_mean;
-use key::{KeySource, KeyState};
+pub(super) use key::KeySource;
+use key::KeyState;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
@@ -53,10 +54,7 @@ fn list(args: &ModelsListArgs) -> Result<(), CliError> {
     if args.json {
         listed.iter().try_for_each(|model| printer.json(model))?;
     } else {
-        for line in table(&listed) {
-            let line = printer.safe(&line).into_owned();
-            printer.line(line)?;
-        }
+        printer.safe_lines(table(&listed))?;
     }
     printer.finish()
 }
@@ -137,11 +135,7 @@ fn no_models_of(provider: &str, config: &Config) -> CliError {
             info.name, info.base_url, info.name
         ));
     }
-    let known: Vec<&str> = Catalog::builtin()
-        .providers()
-        .map(|info| info.name)
-        .chain(config.models.providers.keys().map(String::as_str))
-        .collect();
+    let known = known_providers(config);
     let suggestion = did_you_mean(provider, known.iter().copied());
     CliError::usage(format!(
         "there is no provider `{provider}`{suggestion} Known: {}",

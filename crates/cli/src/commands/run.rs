@@ -9,8 +9,6 @@ use tokio_util::sync::CancellationToken;
 use crate::args::RunArgs;
 use crate::exit::CliError;
 use crate::interrupt::Interrupts;
-use crate::model_choice::ChosenModel;
-use crate::print::note;
 use crate::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
 use crate::runtime;
 use crate::settings::Settings;
@@ -56,7 +54,7 @@ fn run_turn(
     runtime::block_on(armed.unless_quit(async {
         let requested = args.conversation.model.as_deref();
         let model = settings.choose_model(requested).await?;
-        announce(&model, verbosity);
+        model.announce(verbosity);
         let session_key = &settings.session_key;
         let message = Some(message);
         let turn = Turn {
@@ -71,20 +69,6 @@ fn run_turn(
         };
         output.flushing(Conversation::new(&settings.home.environment).run(turn)).await.map(drop)
     }))?
-}
-
-/// Says which model answers, where the user did not choose it. The built-in planner is never passed over in silence.
-pub(crate) fn announce(model: &ChosenModel, verbosity: Verbosity) {
-    if let Some(line) =
-        model.announcement().filter(|_| verbosity == Verbosity::Normal || model.is_builtin())
-    {
-        note(format_args!("myclaw: {line}"));
-    }
-    if verbosity == Verbosity::Normal {
-        for problem in &model.unusable {
-            note(format_args!("myclaw: {problem}"));
-        }
-    }
 }
 
 /// What the user says: the words of the command line, or standard input for a lone `-`.

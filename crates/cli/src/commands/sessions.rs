@@ -11,7 +11,7 @@ use myclaw_session::{
 use crate::args::{Age, SessionsArgs, SessionsCommand};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
-use crate::settings::Home;
+use crate::settings::{Home, Settings};
 use crate::similar::did_you_mean;
 
 mod branch;
@@ -90,6 +90,11 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
+    /// Those of the agent that answers.
+    pub(crate) fn of_agent(settings: &Settings) -> Self {
+        Self { store: settings.home.session_store(), agent_id: settings.agent.id.to_string() }
+    }
+
     /// The name by which the user calls `key`: one word for a terminal conversation of the default agent.
     pub(crate) fn name_of(&self, key: &SessionKey) -> String {
         let parts = key.parts();

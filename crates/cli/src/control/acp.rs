@@ -10,6 +10,7 @@ mod failure;
 mod hunks;
 mod markdown;
 mod message;
+mod opening;
 mod options;
 mod prompt;
 mod replay;
@@ -26,12 +27,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::args::{AcpArgs, ConversationArgs};
 use crate::exit::CliError;
-use crate::interrupt::Interrupts;
-use crate::runtime;
 use crate::settings::Settings;
 use crate::turn::Conversation;
 
 use super::lines::standard_input;
+use super::serve_until_over;
 use super::session::Program;
 use agent::Agent;
 use board::Board;
@@ -42,19 +42,9 @@ pub(crate) fn run(args: AcpArgs) -> Result<(), CliError> {
     let args = ConversationArgs::from(args);
     // What is wrong with the config file is better said now than with the first session.
     let settings = Settings::load(&args)?;
-    let interrupts = Interrupts::install()?;
     let stop = CancellationToken::new();
-    let armed = interrupts.arm(stop.clone());
     let wire = Wire::new(stop.clone());
-    let outcome =
-        runtime::block_on(armed.unless_quit(async {
-            wire.output().flushing(serve(args, &settings, &wire, stop)).await
-        }))?;
-    wire.output().flush();
-    match wire.output().take_failure() {
-        Some(error) => Err(CliError::output(&error)),
-        None => outcome,
-    }
+    serve_until_over(wire.output(), stop.clone(), serve(args, &settings, &wire, stop))
 }
 
 async fn serve(

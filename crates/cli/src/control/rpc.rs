@@ -14,16 +14,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::args::ConversationArgs;
-use crate::commands::run::announce;
 use crate::exit::CliError;
-use crate::interrupt::Interrupts;
 use crate::report::Verbosity;
-use crate::runtime;
 use crate::settings::Settings;
 use crate::terminal::{Destination, JsonMode, Output};
 use crate::turn::Conversation;
 
 use super::lines::{Line, standard_input};
+use super::serve_until_over;
 use super::session::{Program, SessionCallback, SessionEvent};
 use command::Controller;
 use reply::{Event, Ready, Reply};
@@ -32,19 +30,9 @@ use request::{BadRequest, Request};
 /// Serves the program at the other end until it closes standard input and everything is answered.
 pub(crate) fn run(args: &ConversationArgs) -> Result<(), CliError> {
     let settings = Settings::load(args)?;
-    let interrupts = Interrupts::install()?;
     let stop = CancellationToken::new();
-    let armed = interrupts.arm(stop.clone());
     let wire = Wire::new(stop.clone());
-    let outcome =
-        runtime::block_on(armed.unless_quit(async {
-            wire.output.flushing(serve(args, settings, &wire, stop)).await
-        }))?;
-    wire.output.flush();
-    match wire.output.take_failure() {
-        Some(error) => Err(CliError::output(&error)),
-        None => outcome,
-    }
+    serve_until_over(&wire.output, stop.clone(), serve(args, settings, &wire, stop))
 }
 
 /// Standard output, a line at a time.
@@ -103,7 +91,7 @@ async fn serve(
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
     let mut controller = Controller::begin(Arc::clone(&program), settings, args.clone())?;
     let model = controller.current().model().await?;
-    announce(&model, Verbosity::Normal);
+    model.announce(Verbosity::Normal);
     let ready = Ready {
         version: env!("CARGO_PKG_VERSION"),
         session: controller.current().key().as_str(),

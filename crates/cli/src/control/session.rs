@@ -255,13 +255,13 @@ impl Session {
                 self.go_on();
                 Ok(Said::Interrupting(id))
             }
-            Arrival::Refused { waiting } => Err(CliError {
-                class: "queue_full",
-                ..CliError::failure(format!(
+            Arrival::Refused { waiting } => Err(CliError::failure_of_class(
+                "queue_full",
+                format!(
                     "the message was refused, because {waiting} wait already (messages.queue.cap); \
                      wait until they are answered"
-                ))
-            }),
+                ),
+            )),
         }
     }
 
@@ -279,7 +279,7 @@ impl Session {
         let when_idle = if is_working { WhenIdle::Keep } else { WhenIdle::Refuse };
         let id = self.inbox.send(kind, content, when_idle).await.map_err(|error| match error {
             InboxError::NotRunning { .. } => {
-                CliError { class: "not_running", ..CliError::failure(error.to_string()) }
+                CliError::failure_of_class("not_running", error.to_string())
             }
             error => error.into(),
         })?;
@@ -306,13 +306,11 @@ impl Session {
     ) -> Result<CompactionReport, CliError> {
         self.model().await?;
         let Some(running) = self.begin(Work::Compaction) else {
-            return Err(CliError {
-                class: "busy",
-                ..CliError::failure(format!(
-                    "session {} is busy; wait until it is idle, or abort what it does",
-                    self.key()
-                ))
-            });
+            let message = format!(
+                "session {} is busy; wait until it is idle, or abort what it does",
+                self.key()
+            );
+            return Err(CliError::failure_of_class("busy", message));
         };
         let (sender, receiver) = oneshot::channel();
         let this = Arc::clone(self);

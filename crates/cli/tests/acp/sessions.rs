@@ -40,6 +40,30 @@ fn tools_work_where_the_editor_says() {
 }
 
 #[test]
+fn servers_that_are_not_known_or_not_named_keep_no_session_closed() {
+    let home = TempHome::new();
+    std::fs::create_dir_all(home.workspace()).unwrap();
+    let mut client = Client::introduced(&home);
+    let cwd = home.workspace();
+    for params in [
+        json!({"cwd": cwd}),
+        json!({"cwd": cwd, "mcpServers": null, "additionalDirectories": null, "_meta": null}),
+    ] {
+        let answer = client.request("session/new", &params);
+        assert!(answer["result"]["sessionId"].is_string(), "{answer}");
+    }
+    let servers = json!([
+        {"type": "acp", "name": "of tomorrow", "id": "1"},
+        {"name": "files", "command": "/bin/files", "args": [], "env": []},
+        {"type": "http", "url": "http://127.0.0.1:9"},
+    ]);
+    let answer = client.request("session/new", &json!({"cwd": cwd, "mcpServers": servers}));
+    assert!(answer["result"]["sessionId"].is_string(), "{answer}");
+    client.line_with("of tomorrow, files, one without a name will not be used");
+    client.finish();
+}
+
+#[test]
 fn sessions_of_the_same_second_have_names_of_their_own() {
     let home = TempHome::new();
     let (mut one, mut other) = (Client::introduced(&home), Client::introduced(&home));

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use myclaw_testkit::{ChildOutput, Reply, RunningChild, Script, TempHome, WireFormat};
+use myclaw_testkit::{ChildOutput, Reply, RunningChild, Script, Step, TempHome, WireFormat};
 use serde_json::json;
 
 use crate::{
@@ -235,4 +235,43 @@ fn a_state_folder_that_may_not_be_written() {
     assert_fails(&run(&home, &["run", "hello"]), 1, &["ermission denied"]);
     fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).expect("chmod");
     assert_goes_on(&home, format, "main");
+}
+
+/// Many servers take a refresh token only once: it must not be spent where the next one cannot be kept.
+#[test]
+fn a_login_is_not_renewed_where_its_new_tokens_could_not_be_kept() {
+    if !can_mount("a full disk under the keys") {
+        return;
+    }
+    let tokens = json!({"access_token": "new", "refresh_token": "next", "expires_in": 3600});
+    let answer = move || Step::status(200, &[], tokens.to_string());
+    let server = serve(Script::answer_with(move |_, _| answer()).answer_every_route());
+    // Files can be made there, as those of locks, but there is no room in them.
+    let full = "mount -t tmpfs none /mnt && cp KEYS /mnt && mount -t tmpfs -o size=16k none FOLDER && \
+                cp /mnt/* FOLDER && { cat /dev/zero >FOLDER/rest 2>/dev/null; true; }";
+    let read_only = "mount --bind FOLDER FOLDER && mount -o remount,bind,ro FOLDER";
+    for (fault, words) in [(full, "No space left"), (read_only, "Read-only file system")] {
+        let home = TempHome::new();
+        home.write_config(&json!({
+            "agents": {"defaults": {"model": "lab/m"}},
+            "agent": {"maxRetries": 0},
+            "models": {"providers": {"lab": {
+                "baseUrl": server.url(), "api": "anthropic-messages",
+                "models": [{"id": "m", "contextWindow": 200_000}],
+            }}},
+        }));
+        let folder = home.state_directory().join("agents/main/agent");
+        let keys = folder.join("auth-profiles.json");
+        let login = json!({
+            "type": "oauth", "provider": "lab", "access": "old", "refresh": "one", "expires": 1,
+            "tokenUrl": format!("{}/oauth/token", server.url()), "clientId": "app",
+        });
+        home.write(&keys, json!({"version": 1, "profiles": {"lab:me": login}}).to_string());
+        let fault = fault
+            .replace("KEYS", &keys.display().to_string())
+            .replace("FOLDER", &folder.display().to_string());
+        let output = run_in_namespace(&home, &fault, &["run", "hello"]);
+        assert_fails(&output, 4, &["was not renewed", words, "check the free space"]);
+    }
+    assert!(server.all_requests().is_empty(), "nothing was asked");
 }

@@ -289,6 +289,8 @@ fn keys_are_tested_one_by_one() {
     assert_eq!((&outcomes[1]["ok"], &outcomes[1]["class"]), (&json!(false), &json!("auth")));
     assert!(output.stderr().contains("1 of 2 keys cannot be used"), "{}", output.stderr());
     assert_eq!(server.last_request().json()["max_tokens"], 16);
+    let calls_itself = concat!("myclaw/", env!("CARGO_PKG_VERSION"));
+    assert_eq!(server.last_request().header("user-agent"), Some(calls_itself), "as turns do");
 }
 
 #[test]

@@ -124,6 +124,81 @@ fn a_login_that_has_ended_is_renewed_and_kept() {
 }
 
 #[test]
+fn doctor_and_the_list_tell_of_logins_that_have_ended() {
+    let server = serve(Script::answer_with(|_, _| answer()));
+    let without = |field: &str| {
+        let mut login = login(&server, 1);
+        login.as_object_mut().expect("an object").remove(field);
+        login
+    };
+    let told = |login: &Value, code: i32, doctor: &[&str], list: &[&str]| {
+        let home = home_with(&server, login);
+        let output = run(&home, &["doctor"]);
+        output.assert_code(code);
+        assert_shows_no_token(&output);
+        let listed = run(&home, &["auth", "list"]);
+        listed.assert_code(0);
+        let listed = format!("{}{}", listed.stdout(), listed.stderr());
+        for (printed, wanted) in [(output.stdout(), doctor), (listed, list)] {
+            for words in wanted {
+                assert!(printed.contains(words), "{words}: {printed}");
+            }
+        }
+        output.stdout()
+    };
+    let mend = "keep another key with `myclaw auth add lab --profile me --replace`";
+    for login in [without("tokenUrl"), without("clientId"), without("refresh")] {
+        let doctor = told(
+            &login,
+            1,
+            &["fail  login      lab:me ended ", " and cannot be renewed here", mend],
+            &[" expired", "lab:me has expired and cannot be renewed here", mend],
+        );
+        assert!(!doctor.contains("key for lab"), "{doctor}");
+    }
+    let mut empty = login(&server, 1);
+    empty["refresh"] = json!("");
+    told(&empty, 1, &["fail  login"], &[" expired", mend]);
+    let renewed = "ok    login      lab:me has ended, and is renewed when it is used";
+    for login in [login(&server, 1), without("access")] {
+        told(&login, 0, &["1 key for lab", renewed], &["renewed when used"]);
+    }
+    let valid = told(&login(&server, now_ms() + 3_600_000), 0, &["1 key for lab"], &[" ok"]);
+    assert!(!valid.contains("login "), "{valid}");
+}
+
+/// One that has ended prevents nothing while there is another key, or another model.
+#[test]
+fn doctor_warns_of_a_login_that_has_ended_beside_other_keys() {
+    let server = serve(Script::answer_with(|_, _| answer()));
+    let mut ended = login(&server, 1);
+    ended.as_object_mut().expect("an object").remove("tokenUrl");
+    let home = home_with(&server, &ended);
+    let key = json!({"type": "api_key", "provider": "lab", "key": "key-0123456789"});
+    let profiles = json!({"lab:me": ended.clone(), "lab:key": key});
+    let with_pin = |pinned: Value| {
+        let file = json!({"version": 1, "profiles": profiles.clone(), "pinned": pinned});
+        home.write(store_path(&home), file.to_string());
+        run(&home, &["doctor"])
+    };
+    let output = with_pin(json!({}));
+    output.assert_code(0);
+    let stdout = output.stdout();
+    assert!(stdout.contains("ok    key        1 key for lab, kept by"), "{stdout}");
+    assert!(stdout.contains("warn  login      lab:me ended"), "{stdout}");
+    with_pin(json!({"lab": "lab:me"})).assert_code(1);
+
+    let home = home_with(&server, &ended);
+    home.write_config(&json!({
+        "agents": {"defaults": {"model": {"primary": "lab/m", "fallbacks": ["builtin/demo"]}}},
+        "models": {"providers": {"lab": {"baseUrl": server.url(), "api": "anthropic-messages"}}},
+    }));
+    let output = run(&home, &["doctor"]);
+    output.assert_code(0);
+    assert!(output.stdout().contains("warn  login      lab:me ended"), "{}", output.stdout());
+}
+
+#[test]
 fn of_several_processes_one_renews() {
     let server = serve(Script::answer_with(|request, number| match request.route() {
         "/oauth/token" if number == 0 => renewed().delay(Duration::from_millis(200)),

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use myclaw_auth::{AuthFile, CredentialType, StoredProfile};
 use myclaw_config::{KEYRING_SERVICE, KeySource, SecretString};
-use myclaw_llm::{Catalog, KeyNeed, provider_info};
+use myclaw_llm::{KeyNeed, provider_info};
 
 use super::{Keys, login, prompt, say};
 use crate::args::auth::{AddArgs, KeyType, PlaceArgs};
 use crate::exit::CliError;
+use crate::model_choice::known_providers;
 use crate::print::note;
 use crate::similar::did_you_mean;
 
@@ -111,13 +112,9 @@ fn check_provider(keys: &Keys, name: &str) -> Result<(), CliError> {
         ))),
         None if is_own => Ok(()),
         None => {
-            let builtin = Catalog::builtin();
-            let known: Vec<&str> = builtin
-                .providers()
-                .filter(|info| info.key != KeyNeed::None)
-                .map(|info| info.name)
-                .chain(config.models.providers.keys().map(String::as_str))
-                .collect();
+            let mut known = known_providers(config);
+            let needs_key = |name| provider_info(name).is_none_or(|info| info.key != KeyNeed::None);
+            known.retain(|name| needs_key(name) || config.models.providers.contains_key(*name));
             let suggestion = did_you_mean(name, known.iter().copied());
             Err(CliError::usage(format!(
                 "the provider `{name}` is not known{suggestion} Give its address in the config file under \

@@ -1,12 +1,15 @@
 //! `myclaw auth list`.
 
-use myclaw_auth::{Arranged, CredentialType, FailureReason, ProfileOrigin, UsageStats};
+use myclaw_auth::{
+    Arranged, CredentialType, FailureReason, ProfileOrigin, UsageStats, Validity, replacing_command,
+};
 use myclaw_config::{ExposeSecret, KeySource};
 use serde::Serialize;
 
 use super::Keys;
 use crate::exit::CliError;
 use crate::print::{Printer, columns, note};
+use crate::terminal::escaped;
 use crate::time::{local_minute, now_ms};
 
 /// Shown characters of a key: enough to tell two apart.
@@ -40,8 +43,9 @@ struct Listed {
 enum State {
     Ok,
     Resting,
+    /// It has expired, and cannot be renewed.
     Expired,
-    /// It has expired, and is renewed when it is used.
+    /// It has expired or was never used, and is renewed when it is used.
     Renewable,
 }
 
@@ -75,12 +79,23 @@ pub(super) fn run(keys: &Keys, provider: Option<&str>, json: bool) -> Result<(),
     } else if listed.is_empty() {
         note("no keys yet; `myclaw auth add anthropic` keeps one");
     } else {
-        for line in table(&listed) {
-            let line = printer.safe(&line).into_owned();
-            printer.line(line)?;
+        printer.safe_lines(table(&listed))?;
+    }
+    printer.finish()?;
+    if !json {
+        for key in listed.iter().filter(|key| key.state == State::Expired) {
+            note(format_args!("myclaw: {}", escaped(&how_to_replace(&key.profile))));
         }
     }
-    printer.finish()
+    Ok(())
+}
+
+/// What to say of a key that has expired and is renewed by nothing here.
+fn how_to_replace(name: &str) -> String {
+    let command = replacing_command(name);
+    format!(
+        "{name} has expired and cannot be renewed here; sign in again where it was made, or keep another key with `{command}`"
+    )
 }
 
 fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
@@ -90,15 +105,11 @@ fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
     let resting = usage.map(|usage| rests(usage, now_ms)).unwrap_or_default();
     let is_named =
         |name: Option<&String>| name.is_some_and(|name| *name == store_name || *name == profile.id);
-    let has_expired = profile.expires_at.is_some_and(|at| at <= now_ms);
-    let state = if has_expired && profile.login.is_some() {
-        State::Renewable
-    } else if has_expired {
-        State::Expired
-    } else if resting.is_empty() {
-        State::Ok
-    } else {
-        State::Resting
+    let state = match profile.validity(now_ms) {
+        Validity::Renewable => State::Renewable,
+        Validity::Ended => State::Expired,
+        Validity::Valid if resting.is_empty() => State::Ok,
+        Validity::Valid => State::Resting,
     };
     Listed {
         pinned: is_named(keys.file.pinned.get(provider)),

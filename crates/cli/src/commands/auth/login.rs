@@ -3,7 +3,7 @@
 use myclaw_config::SecretString;
 use myclaw_engine::ModelChoice;
 use myclaw_llm::copilot::{CopilotHosts, LoginError, finish_login, start_login};
-use myclaw_llm::{HttpOptions, HttpProvider, ModelError, ModelRef, provider_info};
+use myclaw_llm::{HttpProvider, ModelError, ModelRef, provider_info};
 use tokio_util::sync::CancellationToken;
 
 use super::Keys;
@@ -27,8 +27,7 @@ pub(super) fn sign_in(keys: &Keys, github: Option<&str>) -> Result<SecretString,
         }
         None => CopilotHosts::of_base_url(&base_url),
     };
-    let variables = keys.home.environment.variables().collect();
-    let http = HttpProvider::new(HttpOptions { variables, ..HttpOptions::default() });
+    let http = HttpProvider::new(keys.home.http_options());
     let interrupts = Interrupts::install()?;
     let cancel = CancellationToken::new();
     let armed = interrupts.arm(cancel.clone());

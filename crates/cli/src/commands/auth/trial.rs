@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use myclaw_auth::{AuthProfile, KeyResolver};
 use myclaw_engine::{ModelChoice, key_resolver};
 use myclaw_llm::{
-    CallFailure, CallLimits, HttpOptions, HttpProvider, Message, Model, ModelRef, ModelRequest,
-    PairedMessages, Provider, ThinkingLevel, UserMessage, parse_model_ref, provider_info,
+    CallFailure, CallLimits, HttpProvider, Message, Model, ModelRef, ModelRequest, PairedMessages,
+    Provider, ThinkingLevel, UserMessage, parse_model_ref, provider_info,
 };
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -107,10 +107,7 @@ fn print(outcomes: &[Outcome], json: bool) -> Result<(), CliError> {
             ]
         })
         .collect();
-    for line in columns(&rows) {
-        let line = printer.safe(&line).into_owned();
-        printer.line(line)?;
-    }
+    printer.safe_lines(columns(&rows))?;
     printer.finish()
 }
 
@@ -124,9 +121,7 @@ struct Trial<'a> {
 
 impl<'a> Trial<'a> {
     fn new(keys: &'a Keys) -> Self {
-        let environment = &keys.home.environment;
-        let options =
-            HttpOptions { variables: environment.variables().collect(), ..HttpOptions::default() };
+        let options = keys.home.http_options();
         Self {
             keys,
             resolver: key_resolver(options.clone()),

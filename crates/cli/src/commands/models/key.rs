@@ -33,7 +33,7 @@ impl KeyState {
 
 /// Where the keys for a provider come from.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum KeySource {
+pub(in crate::commands) enum KeySource {
     /// `provider.authProfiles` in the config file, by their ids.
     Profiles(Vec<String>),
     /// `models.providers.<name>.apiKey` in the config file.
@@ -52,7 +52,12 @@ pub(super) enum KeySource {
 
 impl KeySource {
     /// Where a run of the agent whose keys are `stored` would find one first.
-    pub(super) fn find(provider: &str, config: &Config, home: &Home, stored: &AuthFile) -> Self {
+    pub(in crate::commands) fn find(
+        provider: &str,
+        config: &Config,
+        home: &Home,
+        stored: &AuthFile,
+    ) -> Self {
         if let Some(configured) =
             config.provider.as_ref().filter(|configured| configured.name == provider)
         {

@@ -27,10 +27,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     if args.json {
         printer.json(&known.as_json())?;
     } else {
-        for line in columns(&known.rows()) {
-            let line = printer.safe(&line).into_owned();
-            printer.line(line)?;
-        }
+        printer.safe_lines(columns(&known.rows()))?;
     }
     printer.finish()
 }

@@ -9,7 +9,7 @@ use myclaw_engine::{ModelChoice, key_resolver};
 use myclaw_llm::{
     Api, AssistantMessage, CallFailure, CallLimits, DemoProvider, HttpOptions, HttpProvider,
     Message, ModelRequest, PairedMessages, Provider, StreamEvent, ThinkingLevel, ToolSchema, Usage,
-    UserMessage, Variables,
+    UserMessage,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -54,23 +54,19 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
         let chosen = choose(&config, &home.environment, wanted).await?;
         let choice = ModelChoice::from_config(&chosen.config, &chosen.reference);
         let key = FirstKey::of(&choice, &stored, &home, &cancel).await?;
-        let variables = home.environment.variables().collect();
         let timeouts = &config.models.timeouts;
         let limits = CallLimits {
             connect: timeouts.connect(),
             first_event: timeouts.first_event(),
             between_events: timeouts.between_events(),
         };
-        Trial::run(&choice, key, variables, limits, &cancel).await
+        Trial::run(&choice, key, home.http_options(), limits, &cancel).await
     }))??;
     let mut printer = Printer::stdout();
     if args.json {
         printer.json(&trial)?;
     } else {
-        for line in std::iter::once(trial.heading()).chain(columns(&trial.rows())) {
-            let line = printer.safe(&line).into_owned();
-            printer.line(line)?;
-        }
+        printer.safe_lines(std::iter::once(trial.heading()).chain(columns(&trial.rows())))?;
     }
     printer.finish()
 }
@@ -120,9 +116,7 @@ impl FirstKey {
         let Some(profile) = first.map(|arranged| arranged.profile) else {
             return Ok(Self { profile: String::new(), secret: None });
         };
-        let variables = home.environment.variables().collect();
-        let resolver = key_resolver(HttpOptions { variables, ..HttpOptions::default() });
-        let secret = resolver
+        let secret = key_resolver(home.http_options())
             .resolve(&profile, now_ms(), cancel)
             .await
             .map_err(|error| CliError::model("auth", format!("the key {}: {error}", profile.id)))?;
@@ -141,7 +135,7 @@ impl Trial {
     async fn run(
         choice: &ModelChoice,
         key: FirstKey,
-        variables: Variables,
+        options: HttpOptions,
         limits: CallLimits,
         cancel: &CancellationToken,
     ) -> Result<Self, CliError> {
@@ -168,7 +162,7 @@ impl Trial {
                 arrival.first.get_or_insert_with(|| began.elapsed());
             }
         };
-        let outcome = provider_of(model.api, variables).call(request, cancel, &mut sink).await;
+        let outcome = provider_of(model.api, options).call(request, cancel, &mut sink).await;
         let total = began.elapsed();
         let message = outcome.map_err(|failure| failed(&failure, choice))?;
         Ok(Self {
@@ -228,18 +222,14 @@ impl Trial {
     }
 }
 
-fn provider_of(api: Api, variables: Variables) -> Arc<dyn Provider> {
+fn provider_of(api: Api, options: HttpOptions) -> Arc<dyn Provider> {
     match api {
         Api::Builtin => Arc::new(DemoProvider),
         Api::AnthropicMessages
         | Api::OpenaiCompletions
         | Api::OpenaiResponses
         | Api::GoogleGenerativeAi
-        | Api::BedrockConverse => Arc::new(HttpProvider::new(HttpOptions {
-            user_agent: concat!("myclaw/", env!("CARGO_PKG_VERSION")).to_owned(),
-            variables,
-            ..HttpOptions::default()
-        })),
+        | Api::BedrockConverse => Arc::new(HttpProvider::new(options)),
     }
 }
 

@@ -11,7 +11,6 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{CompactArgs, ConversationArgs};
-use crate::commands::run::announce;
 use crate::exit::CliError;
 use crate::interrupt::Interrupts;
 use crate::print::{Printer, note};
@@ -50,9 +49,7 @@ pub(super) fn run(args: &CompactArgs, sessions: &Sessions, home: Home) -> Result
     let report = compact(&settings, args)?;
     let name = sessions.name_of(&key);
     if report.outcome == CompactionOutcome::Forbidden {
-        let mut error = CliError::failure(describe(&report, &name));
-        error.class = "hook";
-        return Err(error);
+        return Err(CliError::failure_of_class("hook", describe(&report, &name)));
     }
     if !args.json {
         note(describe(&report, &name));
@@ -85,7 +82,7 @@ fn compact(settings: &Settings, args: &CompactArgs) -> Result<CompactionReport, 
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
         let model = settings.choose_model(args.model.as_deref()).await?;
-        announce(&model, if args.json { Verbosity::Quiet } else { Verbosity::Normal });
+        model.announce(if args.json { Verbosity::Quiet } else { Verbosity::Normal });
         let turn = Turn {
             settings,
             session_key: &settings.session_key,

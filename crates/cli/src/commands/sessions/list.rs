@@ -113,10 +113,7 @@ impl Sessions {
             row
         }));
         let mut printer = Printer::stdout();
-        for line in columns(&rows) {
-            let line = printer.safe(&line).into_owned();
-            printer.line(line)?;
-        }
+        printer.safe_lines(columns(&rows))?;
         printer.finish()
     }
 }

@@ -9,16 +9,14 @@ use agent_client_protocol_schema::v1::{
     AgentCapabilities, AgentResponse, AuthenticateRequest, CancelNotification,
     CancelRequestNotification, CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest,
     DeleteSessionResponse, Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse,
-    LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest, NewSessionResponse,
-    NoticeSeverity, PromptCapabilities, RequestId, ResumeSessionRequest, ResumeSessionResponse,
-    SessionCapabilities, SessionCloseCapabilities, SessionConfigOption, SessionDeleteCapabilities,
-    SessionId, SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse,
+    LoadSessionResponse, NewSessionResponse, NoticeSeverity, PromptCapabilities, RequestId,
+    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionConfigOption,
+    SessionDeleteCapabilities, SessionId, SessionListCapabilities, SessionResumeCapabilities,
+    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
 };
 use myclaw_session::SessionKey;
 
 use crate::args::ConversationArgs;
-use crate::commands::run::announce;
 use crate::control::lines::Line;
 use crate::control::session::{Program, Session};
 use crate::report::Verbosity;
@@ -27,6 +25,7 @@ use crate::settings::Settings;
 use super::board::Board;
 use super::failure::{failure, internal, invalid, of, unknown_session};
 use super::message::{BadMessage, Call, Message};
+use super::opening::{Opening, Reopening};
 use super::options::{options, set, usable_models};
 use super::replay::{Known, replay};
 use super::say;
@@ -57,15 +56,6 @@ pub(super) struct Open {
     is_new: bool,
     /// Whether the list knows its directory.
     pub(super) is_listed: bool,
-}
-
-/// What a session needs to be opened.
-struct Opening<'a> {
-    key: SessionKey,
-    id: SessionId,
-    cwd: &'a Path,
-    mcp_servers: &'a [McpServer],
-    additional_directories: &'a [PathBuf],
 }
 
 /// What is answered now; nothing where the answer comes later.
@@ -122,7 +112,7 @@ impl Agent {
                 Ok(Some(AgentResponse::InitializeResponse(response)))
             }
             "authenticate" => Err(no_authentication(&call.params()?)),
-            "session/new" => self.new_session(call.params()?).await,
+            "session/new" => self.new_session(&call.params()?).await,
             "session/load" => self.load(call.params()?).await,
             "session/resume" => self.resume(call.params()?).await,
             "session/list" => {
@@ -180,34 +170,20 @@ impl Agent {
             .agent_info(info)
     }
 
-    async fn new_session(&mut self, request: NewSessionRequest) -> Answer {
+    async fn new_session(&mut self, opening: &Opening) -> Answer {
         let key = self.shelf.new_key(|key| self.open.contains_key(key))?;
         let id = SessionId::new(key.as_str());
-        let opening = Opening {
-            key: key.clone(),
-            id: id.clone(),
-            cwd: &request.cwd,
-            mcp_servers: &request.mcp_servers,
-            additional_directories: &request.additional_directories,
-        };
-        let known = Known { spent: 0.0, used: None };
-        self.open(opening, Some(&known)).await?;
+        self.open(&key, id.clone(), opening, Some(&Known::default())).await?;
         let response = NewSessionResponse::new(id).config_options(self.options(&key).await?);
         Ok(Some(AgentResponse::NewSessionResponse(response)))
     }
 
-    async fn load(&mut self, request: LoadSessionRequest) -> Answer {
-        let key = self.key_to_open(&request.session_id)?;
-        let opening = Opening {
-            key: key.clone(),
-            id: request.session_id.clone(),
-            cwd: &request.cwd,
-            mcp_servers: &request.mcp_servers,
-            additional_directories: &request.additional_directories,
-        };
-        check_directory(&request.cwd)?;
-        let known = self.replay(&key, &request).await?;
-        self.open(opening, Some(&known)).await?;
+    async fn load(&mut self, request: Reopening) -> Answer {
+        let Reopening { session_id: id, opening } = request;
+        let key = self.key_to_open(&id)?;
+        opening.check_directory()?;
+        let known = self.replay(&key, &id, &opening.cwd).await?;
+        self.open(&key, id, &opening, Some(&known)).await?;
         if let Some(used) = known.used {
             let model = self.session(&key)?.session.model().await.map_err(|error| of(&error))?;
             let window = model.known().context_window;
@@ -217,25 +193,22 @@ impl Agent {
         Ok(Some(AgentResponse::LoadSessionResponse(response)))
     }
 
-    async fn resume(&mut self, request: ResumeSessionRequest) -> Answer {
+    async fn resume(&mut self, request: Reopening) -> Answer {
         let key = self.key_to_open(&request.session_id)?;
-        let opening = Opening {
-            key: key.clone(),
-            id: request.session_id.clone(),
-            cwd: &request.cwd,
-            mcp_servers: &request.mcp_servers,
-            additional_directories: &request.additional_directories,
-        };
-        self.open(opening, None).await?;
+        self.open(&key, request.session_id, &request.opening, None).await?;
         let response = ResumeSessionResponse::new().config_options(self.options(&key).await?);
         Ok(Some(AgentResponse::ResumeSessionResponse(response)))
     }
 
     /// Tells the conversation again. It is read beside the other work, and written as it is read.
-    async fn replay(&self, key: &SessionKey, request: &LoadSessionRequest) -> Result<Known, Error> {
+    async fn replay(
+        &self,
+        key: &SessionKey,
+        id: &SessionId,
+        directory: &Path,
+    ) -> Result<Known, Error> {
         let (store, key) = (self.shelf.store.clone(), key.clone());
-        let (wire, id, directory) =
-            (self.wire.clone(), request.session_id.clone(), request.cwd.clone());
+        let (wire, id, directory) = (self.wire.clone(), id.clone(), directory.to_path_buf());
         let read = tokio::task::spawn_blocking(move || match store.reader(&key)? {
             Some(reader) => replay(&reader, &directory, |update| wire.update(&id, update)),
             None => Ok(Known::default()),
@@ -260,42 +233,34 @@ impl Agent {
     }
 
     /// Opens a session. `known` is what it has cost, where that is known.
-    async fn open(&mut self, opening: Opening<'_>, known: Option<&Known>) -> Result<(), Error> {
-        let Opening { key, id, cwd, mcp_servers, additional_directories } = opening;
-        check_directory(cwd)?;
+    async fn open(
+        &mut self,
+        key: &SessionKey,
+        id: SessionId,
+        opening: &Opening,
+        known: Option<&Known>,
+    ) -> Result<(), Error> {
+        opening.check_directory()?;
+        let directory = opening.cwd.clone();
         // The config file and the keys may have changed since the session before.
         let mut settings = Settings::load(&self.args).map_err(|error| of(&error))?;
         settings.session_key = key.clone();
-        settings.directory = Some(cwd.to_path_buf());
+        settings.directory = Some(directory.clone());
         let models = usable_models(&settings).await;
         let session = Session::new(Arc::clone(&self.program), settings, &self.args)
             .map_err(|error| of(&error))?;
         let model = session.model().await.map_err(|error| of(&error))?;
-        announce(&model, Verbosity::Normal);
+        model.announce(Verbosity::Normal);
         let mut remarks: Vec<String> = Vec::new();
         remarks.extend(model.announcement().filter(|_| model.is_builtin()));
         remarks.extend(model.unusable.iter().cloned());
-        if !mcp_servers.is_empty() {
-            remarks.push(format!(
-                "MCP servers of the editor are not supported yet: {} will not be used",
-                server_names(mcp_servers)
-            ));
-        }
-        if !additional_directories.is_empty() {
-            remarks.push(
-                "additional directories are not supported; name files in them by their whole path"
-                    .to_owned(),
-            );
-        }
+        remarks.extend(opening.passed_over());
         let window = model.known().context_window;
         let spent = known.map(|known| known.spent);
-        let translator = Translator::new(self.board.abilities(), cwd.to_path_buf(), window, spent);
+        let translator = Translator::new(self.board.abilities(), directory.clone(), window, spent);
         self.board.open(key.clone(), id, translator);
-        let directory = cwd.to_path_buf();
-        self.open.insert(
-            key,
-            Open { session, directory, models, remarks, is_new: true, is_listed: false },
-        );
+        let open = Open { session, directory, models, remarks, is_new: true, is_listed: false };
+        self.open.insert(key.clone(), open);
         Ok(())
     }
 
@@ -392,27 +357,6 @@ impl Agent {
     pub(super) fn session(&self, key: &SessionKey) -> Result<&Open, Error> {
         self.open.get(key).ok_or_else(|| unknown_session(format!("session `{key}` is not open")))
     }
-}
-
-/// Editors have the folder of a project; a directory that does not exist is a mistake.
-fn check_directory(cwd: &Path) -> Result<(), Error> {
-    if !cwd.is_absolute() {
-        return Err(invalid(format!("`cwd` is no absolute path: {}", cwd.display())));
-    }
-    if !cwd.is_dir() {
-        return Err(invalid(format!("`cwd` is no directory that exists: {}", cwd.display())));
-    }
-    Ok(())
-}
-
-fn server_names(servers: &[McpServer]) -> String {
-    let names = servers.iter().map(|server| match server {
-        McpServer::Http(server) => server.name.as_str(),
-        McpServer::Sse(server) => server.name.as_str(),
-        McpServer::Stdio(server) => server.name.as_str(),
-        _ => "one without a name",
-    });
-    names.collect::<Vec<_>>().join(", ")
 }
 
 fn no_authentication(request: &AuthenticateRequest) -> Error {

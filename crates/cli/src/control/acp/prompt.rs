@@ -16,11 +16,9 @@ pub(super) async fn content(prompt: Vec<ContentBlock>) -> Result<Vec<Block>, Err
     let mut content = Content::default();
     for block in prompt {
         match block {
-            ContentBlock::Text(text) => content.text.push_str(&text.text),
+            ContentBlock::Text(text) => content.text(&text.text),
             ContentBlock::Image(image) => content.picture(image.data).await?,
-            ContentBlock::ResourceLink(link) => {
-                content.text.push_str(&format!("[@{}]({})", link.name, link.uri));
-            }
+            ContentBlock::ResourceLink(link) => content.link(&link.name, &link.uri),
             ContentBlock::Resource(resource) => content.resource(resource.resource).await?,
             ContentBlock::Audio(_) => {
                 return Err(invalid(
@@ -37,13 +35,70 @@ pub(super) async fn content(prompt: Vec<ContentBlock>) -> Result<Vec<Block>, Err
     Ok(content.blocks)
 }
 
+/// The text of a prompt as its title: with the names of its links, and without their addresses.
+pub(super) fn without_addresses(text: &str) -> String {
+    let mut short = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once("[@") {
+        let Some((name, address)) = link.split_once(']') else { break };
+        let Some((_, after)) = address.strip_prefix('(').and_then(|rest| rest.split_once(')'))
+        else {
+            break;
+        };
+        short.push_str(before);
+        short.push('@');
+        short.push_str(name);
+        rest = after;
+    }
+    short.push_str(rest);
+    short
+}
+
 #[derive(Default)]
 struct Content {
     blocks: Vec<Block>,
     text: String,
+    /// What `text` ends with.
+    end: End,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum End {
+    /// Text of the client, which may go on.
+    Text,
+    Link,
+    /// What the next block needs no distance from.
+    #[default]
+    Apart,
 }
 
 impl Content {
+    /// Editors in whose prompts links stand within the text say where blanks are. Others give one block for each thing
+    /// that was said; those must not run together.
+    fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let begins = |is_meant: fn(char) -> bool| text.starts_with(is_meant);
+        let has_blank = self.text.ends_with(char::is_whitespace) || begins(char::is_whitespace);
+        match self.end {
+            End::Text if !has_blank => self.text.push('\n'),
+            End::Link if begins(char::is_alphanumeric) => self.text.push(' '),
+            _ => {}
+        }
+        self.text.push_str(text);
+        self.end = End::Text;
+    }
+
+    fn link(&mut self, name: &str, uri: &str) {
+        let may_touch = |end: char| end.is_whitespace() || "([{<\"'`".contains(end);
+        if self.end != End::Apart && !self.text.ends_with(may_touch) {
+            self.text.push(' ');
+        }
+        self.text.push_str(&format!("[@{name}]({uri})"));
+        self.end = End::Link;
+    }
+
     async fn picture(&mut self, data: String) -> Result<(), Error> {
         let picture = picture(data).await.map_err(|error| of(&error))?;
         self.end_text();
@@ -79,10 +134,12 @@ impl Content {
         }
         self.text.push_str(text);
         self.text.push_str("\n\n");
+        self.end = End::Apart;
     }
 
     fn end_text(&mut self) {
         let text = std::mem::take(&mut self.text);
+        self.end = End::Apart;
         if !text.trim().is_empty() {
             self.blocks.push(Block::text(text.trim_end_matches('\n')));
         }
@@ -109,6 +166,34 @@ mod tests {
             {"type": "text", "text": " please"},
         ]));
         assert_eq!(blocks.unwrap(), [Block::text("Look at [@a.rs](file:///p/a.rs) please")]);
+    }
+
+    #[test]
+    fn blocks_that_are_said_one_by_one_do_not_run_together() {
+        let (text, link) = (
+            |text: &str| json!({"type": "text", "text": text}),
+            |name: &str| json!({"type": "resource_link", "name": name, "uri": "u:1"}),
+        );
+        for (prompt, expected) in [
+            (json!([text("Explain"), link("a"), link("b")]), "Explain [@a](u:1) [@b](u:1)"),
+            (json!([link("a"), text("what is it?")]), "[@a](u:1) what is it?"),
+            (json!([text("One."), text("- two")]), "One.\n- two"),
+            (json!([text("One. "), text("two"), text("\nthree")]), "One. two\nthree"),
+            (json!([text("(see "), link("a"), text("), then"), text("")]), "(see [@a](u:1)), then"),
+        ] {
+            assert_eq!(joined_text(&read(prompt).unwrap(), "|"), expected);
+        }
+    }
+
+    #[test]
+    fn a_title_has_no_addresses() {
+        for (text, title) in [
+            ("Look at [@a.rs](file:///p/a.rs) and [@b](b).", "Look at @a.rs and @b."),
+            ("[@a](file:///p", "[@a](file:///p"),
+            ("a [@b] c [d](e)", "a [@b] c [d](e)"),
+        ] {
+            assert_eq!(without_addresses(text), title);
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::report::first_line;
 use crate::time::new_conversation_name;
 
 use super::failure::{internal, invalid, of, unknown_session};
+use super::prompt::without_addresses;
 
 /// Where the index keeps in which directory the tools of a session worked last.
 const DIRECTORY_FIELD: &str = "workingDirectory";
@@ -131,7 +132,7 @@ impl Shelf {
                 Ok(Entry::Message(row)) if row.role == Role::User => Some(row.content),
                 _ => None,
             });
-            said.map(|text| first_line(&text)).filter(|title| !title.is_empty())
+            said.map(|text| first_line(&without_addresses(&text))).filter(|title| !title.is_empty())
         })
     }
 

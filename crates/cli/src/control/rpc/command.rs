@@ -54,10 +54,7 @@ impl Controller {
     ) -> Result<Self, CliError> {
         let current = Session::new(Arc::clone(&program), settings.clone(), &args)?;
         Ok(Self {
-            sessions: Sessions {
-                store: settings.home.session_store(),
-                agent_id: settings.agent.id.to_string(),
-            },
+            sessions: Sessions::of_agent(&settings),
             open: HashMap::from([(current.key().clone(), Arc::clone(&current))]),
             program,
             settings,

@@ -1,0 +1,103 @@
+//! Examples of the commands below other commands, whose texts need no more.
+
+pub(in crate::args) const CONFIG_CHECK_EXAMPLES: &str = "\
+Examples:
+  myclaw config check";
+
+pub(in crate::args) const CONFIG_PATH_EXAMPLES: &str = "\
+Examples:
+  $EDITOR \"$(myclaw config path)\"";
+
+pub(in crate::args) const CONFIG_SCHEMA_EXAMPLES: &str = "\
+Examples:
+  myclaw config schema > myclaw.schema.json";
+
+pub(in crate::args) const SESSIONS_LIST_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions list --limit 10
+  myclaw sessions list --label travel --search \"train to Rome\"
+  myclaw sessions list --json | jq -r .name";
+
+pub(in crate::args) const SESSIONS_SEARCH_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions search \"train to Rome\" --ignore-case
+  myclaw sessions search --regex 'flight [A-Z]{2}[0-9]+' --label travel";
+
+pub(in crate::args) const SESSIONS_SHOW_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions show trip --last 10
+  myclaw sessions show trip --all
+  myclaw sessions show trip --json | jq -r .content";
+
+pub(in crate::args) const SESSIONS_FORK_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions fork trip other-trip
+  myclaw sessions fork trip other-trip --at 0no9v4v6bi2o1k8f";
+
+pub(in crate::args) const SESSIONS_TITLE_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions title trip \"A week in Rome\"
+  myclaw sessions title trip                     takes the title away";
+
+pub(in crate::args) const SESSIONS_LABEL_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions label trip travel 2026
+  myclaw sessions label trip 2026 --remove";
+
+pub(in crate::args) const SESSIONS_EXPORT_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions export trip --format html -o trip.html
+  myclaw sessions export trip --format markdown | less
+  myclaw sessions export trip > trip.jsonl";
+
+pub(in crate::args) const SESSIONS_IMPORT_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions import trip.jsonl --session trip
+  myclaw sessions import ~/.pi/agent/sessions/*/*.jsonl";
+
+pub(in crate::args) const SESSIONS_DELETE_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions delete trip                   says what would be deleted
+  myclaw sessions delete trip --yes";
+
+pub(in crate::args) const SESSIONS_PRUNE_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions prune --older-than 30d --dry-run
+  myclaw sessions prune --older-than 8w --with-transcripts";
+
+pub(in crate::args) const AUTH_LIST_EXAMPLES: &str = "\
+Examples:
+  myclaw auth list
+  myclaw auth list anthropic --json | jq -r .state";
+
+pub(in crate::args) const AUTH_REMOVE_EXAMPLES: &str = "\
+Examples:
+  myclaw auth remove anthropic:work";
+
+pub(in crate::args) const AUTH_TEST_EXAMPLES: &str = "\
+Examples:
+  myclaw auth test
+  myclaw auth test anthropic:work
+  myclaw auth test --provider anthropic --model claude-haiku-4-5";
+
+pub(in crate::args) const AUTH_CLEAR_COOLDOWN_EXAMPLES: &str = "\
+Examples:
+  myclaw auth clear-cooldown
+  myclaw auth clear-cooldown anthropic:work";
+
+pub(in crate::args) const AUTH_ORDER_EXAMPLES: &str = "\
+Examples:
+  myclaw auth order anthropic work private       these first, in this order
+  myclaw auth order anthropic                    the usual order again";
+
+pub(in crate::args) const AUTH_PIN_EXAMPLES: &str = "\
+Examples:
+  myclaw auth pin anthropic:work";
+
+pub(in crate::args) const AUTH_PREFER_EXAMPLES: &str = "\
+Examples:
+  myclaw auth prefer anthropic:work";
+
+pub(in crate::args) const AUTH_UNPIN_EXAMPLES: &str = "\
+Examples:
+  myclaw auth unpin anthropic";
