@@ -15,7 +15,6 @@ pub struct Decoder<'a> {
     slots: Vec<Slot>,
     stop_reason: Option<StopReason>,
     ended: bool,
-    repaired: String,
 }
 
 /// One open block of the provider.
@@ -134,7 +133,6 @@ impl<'a> Decoder<'a> {
             slots: Vec::new(),
             stop_reason: None,
             ended: false,
-            repaired: String::new(),
         }
     }
 
@@ -337,14 +335,12 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             // Not of this format, but some gateways end every stream with it.
             return Ok(if self.ended { Progress::Ended } else { Progress::KeepAlive });
         }
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = match json::parse::<Event<'_>>(data, &mut repaired) {
+        let mut repaired = String::new();
+        match json::parse(data, &mut repaired) {
             Ok(event) => self.take_event(event_name, &event, data, sink),
             Err(_) if event_name == "error" => Err(classify::stream_error(data)),
             Err(error) => Err(error),
-        };
-        self.repaired = repaired;
-        outcome
+        }
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {

@@ -18,7 +18,6 @@ pub struct Decoder<'a> {
     open: Vec<OpenBlock>,
     stop_reason: Option<StopReason>,
     has_counters: bool,
-    repaired: String,
 }
 
 /// A block that more may be added to.
@@ -180,7 +179,6 @@ impl<'a> Decoder<'a> {
             open: Vec::new(),
             stop_reason: None,
             has_counters: false,
-            repaired: String::new(),
         }
     }
 
@@ -339,11 +337,8 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         data: &str,
         sink: EventSink<'_>,
     ) -> Result<Progress, ModelError> {
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = json::parse::<Event<'_>>(data, &mut repaired)
-            .and_then(|event| self.take_event(event_name, &event, sink));
-        self.repaired = repaired;
-        outcome
+        let mut repaired = String::new();
+        self.take_event(event_name, &json::parse(data, &mut repaired)?, sink)
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {

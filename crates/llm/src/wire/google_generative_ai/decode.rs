@@ -21,7 +21,6 @@ pub struct Decoder<'a> {
     prose: Option<OpenProse>,
     counters: Counters,
     stop_reason: Option<StopReason>,
-    repaired: String,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -124,7 +123,6 @@ impl<'a> Decoder<'a> {
             prose: None,
             counters: Counters::default(),
             stop_reason: None,
-            repaired: String::new(),
         }
     }
 
@@ -141,11 +139,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn take_text(&mut self, data: &str, sink: EventSink<'_>) -> Result<Progress, ModelError> {
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = json::parse::<Response<'_>>(data, &mut repaired)
-            .and_then(|response| self.take(&response, data, sink));
-        self.repaired = repaired;
-        outcome
+        let mut repaired = String::new();
+        self.take(&json::parse(data, &mut repaired)?, data, sink)
     }
 
     fn take(

@@ -35,7 +35,6 @@ pub struct Decoder<'a> {
     stop_reason: Option<StopReason>,
     refused: bool,
     done: bool,
-    repaired: String,
 }
 
 /// A call that may still grow.
@@ -171,7 +170,6 @@ impl<'a> Decoder<'a> {
             stop_reason: None,
             refused: false,
             done: false,
-            repaired: String::new(),
         }
     }
 
@@ -416,11 +414,8 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         if event_name == "error" {
             return Err(classify::stream_error(data));
         }
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = json::parse::<Chunk<'_>>(data, &mut repaired)
-            .and_then(|chunk| self.take(&chunk, data, sink));
-        self.repaired = repaired;
-        outcome
+        let mut repaired = String::new();
+        self.take(&json::parse(data, &mut repaired)?, data, sink)
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {

@@ -28,7 +28,6 @@ pub struct Decoder<'a> {
     stop_reason: Option<StopReason>,
     refused: bool,
     ended: bool,
-    repaired: String,
 }
 
 impl<'a> Decoder<'a> {
@@ -40,7 +39,6 @@ impl<'a> Decoder<'a> {
             stop_reason: None,
             refused: false,
             ended: false,
-            repaired: String::new(),
         }
     }
 
@@ -265,14 +263,12 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             // Not of this format, but some gateways end every stream with it.
             return Ok(if self.ended { Progress::Ended } else { Progress::KeepAlive });
         }
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = match json::parse::<Event<'_>>(data, &mut repaired) {
+        let mut repaired = String::new();
+        match json::parse(data, &mut repaired) {
             Ok(event) => self.take_event(event_name, &event, data, sink),
             Err(_) if event_name == "error" => Err(classify::stream_error(data)),
             Err(error) => Err(error),
-        };
-        self.repaired = repaired;
-        outcome
+        }
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
