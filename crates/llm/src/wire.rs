@@ -2,7 +2,8 @@
 //!
 //! Nothing in here does I/O, so every format can be tested from recorded bytes. [`encode`] turns a request into an
 //! HTTP request; a [`Decoder`] is fed the frames of the answer, reports stream events and gives the finished message,
-//! or at any time what has arrived so far; an [`AnswerBody`] finds the frames in the bytes of a body. What differs between the hosts of one format is data in [`compat`].
+//! or at any time what has arrived so far; an [`AnswerBody`] finds the frames in the bytes of a body. What differs
+//! between the hosts of one format is data in [`compat`].
 
 mod answer_body;
 pub mod anthropic_messages;
@@ -242,5 +243,13 @@ pub(crate) fn cut_stream() -> ModelError {
     ModelError::new(
         ErrorClass::Timeout,
         "the answer was cut off: the stream ended before the message was complete",
+    )
+}
+
+/// The failure of an answer that ended without content and without a reason.
+pub(crate) fn empty_answer() -> ModelError {
+    ModelError::new(
+        ErrorClass::Timeout,
+        "the answer is empty: it ended without content and without a finish reason",
     )
 }

@@ -200,12 +200,18 @@ impl<'a> MessageBuilder<'a> {
         sink(event);
     }
 
-    /// Closes whatever is open and reports the whole message.
+    /// Closes whatever is open and reports the whole message. A peaceful `stop_reason` need not say whether there are
+    /// calls, since many servers say it wrong.
     pub(crate) fn finish(
         &mut self,
         stop_reason: StopReason,
         sink: EventSink<'_>,
     ) -> AssistantMessage {
+        let stop_reason = match stop_reason {
+            StopReason::Stop | StopReason::ToolUse if self.has_tool_calls() => StopReason::ToolUse,
+            StopReason::ToolUse => StopReason::Stop,
+            reason => reason,
+        };
         self.start(sink);
         for index in 0..self.blocks.len() {
             self.end(index, sink);

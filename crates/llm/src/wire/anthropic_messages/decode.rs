@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::wire::json::{self, Text};
-use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream};
-use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, Usage, classify};
+use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream, empty_answer};
+use crate::{AssistantMessage, EventSink, ModelError, StopReason, Usage, classify};
 
 /// Reads one answer.
 #[derive(Debug)]
@@ -370,21 +370,10 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             let number = slot.number;
             self.stop_block(number, sink);
         }
-        let calls = self.builder.has_tool_calls();
-        let reason = match self.stop_reason {
-            None if calls => StopReason::ToolUse,
-            None if self.builder.is_empty() => {
-                return Err(ModelError::new(
-                    ErrorClass::Timeout,
-                    "the answer is empty: no content and no stop reason",
-                ));
-            }
-            None => StopReason::Stop,
-            Some(StopReason::Stop) if calls => StopReason::ToolUse,
-            Some(StopReason::ToolUse) if !calls => StopReason::Stop,
-            Some(reason) => reason,
-        };
-        Ok(self.builder.finish(reason, sink))
+        if self.stop_reason.is_none() && self.builder.is_empty() {
+            return Err(empty_answer());
+        }
+        Ok(self.builder.finish(self.stop_reason.unwrap_or(StopReason::Stop), sink))
     }
 
     fn builder(&self) -> &MessageBuilder<'a> {

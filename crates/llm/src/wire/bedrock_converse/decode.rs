@@ -359,12 +359,6 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
 
     fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
         let reason = self.stop_reason.ok_or_else(cut_stream)?;
-        let calls = self.builder.has_tool_calls();
-        let reason = match reason {
-            StopReason::Stop if calls => StopReason::ToolUse,
-            StopReason::ToolUse if !calls => StopReason::Stop,
-            reason => reason,
-        };
         Ok(self.builder.finish(reason, sink))
     }
 

@@ -295,11 +295,7 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
     }
 
     fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
-        let reason = match self.stop_reason {
-            None => return Err(cut_stream()),
-            Some(StopReason::Stop) if self.builder.has_tool_calls() => StopReason::ToolUse,
-            Some(reason) => reason,
-        };
+        let reason = self.stop_reason.ok_or_else(cut_stream)?;
         Ok(self.builder.finish(reason, sink))
     }
 

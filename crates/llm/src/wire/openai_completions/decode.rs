@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::wire::compat::{Compat, InlineThinking, ReasoningField, ReasoningReplay};
 use crate::wire::counters::InclusiveCounters;
 use crate::wire::json::{self, Text};
-use crate::wire::{FormatDecoder, MessageBuilder, Progress, arguments, cut_stream};
+use crate::wire::{FormatDecoder, MessageBuilder, Progress, arguments, cut_stream, empty_answer};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
 
 use super::content::{Content, Prose};
@@ -435,19 +435,11 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             self.close_prose(sink);
             self.store_details(sink);
         }
-        let calls = self.builder.has_tool_calls();
         let reason = match self.stop_reason {
             None if !self.done => return Err(cut_stream()),
-            None if self.builder.is_empty() => {
-                let message =
-                    "the answer is empty: it ended without content and without a finish reason";
-                return Err(ModelError::new(ErrorClass::Timeout, message));
-            }
-            _ if self.refused && !calls => StopReason::Refusal,
-            None | Some(StopReason::Stop) if calls => StopReason::ToolUse,
-            None => StopReason::Stop,
-            Some(StopReason::ToolUse) if !calls => StopReason::Stop,
-            Some(reason) => reason,
+            None if self.builder.is_empty() => return Err(empty_answer()),
+            _ if self.refused && !self.builder.has_tool_calls() => StopReason::Refusal,
+            reason => reason.unwrap_or(StopReason::Stop),
         };
         Ok(self.builder.finish(reason, sink))
     }

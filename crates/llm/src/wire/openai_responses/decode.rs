@@ -291,8 +291,7 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         }
         let reason = match self.stop_reason {
             Some(reason) => reason,
-            None if self.builder.has_tool_calls() => StopReason::ToolUse,
-            None if self.refused => StopReason::Refusal,
+            None if self.refused && !self.builder.has_tool_calls() => StopReason::Refusal,
             None => StopReason::Stop,
         };
         Ok(self.builder.finish(reason, sink))
