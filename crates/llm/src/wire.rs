@@ -16,6 +16,7 @@ mod endpoint;
 pub mod google_generative_ai;
 mod history;
 mod json;
+mod numbered_blocks;
 mod openai;
 pub mod openai_completions;
 pub mod openai_responses;

@@ -118,12 +118,7 @@ struct Counters {
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(builder: MessageBuilder<'a>) -> Self {
-        Self {
-            builder,
-            prose: None,
-            counters: Counters::default(),
-            stop_reason: None,
-        }
+        Self { builder, prose: None, counters: Counters::default(), stop_reason: None }
     }
 
     /// Takes one response, or the list of them that a server sends which does not stream.
@@ -179,7 +174,7 @@ impl<'a> Decoder<'a> {
 
     /// Takes one part. Kinds that are never asked for, such as the code that a model ran, are passed over.
     fn take_part(&mut self, part: &Part<'_>, sink: EventSink<'_>) {
-        let signature = part.thought_signature.as_ref().map_or("", Text::as_str);
+        let signature = json::text(&part.thought_signature);
         if let Some(call) = &part.function_call {
             self.take_call(call, signature, sink);
         } else if let Some(text) = &part.text {
@@ -229,7 +224,7 @@ impl<'a> Decoder<'a> {
             return;
         };
         self.close_prose(sink);
-        let id = call.id.as_ref().map_or("", Text::as_str);
+        let id = json::text(&call.id);
         let index = self.builder.start_call(id, name, sink);
         if let Some(arguments) = call.args {
             self.builder.delta(index, arguments.get(), sink);
