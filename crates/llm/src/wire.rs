@@ -20,7 +20,11 @@ mod numbered_blocks;
 mod openai;
 pub mod openai_completions;
 pub mod openai_responses;
+mod pieces;
+#[cfg(test)]
+mod testing;
 pub(crate) mod tool_ids;
+mod turns;
 
 use std::fmt;
 
@@ -237,6 +241,16 @@ fn add_extra_headers(extra: &ExtraHeaders, headers: &mut HeaderMap) -> Result<()
 fn no_wire_format(model: &Model) -> ModelError {
     let message = format!("model {}/{} is not served over HTTP", model.provider, model.id);
     ModelError::new(ErrorClass::Unknown, message)
+}
+
+/// The most tokens that the answer may have; `None` where that is not known.
+pub(crate) fn output_limit(request: &ModelRequest<'_>) -> Option<u64> {
+    Some(request.max_output.unwrap_or(request.model.max_output)).filter(|&limit| limit > 0)
+}
+
+/// The failure of a request without a message, as when all that was said is white space.
+pub(crate) fn nothing_to_send() -> ModelError {
+    ModelError::new(ErrorClass::Unknown, "there is no message to send to the model")
 }
 
 /// The failure of a stream that stopped before its message was whole.

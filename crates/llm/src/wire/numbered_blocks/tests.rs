@@ -1,26 +1,14 @@
 use serde_json::json;
 
 use super::*;
+use crate::wire::testing::model;
 use crate::{
-    Api, AssistantMessage, ContentBlock, InputKind, Model, Price, Quirks, StopReason, TextContent,
-    ThinkingContent, ThinkingLevels, ToolCall,
+    AssistantMessage, ContentBlock, InputKind, StopReason, TextContent, ThinkingContent, ToolCall,
 };
 
 /// The message after `steps`.
 fn message(steps: impl FnOnce(&mut NumberedBlocks<'_>, EventSink<'_>)) -> Vec<ContentBlock> {
-    let model = Model {
-        id: "m".to_owned(),
-        provider: "p".to_owned(),
-        api: Api::AnthropicMessages,
-        base_url: String::new(),
-        reasoning: false,
-        thinking_levels: ThinkingLevels::default(),
-        input: vec![InputKind::Text],
-        price: Price::default(),
-        context_window: 0,
-        max_output: 0,
-        quirks: Quirks::default(),
-    };
+    let model = model(&[InputKind::Text]);
     let mut blocks = NumberedBlocks::new(MessageBuilder::new(&model, &[], 1));
     let sink: EventSink<'_> = &mut |_| {};
     steps(&mut blocks, sink);
