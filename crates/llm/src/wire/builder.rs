@@ -68,6 +68,12 @@ impl<'a> MessageBuilder<'a> {
         self.visible
     }
 
+    /// Whether an answer that stops for `reason` may be over. One that says nothing may not: gateways and older
+    /// services give the peaceful reason before there is anything, or with every piece.
+    pub(crate) fn may_end(&self, reason: Option<StopReason>) -> bool {
+        reason.is_some_and(|reason| reason != StopReason::Stop || !self.blocks.is_empty())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -104,6 +110,17 @@ impl<'a> MessageBuilder<'a> {
         let index = self.push(Block::Thinking(ThinkingContent::default()), sink);
         sink(StreamEvent::ThinkingStart { index });
         index
+    }
+
+    /// Says that `what` came, which no message can hold; once, however often it comes.
+    pub(crate) fn add_omission(&mut self, what: &str, sink: EventSink<'_>) {
+        let note = format!("[{what} omitted: only the text of an answer is kept]");
+        let says_so = |block: &Block| matches!(block, Block::Closed(ContentBlock::Text(text)) if text.text == note);
+        if !self.blocks.iter().any(says_so) {
+            let index = self.start_text(sink);
+            self.delta(index, &note, sink);
+            self.end(index, sink);
+        }
     }
 
     /// Thinking that the provider withheld; it arrives whole.

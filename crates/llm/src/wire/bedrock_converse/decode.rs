@@ -63,7 +63,7 @@ struct ReasoningDelta<'a> {
     redacted_content: Option<Text<'a>>,
 }
 
-/// The start of a block in a stream, which only calls have, or a whole one.
+/// The start of a block in a stream, which only calls and images have, or a whole one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireBlock<'a> {
@@ -75,6 +75,14 @@ struct WireBlock<'a> {
     reasoning_content: Option<WireReasoning<'a>>,
     #[serde(borrow)]
     citations_content: Option<WireCitations<'a>>,
+    #[serde(borrow)]
+    image: Option<WireImage<'a>>,
+}
+
+#[derive(Deserialize)]
+struct WireImage<'a> {
+    #[serde(borrow, default)]
+    format: Text<'a>,
 }
 
 #[derive(Deserialize)]
@@ -196,7 +204,7 @@ impl<'a> Decoder<'a> {
         Ok(Progress::Advanced)
     }
 
-    /// Only calls must be announced; what else is in `block` is all of it.
+    /// Only calls and images must be announced; what else is in `block` is all of it.
     fn start_block(&mut self, number: u64, block: &WireBlock<'_>, sink: EventSink<'_>) {
         match &block.tool_use {
             Some(call) if call.kind.as_ref().is_some_and(|kind| kind.as_str() == SERVER_TOOL) => {
@@ -207,6 +215,9 @@ impl<'a> Decoder<'a> {
                 self.blocks.start_call(number, call_names, call.input, sink);
             }
             None => self.blocks.stop(number, sink),
+        }
+        if let Some(WireImage { format }) = &block.image {
+            self.blocks.message.add_omission(&format!("image/{}", format.as_str()), sink);
         }
         if let Some(text) = &block.text {
             self.blocks.append(number, Kind::Text, text.as_str(), sink);

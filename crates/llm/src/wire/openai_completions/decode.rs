@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -95,6 +96,8 @@ struct Delta<'a> {
     reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
     tool_calls: Option<Vec<WireCall<'a>>>,
+    /// OpenRouter's place for images.
+    images: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -195,29 +198,40 @@ impl<'a> Decoder<'a> {
         if let Some(error) = choice.error.filter(|_| json::is_present(choice.error)) {
             return Err(classify::stream_error(error.get()));
         }
-        if let Some(delta) = choice.delta.as_ref().or(choice.message.as_ref())
-            && self.take_delta(delta, sink)
-        {
+        // A whole message behind its pieces (MiniMax) repeats them.
+        let whole = choice.message.as_ref().filter(|_| self.builder.is_empty());
+        let has_more = match choice.delta.as_ref().or(whole) {
+            Some(delta) => self.take_delta(delta, sink),
+            None => false,
+        };
+        if has_more {
             progress = Progress::Advanced;
         }
-        match choice.finish_reason.as_ref().map(Text::as_str) {
-            None | Some("") => {}
-            Some(reason) => match ending(self.telling_reason(reason, choice)) {
-                Ending::Stop(reason) => {
-                    self.builder.start(sink);
-                    self.stop_reason = Some(reason);
-                }
-                // What arrived is an answer that was cut; without anything it is none.
-                Ending::Failure(ErrorClass::ContextOverflow) if !self.builder.is_empty() => {
-                    self.stop_reason = Some(StopReason::Length);
-                }
-                Ending::Failure(class) => {
-                    let reason = self.telling_reason(reason, choice);
-                    return Err(failed_ending(class, reason));
-                }
-            },
+        match json::text(&choice.finish_reason) {
+            "" if has_more => return Ok(progress),
+            "" => {}
+            reason => self.take_ending(reason, choice, sink)?,
         }
         Ok(self.completed_or(progress))
+    }
+
+    fn take_ending(
+        &mut self,
+        reason: &str,
+        choice: &Choice<'_>,
+        sink: EventSink<'_>,
+    ) -> Result<(), ModelError> {
+        let reason = self.telling_reason(reason, choice);
+        self.stop_reason = Some(match ending(reason) {
+            Ending::Stop(reason) => reason,
+            // What arrived is an answer that was cut; without anything it is none.
+            Ending::Failure(ErrorClass::ContextOverflow) if !self.builder.is_empty() => {
+                StopReason::Length
+            }
+            Ending::Failure(class) => return Err(failed_ending(class, reason)),
+        });
+        self.builder.start(sink);
+        Ok(())
     }
 
     /// The reason that counts: a failure of the host behind a gateway, if nothing arrived.
@@ -227,7 +241,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn completed_or(&self, progress: Progress) -> Progress {
-        if self.stop_reason.is_some() { Progress::Complete } else { progress }
+        if self.builder.may_end(self.stop_reason) { Progress::Complete } else { progress }
     }
 
     /// Takes one piece; whether there was anything in it.
@@ -256,17 +270,17 @@ impl<'a> Decoder<'a> {
             advanced = true;
         }
         if let Some(content) = &delta.content {
-            let mut tags = self.tags.take();
-            content.for_each(&mut |prose, text| {
-                advanced |= !text.is_empty();
-                match (&mut tags, prose) {
-                    (Some(tags), Prose::Text) => {
-                        tags.feed(text, &mut |prose, text| self.append(prose, text, sink));
-                    }
-                    _ => self.append(prose, text, sink),
-                }
-            });
-            self.tags = tags;
+            advanced |= self.take_content(content, sink);
+        }
+        let has_images = |images: &Vec<IgnoredAny>| !images.is_empty();
+        if delta.images.as_ref().is_some_and(has_images)
+            || delta.content.as_ref().is_some_and(Content::has_images)
+        {
+            self.release_text(sink);
+            self.close_prose(sink);
+            self.store_details(sink);
+            self.builder.add_omission("image", sink);
+            advanced = true;
         }
         if let Some(refusal) = delta.refusal.as_ref().filter(|text| !text.as_str().is_empty()) {
             self.refused = true;
@@ -277,6 +291,23 @@ impl<'a> Decoder<'a> {
             self.take_call(call, sink);
             advanced = true;
         }
+        advanced
+    }
+
+    /// Takes text and thinking; whether there was any.
+    fn take_content(&mut self, content: &Content<'_>, sink: EventSink<'_>) -> bool {
+        let mut advanced = false;
+        let mut tags = self.tags.take();
+        content.for_each(&mut |prose, text| {
+            advanced |= !text.is_empty();
+            match (&mut tags, prose) {
+                (Some(tags), Prose::Text) => {
+                    tags.feed(text, &mut |prose, text| self.append(prose, text, sink));
+                }
+                _ => self.append(prose, text, sink),
+            }
+        });
+        self.tags = tags;
         advanced
     }
 

@@ -179,6 +179,9 @@ impl<'a> Decoder<'a> {
         sink: EventSink<'_>,
     ) -> Result<(), ModelError> {
         self.open_item(place, item, sink)?;
+        if item.is_image() {
+            self.builder.add_omission("image", sink);
+        }
         let Some(kind) = item.kind() else { return Ok(()) };
         for list in [item.summary, item.content] {
             let parts: Vec<WirePart<'_>> = json::optional(list).unwrap_or_default();
