@@ -12,6 +12,7 @@ use crate::EventSink;
 pub(super) enum Kind {
     Text,
     Thinking,
+    RedactedThinking,
     Call,
 }
 
@@ -55,7 +56,7 @@ impl<'a> NumberedBlocks<'a> {
         self.open.push(OpenBlock { number, kept, announced_arguments });
     }
 
-    /// Opens a block that is of no use, or was complete when it was announced.
+    /// Opens a block that is of no use.
     pub(super) fn pass_over(&mut self, number: u64, sink: EventSink<'_>) {
         self.stop(number, sink);
         self.open.push(OpenBlock { number, kept: None, announced_arguments: String::new() });
@@ -80,6 +81,15 @@ impl<'a> NumberedBlocks<'a> {
         }
     }
 
+    /// Adds to the withheld thinking with that number.
+    pub(super) fn append_redacted(&mut self, number: u64, data: &str, sink: EventSink<'_>) {
+        if !data.is_empty()
+            && let Some(index) = self.open_index(number, Kind::RedactedThinking, sink)
+        {
+            self.message.add_signature(index, data);
+        }
+    }
+
     fn open_index(&mut self, number: u64, kind: Kind, sink: EventSink<'_>) -> Option<usize> {
         if let Some(block) = self.open.iter().find(|block| block.number == number) {
             let (open_kind, index) = block.kept?;
@@ -90,6 +100,7 @@ impl<'a> NumberedBlocks<'a> {
         let start = match kind {
             Kind::Text => MessageBuilder::start_text,
             Kind::Thinking => MessageBuilder::start_thinking,
+            Kind::RedactedThinking => MessageBuilder::start_redacted_thinking,
             Kind::Call => return None,
         };
         self.stop(number, sink);

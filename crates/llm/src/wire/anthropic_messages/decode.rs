@@ -172,8 +172,8 @@ impl<'a> Decoder<'a> {
                 self.blocks.start_call(number, (id, name), block.input, sink);
             }
             "redacted_thinking" => {
-                self.blocks.pass_over(number, sink);
-                self.blocks.message.add_redacted_thinking(json::text(&block.data).to_owned(), sink);
+                self.blocks.stop(number, sink);
+                self.blocks.append_redacted(number, json::text(&block.data), sink);
             }
             // Calls of tools that run at the provider, their results, and kinds that the format may gain.
             _ => self.blocks.pass_over(number, sink),

@@ -232,7 +232,7 @@ impl<'a> Decoder<'a> {
                 self.blocks.append(number, Kind::Thinking, text.as_str(), sink);
                 self.blocks.append_signature(number, json::text(signature), sink);
             }
-            self.add_redacted(reasoning.redacted_content.as_ref(), sink);
+            self.blocks.append_redacted(number, json::text(&reasoning.redacted_content), sink);
         }
     }
 
@@ -248,13 +248,7 @@ impl<'a> Decoder<'a> {
                 self.blocks.append(number, Kind::Thinking, text.as_str(), sink);
             }
             self.blocks.append_signature(number, json::text(&reasoning.signature), sink);
-            self.add_redacted(reasoning.redacted_content.as_ref(), sink);
-        }
-    }
-
-    fn add_redacted(&mut self, data: Option<&Text<'_>>, sink: EventSink<'_>) {
-        if let Some(data) = data.map(Text::as_str).filter(|data| !data.is_empty()) {
-            self.blocks.message.add_redacted_thinking(data.to_owned(), sink);
+            self.blocks.append_redacted(number, json::text(&reasoning.redacted_content), sink);
         }
     }
 

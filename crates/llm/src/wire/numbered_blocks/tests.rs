@@ -89,6 +89,34 @@ fn announced_arguments_count_where_no_pieces_follow() {
 }
 
 #[test]
+fn redacted_thinking_may_come_in_pieces() {
+    let redacted = |data: &str| {
+        ContentBlock::Thinking(ThinkingContent {
+            thinking: String::new(),
+            thinking_signature: Some(data.to_owned()),
+            redacted: true,
+        })
+    };
+    for (pieces, whole) in [
+        (&["AQID"][..], "AQID"),
+        (&["AQID", "BAU="], "AQIDBAU="),
+        // Each piece is padded for itself: one byte, two bytes, three.
+        (&["AQ==", "AgM=", "", "BAUG"], "AQIDBAUG"),
+        (&["AQ==", "Ag=="], "AQI="),
+        // No Base64: whatever it is, it stays together.
+        (&["é=", "x"], "é=x"),
+    ] {
+        let content = message(|blocks, sink| {
+            for piece in pieces {
+                blocks.append_redacted(0, piece, sink);
+            }
+            blocks.append_redacted(1, "BBBB", sink);
+        });
+        assert_eq!(content, [redacted(whole), redacted("BBBB")], "{pieces:?}");
+    }
+}
+
+#[test]
 fn what_is_of_no_use_is_dropped_with_all_its_deltas() {
     let content = message(|blocks, sink| {
         blocks.pass_over(0, sink);

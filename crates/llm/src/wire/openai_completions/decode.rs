@@ -347,7 +347,7 @@ impl<'a> Decoder<'a> {
     /// Keeps details that belong to no readable thinking, such as an encrypted part alone.
     fn store_details(&mut self, sink: EventSink<'_>) {
         if let Some(details) = self.details.as_mut().and_then(ReasoningDetails::take) {
-            self.builder.add_redacted_thinking(details, sink);
+            self.builder.add_redacted_thinking(&details, sink);
         }
     }
 

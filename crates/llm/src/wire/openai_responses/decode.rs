@@ -213,7 +213,7 @@ impl<'a> Decoder<'a> {
                 self.builder.end(index, sink);
             }
             (None, Some(state)) if kind == Kind::Reasoning => {
-                self.builder.add_redacted_thinking(state, sink);
+                self.builder.add_redacted_thinking(&state, sink);
             }
             (None, _) => {}
         }
