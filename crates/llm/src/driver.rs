@@ -257,7 +257,10 @@ async fn read_answer(
         match progress {
             None => {}
             Some(Progress::KeepAlive) => timer.keep_alive(),
-            Some(Progress::Advanced) => timer.advance(),
+            Some(Progress::Advanced) => {
+                complete = false;
+                timer.advance();
+            }
             Some(Progress::Complete) => {
                 complete = true;
                 timer.complete();

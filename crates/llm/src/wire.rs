@@ -2,7 +2,8 @@
 //!
 //! Nothing in here does I/O, so every format can be tested from recorded bytes. [`encode`] turns a request into an
 //! HTTP request; a [`Decoder`] is fed the frames of the answer, reports stream events and gives the finished message,
-//! or at any time what has arrived so far; an [`AnswerBody`] finds the frames in the bytes of a body. What differs between the hosts of one format is data in [`compat`].
+//! or at any time what has arrived so far; an [`AnswerBody`] finds the frames in the bytes of a body. What differs
+//! between the hosts of one format is data in [`compat`].
 
 mod answer_body;
 pub mod anthropic_messages;
@@ -15,10 +16,15 @@ mod endpoint;
 pub mod google_generative_ai;
 mod history;
 mod json;
+mod numbered_blocks;
 mod openai;
 pub mod openai_completions;
 pub mod openai_responses;
+mod pieces;
+#[cfg(test)]
+mod testing;
 pub(crate) mod tool_ids;
+mod turns;
 
 use std::fmt;
 
@@ -237,10 +243,28 @@ fn no_wire_format(model: &Model) -> ModelError {
     ModelError::new(ErrorClass::Unknown, message)
 }
 
+/// The most tokens that the answer may have; `None` where that is not known.
+pub(crate) fn output_limit(request: &ModelRequest<'_>) -> Option<u64> {
+    Some(request.max_output.unwrap_or(request.model.max_output)).filter(|&limit| limit > 0)
+}
+
+/// The failure of a request without a message, as when all that was said is white space.
+pub(crate) fn nothing_to_send() -> ModelError {
+    ModelError::new(ErrorClass::Unknown, "there is no message to send to the model")
+}
+
 /// The failure of a stream that stopped before its message was whole.
 pub(crate) fn cut_stream() -> ModelError {
     ModelError::new(
         ErrorClass::Timeout,
         "the answer was cut off: the stream ended before the message was complete",
+    )
+}
+
+/// The failure of an answer that ended without content and without a reason.
+pub(crate) fn empty_answer() -> ModelError {
+    ModelError::new(
+        ErrorClass::Timeout,
+        "the answer is empty: it ended without content and without a finish reason",
     )
 }

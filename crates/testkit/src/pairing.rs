@@ -2,10 +2,12 @@
 
 mod anthropic;
 mod bedrock;
+mod calls;
 mod google;
 mod openai;
 mod responses;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -108,13 +110,95 @@ fn non_empty_list<'a>(value: &'a Value, place: &str) -> Checked<&'a [Value]> {
     }
 }
 
-/// An id that has not been used before.
-fn unique<'a>(
-    seen: &mut std::collections::HashSet<&'a str>,
-    id: &'a str,
+/// The items of such a list, each with its place.
+fn items<'a>(value: &'a Value, place: &str) -> Checked<impl Iterator<Item = (String, &'a Value)>> {
+    let list = non_empty_list(value, place)?.iter().enumerate();
+    Ok(list.map(move |(number, item)| (format!("{place}[{number}]"), item)))
+}
+
+/// Content that is text, or a list of which `check` knows what may be in it.
+fn text_or_items(content: &Value, place: &str, check: impl Fn(&Value, &str) -> Checked) -> Checked {
+    if content.is_string() {
+        return visible_text(content, place).map(|_| ());
+    }
+    items(content, place)?.try_for_each(|(place, item)| check(item, &place))
+}
+
+/// The messages with their places and contents: roles alternate, and a user begins and ends.
+fn alternating<'a>(
+    messages: &'a Value,
     place: &str,
-    what: &str,
+    other_role: &'static str,
+) -> Checked<Vec<(&'static str, String, &'a Value)>> {
+    let roles = ["user", other_role].into_iter().cycle();
+    let mut checked = Vec::new();
+    for ((place, message), expected) in items(messages, place)?.zip(roles) {
+        if message["role"] != expected {
+            let rule = format!(
+                "the role must be {expected:?} (roles alternate, a user begins), is {}",
+                message["role"]
+            );
+            return Err(violation(place, rule));
+        }
+        checked.push((expected, place, message));
+    }
+    match checked.len() % 2 {
+        0 => {
+            let rule = format!("the last {} must be a user's", place.trim_end_matches('s'));
+            Err(violation(place, rule))
+        }
+        _ => Ok(checked),
+    }
+}
+
+/// An object.
+fn object(value: &Value, place: &str) -> Checked {
+    match value.is_object() {
+        true => Ok(()),
+        false => Err(violation(place, format!("must be an object, is {value}"))),
+    }
+}
+
+/// An object, written as JSON in a string.
+fn object_in_string(value: &Value, place: &str) -> Checked {
+    let parsed = value.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    match parsed {
+        Some(Value::Object(_)) => Ok(()),
+        _ => {
+            Err(violation(place, format!("must be a string that holds a JSON object, is {value}")))
+        }
+    }
+}
+
+/// An id of at most `longest` bytes, if there is such a limit, of the characters that names have.
+fn token<'a>(value: &'a Value, place: &str, longest: Option<usize>) -> Checked<&'a str> {
+    let id = visible_text(value, place)?;
+    if longest.is_some_and(|longest| id.len() > longest) || !id.chars().all(is_name_char) {
+        let length = longest.map_or("1,".to_owned(), |longest| format!("1,{longest}"));
+        return Err(violation(place, format!("{id:?} must match ^[a-zA-Z0-9_-]{{{length}}}$")));
+    }
+    Ok(id)
+}
+
+/// A tool on offer: a name that `seen` does not hold, and at the JSON pointer `schema` the schema of an object.
+fn offered_tool<'a>(
+    seen: &mut HashSet<&'a str>,
+    tool: &'a Value,
+    schema: &str,
+    longest_name: usize,
+    place: &str,
 ) -> Checked {
+    let name = tool_name(&tool["name"], &format!("{place}.name"), longest_name)?;
+    unique(seen, name, place, "tool name")?;
+    if tool.pointer(schema).is_none_or(|schema| schema["type"] != "object") {
+        let place = format!("{place}{}.type", schema.replace('/', "."));
+        return Err(violation(place, "must be \"object\""));
+    }
+    Ok(())
+}
+
+/// An id that has not been used before.
+fn unique<'a>(seen: &mut HashSet<&'a str>, id: &'a str, place: &str, what: &str) -> Checked {
     if seen.insert(id) {
         Ok(())
     } else {

@@ -67,6 +67,8 @@ const EXACT_CODES: &[Rule<&str>] = &[
             "1113",
         ],
     ),
+    // Groq's, for a call that it cannot read: a slip of the model, which it seldom repeats.
+    (Timeout, &["tool_use_failed"]),
     (
         Unknown,
         &[

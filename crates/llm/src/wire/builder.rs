@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
 use crate::wire::{arguments, tool_ids};
 use crate::{
     AssistantMessage, ContentBlock, ErrorClass, EventSink, Message, Model, ModelError, Price,
@@ -68,6 +71,12 @@ impl<'a> MessageBuilder<'a> {
         self.visible
     }
 
+    /// Whether an answer that stops for `reason` may be over. One that says nothing may not: gateways and older
+    /// services give the peaceful reason before there is anything, or with every piece.
+    pub(crate) fn may_end(&self, reason: Option<StopReason>) -> bool {
+        reason.is_some_and(|reason| reason != StopReason::Stop || !self.blocks.is_empty())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -106,16 +115,29 @@ impl<'a> MessageBuilder<'a> {
         index
     }
 
-    /// Thinking that the provider withheld; it arrives whole.
-    pub(crate) fn add_redacted_thinking(&mut self, data: String, sink: EventSink<'_>) {
-        self.content_bytes += data.len();
-        let thinking = ThinkingContent {
-            thinking: String::new(),
-            thinking_signature: Some(data),
-            redacted: true,
-        };
+    /// Says that `what` came, which no message can hold; once, however often it comes.
+    pub(crate) fn add_omission(&mut self, what: &str, sink: EventSink<'_>) {
+        let note = format!("[{what} omitted: only the text of an answer is kept]");
+        let says_so = |block: &Block| matches!(block, Block::Closed(ContentBlock::Text(text)) if text.text == note);
+        if !self.blocks.iter().any(says_so) {
+            let index = self.start_text(sink);
+            self.delta(index, &note, sink);
+            self.end(index, sink);
+        }
+    }
+
+    /// Thinking that the provider withholds; what stands for it is its signature.
+    pub(crate) fn start_redacted_thinking(&mut self, sink: EventSink<'_>) -> usize {
+        let thinking = ThinkingContent { redacted: true, ..ThinkingContent::default() };
         let index = self.push(Block::Thinking(thinking), sink);
         sink(StreamEvent::ThinkingStart { index });
+        index
+    }
+
+    /// Such thinking that arrives whole.
+    pub(crate) fn add_redacted_thinking(&mut self, data: &str, sink: EventSink<'_>) {
+        let index = self.start_redacted_thinking(sink);
+        self.add_signature(index, data);
         self.end(index, sink);
     }
 
@@ -159,17 +181,24 @@ impl<'a> MessageBuilder<'a> {
         sink(event);
     }
 
-    /// Adds to the opaque state of an open block. Signatures come in pieces.
+    /// Adds to the opaque state of an open block, which may come in pieces: signatures as text, withheld thinking as
+    /// bytes in Base64.
     pub(crate) fn add_signature(&mut self, index: usize, piece: &str) {
+        let mut join: fn(&mut String, &str) = String::push_str;
         let signature = match self.blocks.get_mut(index) {
-            Some(Block::Thinking(block)) => &mut block.thinking_signature,
+            Some(Block::Thinking(block)) => {
+                if block.redacted {
+                    join = push_base64;
+                }
+                &mut block.thinking_signature
+            }
             Some(Block::Call { signature, .. }) => signature,
             Some(Block::Text(block)) => &mut block.text_signature,
             Some(Block::Closed(_)) | None => return,
         };
         if !piece.is_empty() {
             self.content_bytes += piece.len();
-            signature.get_or_insert_default().push_str(piece);
+            join(signature.get_or_insert_default(), piece);
         }
     }
 
@@ -200,12 +229,18 @@ impl<'a> MessageBuilder<'a> {
         sink(event);
     }
 
-    /// Closes whatever is open and reports the whole message.
+    /// Closes whatever is open and reports the whole message. A peaceful `stop_reason` need not say whether there are
+    /// calls, since many servers say it wrong.
     pub(crate) fn finish(
         &mut self,
         stop_reason: StopReason,
         sink: EventSink<'_>,
     ) -> AssistantMessage {
+        let stop_reason = match stop_reason {
+            StopReason::Stop | StopReason::ToolUse if self.has_tool_calls() => StopReason::ToolUse,
+            StopReason::ToolUse => StopReason::Stop,
+            reason => reason,
+        };
         self.start(sink);
         for index in 0..self.blocks.len() {
             self.end(index, sink);
@@ -294,6 +329,24 @@ impl Block {
             }
             Self::Closed(content) => content.clone(),
         }
+    }
+}
+
+/// Adds the bytes that `piece` stands for in Base64 behind those of `text`, which may end with padding.
+fn push_base64(text: &mut String, piece: &str) {
+    let decode = |base64: &str| BASE64_STANDARD.decode(base64).ok();
+    let last_group = text.len().checked_sub(4).filter(|_| text.ends_with('='));
+    let bytes = last_group.and_then(|at| {
+        let mut bytes = decode(text.get(at..)?)?;
+        bytes.extend(decode(piece)?);
+        Some((at, bytes))
+    });
+    match bytes {
+        Some((at, bytes)) => {
+            text.truncate(at);
+            BASE64_STANDARD.encode_string(bytes, text);
+        }
+        None => text.push_str(piece),
     }
 }
 

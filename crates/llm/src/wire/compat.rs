@@ -32,6 +32,15 @@ pub enum SystemRole {
     DeveloperWhenReasoning,
 }
 
+impl SystemRole {
+    pub(super) fn name(self, model: &Model) -> &'static str {
+        match self {
+            Self::DeveloperWhenReasoning if model.reasoning => "developer",
+            Self::DeveloperWhenReasoning | Self::System => "system",
+        }
+    }
+}
+
 /// How counters come with a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamUsage {

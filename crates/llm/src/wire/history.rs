@@ -4,10 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::{AssistantMessage, InputKind, Model, ThinkingContent, ToolCall, UserMessage};
-
-/// Stands for an image where the model takes none.
-pub(crate) const IMAGE_OMITTED: &str = "[image omitted: this model takes no images]";
+use crate::{AssistantMessage, Model, ThinkingContent, ToolCall};
 
 /// Stands for a tool result without text: an empty one is refused by some hosts, and puzzles models.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
@@ -73,11 +70,6 @@ pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// What is said to the model behind the words of the user, if there is anything.
-pub(crate) fn annotation(user: &UserMessage) -> Option<&str> {
-    user.annotation.as_deref().filter(|text| !is_blank(text))
-}
-
 /// Whether a host would refuse a text block with this in it.
 pub(crate) fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
@@ -97,10 +89,6 @@ pub(crate) fn append<'a>(text: &mut Cow<'a, str>, separator: &str, more: Cow<'a,
         text.push_str(separator);
         text.push_str(&more);
     }
-}
-
-pub(crate) fn takes_images(model: &Model) -> bool {
-    model.input.contains(&InputKind::Image)
 }
 
 #[cfg(test)]

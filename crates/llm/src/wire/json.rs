@@ -17,6 +17,11 @@ impl Text<'_> {
     }
 }
 
+/// The text of a field; empty where the field is missing.
+pub(crate) fn text<'t>(field: &'t Option<Text<'_>>) -> &'t str {
+    field.as_ref().map_or("", Text::as_str)
+}
+
 /// Reads a string, or nothing if there is some other kind of value.
 pub(crate) fn lenient_text<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,

@@ -216,8 +216,12 @@ fn a_turn_that_began_without_thinking_goes_on_without() {
     let thinks = |id: &str, content: Vec<ContentBlock>, by: &str| {
         let messages =
             [user("a"), said_by(by, content), result("one", vec![ContentBlock::text("x")], false)];
-        let body = body_for(id, ThinkingLevel::High, &messages);
-        body["additionalModelRequestFields"] != Value::Null
+        let fields = |messages: &[Message]| {
+            body_for(id, ThinkingLevel::High, messages)["additionalModelRequestFields"].clone()
+        };
+        // What the user says behind the results ends no turn.
+        assert_eq!(fields(&[&messages[..], &[user("b")]].concat()), fields(&messages));
+        fields(&messages) != Value::Null
     };
     let signed = ContentBlock::Thinking(ThinkingContent {
         thinking: "hm".to_owned(),

@@ -374,7 +374,14 @@ fn recorded_streams() {
     assert!(!events.is_empty());
 
     let message = decode(API, recorded!("code_execution.sse")).0.unwrap();
-    assert_eq!(message.content, [text("The result is -428,330,955.97745.", None)]);
+    let code =
+        "\n```python\n    result = 65465 - 6544 * 65464 - 6 + 1.02255\n    print(result)\n```\n";
+    let printed = "\n```\n-428330955.97745\n```\n";
+    let commented = "\n```python\n# Calculate the expression 65465-6544 * 65464-6+1.02255\n\
+                     result = 65465 - 6544 * 65464 - 6 + 1.02255\nprint(result)\n```\n";
+    let answer = "The result is -428,330,955.97745.";
+    let expected = [code, printed, commented, printed, answer].concat();
+    assert_eq!(message.content, [text(&expected, None)]);
     assert_eq!((message.usage.input, message.usage.total_tokens), (46 + 901, 1475));
 }
 

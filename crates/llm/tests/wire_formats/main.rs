@@ -17,6 +17,8 @@ mod decoding;
 #[cfg(test)]
 mod driver;
 #[cfg(test)]
+mod endings;
+#[cfg(test)]
 mod failures;
 #[cfg(test)]
 mod formats;
@@ -26,6 +28,8 @@ mod google;
 mod hosts;
 #[cfg(test)]
 mod oddities;
+#[cfg(test)]
+mod omissions;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]

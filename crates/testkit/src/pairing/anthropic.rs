@@ -4,8 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::calls::Calls;
 use super::{
-    Checked, is_name_char, model, non_empty_list, tool_name, unique, violation, visible_text,
+    Checked, alternating, items, model, non_empty_list, object, offered_tool, text_or_items, token,
+    tool_name, violation, visible_text,
 };
 
 /// Longest name of a tool.
@@ -20,12 +22,9 @@ const SMALLEST_BUDGET: u64 = 1_024;
 /// Image types the service reads.
 const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/// Calls of the message before, which this one must answer, and every id so far.
-#[derive(Default)]
+/// The conversation so far.
 struct Conversation<'a> {
-    open: Vec<&'a str>,
-    seen: HashSet<&'a str>,
-    uses_tools: bool,
+    calls: Calls<'a>,
 }
 
 pub(super) fn check(body: &Value) -> Checked {
@@ -36,30 +35,19 @@ pub(super) fn check(body: &Value) -> Checked {
     thinking(body)?;
     system(&body["system"])?;
     let offers_tools = tools(&body["tools"])?;
-    let messages = non_empty_list(&body["messages"], "messages")?;
-    let mut conversation = Conversation::default();
-    for (number, message) in messages.iter().enumerate() {
-        let place = format!("messages[{number}]");
-        let expected = if number % 2 == 0 { "user" } else { "assistant" };
-        if message["role"] != expected {
-            let rule = format!(
-                "the role must be {expected:?} (roles alternate, a user begins), is {}",
-                message["role"]
-            );
-            return Err(violation(place, rule));
-        }
-        match expected {
-            "user" => conversation.user(&message["content"], &format!("{place}.content"))?,
-            _ => conversation.assistant(&message["content"], &format!("{place}.content"))?,
+    let messages = alternating(&body["messages"], "messages", "assistant")?;
+    let mut conversation = Conversation { calls: Calls::new("tool_use", "tool_result") };
+    for (role, place, message) in &messages {
+        let place = format!("{place}.content");
+        match *role {
+            "user" => conversation.user(&message["content"], &place)?,
+            _ => conversation.assistant(&message["content"], &place)?,
         }
     }
-    if messages.len() % 2 == 0 {
-        return Err(violation("messages", "the last message must be a user's"));
-    }
-    if conversation.uses_tools && !offers_tools {
+    if conversation.calls.are_there_any() && !offers_tools {
         return Err(violation("tools", "must be given when messages hold tool calls"));
     }
-    continued_calls(body, messages)?;
+    continued_calls(body, &messages)?;
     let cache_points = cache_points(body);
     if cache_points > MOST_CACHE_POINTS {
         return Err(violation(
@@ -74,12 +62,10 @@ impl<'a> Conversation<'a> {
     fn user(&mut self, content: &'a Value, place: &str) -> Checked {
         if content.is_string() {
             visible_text(content, place)?;
-            return self.all_answered(place);
+            return self.calls.all_answered(place);
         }
-        let mut answered = HashSet::new();
         let mut after_results = false;
-        for (number, block) in non_empty_list(content, place)?.iter().enumerate() {
-            let place = format!("{place}[{number}]");
+        for (place, block) in items(content, place)? {
             match block["type"].as_str() {
                 Some("tool_result") if after_results => {
                     return Err(violation(
@@ -89,13 +75,8 @@ impl<'a> Conversation<'a> {
                 }
                 Some("tool_result") => {
                     let id = visible_text(&block["tool_use_id"], &format!("{place}.tool_use_id"))?;
-                    if !self.open.contains(&id) {
-                        let rule =
-                            format!("tool_result {id:?} answers no tool_use of the message before");
-                        return Err(violation(place, rule));
-                    }
-                    unique(&mut answered, id, &place, "the result of")?;
-                    result_content(&block["content"], &format!("{place}.content"))?;
+                    self.calls.answered(id, &place)?;
+                    text_or_items(&block["content"], &format!("{place}.content"), text_or_image)?;
                 }
                 Some("text" | "image") => {
                     after_results = true;
@@ -106,18 +87,7 @@ impl<'a> Conversation<'a> {
                 }
             }
         }
-        self.open.retain(|id| !answered.contains(id));
-        self.all_answered(place)
-    }
-
-    fn all_answered(&self, place: &str) -> Checked {
-        match self.open.as_slice() {
-            [] => Ok(()),
-            open => Err(violation(
-                place,
-                format!("tool_use ids without a tool_result directly behind: {open:?}"),
-            )),
-        }
+        self.calls.all_answered(place)
     }
 
     fn assistant(&mut self, content: &'a Value, place: &str) -> Checked {
@@ -128,8 +98,7 @@ impl<'a> Conversation<'a> {
         if blocks.last().is_some_and(is_thinking) {
             return Err(violation(place, "the final block cannot be thinking"));
         }
-        for (number, block) in blocks.iter().enumerate() {
-            let place = format!("{place}[{number}]");
+        for (place, block) in items(content, place)? {
             match block["type"].as_str() {
                 Some("text") => text_or_image(block, &place)?,
                 Some("thinking") => {
@@ -156,24 +125,10 @@ impl<'a> Conversation<'a> {
     }
 
     fn call(&mut self, block: &'a Value, place: &str) -> Checked {
-        let id = visible_text(&block["id"], &format!("{place}.id"))?;
-        if !id.chars().all(is_name_char) {
-            return Err(violation(
-                format!("{place}.id"),
-                format!("{id:?} must match ^[a-zA-Z0-9_-]+$"),
-            ));
-        }
-        unique(&mut self.seen, id, place, "tool_use id")?;
+        let id = token(&block["id"], &format!("{place}.id"), None)?;
+        self.calls.made(id, place)?;
         tool_name(&block["name"], &format!("{place}.name"), LONGEST_NAME)?;
-        if !block["input"].is_object() {
-            return Err(violation(
-                format!("{place}.input"),
-                format!("must be an object, is {}", block["input"]),
-            ));
-        }
-        self.open.push(id);
-        self.uses_tools = true;
-        Ok(())
+        object(&block["input"], &format!("{place}.input"))
     }
 }
 
@@ -206,8 +161,8 @@ fn thinking(body: &Value) -> Checked {
 }
 
 /// With a budget for thinking, an answer whose tool calls go on must have begun with thinking.
-fn continued_calls(body: &Value, messages: &[Value]) -> Checked {
-    let [.., assistant, last] = messages else { return Ok(()) };
+fn continued_calls(body: &Value, messages: &[(&str, String, &Value)]) -> Checked {
+    let [.., (_, _, assistant), (_, _, last)] = messages else { return Ok(()) };
     let holds_result = last["content"]
         .as_array()
         .is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_result"));
@@ -217,17 +172,6 @@ fn continued_calls(body: &Value, messages: &[Value]) -> Checked {
     {
         let rule = "when thinking is enabled, a final assistant message must start with thinking";
         return Err(violation("messages", rule));
-    }
-    Ok(())
-}
-
-/// The content of a tool result, which must say something.
-fn result_content(content: &Value, place: &str) -> Checked {
-    if content.is_string() {
-        return visible_text(content, place).map(|_| ());
-    }
-    for (number, block) in non_empty_list(content, place)?.iter().enumerate() {
-        text_or_image(block, &format!("{place}[{number}]"))?;
     }
     Ok(())
 }
@@ -264,11 +208,11 @@ fn system(system: &Value) -> Checked {
         // The service takes an empty string, but not an empty block.
         Value::Null | Value::String(_) => Ok(()),
         blocks => {
-            for (number, block) in non_empty_list(blocks, "system")?.iter().enumerate() {
+            for (place, block) in items(blocks, "system")? {
                 if block["type"] != "text" {
-                    return Err(violation(format!("system[{number}]"), "must be a text block"));
+                    return Err(violation(place, "must be a text block"));
                 }
-                visible_text(&block["text"], &format!("system[{number}].text"))?;
+                visible_text(&block["text"], &format!("{place}.text"))?;
             }
             Ok(())
         }
@@ -281,11 +225,7 @@ fn tools(tools: &Value) -> Checked<bool> {
     let mut names = HashSet::new();
     for (number, tool) in tools.iter().enumerate() {
         let place = format!("tools[{number}]");
-        let name = tool_name(&tool["name"], &format!("{place}.name"), LONGEST_NAME)?;
-        unique(&mut names, name, &place, "tool name")?;
-        if tool["input_schema"]["type"] != "object" {
-            return Err(violation(format!("{place}.input_schema.type"), "must be \"object\""));
-        }
+        offered_tool(&mut names, tool, "/input_schema", LONGEST_NAME, &place)?;
     }
     Ok(!tools.is_empty())
 }

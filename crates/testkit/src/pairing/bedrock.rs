@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Checked, is_name_char, non_empty_list, tool_name, unique, violation, visible_text};
+use super::calls::Calls;
+use super::{
+    Checked, alternating, items, object, offered_tool, token, tool_name, violation, visible_text,
+};
 use crate::RecordedRequest;
 
 /// Longest name of a tool, and longest id of a call.
@@ -16,12 +19,9 @@ const MOST_CACHE_POINTS: usize = 4;
 /// Image formats the service reads.
 const IMAGE_FORMATS: [&str; 4] = ["jpeg", "png", "gif", "webp"];
 
-/// Calls of the message before, which this one must answer, and every id so far.
-#[derive(Default)]
+/// The conversation so far.
 struct Conversation<'a> {
-    open: Vec<&'a str>,
-    seen: HashSet<&'a str>,
-    uses_tools: bool,
+    calls: Calls<'a>,
 }
 
 pub(super) fn check(body: &Value) -> Checked {
@@ -30,33 +30,21 @@ pub(super) fn check(body: &Value) -> Checked {
         return Err(violation("inferenceConfig.maxTokens", "must be a positive number"));
     }
     if !body["system"].is_null() {
-        for (number, block) in non_empty_list(&body["system"], "system")?.iter().enumerate() {
-            text_or_image(block, &format!("system[{number}]"))?;
+        for (place, block) in items(&body["system"], "system")? {
+            text_or_image(block, &place)?;
         }
     }
     let offers_tools = tools(&body["toolConfig"])?;
-    let messages = non_empty_list(&body["messages"], "messages")?;
-    let mut conversation = Conversation::default();
-    for (number, message) in messages.iter().enumerate() {
-        let place = format!("messages[{number}]");
-        let expected = if number % 2 == 0 { "user" } else { "assistant" };
-        if message["role"] != expected {
-            let rule = format!(
-                "the role must be {expected:?} (roles alternate, a user begins), is {}",
-                message["role"]
-            );
-            return Err(violation(place, rule));
-        }
-        let content = non_empty_list(&message["content"], &format!("{place}.content"))?;
-        match expected {
-            "user" => conversation.user(content, &format!("{place}.content"))?,
-            _ => conversation.assistant(content, &format!("{place}.content"))?,
+    let messages = alternating(&body["messages"], "messages", "assistant")?;
+    let mut conversation = Conversation { calls: Calls::new("toolUse", "toolResult") };
+    for (role, place, message) in messages {
+        let place = format!("{place}.content");
+        match role {
+            "user" => conversation.user(&message["content"], &place)?,
+            _ => conversation.assistant(&message["content"], &place)?,
         }
     }
-    if messages.len() % 2 == 0 {
-        return Err(violation("messages", "the last message must be a user's"));
-    }
-    if conversation.uses_tools && !offers_tools {
+    if conversation.calls.are_there_any() && !offers_tools {
         return Err(violation(
             "toolConfig",
             "must be given when messages hold toolUse and toolResult blocks",
@@ -118,39 +106,24 @@ pub(super) fn check_authorization(request: &RecordedRequest) -> Checked {
 }
 
 impl<'a> Conversation<'a> {
-    fn user(&mut self, content: &'a [Value], place: &str) -> Checked {
-        let mut answered = HashSet::new();
-        for (number, block) in content.iter().enumerate() {
-            let place = format!("{place}[{number}]");
+    fn user(&mut self, content: &'a Value, place: &str) -> Checked {
+        for (place, block) in items(content, place)? {
             let (kind, value) = only_member(block, &place)?;
             match kind {
                 "toolResult" => {
                     let id_place = format!("{place}.toolUseId");
                     let id = visible_text(&value["toolUseId"], &id_place)?;
-                    if !self.open.contains(&id) {
-                        let rule =
-                            format!("toolResult {id:?} answers no toolUse of the message before");
-                        return Err(violation(place, rule));
-                    }
-                    unique(&mut answered, id, &place, "the result of")?;
+                    self.calls.answered(id, &place)?;
                     result(value, &place)?;
                 }
                 _ => text_or_image(block, &place)?,
             }
         }
-        self.open.retain(|id| !answered.contains(id));
-        match self.open.as_slice() {
-            [] => Ok(()),
-            open => Err(violation(
-                place,
-                format!("toolUse ids without a toolResult directly behind: {open:?}"),
-            )),
-        }
+        self.calls.all_answered(place)
     }
 
-    fn assistant(&mut self, content: &'a [Value], place: &str) -> Checked {
-        for (number, block) in content.iter().enumerate() {
-            let place = format!("{place}[{number}]");
+    fn assistant(&mut self, content: &'a Value, place: &str) -> Checked {
+        for (place, block) in items(content, place)? {
             let (kind, value) = only_member(block, &place)?;
             match kind {
                 "toolUse" => self.call(value, &place)?,
@@ -162,24 +135,10 @@ impl<'a> Conversation<'a> {
     }
 
     fn call(&mut self, call: &'a Value, place: &str) -> Checked {
-        let id = visible_text(&call["toolUseId"], &format!("{place}.toolUseId"))?;
-        if id.len() > LONGEST_NAME || !id.chars().all(is_name_char) {
-            return Err(violation(
-                format!("{place}.toolUseId"),
-                format!("{id:?} must match ^[a-zA-Z0-9_-]{{1,{LONGEST_NAME}}}$"),
-            ));
-        }
-        unique(&mut self.seen, id, place, "toolUseId")?;
+        let id_place = format!("{place}.toolUseId");
+        self.calls.made(token(&call["toolUseId"], &id_place, Some(LONGEST_NAME))?, place)?;
         tool_name(&call["name"], &format!("{place}.name"), LONGEST_NAME)?;
-        if !call["input"].is_object() {
-            return Err(violation(
-                format!("{place}.input"),
-                format!("must be an object, is {}", call["input"]),
-            ));
-        }
-        self.open.push(id);
-        self.uses_tools = true;
-        Ok(())
+        object(&call["input"], &format!("{place}.input"))
     }
 }
 
@@ -188,9 +147,9 @@ fn result(result: &Value, place: &str) -> Checked {
         return Err(violation(format!("{place}.status"), format!("is {}", result["status"])));
     }
     let place = format!("{place}.content");
-    for (number, block) in non_empty_list(&result["content"], &place)?.iter().enumerate() {
+    for (place, block) in items(&result["content"], &place)? {
         if block.get("json").is_none() {
-            text_or_image(block, &format!("{place}[{number}]"))?;
+            text_or_image(block, &place)?;
         }
     }
     Ok(())
@@ -231,20 +190,15 @@ fn tools(config: &Value) -> Checked<bool> {
         return Ok(false);
     }
     let mut names = HashSet::new();
-    for (number, tool) in non_empty_list(&config["tools"], "toolConfig.tools")?.iter().enumerate() {
-        let place = format!("toolConfig.tools[{number}]");
+    for (number, (place, tool)) in items(&config["tools"], "toolConfig.tools")?.enumerate() {
         let spec = match only_member(tool, &place)? {
             ("toolSpec", spec) => spec,
             ("cachePoint", _) if number > 0 => continue,
             (kind, _) => return Err(violation(place, format!("no tool is {kind:?}"))),
         };
-        let name = tool_name(&spec["name"], &format!("{place}.name"), LONGEST_NAME)?;
-        unique(&mut names, name, &place, "tool name")?;
+        offered_tool(&mut names, spec, "/inputSchema/json", LONGEST_NAME, &place)?;
         if spec["description"] == "" {
             return Err(violation(format!("{place}.description"), "must not be empty"));
-        }
-        if spec["inputSchema"]["json"]["type"] != "object" {
-            return Err(violation(format!("{place}.inputSchema.json.type"), "must be \"object\""));
         }
     }
     Ok(true)

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Checked, is_name_char, non_empty_list, tool_name, unique, violation, visible_text};
+use super::{
+    Checked, alternating, is_name_char, items, non_empty_list, object, offered_tool, tool_name,
+    unique, violation, visible_text,
+};
 
 /// Longest name of a function.
 const LONGEST_NAME: usize = 64;
@@ -29,40 +32,26 @@ struct Call<'a> {
 pub(super) fn check(body: &Value) -> Checked {
     known_fields(body, &BODY_FIELDS, "body")?;
     if let Some(system) = body.get("systemInstruction") {
-        for (number, part) in
-            non_empty_list(&system["parts"], "systemInstruction.parts")?.iter().enumerate()
-        {
-            visible_text(&part["text"], &format!("systemInstruction.parts[{number}].text"))?;
+        for (place, part) in items(&system["parts"], "systemInstruction.parts")? {
+            visible_text(&part["text"], &format!("{place}.text"))?;
         }
     }
     let offers_tools = tools(&body["tools"])?;
     let mut open: Vec<Call<'_>> = Vec::new();
     let mut uses_tools = false;
-    let contents = non_empty_list(&body["contents"], "contents")?;
-    for (number, content) in contents.iter().enumerate() {
-        let place = format!("contents[{number}]");
-        let expected = if number % 2 == 0 { "user" } else { "model" };
-        if content["role"] != expected {
-            let rule = format!(
-                "the role must be {expected:?} (roles alternate, a user begins), is {}",
-                content["role"]
-            );
-            return Err(violation(place, rule));
+    for (role, place, content) in alternating(&body["contents"], "contents", "model")? {
+        let place = format!("{place}.parts");
+        let parts = non_empty_list(&content["parts"], &place)?;
+        for (place, one) in items(&content["parts"], &place)? {
+            part(one, role, &place)?;
         }
-        let parts = non_empty_list(&content["parts"], &format!("{place}.parts"))?;
-        for (number, one) in parts.iter().enumerate() {
-            part(one, expected, &format!("{place}.parts[{number}]"))?;
-        }
-        if expected == "user" {
-            responses(parts, &open, &format!("{place}.parts"))?;
+        if role == "user" {
+            responses(parts, &open, &place)?;
             open.clear();
         } else {
             open = parts.iter().filter_map(|part| part.get("functionCall")).map(call).collect();
             uses_tools |= !open.is_empty();
         }
-    }
-    if contents.len() % 2 == 0 {
-        return Err(violation("contents", "the last content must be a user's"));
     }
     if uses_tools && !offers_tools {
         return Err(violation("tools", "must be given when contents hold function calls"));
@@ -151,16 +140,9 @@ fn tools(tools: &Value) -> Checked<bool> {
     let mut names = HashSet::new();
     for (number, tool) in tools.as_array().into_iter().flatten().enumerate() {
         let place = format!("tools[{number}].functionDeclarations");
-        for (number, function) in
-            non_empty_list(&tool["functionDeclarations"], &place)?.iter().enumerate()
-        {
-            let place = format!("{place}[{number}]");
-            let name = function_name(&function["name"], &format!("{place}.name"))?;
-            unique(&mut names, name, &place, "function name")?;
-            if function["parametersJsonSchema"]["type"] != "object" {
-                let place = format!("{place}.parametersJsonSchema.type");
-                return Err(violation(place, "must be \"object\""));
-            }
+        for (place, function) in items(&tool["functionDeclarations"], &place)? {
+            function_name(&function["name"], &format!("{place}.name"))?;
+            offered_tool(&mut names, function, "/parametersJsonSchema", LONGEST_NAME, &place)?;
         }
     }
     Ok(!names.is_empty())
@@ -172,13 +154,6 @@ fn function_name<'a>(value: &'a Value, place: &str) -> Checked<&'a str> {
     match name.starts_with(|c: char| is_name_char(c) && c != '-' && !c.is_ascii_digit()) {
         true => Ok(name),
         false => Err(violation(place, format!("{name:?} must begin with a letter or `_`"))),
-    }
-}
-
-fn object(value: &Value, place: &str) -> Checked {
-    match value.is_object() {
-        true => Ok(()),
-        false => Err(violation(place, format!("must be an object, is {value}"))),
     }
 }
 

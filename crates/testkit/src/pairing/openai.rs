@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Checked, model, non_empty_list, tool_name, unique, violation, visible_text};
+use super::{
+    Checked, items, model, non_empty_list, object_in_string, offered_tool, text_or_items,
+    tool_name, unique, violation, visible_text,
+};
 
 /// Longest name of a function.
 const LONGEST_NAME: usize = 64;
@@ -38,7 +41,9 @@ pub(super) fn check(body: &Value) -> Checked {
             ));
         }
         match role {
-            Some("user") => user_content(&message["content"], &format!("{place}.content"))?,
+            Some("user") => {
+                text_or_items(&message["content"], &format!("{place}.content"), user_part)?;
+            }
             Some("assistant") => open = assistant(message, &place, &mut seen)?,
             Some("tool") => {
                 let id = visible_text(&message["tool_call_id"], &format!("{place}.tool_call_id"))?;
@@ -84,10 +89,7 @@ fn assistant<'a>(
 ) -> Checked<Vec<&'a str>> {
     let mut ids = Vec::new();
     if let Some(calls) = message.get("tool_calls").filter(|calls| !calls.is_null()) {
-        for (number, call) in
-            non_empty_list(calls, &format!("{place}.tool_calls"))?.iter().enumerate()
-        {
-            let place = format!("{place}.tool_calls[{number}]");
+        for (place, call) in items(calls, &format!("{place}.tool_calls"))? {
             let id = visible_text(&call["id"], &format!("{place}.id"))?;
             if id.len() > LONGEST_ID {
                 return Err(violation(
@@ -101,12 +103,7 @@ fn assistant<'a>(
             }
             tool_name(&call["function"]["name"], &format!("{place}.function.name"), LONGEST_NAME)?;
             let arguments = &call["function"]["arguments"];
-            let parsed =
-                arguments.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
-            if !parsed.is_some_and(|parsed| parsed.is_object()) {
-                let rule = format!("must be a string that holds a JSON object, is {arguments}");
-                return Err(violation(format!("{place}.function.arguments"), rule));
-            }
+            object_in_string(arguments, &format!("{place}.function.arguments"))?;
             ids.push(id);
         }
     }
@@ -122,43 +119,26 @@ fn assistant<'a>(
 
 /// Text, whole or in parts.
 fn text_content(content: &Value, place: &str) -> Checked {
-    if content.is_string() {
-        return visible_text(content, place).map(|_| ());
-    }
-    for (number, part) in non_empty_list(content, place)?.iter().enumerate() {
-        let place = format!("{place}[{number}]");
+    text_or_items(content, place, |part, place| {
         if part["type"] != "text" {
-            return Err(violation(
-                place,
-                format!("only text may stand here, not {}", part["type"]),
-            ));
+            let rule = format!("only text may stand here, not {}", part["type"]);
+            return Err(violation(place, rule));
         }
-        visible_text(&part["text"], &format!("{place}.text"))?;
-    }
-    Ok(())
+        visible_text(&part["text"], &format!("{place}.text")).map(|_| ())
+    })
 }
 
 /// Text and images.
-fn user_content(content: &Value, place: &str) -> Checked {
-    if content.is_string() {
-        return visible_text(content, place).map(|_| ());
-    }
-    for (number, part) in non_empty_list(content, place)?.iter().enumerate() {
-        let place = format!("{place}[{number}]");
-        match part["type"].as_str() {
-            Some("text") => visible_text(&part["text"], &format!("{place}.text"))?,
-            Some("image_url") => {
-                visible_text(&part["image_url"]["url"], &format!("{place}.image_url.url"))?
-            }
-            _ => {
-                return Err(violation(
-                    place,
-                    format!("no part of a user message: {}", part["type"]),
-                ));
-            }
-        };
-    }
-    Ok(())
+fn user_part(part: &Value, place: &str) -> Checked {
+    let (field, place) = match part["type"].as_str() {
+        Some("text") => (&part["text"], format!("{place}.text")),
+        Some("image_url") => (&part["image_url"]["url"], format!("{place}.image_url.url")),
+        _ => {
+            let rule = format!("no part of a user message: {}", part["type"]);
+            return Err(violation(place, rule));
+        }
+    };
+    visible_text(field, &place).map(|_| ())
 }
 
 fn tools(tools: &Value) -> Checked {
@@ -168,15 +148,8 @@ fn tools(tools: &Value) -> Checked {
         if tool["type"] != "function" {
             return Err(violation(format!("{place}.type"), "must be \"function\""));
         }
-        let name =
-            tool_name(&tool["function"]["name"], &format!("{place}.function.name"), LONGEST_NAME)?;
-        unique(&mut names, name, &place, "function name")?;
-        if tool["function"]["parameters"]["type"] != "object" {
-            return Err(violation(
-                format!("{place}.function.parameters.type"),
-                "must be \"object\"",
-            ));
-        }
+        let place = format!("{place}.function");
+        offered_tool(&mut names, &tool["function"], "/parameters", LONGEST_NAME, &place)?;
     }
     Ok(())
 }

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Checked, model, non_empty_list, tool_name, unique, violation, visible_text};
+use super::{
+    Checked, model, non_empty_list, object_in_string, offered_tool, text_or_items, tool_name,
+    unique, violation, visible_text,
+};
 
 /// Longest name of a function.
 const LONGEST_NAME: usize = 64;
@@ -76,12 +79,12 @@ impl<'a> Input<'a> {
             Some("user") => {
                 self.nothing_left(place)?;
                 self.has_user = true;
-                parts(content, &place_of_content)?;
+                text_or_items(content, &place_of_content, part)?;
             }
             Some("assistant") if self.has_user => {
                 self.reasoning = None;
                 self.may_speak(place)?;
-                assistant_content(content, &place_of_content)?;
+                text_or_items(content, &place_of_content, part_of_answer)?;
             }
             Some("assistant") => {
                 return Err(violation(
@@ -111,12 +114,7 @@ impl<'a> Input<'a> {
         let id = id(&item["call_id"], &format!("{place}.call_id"))?;
         unique(&mut self.calls, id, place, "call_id")?;
         tool_name(&item["name"], &format!("{place}.name"), LONGEST_NAME)?;
-        let arguments = &item["arguments"];
-        let parsed = arguments.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
-        if !parsed.is_some_and(|parsed| parsed.is_object()) {
-            let rule = format!("must be a string that holds a JSON object, is {arguments}");
-            return Err(violation(format!("{place}.arguments"), rule));
-        }
+        object_in_string(&item["arguments"], &format!("{place}.arguments"))?;
         self.open.push(id);
         Ok(())
     }
@@ -129,7 +127,7 @@ impl<'a> Input<'a> {
         };
         self.open.remove(position);
         self.is_answering = !self.open.is_empty();
-        parts(&item["output"], &format!("{place}.output"))
+        text_or_items(&item["output"], &format!("{place}.output"), part)
     }
 
     /// The items of one answer go back as they came, calls among text and reasoning, and the outputs of all its calls
@@ -165,33 +163,20 @@ fn id<'a>(value: &'a Value, place: &str) -> Checked<&'a str> {
 }
 
 /// Text and images.
-fn parts(content: &Value, place: &str) -> Checked {
-    if content.is_string() {
-        return visible_text(content, place).map(|_| ());
-    }
-    for (number, part) in non_empty_list(content, place)?.iter().enumerate() {
-        let place = format!("{place}[{number}]");
-        match part["type"].as_str() {
-            Some("input_text") => visible_text(&part["text"], &format!("{place}.text"))?,
-            Some("input_image") => visible_text(&part["image_url"], &format!("{place}.image_url"))?,
-            _ => return Err(violation(place, format!("no part of a message: {}", part["type"]))),
-        };
-    }
-    Ok(())
+fn part(part: &Value, place: &str) -> Checked {
+    let (field, place) = match part["type"].as_str() {
+        Some("input_text") => (&part["text"], format!("{place}.text")),
+        Some("input_image") => (&part["image_url"], format!("{place}.image_url")),
+        _ => return Err(violation(place, format!("no part of a message: {}", part["type"]))),
+    };
+    visible_text(field, &place).map(|_| ())
 }
 
-fn assistant_content(content: &Value, place: &str) -> Checked {
-    if content.is_string() {
-        return visible_text(content, place).map(|_| ());
+fn part_of_answer(part: &Value, place: &str) -> Checked {
+    if part["type"] != "output_text" {
+        return Err(violation(place, format!("no part of an answer: {}", part["type"])));
     }
-    for (number, part) in non_empty_list(content, place)?.iter().enumerate() {
-        let place = format!("{place}[{number}]");
-        if part["type"] != "output_text" {
-            return Err(violation(place, format!("no part of an answer: {}", part["type"])));
-        }
-        visible_text(&part["text"], &format!("{place}.text"))?;
-    }
-    Ok(())
+    visible_text(&part["text"], &format!("{place}.text")).map(|_| ())
 }
 
 fn tools(tools: &Value) -> Checked {
@@ -201,11 +186,7 @@ fn tools(tools: &Value) -> Checked {
         if tool["type"] != "function" {
             return Err(violation(format!("{place}.type"), "must be \"function\""));
         }
-        let name = tool_name(&tool["name"], &format!("{place}.name"), LONGEST_NAME)?;
-        unique(&mut names, name, &place, "function name")?;
-        if tool["parameters"]["type"] != "object" {
-            return Err(violation(format!("{place}.parameters.type"), "must be \"object\""));
-        }
+        offered_tool(&mut names, tool, "/parameters", LONGEST_NAME, &place)?;
     }
     Ok(())
 }

@@ -4,38 +4,16 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::wire::json::{self, Text};
-use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream};
-use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, Usage, classify};
+use crate::wire::numbered_blocks::{Kind, NumberedBlocks};
+use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream, empty_answer};
+use crate::{AssistantMessage, EventSink, ModelError, StopReason, Usage, classify};
 
 /// Reads one answer.
 #[derive(Debug)]
 pub struct Decoder<'a> {
-    builder: MessageBuilder<'a>,
-    /// The provider's blocks that are open, by its own numbers.
-    slots: Vec<Slot>,
+    blocks: NumberedBlocks<'a>,
     stop_reason: Option<StopReason>,
     ended: bool,
-    repaired: String,
-}
-
-/// One open block of the provider.
-#[derive(Debug)]
-struct Slot {
-    number: u64,
-    kind: SlotKind,
-    /// Position in the message, once something is in the block.
-    index: Option<usize>,
-    /// Arguments that came with the start of a call, used if no fragments follow.
-    whole_arguments: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SlotKind {
-    Text,
-    Thinking,
-    Call,
-    /// Redacted thinking, which is complete at once, calls of nothing, and kinds this format may gain.
-    Other,
 }
 
 /// Any event: one flat shape, because a tagged one would copy each event before it is read.
@@ -129,13 +107,7 @@ struct WholeMessage<'a> {
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(builder: MessageBuilder<'a>) -> Self {
-        Self {
-            builder,
-            slots: Vec::new(),
-            stop_reason: None,
-            ended: false,
-            repaired: String::new(),
-        }
+        Self { blocks: NumberedBlocks::new(builder), stop_reason: None, ended: false }
     }
 
     fn take_event(
@@ -153,14 +125,14 @@ impl<'a> Decoder<'a> {
                 }
             }
             "content_block_start" => {
-                self.builder.start(sink);
+                self.blocks.message.start(sink);
                 if let Some(block) = &event.content_block {
                     self.start_block(event.index, block, sink);
                 }
             }
-            "content_block_stop" => self.stop_block(event.index, sink),
+            "content_block_stop" => self.blocks.stop(event.index, sink),
             "message_start" => {
-                self.builder.start(sink);
+                self.blocks.message.start(sink);
                 self.take_usage(event.message.as_ref().and_then(|message| message.usage));
             }
             "message_delta" => {
@@ -185,125 +157,43 @@ impl<'a> Decoder<'a> {
     }
 
     fn start_block(&mut self, number: u64, block: &WireBlock<'_>, sink: EventSink<'_>) {
-        let text = |field: &Option<Text<'_>>| {
-            field.as_ref().map_or(String::new(), |text| text.0.clone().into_owned())
-        };
-        let kind = match block.kind.as_str() {
-            "text" => SlotKind::Text,
-            "thinking" => SlotKind::Thinking,
-            // Without a name there is nothing to call.
-            "tool_use" if block.name.as_ref().is_some_and(|name| !name.as_str().is_empty()) => {
-                SlotKind::Call
+        match block.kind.as_str() {
+            "text" => {
+                self.blocks.stop(number, sink);
+                self.blocks.append(number, Kind::Text, json::text(&block.text), sink);
             }
-            _ => SlotKind::Other,
-        };
-        let mut slot = Slot { number, kind, index: None, whole_arguments: None };
-        match kind {
-            SlotKind::Call => {
-                slot.index =
-                    Some(self.builder.start_call(&text(&block.id), &text(&block.name), sink));
-                slot.whole_arguments = block
-                    .input
-                    .map(|input| input.get().to_owned())
-                    .filter(|input| input != "{}" && input != "null");
+            "thinking" => {
+                self.blocks.stop(number, sink);
+                self.blocks.append(number, Kind::Thinking, json::text(&block.thinking), sink);
+                self.blocks.append_signature(number, json::text(&block.signature), sink);
             }
-            SlotKind::Other if block.kind.as_str() == "redacted_thinking" => {
-                self.builder.add_redacted_thinking(text(&block.data), sink);
+            "tool_use" => {
+                let (id, name) = (json::text(&block.id), json::text(&block.name));
+                self.blocks.start_call(number, (id, name), block.input, sink);
             }
-            SlotKind::Text | SlotKind::Thinking | SlotKind::Other => {}
-        }
-        self.stop_block(number, sink);
-        self.slots.push(slot);
-        match kind {
-            SlotKind::Text => self.append(number, kind, &text(&block.text), sink),
-            SlotKind::Thinking => {
-                self.append(number, kind, &text(&block.thinking), sink);
-                self.append_signature(number, &text(&block.signature), sink);
+            "redacted_thinking" => {
+                self.blocks.stop(number, sink);
+                self.blocks.append_redacted(number, json::text(&block.data), sink);
             }
-            SlotKind::Call | SlotKind::Other => {}
+            // Calls of tools that run at the provider, their results, and kinds that the format may gain.
+            _ => self.blocks.pass_over(number, sink),
         }
     }
 
     fn take_delta(&mut self, number: u64, delta: &Delta<'_>, sink: EventSink<'_>) {
         match delta.kind.as_str() {
-            "text_delta" => {
-                if let Some(text) = &delta.text {
-                    self.append(number, SlotKind::Text, text.as_str(), sink);
-                }
-            }
+            "text_delta" => self.blocks.append(number, Kind::Text, json::text(&delta.text), sink),
             "thinking_delta" => {
-                if let Some(text) = &delta.thinking {
-                    self.append(number, SlotKind::Thinking, text.as_str(), sink);
-                }
+                self.blocks.append(number, Kind::Thinking, json::text(&delta.thinking), sink);
             }
             "signature_delta" => {
-                if let Some(piece) = &delta.signature {
-                    self.append_signature(number, piece.as_str(), sink);
-                }
+                self.blocks.append_signature(number, json::text(&delta.signature), sink);
             }
             "input_json_delta" => {
-                if let Some(piece) = &delta.partial_json {
-                    self.append(number, SlotKind::Call, piece.as_str(), sink);
-                }
+                self.blocks.append(number, Kind::Call, json::text(&delta.partial_json), sink);
             }
             _ => {}
         }
-    }
-
-    /// Adds text to the block with that number. A delta without the start of its block opens one, unless it is a
-    /// call's: a call without a name is none.
-    fn append(&mut self, number: u64, kind: SlotKind, text: &str, sink: EventSink<'_>) {
-        if text.is_empty() {
-            return;
-        }
-        if let Some(index) = self.open_index(number, kind, sink) {
-            self.builder.delta(index, text, sink);
-        }
-    }
-
-    fn append_signature(&mut self, number: u64, piece: &str, sink: EventSink<'_>) {
-        if piece.is_empty() {
-            return;
-        }
-        if let Some(index) = self.open_index(number, SlotKind::Thinking, sink) {
-            self.builder.add_signature(index, piece);
-        }
-    }
-
-    fn open_index(&mut self, number: u64, kind: SlotKind, sink: EventSink<'_>) -> Option<usize> {
-        let position = match self.slots.iter().position(|slot| slot.number == number) {
-            Some(position) => position,
-            None => {
-                self.slots.push(Slot { number, kind, index: None, whole_arguments: None });
-                self.slots.len() - 1
-            }
-        };
-        let slot = &mut self.slots[position];
-        if slot.kind != kind {
-            return None;
-        }
-        if slot.index.is_none() {
-            slot.index = match kind {
-                SlotKind::Text => Some(self.builder.start_text(sink)),
-                SlotKind::Thinking => Some(self.builder.start_thinking(sink)),
-                SlotKind::Call | SlotKind::Other => None,
-            };
-        }
-        slot.index
-    }
-
-    fn stop_block(&mut self, number: u64, sink: EventSink<'_>) {
-        let Some(position) = self.slots.iter().position(|slot| slot.number == number) else {
-            return;
-        };
-        let slot = self.slots.remove(position);
-        let Some(index) = slot.index else { return };
-        if let Some(arguments) = slot.whole_arguments
-            && self.builder.call_arguments(index).is_some_and(str::is_empty)
-        {
-            self.builder.delta(index, &arguments, sink);
-        }
-        self.builder.end(index, sink);
     }
 
     /// A zero never replaces a count: gateways send the counters they know in one event and zeros in the other.
@@ -311,7 +201,7 @@ impl<'a> Decoder<'a> {
         let Some(wire) = json::optional::<WireUsage>(usage) else { return };
         let thinking = wire.output_tokens_details.and_then(|details| details.thinking_tokens);
         let Usage { input, output, cache_read, cache_write, reasoning, .. } =
-            self.builder.usage_mut();
+            self.blocks.message.usage_mut();
         for (counter, reported) in [
             (input, wire.input_tokens),
             (output, wire.output_tokens),
@@ -337,14 +227,12 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             // Not of this format, but some gateways end every stream with it.
             return Ok(if self.ended { Progress::Ended } else { Progress::KeepAlive });
         }
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = match json::parse::<Event<'_>>(data, &mut repaired) {
+        let mut repaired = String::new();
+        match json::parse(data, &mut repaired) {
             Ok(event) => self.take_event(event_name, &event, data, sink),
             Err(_) if event_name == "error" => Err(classify::stream_error(data)),
             Err(error) => Err(error),
-        };
-        self.repaired = repaired;
-        outcome
+        }
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
@@ -354,10 +242,10 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             return Err(classify::stream_error(body));
         }
         let Some(blocks) = message.content else { return Err(classify::stream_error(body)) };
-        self.builder.start(sink);
+        self.blocks.message.start(sink);
         for (number, block) in (0_u64..).zip(&blocks) {
             self.start_block(number, block, sink);
-            self.stop_block(number, sink);
+            self.blocks.stop(number, sink);
         }
         self.take_usage(message.usage);
         self.stop_reason = message.stop_reason.map(|reason| stop_reason(reason.as_str()));
@@ -369,30 +257,15 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         if !self.ended {
             return Err(cut_stream());
         }
-        // A call that the limit cut gets no `content_block_stop`; its arguments are taken as far as they go.
-        while let Some(slot) = self.slots.first() {
-            let number = slot.number;
-            self.stop_block(number, sink);
+        self.blocks.stop_all(sink);
+        if self.stop_reason.is_none() && self.blocks.message.is_empty() {
+            return Err(empty_answer());
         }
-        let calls = self.builder.has_tool_calls();
-        let reason = match self.stop_reason {
-            None if calls => StopReason::ToolUse,
-            None if self.builder.is_empty() => {
-                return Err(ModelError::new(
-                    ErrorClass::Timeout,
-                    "the answer is empty: no content and no stop reason",
-                ));
-            }
-            None => StopReason::Stop,
-            Some(StopReason::Stop) if calls => StopReason::ToolUse,
-            Some(StopReason::ToolUse) if !calls => StopReason::Stop,
-            Some(reason) => reason,
-        };
-        Ok(self.builder.finish(reason, sink))
+        Ok(self.blocks.message.finish(self.stop_reason.unwrap_or(StopReason::Stop), sink))
     }
 
     fn builder(&self) -> &MessageBuilder<'a> {
-        &self.builder
+        &self.blocks.message
     }
 }
 

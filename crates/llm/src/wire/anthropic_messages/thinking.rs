@@ -1,4 +1,5 @@
-//! How Claude is asked to think, in this format and wherever its fields are passed on: a budget of tokens, or an effort by which it decides itself.
+//! How Claude is asked to think, in this format and wherever its fields are passed on: a budget of tokens, or an effort
+//! by which it decides itself.
 //!
 //! What each model wants is data of the catalog ([`ThinkingForm`]). Models up to Claude 4.5 think only when asked, with
 //! a budget; later ones refuse a budget, and many think unless told not to.
@@ -6,6 +7,7 @@
 use reqwest::header::HeaderValue;
 use serde::Serialize;
 
+use crate::wire::turns::{self, Block, Turn};
 use crate::{Model, ThinkingForm, ThinkingLevel};
 
 /// Least budget that the API takes, in tokens.
@@ -118,9 +120,14 @@ impl Thinking {
         }
     }
 
-    /// Whether the API wants each answer of the tool calls that go on to begin with the model's own thinking.
-    pub(in crate::wire) fn needs_thinking_before_calls(&self) -> bool {
-        matches!(self.field, Some(ThinkingField::Enabled { .. }))
+    /// What may be said of it in front of `turns`: a model with a budget may not begin to think while tool calls go on
+    /// that were made without its thinking.
+    pub(in crate::wire) fn in_front_of(self, turns: &[Turn<Block<'_>>]) -> Self {
+        let has_budget = matches!(self.field, Some(ThinkingField::Enabled { .. }));
+        if has_budget && turns::continue_calls_without_thinking(turns) {
+            return Self { history: self.history, ..Self::default() };
+        }
+        self
     }
 }
 

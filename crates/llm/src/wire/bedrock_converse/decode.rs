@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::wire::json::{self, Text};
+use crate::wire::numbered_blocks::{Kind, NumberedBlocks};
 use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, Usage, classify};
 
@@ -13,29 +14,9 @@ const SERVER_TOOL: &str = "server_tool_use";
 /// Reads one answer.
 #[derive(Debug)]
 pub struct Decoder<'a> {
-    builder: MessageBuilder<'a>,
-    /// The provider's blocks that are open.
-    open: Vec<OpenBlock>,
+    blocks: NumberedBlocks<'a>,
     stop_reason: Option<StopReason>,
     has_counters: bool,
-    repaired: String,
-}
-
-/// A block that more may be added to.
-#[derive(Debug)]
-struct OpenBlock {
-    /// The provider's number for it.
-    number: u64,
-    kind: BlockKind,
-    /// Its position in the message.
-    index: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BlockKind {
-    Text,
-    Thinking,
-    Call,
 }
 
 /// Any event: one flat shape, because the event's name says which members there are.
@@ -82,7 +63,7 @@ struct ReasoningDelta<'a> {
     redacted_content: Option<Text<'a>>,
 }
 
-/// The start of a block in a stream, which only calls have, or a whole one.
+/// The start of a block in a stream, which only calls and images have, or a whole one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireBlock<'a> {
@@ -94,6 +75,14 @@ struct WireBlock<'a> {
     reasoning_content: Option<WireReasoning<'a>>,
     #[serde(borrow)]
     citations_content: Option<WireCitations<'a>>,
+    #[serde(borrow)]
+    image: Option<WireImage<'a>>,
+}
+
+#[derive(Deserialize)]
+struct WireImage<'a> {
+    #[serde(borrow, default)]
+    format: Text<'a>,
 }
 
 #[derive(Deserialize)]
@@ -175,13 +164,7 @@ struct WholeMessage<'a> {
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(builder: MessageBuilder<'a>) -> Self {
-        Self {
-            builder,
-            open: Vec::new(),
-            stop_reason: None,
-            has_counters: false,
-            repaired: String::new(),
-        }
+        Self { blocks: NumberedBlocks::new(builder), stop_reason: None, has_counters: false }
     }
 
     fn take_event(
@@ -197,13 +180,13 @@ impl<'a> Decoder<'a> {
                 }
             }
             "contentBlockStart" => {
-                self.builder.start(sink);
+                self.blocks.message.start(sink);
                 if let Some(block) = &event.start {
                     self.start_block(event.content_block_index, block, sink);
                 }
             }
-            "contentBlockStop" => self.stop_block(event.content_block_index, sink),
-            "messageStart" => self.builder.start(sink),
+            "contentBlockStop" => self.blocks.stop(event.content_block_index, sink),
+            "messageStart" => self.blocks.message.start(sink),
             "messageStop" => {
                 let reason = event.stop_reason.as_ref().map_or("", Text::as_str);
                 self.stop_reason = Some(stop_reason(reason)?);
@@ -221,107 +204,58 @@ impl<'a> Decoder<'a> {
         Ok(Progress::Advanced)
     }
 
-    /// Only calls must be announced; what else is in `block` is all of it.
+    /// Only calls and images must be announced; what else is in `block` is all of it.
     fn start_block(&mut self, number: u64, block: &WireBlock<'_>, sink: EventSink<'_>) {
-        self.stop_block(number, sink);
-        if let Some(call) = &block.tool_use
-            && call.kind.as_ref().is_none_or(|kind| kind.as_str() != SERVER_TOOL)
-            // Without a name there is nothing to call.
-            && !call.name.as_str().is_empty()
-        {
-            let id = call.tool_use_id.as_str();
-            let index = self.builder.start_call(id, call.name.as_str(), sink);
-            self.open.push(OpenBlock { number, kind: BlockKind::Call, index });
-            let whole =
-                call.input.map(RawValue::get).filter(|&input| input != "{}" && input != "null");
-            self.append(number, BlockKind::Call, whole.unwrap_or_default(), sink);
+        match &block.tool_use {
+            Some(call) if call.kind.as_ref().is_some_and(|kind| kind.as_str() == SERVER_TOOL) => {
+                self.blocks.pass_over(number, sink);
+            }
+            Some(call) => {
+                let call_names = (call.tool_use_id.as_str(), call.name.as_str());
+                self.blocks.start_call(number, call_names, call.input, sink);
+            }
+            None => self.blocks.stop(number, sink),
+        }
+        if let Some(WireImage { format }) = &block.image {
+            self.blocks.message.add_omission(&format!("image/{}", format.as_str()), sink);
         }
         if let Some(text) = &block.text {
-            self.append(number, BlockKind::Text, text.as_str(), sink);
+            self.blocks.append(number, Kind::Text, text.as_str(), sink);
         }
         if let Some(citations) = &block.citations_content {
             for cited in &citations.content {
-                self.append(number, BlockKind::Text, cited.text.as_str(), sink);
+                self.blocks.append(number, Kind::Text, cited.text.as_str(), sink);
             }
         }
         if let Some(reasoning) = &block.reasoning_content {
             if let Some(WireReasoningText { text, signature }) = &reasoning.reasoning_text {
-                self.append(number, BlockKind::Thinking, text.as_str(), sink);
-                self.append_signature(number, signature.as_ref(), sink);
+                self.blocks.append(number, Kind::Thinking, text.as_str(), sink);
+                self.blocks.append_signature(number, json::text(signature), sink);
             }
-            self.add_redacted(reasoning.redacted_content.as_ref(), sink);
+            self.blocks.append_redacted(number, json::text(&reasoning.redacted_content), sink);
         }
     }
 
     fn take_delta(&mut self, number: u64, delta: &Delta<'_>, sink: EventSink<'_>) {
         if let Some(text) = &delta.text {
-            self.append(number, BlockKind::Text, text.as_str(), sink);
+            self.blocks.append(number, Kind::Text, text.as_str(), sink);
         }
         if let Some(CallDelta { input: Some(input) }) = &delta.tool_use {
-            self.append(number, BlockKind::Call, input.as_str(), sink);
+            self.blocks.append(number, Kind::Call, input.as_str(), sink);
         }
         if let Some(reasoning) = &delta.reasoning_content {
             if let Some(text) = &reasoning.text {
-                self.append(number, BlockKind::Thinking, text.as_str(), sink);
+                self.blocks.append(number, Kind::Thinking, text.as_str(), sink);
             }
-            self.append_signature(number, reasoning.signature.as_ref(), sink);
-            self.add_redacted(reasoning.redacted_content.as_ref(), sink);
-        }
-    }
-
-    fn append(&mut self, number: u64, kind: BlockKind, text: &str, sink: EventSink<'_>) {
-        if text.is_empty() {
-            return;
-        }
-        if let Some(index) = self.open_index(number, kind, sink) {
-            self.builder.delta(index, text, sink);
-        }
-    }
-
-    fn append_signature(&mut self, number: u64, piece: Option<&Text<'_>>, sink: EventSink<'_>) {
-        let Some(piece) = piece.map(Text::as_str).filter(|piece| !piece.is_empty()) else {
-            return;
-        };
-        if let Some(index) = self.open_index(number, BlockKind::Thinking, sink) {
-            self.builder.add_signature(index, piece);
-        }
-    }
-
-    fn add_redacted(&mut self, data: Option<&Text<'_>>, sink: EventSink<'_>) {
-        if let Some(data) = data.map(Text::as_str).filter(|data| !data.is_empty()) {
-            self.builder.add_redacted_thinking(data.to_owned(), sink);
-        }
-    }
-
-    /// Where the block with that number is in the message. Its first delta opens a block, unless it is a call's: a
-    /// call without a name is none.
-    fn open_index(&mut self, number: u64, kind: BlockKind, sink: EventSink<'_>) -> Option<usize> {
-        if let Some(block) = self.open.iter().find(|block| block.number == number) {
-            if block.kind == kind {
-                return Some(block.index);
-            }
-            self.stop_block(number, sink);
-        }
-        let index = match kind {
-            BlockKind::Text => self.builder.start_text(sink),
-            BlockKind::Thinking => self.builder.start_thinking(sink),
-            BlockKind::Call => return None,
-        };
-        self.open.push(OpenBlock { number, kind, index });
-        Some(index)
-    }
-
-    fn stop_block(&mut self, number: u64, sink: EventSink<'_>) {
-        if let Some(position) = self.open.iter().position(|block| block.number == number) {
-            let block = self.open.swap_remove(position);
-            self.builder.end(block.index, sink);
+            self.blocks.append_signature(number, json::text(&reasoning.signature), sink);
+            self.blocks.append_redacted(number, json::text(&reasoning.redacted_content), sink);
         }
     }
 
     fn take_usage(&mut self, usage: Option<&RawValue>) {
         let Some(wire) = json::optional::<WireUsage>(usage) else { return };
         self.has_counters = true;
-        let usage = self.builder.usage_mut();
+        let usage = self.blocks.message.usage_mut();
         *usage = Usage {
             input: wire.input_tokens.unwrap_or(usage.input),
             output: wire.output_tokens.unwrap_or(usage.output),
@@ -339,11 +273,8 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         data: &str,
         sink: EventSink<'_>,
     ) -> Result<Progress, ModelError> {
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = json::parse::<Event<'_>>(data, &mut repaired)
-            .and_then(|event| self.take_event(event_name, &event, sink));
-        self.repaired = repaired;
-        outcome
+        let mut repaired = String::new();
+        self.take_event(event_name, &json::parse(data, &mut repaired)?, sink)
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
@@ -352,10 +283,10 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         let Some(message) = answer.output.and_then(|output| output.message) else {
             return Err(classify::stream_error(body));
         };
-        self.builder.start(sink);
+        self.blocks.message.start(sink);
         for (number, block) in (0_u64..).zip(&message.content) {
             self.start_block(number, block, sink);
-            self.stop_block(number, sink);
+            self.blocks.stop(number, sink);
         }
         self.take_usage(answer.usage);
         self.stop_reason = Some(stop_reason(answer.stop_reason.as_ref().map_or("", Text::as_str))?);
@@ -364,17 +295,12 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
 
     fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
         let reason = self.stop_reason.ok_or_else(cut_stream)?;
-        let calls = self.builder.has_tool_calls();
-        let reason = match reason {
-            StopReason::Stop if calls => StopReason::ToolUse,
-            StopReason::ToolUse if !calls => StopReason::Stop,
-            reason => reason,
-        };
-        Ok(self.builder.finish(reason, sink))
+        self.blocks.stop_all(sink);
+        Ok(self.blocks.message.finish(reason, sink))
     }
 
     fn builder(&self) -> &MessageBuilder<'a> {
-        &self.builder
+        &self.blocks.message
     }
 }
 

@@ -12,20 +12,13 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::families::{CachePoints, Family, ThinkingFields};
-use crate::wire::anthropic_messages::thinking::{Thinking, ThinkingHistory};
-use crate::wire::compat::ToolIdRule;
-use crate::wire::{EncodedRequest, endpoint, history, json_request};
+use crate::wire::anthropic_messages::thinking::Thinking;
+use crate::wire::pieces::Piece;
+use crate::wire::turns::{self, Turn, turns};
+use crate::wire::{EncodedRequest, endpoint, history, json_request, nothing_to_send, output_limit};
 use crate::{
-    AssistantMessage, ContentBlock, ErrorClass, ImageContent, Message, Model, ModelError,
-    ModelRequest, ThinkingContent, ThinkingLevel, ToolResultMessage, ToolSchema, UserMessage,
+    AssistantMessage, Message, Model, ModelError, ModelRequest, ThinkingLevel, ToolSchema,
 };
-
-/// What every model behind the API allows as the id of a call.
-const TOOL_IDS: ToolIdRule = ToolIdRule::Token(64);
-
-/// How many of the newest user messages carry a cache point; see the Messages format, whose limit of four points in
-/// all holds here too.
-const CACHED_USER_MESSAGES: usize = 2;
 
 /// What stays as it is in the path: the model's id is one segment, with colons and slashes encoded.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -43,23 +36,34 @@ const ASKS_TO_THINK_BETWEEN_CALLS: bool = false;
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let url = call_url(request.model)?;
     let family = Family::of(&request.model.id);
-    let limit = request.max_output.unwrap_or(request.model.max_output);
-    let (thinking, past) = thinking_fields(request, family, limit);
-    let mut messages = conversation(request.model, family, past, request.messages.as_slice());
-    if messages.is_empty() {
-        return Err(ModelError::new(
-            ErrorClass::Unknown,
-            "there is no message to send to the model",
-        ));
+    let limit = output_limit(request);
+    let thinking = match family.thinking {
+        ThinkingFields::Claude => {
+            let limit = limit.unwrap_or(UNKNOWN_LIMIT);
+            Thinking::new(request.model, request.thinking, limit, ASKS_TO_THINK_BETWEEN_CALLS)
+        }
+        ThinkingFields::Effort | ThinkingFields::None => Thinking::default(),
+    };
+    let turns = turns(request.model, thinking.history, request.messages.as_slice());
+    if turns.is_empty() {
+        return Err(nothing_to_send());
     }
+    let additional_model_request_fields = match family.thinking {
+        ThinkingFields::Claude => claude_fields(thinking.in_front_of(&turns)),
+        ThinkingFields::Effort => effort(request.model, request.thinking),
+        ThinkingFields::None => None,
+    };
+    let mut messages = turns::written(turns, |block| Block::new(block, family));
     if family.cache_points != CachePoints::None {
-        place_cache_points(&mut messages);
+        for blocks in turns::turns_to_cache(&mut messages) {
+            blocks.push(Block::CachePoint(CachePoint::DEFAULT));
+        }
     }
     let body = Body {
         tool_config: tool_config(request, family),
         system: system(request.system_prompt, family),
-        inference_config: (limit > 0).then_some(InferenceConfig { max_tokens: limit }),
-        additional_model_request_fields: thinking,
+        inference_config: limit.map(|max_tokens| InferenceConfig { max_tokens }),
+        additional_model_request_fields,
         messages,
     };
     let mut encoded = json_request(request, url, &body)?;
@@ -91,7 +95,7 @@ struct Body<'a> {
     inference_config: Option<InferenceConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_model_request_fields: Option<Value>,
-    messages: Vec<WireMessage<'a>>,
+    messages: Vec<Turn<Block<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -138,25 +142,12 @@ impl CachePoint {
     const DEFAULT: Self = Self { kind: "default" };
 }
 
-#[derive(Serialize)]
-struct WireMessage<'a> {
-    role: Role,
-    content: Vec<Block<'a>>,
-}
-
-#[derive(Serialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-enum Role {
-    User,
-    Assistant,
-}
-
 /// A block of the system prompt, of a message or of a tool result; its name is the key of an object with one member.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Block<'a> {
     Text(Cow<'a, str>),
-    Image { format: &'static str, source: ImageSource<'a> },
+    Image { format: &'a str, source: ImageSource<'a> },
     ReasoningContent(Reasoning<'a>),
     ToolUse { tool_use_id: Cow<'a, str>, name: Cow<'a, str>, input: Cow<'a, Map<String, Value>> },
     ToolResult(ToolResult<'a>),
@@ -185,8 +176,37 @@ struct ToolResult<'a> {
 }
 
 impl<'a> Block<'a> {
-    fn text(text: impl Into<Cow<'a, str>>) -> Self {
-        Self::Text(text.into())
+    fn new(block: turns::Block<'a>, family: Family) -> Self {
+        match block {
+            turns::Block::Piece(piece) => piece.into(),
+            turns::Block::Thinking { text, signature } => {
+                Self::ReasoningContent(Reasoning::ReasoningText { text, signature })
+            }
+            turns::Block::RedactedThinking(data) => {
+                Self::ReasoningContent(Reasoning::RedactedContent(data))
+            }
+            turns::Block::Call { id, name, arguments } => {
+                Self::ToolUse { tool_use_id: id, name, input: arguments }
+            }
+            turns::Block::Result { call_id, content, is_error } => Self::ToolResult(ToolResult {
+                tool_use_id: call_id,
+                content: content.into_iter().map(Self::from).collect(),
+                status: (family.knows_result_status && is_error).then_some("error"),
+            }),
+        }
+    }
+}
+
+impl<'a> From<Piece<'a>> for Block<'a> {
+    fn from(piece: Piece<'a>) -> Self {
+        match piece {
+            Piece::Text(text) => Self::Text(text),
+            Piece::Image(image) => Self::Image {
+                // What is read here is named by the second half of its media type.
+                format: image.mime_type.trim_start_matches("image/"),
+                source: ImageSource { bytes: &image.data },
+            },
+        }
     }
 }
 
@@ -194,7 +214,7 @@ fn system<'a>(prompt: &'a str, family: Family) -> Vec<Block<'a>> {
     if history::is_blank(prompt) {
         return Vec::new();
     }
-    let mut blocks = vec![Block::text(prompt)];
+    let mut blocks = vec![Block::Text(Cow::Borrowed(prompt))];
     if family.cache_points != CachePoints::None {
         blocks.push(Block::CachePoint(CachePoint::DEFAULT));
     }
@@ -248,35 +268,18 @@ fn called_tools(messages: &[Message]) -> Vec<Tool<'_>> {
     names.into_iter().map(tool).collect()
 }
 
-/// What asks the model to think, in its vendor's own words, and what becomes of its earlier thinking.
-fn thinking_fields(
-    request: &ModelRequest<'_>,
-    family: Family,
-    limit: u64,
-) -> (Option<Value>, ThinkingHistory) {
-    let model = request.model;
-    match family.thinking {
-        ThinkingFields::None => (None, ThinkingHistory::Kept),
-        ThinkingFields::Effort => (effort(model, request.thinking), ThinkingHistory::Kept),
-        ThinkingFields::Claude => {
-            let limit = if limit == 0 { UNKNOWN_LIMIT } else { limit };
-            let thinking =
-                Thinking::new(model, request.thinking, limit, ASKS_TO_THINK_BETWEEN_CALLS);
-            let goes_on = goes_on_without_thinking(model, request.messages.as_slice());
-            if thinking.needs_thinking_before_calls() && goes_on {
-                return (None, thinking.history);
-            }
-            let mut fields = Map::new();
-            let mut add = |name: &str, value: Option<Value>| {
-                fields.extend(value.map(|value| (name.to_owned(), value)));
-            };
-            add("thinking", thinking.field.map(|field| json!(field)));
-            add("output_config", thinking.effort.map(|effort| json!(effort)));
-            let beta = thinking.beta.as_ref().and_then(|beta| beta.to_str().ok());
-            add("anthropic_beta", beta.map(|beta| json!([beta])));
-            ((!fields.is_empty()).then_some(Value::Object(fields)), thinking.history)
-        }
-    }
+/// Claude's own fields, if it is asked to think.
+fn claude_fields(thinking: Thinking) -> Option<Value> {
+    let beta = thinking.beta.as_ref().and_then(|beta| beta.to_str().ok());
+    let fields: Map<String, Value> = [
+        ("thinking", thinking.field.map(|field| json!(field))),
+        ("output_config", thinking.effort.map(|effort| json!(effort))),
+        ("anthropic_beta", beta.map(|beta| json!([beta]))),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+    .collect();
+    (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
 /// Effort in OpenAI's words, which begin with `low`.
@@ -287,162 +290,4 @@ fn effort(model: &Model, requested: ThinkingLevel) -> Option<Value> {
         level => model.thinking_word(level),
     };
     Some(json!({"reasoning_effort": word}))
-}
-
-/// Whether the turn under way was begun without thinking that this model knows as its own, as after a switch of models.
-/// Claude with a budget refuses to begin to think between a call and its result.
-fn goes_on_without_thinking(model: &Model, messages: &[Message]) -> bool {
-    let mut newest = messages.iter().rev();
-    if !matches!(newest.next(), Some(Message::ToolResult(_))) {
-        return false;
-    }
-    newest
-        .find_map(|message| match message {
-            Message::Assistant(assistant) => Some(assistant),
-            Message::User(_) | Message::ToolResult(_) => None,
-        })
-        .is_some_and(|assistant| {
-            !history::has_same_origin(model, assistant)
-                || !assistant.content.first().is_some_and(is_signed_thinking)
-        })
-}
-
-fn is_signed_thinking(block: &ContentBlock) -> bool {
-    match block {
-        ContentBlock::Thinking(thinking) => {
-            history::usable_signature(thinking.thinking_signature.as_ref()).is_some()
-        }
-        _ => false,
-    }
-}
-
-/// The messages with roles that alternate: results and what the user says behind them are one message.
-fn conversation<'a>(
-    model: &Model,
-    family: Family,
-    past: ThinkingHistory,
-    messages: &'a [Message],
-) -> Vec<WireMessage<'a>> {
-    let mut wire: Vec<WireMessage<'a>> = Vec::with_capacity(messages.len());
-    for message in messages {
-        let (role, content) = match message {
-            Message::User(user) => (Role::User, user_blocks(model, user)),
-            Message::Assistant(assistant) => {
-                (Role::Assistant, assistant_blocks(model, past, assistant))
-            }
-            Message::ToolResult(result) => (Role::User, vec![result_block(model, family, result)]),
-        };
-        match wire.last_mut() {
-            _ if content.is_empty() => {}
-            Some(last) if last.role == role => last.content.extend(content),
-            _ => wire.push(WireMessage { role, content }),
-        }
-    }
-    wire
-}
-
-fn user_blocks<'a>(model: &Model, user: &'a UserMessage) -> Vec<Block<'a>> {
-    let mut blocks = content_blocks(model, &user.content);
-    if !blocks.is_empty() {
-        blocks.extend(history::annotation(user).map(Block::text));
-    }
-    blocks
-}
-
-/// Text and images; what the API would refuse is left out or replaced by a note.
-fn content_blocks<'a>(model: &Model, content: &'a [ContentBlock]) -> Vec<Block<'a>> {
-    content
-        .iter()
-        .filter_map(|block| match block {
-            ContentBlock::Text(text) if history::is_blank(&text.text) => None,
-            ContentBlock::Text(text) => Some(Block::text(text.text.as_str())),
-            ContentBlock::Image(image) => Some(image_block(model, image)),
-            ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) => None,
-        })
-        .collect()
-}
-
-fn image_block<'a>(model: &Model, image: &'a ImageContent) -> Block<'a> {
-    if !history::takes_images(model) {
-        return Block::text(history::IMAGE_OMITTED);
-    }
-    let format = match image.mime_type.as_str() {
-        "image/png" => "png",
-        "image/jpeg" => "jpeg",
-        "image/gif" => "gif",
-        "image/webp" => "webp",
-        other => return Block::text(format!("[image omitted: {other} is not supported here]")),
-    };
-    Block::Image { format, source: ImageSource { bytes: &image.data } }
-}
-
-fn assistant_blocks<'a>(
-    model: &Model,
-    past: ThinkingHistory,
-    message: &'a AssistantMessage,
-) -> Vec<Block<'a>> {
-    let same_origin = history::has_same_origin(model, message);
-    let mut blocks: Vec<Block<'a>> = message
-        .content
-        .iter()
-        .filter_map(|block| match block {
-            ContentBlock::Text(text) if history::is_blank(&text.text) => None,
-            ContentBlock::Text(text) => Some(Block::text(text.text.as_str())),
-            ContentBlock::Thinking(thinking) if same_origin => own_thinking(thinking, past),
-            ContentBlock::Thinking(thinking) => {
-                history::thinking_as_text(thinking).map(Block::text)
-            }
-            ContentBlock::ToolCall(call) => Some(Block::ToolUse {
-                tool_use_id: TOOL_IDS.apply(&call.id),
-                name: history::tool_name(&call.name),
-                input: history::arguments(call),
-            }),
-            ContentBlock::Image(_) => None,
-        })
-        .collect();
-    // An answer that ends with thinking, because it was cut off there, is refused.
-    while matches!(blocks.last(), Some(Block::ReasoningContent(_))) {
-        blocks.pop();
-    }
-    blocks
-}
-
-/// The model's own thinking goes back unchanged if it is signed, unless it may not; without a signature only its text
-/// means something.
-fn own_thinking(thinking: &ThinkingContent, past: ThinkingHistory) -> Option<Block<'_>> {
-    let signature = history::usable_signature(thinking.thinking_signature.as_ref());
-    let reasoning = match (signature, past) {
-        (Some(_), ThinkingHistory::LeftOut) => return None,
-        (Some(data), ThinkingHistory::Kept) if thinking.redacted => {
-            Reasoning::RedactedContent(data)
-        }
-        (Some(signature), ThinkingHistory::Kept) => {
-            Reasoning::ReasoningText { text: &thinking.thinking, signature }
-        }
-        (None, _) => return history::thinking_as_text(thinking).map(Block::text),
-    };
-    Some(Block::ReasoningContent(reasoning))
-}
-
-fn result_block<'a>(model: &Model, family: Family, result: &'a ToolResultMessage) -> Block<'a> {
-    let mut content = content_blocks(model, &result.content);
-    if content.is_empty() {
-        content.push(Block::text(history::NO_OUTPUT));
-    }
-    Block::ToolResult(ToolResult {
-        tool_use_id: TOOL_IDS.apply(&result.tool_call_id),
-        content,
-        status: (family.knows_result_status && result.is_error).then_some("error"),
-    })
-}
-
-fn place_cache_points(messages: &mut [WireMessage<'_>]) {
-    let newest = messages
-        .iter_mut()
-        .rev()
-        .filter(|message| message.role == Role::User)
-        .take(CACHED_USER_MESSAGES);
-    for message in newest {
-        message.content.push(Block::CachePoint(CachePoint::DEFAULT));
-    }
 }

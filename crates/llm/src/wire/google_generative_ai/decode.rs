@@ -21,7 +21,6 @@ pub struct Decoder<'a> {
     prose: Option<OpenProse>,
     counters: Counters,
     stop_reason: Option<StopReason>,
-    repaired: String,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +85,35 @@ struct Part<'a> {
     thought_signature: Option<Text<'a>>,
     #[serde(borrow)]
     function_call: Option<FunctionCall<'a>>,
+    #[serde(borrow, alias = "fileData")]
+    inline_data: Option<Blob<'a>>,
+    #[serde(borrow)]
+    executable_code: Option<Code<'a>>,
+    #[serde(borrow)]
+    code_execution_result: Option<CodeResult<'a>>,
+}
+
+/// Data of some kind, in the answer or at an address.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Blob<'a> {
+    #[serde(borrow)]
+    mime_type: Option<Text<'a>>,
+}
+
+/// Code that the service runs for the model.
+#[derive(Deserialize)]
+struct Code<'a> {
+    #[serde(borrow)]
+    language: Option<Text<'a>>,
+    #[serde(borrow)]
+    code: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct CodeResult<'a> {
+    #[serde(borrow)]
+    output: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -119,13 +147,7 @@ struct Counters {
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(builder: MessageBuilder<'a>) -> Self {
-        Self {
-            builder,
-            prose: None,
-            counters: Counters::default(),
-            stop_reason: None,
-            repaired: String::new(),
-        }
+        Self { builder, prose: None, counters: Counters::default(), stop_reason: None }
     }
 
     /// Takes one response, or the list of them that a server sends which does not stream.
@@ -141,11 +163,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn take_text(&mut self, data: &str, sink: EventSink<'_>) -> Result<Progress, ModelError> {
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = json::parse::<Response<'_>>(data, &mut repaired)
-            .and_then(|response| self.take(&response, data, sink));
-        self.repaired = repaired;
-        outcome
+        let mut repaired = String::new();
+        self.take(&json::parse(data, &mut repaired)?, data, sink)
     }
 
     fn take(
@@ -168,28 +187,66 @@ impl<'a> Decoder<'a> {
             self.stop_reason = Some(StopReason::Refusal);
         }
         // More than one candidate is never asked for.
-        if let Some(candidate) = response.candidates.as_ref().and_then(|all| all.first()) {
-            self.builder.start(sink);
+        let candidate = response.candidates.as_ref().and_then(|all| all.first());
+        let goes_on = match candidate {
+            Some(candidate) => self.take_candidate(candidate, sink)?,
+            None => false,
+        };
+        if candidate.is_some() {
             progress = Progress::Advanced;
-            let content = candidate.content.as_ref();
-            for part in content.and_then(|content| content.parts.as_ref()).into_iter().flatten() {
-                self.take_part(part, sink);
-            }
-            if let Some(reason) = &candidate.finish_reason {
-                self.stop_reason = Some(stop_reason(reason.as_str(), candidate)?);
-            }
         }
-        Ok(if self.stop_reason.is_some() { Progress::Complete } else { progress })
+        let is_over = !goes_on && self.builder.may_end(self.stop_reason);
+        Ok(if is_over { Progress::Complete } else { progress })
     }
 
-    /// Takes one part. Kinds that are never asked for, such as the code that a model ran, are passed over.
+    /// Takes the next parts; whether there were some that are not the last.
+    fn take_candidate(
+        &mut self,
+        candidate: &Candidate<'_>,
+        sink: EventSink<'_>,
+    ) -> Result<bool, ModelError> {
+        self.builder.start(sink);
+        let parts = candidate.content.as_ref().and_then(|content| content.parts.as_deref());
+        let parts = parts.unwrap_or_default();
+        for part in parts {
+            self.take_part(part, sink);
+        }
+        let reason = json::text(&candidate.finish_reason);
+        if !reason.is_empty() {
+            self.stop_reason = Some(stop_reason(reason, candidate)?);
+        }
+        // Not a reason yet, unless nothing more comes.
+        Ok(!parts.is_empty() && matches!(reason, "" | "FINISH_REASON_UNSPECIFIED"))
+    }
+
+    /// Takes one part. Pictures that a model thinks with are passed over, and what else a message cannot hold leaves a
+    /// note.
     fn take_part(&mut self, part: &Part<'_>, sink: EventSink<'_>) {
-        let signature = part.thought_signature.as_ref().map_or("", Text::as_str);
+        let signature = json::text(&part.thought_signature);
         if let Some(call) = &part.function_call {
             self.take_call(call, signature, sink);
         } else if let Some(text) = &part.text {
             let kind = if part.thought == Some(true) { Prose::Thought } else { Prose::Text };
             self.take_prose(kind, text.as_str(), signature, sink);
+        } else if let Some(blob) = &part.inline_data
+            && part.thought != Some(true)
+        {
+            self.close_prose(sink);
+            let kind = json::text(&blob.mime_type);
+            self.builder.add_omission(if kind.is_empty() { "file" } else { kind }, sink);
+        } else if let Some(Code { language, code }) = &part.executable_code {
+            let language = json::text(language).to_ascii_lowercase();
+            self.take_fenced(&language, json::text(code), sink);
+        } else if let Some(CodeResult { output }) = &part.code_execution_result {
+            self.take_fenced("", json::text(output), sink);
+        }
+    }
+
+    /// Code of the model, or what it printed: some models run code without being asked to.
+    fn take_fenced(&mut self, language: &str, code: &str, sink: EventSink<'_>) {
+        if !code.is_empty() {
+            let text = format!("\n```{language}\n{}\n```\n", code.trim_end());
+            self.take_prose(Prose::Text, &text, "", sink);
         }
     }
 
@@ -234,7 +291,7 @@ impl<'a> Decoder<'a> {
             return;
         };
         self.close_prose(sink);
-        let id = call.id.as_ref().map_or("", Text::as_str);
+        let id = json::text(&call.id);
         let index = self.builder.start_call(id, name, sink);
         if let Some(arguments) = call.args {
             self.builder.delta(index, arguments.get(), sink);
@@ -300,11 +357,7 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
     }
 
     fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
-        let reason = match self.stop_reason {
-            None => return Err(cut_stream()),
-            Some(StopReason::Stop) if self.builder.has_tool_calls() => StopReason::ToolUse,
-            Some(reason) => reason,
-        };
+        let reason = self.stop_reason.ok_or_else(cut_stream)?;
         Ok(self.builder.finish(reason, sink))
     }
 

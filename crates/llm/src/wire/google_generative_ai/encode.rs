@@ -13,18 +13,19 @@ use serde_json::{Map, Value};
 use super::thinking::ThinkingConfig;
 use super::{Service, bare_id, is_generation_3};
 use crate::wire::compat::ToolIdRule;
-use crate::wire::{EncodedRequest, endpoint, history, json_request};
+use crate::wire::pieces::{self, ImageTypes, Piece};
+use crate::wire::{EncodedRequest, endpoint, history, json_request, nothing_to_send, output_limit};
 use crate::{
-    AssistantMessage, ContentBlock, ErrorClass, ImageContent, Message, Model, ModelError,
-    ModelRequest, ThinkingContent, ToolCall, ToolResultMessage, ToolSchema, UserMessage,
+    AssistantMessage, ContentBlock, Message, Model, ModelError, ModelRequest, ThinkingContent,
+    ToolCall, ToolResultMessage, ToolSchema,
 };
 
 /// What may stand as the id of a call. The service does not say; this is what every other host takes.
 const TOOL_IDS: ToolIdRule = ToolIdRule::Token(64);
 
 /// Image types that the models read (<https://ai.google.dev/gemini-api/docs/image-understanding>).
-const IMAGE_TYPES: [&str; 5] =
-    ["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"];
+const IMAGE_TYPES: ImageTypes =
+    ImageTypes::Only(&["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"]);
 
 /// Stands where a user's turn must be and there is nothing to say: a conversation begins with one.
 const EMPTY_TURN: &str = "(no text)";
@@ -51,12 +52,9 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     let mut conversation = Conversation::new(model);
     conversation.add_all(request.messages.as_slice());
     if conversation.contents.is_empty() {
-        return Err(ModelError::new(
-            ErrorClass::Unknown,
-            "there is no message to send to the model",
-        ));
+        return Err(nothing_to_send());
     }
-    let limit = Some(request.max_output.unwrap_or(model.max_output)).filter(|&limit| limit > 0);
+    let limit = output_limit(request);
     let offers_tools = !request.tools.is_empty();
     let body = Body {
         system_instruction: (!history::is_blank(request.system_prompt))
@@ -218,6 +216,17 @@ impl<'a> Part<'a> {
     }
 }
 
+impl<'a> From<Piece<'a>> for Part<'a> {
+    fn from(piece: Piece<'a>) -> Self {
+        Self::new(match piece {
+            Piece::Text(text) => Payload::Text(text),
+            Piece::Image(image) => {
+                Payload::InlineData(Blob { mime_type: &image.mime_type, data: &image.data })
+            }
+        })
+    }
+}
+
 /// The turns while they are put together.
 struct Conversation<'a> {
     model: &'a Model,
@@ -240,7 +249,10 @@ impl<'a> Conversation<'a> {
                 self.flush_images();
             }
             match message {
-                Message::User(user) => self.push(Role::User, self.user_parts(user)),
+                Message::User(user) => {
+                    let pieces = pieces::of_user(self.model, IMAGE_TYPES, user);
+                    self.push(Role::User, pieces.into_iter().map(Part::from).collect());
+                }
                 Message::Assistant(assistant) => {
                     self.push(Role::Model, self.assistant_parts(assistant));
                 }
@@ -268,40 +280,6 @@ impl<'a> Conversation<'a> {
     fn flush_images(&mut self) {
         let images = std::mem::take(&mut self.pending_images);
         self.push(Role::User, images);
-    }
-
-    /// Text and images; what the service would refuse is left out or replaced by a note.
-    fn user_parts(&self, user: &'a UserMessage) -> Vec<Part<'a>> {
-        let mut parts = self.content_parts(&user.content);
-        if !parts.is_empty() {
-            parts.extend(history::annotation(user).map(Part::text));
-        }
-        parts
-    }
-
-    fn content_parts(&self, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
-        content
-            .iter()
-            .filter_map(|block| match block {
-                ContentBlock::Text(text) if history::is_blank(&text.text) => None,
-                ContentBlock::Text(text) => Some(Part::text(text.text.as_str())),
-                ContentBlock::Image(image) => Some(self.image_part(image)),
-                ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) => None,
-            })
-            .collect()
-    }
-
-    fn image_part(&self, image: &'a ImageContent) -> Part<'a> {
-        if !history::takes_images(self.model) {
-            return Part::text(history::IMAGE_OMITTED);
-        }
-        if !IMAGE_TYPES.contains(&image.mime_type.as_str()) {
-            return Part::text(format!(
-                "[image omitted: {} is not supported here]",
-                image.mime_type
-            ));
-        }
-        Part::new(Payload::InlineData(Blob { mime_type: &image.mime_type, data: &image.data }))
     }
 
     /// The parts as they came, each with its own signature where it means something.
@@ -357,15 +335,11 @@ impl<'a> Conversation<'a> {
     }
 
     fn add_result(&mut self, result: &'a ToolResultMessage) {
-        let (images, texts): (Vec<_>, Vec<_>) = self
-            .content_parts(&result.content)
-            .into_iter()
-            .partition(|part| matches!(part.payload, Payload::InlineData(_)));
-        let text = match (texts.is_empty(), images.is_empty()) {
-            (true, true) => Cow::Borrowed(history::NO_OUTPUT),
-            (true, false) => Cow::Borrowed(IMAGE_RESULT),
-            (false, _) => joined(texts),
-        };
+        let (text, images) =
+            pieces::split(pieces::pieces(self.model, IMAGE_TYPES, &result.content));
+        let nothing = if images.is_empty() { history::NO_OUTPUT } else { IMAGE_RESULT };
+        let text = text.unwrap_or(Cow::Borrowed(nothing));
+        let images: Vec<_> = images.into_iter().map(|image| Piece::Image(image).into()).collect();
         let name = function_name(&result.tool_name);
         let mut parts = Vec::new();
         if is_generation_3(&self.model.id) {
@@ -401,13 +375,4 @@ fn thought_part(thinking: &ThinkingContent) -> Option<Part<'_>> {
     }
     let part = Part::text(thinking.thinking.as_str()).signed(signature);
     Some(Part { thought: true, ..part })
-}
-
-/// The texts, a line break between each two.
-fn joined<'a>(parts: Vec<Part<'a>>) -> Cow<'a, str> {
-    let texts = parts.into_iter().filter_map(|part| match part.payload {
-        Payload::Text(text) => Some(text),
-        _ => None,
-    });
-    texts.reduce(|all, text| Cow::Owned(format!("{all}\n{text}"))).unwrap_or_default()
 }

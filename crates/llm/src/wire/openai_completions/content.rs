@@ -15,13 +15,14 @@ pub(super) enum Content<'a> {
     Parts(Vec<Part<'a>>),
 }
 
-/// One part of a list: text, or (Mistral) thinking that holds parts of its own.
+/// One part of a list: text, an image, or (Mistral) thinking that holds parts of its own.
 #[derive(Debug, PartialEq, Deserialize)]
 pub(super) struct Part<'a> {
     #[serde(borrow)]
     text: Option<Text<'a>>,
     #[serde(borrow)]
     thinking: Option<Box<Content<'a>>>,
+    image_url: Option<IgnoredAny>,
 }
 
 /// What a piece of content is.
@@ -32,6 +33,13 @@ pub(super) enum Prose {
 }
 
 impl Content<'_> {
+    pub(super) fn has_images(&self) -> bool {
+        match self {
+            Self::Text(_) => false,
+            Self::Parts(parts) => parts.iter().any(|part| part.image_url.is_some()),
+        }
+    }
+
     /// Hands out the pieces in order.
     pub(super) fn for_each(&self, take: &mut dyn FnMut(Prose, &str)) {
         match self {

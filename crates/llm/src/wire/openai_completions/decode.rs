@@ -6,13 +6,14 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::wire::compat::{Compat, InlineThinking, ReasoningField, ReasoningReplay};
 use crate::wire::counters::InclusiveCounters;
 use crate::wire::json::{self, Text};
-use crate::wire::{FormatDecoder, MessageBuilder, Progress, arguments, cut_stream};
+use crate::wire::{FormatDecoder, MessageBuilder, Progress, arguments, cut_stream, empty_answer};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
 
 use super::content::{Content, Prose};
@@ -35,7 +36,6 @@ pub struct Decoder<'a> {
     stop_reason: Option<StopReason>,
     refused: bool,
     done: bool,
-    repaired: String,
 }
 
 /// A call that may still grow.
@@ -96,6 +96,8 @@ struct Delta<'a> {
     reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
     tool_calls: Option<Vec<WireCall<'a>>>,
+    /// OpenRouter's place for images.
+    images: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -171,7 +173,6 @@ impl<'a> Decoder<'a> {
             stop_reason: None,
             refused: false,
             done: false,
-            repaired: String::new(),
         }
     }
 
@@ -197,29 +198,40 @@ impl<'a> Decoder<'a> {
         if let Some(error) = choice.error.filter(|_| json::is_present(choice.error)) {
             return Err(classify::stream_error(error.get()));
         }
-        if let Some(delta) = choice.delta.as_ref().or(choice.message.as_ref())
-            && self.take_delta(delta, sink)
-        {
+        // A whole message behind its pieces (MiniMax) repeats them.
+        let whole = choice.message.as_ref().filter(|_| self.builder.is_empty());
+        let has_more = match choice.delta.as_ref().or(whole) {
+            Some(delta) => self.take_delta(delta, sink),
+            None => false,
+        };
+        if has_more {
             progress = Progress::Advanced;
         }
-        match choice.finish_reason.as_ref().map(Text::as_str) {
-            None | Some("") => {}
-            Some(reason) => match ending(self.telling_reason(reason, choice)) {
-                Ending::Stop(reason) => {
-                    self.builder.start(sink);
-                    self.stop_reason = Some(reason);
-                }
-                // What arrived is an answer that was cut; without anything it is none.
-                Ending::Failure(ErrorClass::ContextOverflow) if !self.builder.is_empty() => {
-                    self.stop_reason = Some(StopReason::Length);
-                }
-                Ending::Failure(class) => {
-                    let reason = self.telling_reason(reason, choice);
-                    return Err(failed_ending(class, reason));
-                }
-            },
+        match json::text(&choice.finish_reason) {
+            "" if has_more => return Ok(progress),
+            "" => {}
+            reason => self.take_ending(reason, choice, sink)?,
         }
         Ok(self.completed_or(progress))
+    }
+
+    fn take_ending(
+        &mut self,
+        reason: &str,
+        choice: &Choice<'_>,
+        sink: EventSink<'_>,
+    ) -> Result<(), ModelError> {
+        let reason = self.telling_reason(reason, choice);
+        self.stop_reason = Some(match ending(reason) {
+            Ending::Stop(reason) => reason,
+            // What arrived is an answer that was cut; without anything it is none.
+            Ending::Failure(ErrorClass::ContextOverflow) if !self.builder.is_empty() => {
+                StopReason::Length
+            }
+            Ending::Failure(class) => return Err(failed_ending(class, reason)),
+        });
+        self.builder.start(sink);
+        Ok(())
     }
 
     /// The reason that counts: a failure of the host behind a gateway, if nothing arrived.
@@ -229,7 +241,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn completed_or(&self, progress: Progress) -> Progress {
-        if self.stop_reason.is_some() { Progress::Complete } else { progress }
+        if self.builder.may_end(self.stop_reason) { Progress::Complete } else { progress }
     }
 
     /// Takes one piece; whether there was anything in it.
@@ -258,17 +270,17 @@ impl<'a> Decoder<'a> {
             advanced = true;
         }
         if let Some(content) = &delta.content {
-            let mut tags = self.tags.take();
-            content.for_each(&mut |prose, text| {
-                advanced |= !text.is_empty();
-                match (&mut tags, prose) {
-                    (Some(tags), Prose::Text) => {
-                        tags.feed(text, &mut |prose, text| self.append(prose, text, sink));
-                    }
-                    _ => self.append(prose, text, sink),
-                }
-            });
-            self.tags = tags;
+            advanced |= self.take_content(content, sink);
+        }
+        let has_images = |images: &Vec<IgnoredAny>| !images.is_empty();
+        if delta.images.as_ref().is_some_and(has_images)
+            || delta.content.as_ref().is_some_and(Content::has_images)
+        {
+            self.release_text(sink);
+            self.close_prose(sink);
+            self.store_details(sink);
+            self.builder.add_omission("image", sink);
+            advanced = true;
         }
         if let Some(refusal) = delta.refusal.as_ref().filter(|text| !text.as_str().is_empty()) {
             self.refused = true;
@@ -279,6 +291,23 @@ impl<'a> Decoder<'a> {
             self.take_call(call, sink);
             advanced = true;
         }
+        advanced
+    }
+
+    /// Takes text and thinking; whether there was any.
+    fn take_content(&mut self, content: &Content<'_>, sink: EventSink<'_>) -> bool {
+        let mut advanced = false;
+        let mut tags = self.tags.take();
+        content.for_each(&mut |prose, text| {
+            advanced |= !text.is_empty();
+            match (&mut tags, prose) {
+                (Some(tags), Prose::Text) => {
+                    tags.feed(text, &mut |prose, text| self.append(prose, text, sink));
+                }
+                _ => self.append(prose, text, sink),
+            }
+        });
+        self.tags = tags;
         advanced
     }
 
@@ -318,7 +347,7 @@ impl<'a> Decoder<'a> {
     /// Keeps details that belong to no readable thinking, such as an encrypted part alone.
     fn store_details(&mut self, sink: EventSink<'_>) {
         if let Some(details) = self.details.as_mut().and_then(ReasoningDetails::take) {
-            self.builder.add_redacted_thinking(details, sink);
+            self.builder.add_redacted_thinking(&details, sink);
         }
     }
 
@@ -416,11 +445,8 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         if event_name == "error" {
             return Err(classify::stream_error(data));
         }
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = json::parse::<Chunk<'_>>(data, &mut repaired)
-            .and_then(|chunk| self.take(&chunk, data, sink));
-        self.repaired = repaired;
-        outcome
+        let mut repaired = String::new();
+        self.take(&json::parse(data, &mut repaired)?, data, sink)
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
@@ -440,19 +466,11 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             self.close_prose(sink);
             self.store_details(sink);
         }
-        let calls = self.builder.has_tool_calls();
         let reason = match self.stop_reason {
             None if !self.done => return Err(cut_stream()),
-            None if self.builder.is_empty() => {
-                let message =
-                    "the answer is empty: it ended without content and without a finish reason";
-                return Err(ModelError::new(ErrorClass::Timeout, message));
-            }
-            _ if self.refused && !calls => StopReason::Refusal,
-            None | Some(StopReason::Stop) if calls => StopReason::ToolUse,
-            None => StopReason::Stop,
-            Some(StopReason::ToolUse) if !calls => StopReason::Stop,
-            Some(reason) => reason,
+            None if self.builder.is_empty() => return Err(empty_answer()),
+            _ if self.refused && !self.builder.has_tool_calls() => StopReason::Refusal,
+            reason => reason.unwrap_or(StopReason::Stop),
         };
         Ok(self.builder.finish(reason, sink))
     }

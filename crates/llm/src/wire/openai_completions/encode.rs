@@ -5,14 +5,13 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::wire::compat::{
-    AfterResults, Compat, OutputLimitField, ReasoningReplay, StreamUsage, SystemRole,
-};
+use crate::wire::compat::{AfterResults, Compat, OutputLimitField, ReasoningReplay, StreamUsage};
 use crate::wire::openai::{self, DataUrl};
-use crate::wire::{EncodedRequest, history};
+use crate::wire::pieces::{self, ImageTypes, Piece};
+use crate::wire::{EncodedRequest, history, nothing_to_send, output_limit};
 use crate::{
-    AssistantMessage, ContentBlock, ErrorClass, Message, Model, ModelError, ModelRequest,
-    ThinkingLevel, ToolResultMessage, ToolSchema, UserMessage,
+    AssistantMessage, ContentBlock, Message, Model, ModelError, ModelRequest, ThinkingLevel,
+    ToolResultMessage, ToolSchema, UserMessage,
 };
 
 use super::details;
@@ -20,6 +19,9 @@ use super::thinking::Thinking;
 
 /// Stands between tool results and the user where a host does not let the one follow the other.
 const RESULTS_READ: &str = "I have read the results.";
+
+/// Stands for the text of a result that is only an image.
+const IMAGE_RESULT: &str = "(image in the next message)";
 
 /// Encodes `request`.
 ///
@@ -32,12 +34,9 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     messages.add_system_prompt(request.system_prompt);
     messages.add_all(request.messages.as_slice());
     if !messages.has_said_something {
-        return Err(ModelError::new(
-            ErrorClass::Unknown,
-            "there is no message to send to the model",
-        ));
+        return Err(nothing_to_send());
     }
-    let limit = Some(request.max_output.unwrap_or(model.max_output)).filter(|&limit| limit > 0);
+    let limit = output_limit(request);
     let is_older_name = compat.output_limit == OutputLimitField::MaxTokens;
     let body = Body {
         model: &model.id,
@@ -151,6 +150,19 @@ struct CallFunction<'a> {
     arguments: String,
 }
 
+impl<'a> From<Vec<Piece<'a>>> for Content<'a> {
+    fn from(pieces: Vec<Piece<'a>>) -> Self {
+        let part = |piece| match piece {
+            Piece::Text(text) => Part::Text { text },
+            Piece::Image(image) => Part::ImageUrl { image_url: ImageUrl { url: DataUrl(image) } },
+        };
+        match pieces::joined_if_text(pieces) {
+            Ok(text) => Self::Text(text),
+            Err(pieces) => Self::Parts(pieces.into_iter().map(part).collect()),
+        }
+    }
+}
+
 /// The messages while they are put together.
 struct Conversation<'a> {
     model: &'a Model,
@@ -161,7 +173,7 @@ struct Conversation<'a> {
     has_said_something: bool,
     /// Images of the tool results just added. They can only travel in a user message, which must not stand between
     /// two results of one assistant message.
-    pending_images: Vec<Part<'a>>,
+    pending_images: Vec<Piece<'a>>,
 }
 
 impl<'a> Conversation<'a> {
@@ -181,10 +193,7 @@ impl<'a> Conversation<'a> {
         if history::is_blank(prompt) {
             return;
         }
-        let role = match self.compat.system_role {
-            SystemRole::DeveloperWhenReasoning if self.model.reasoning => "developer",
-            SystemRole::DeveloperWhenReasoning | SystemRole::System => "system",
-        };
+        let role = self.compat.system_role.name(self.model);
         self.push(role, Content::Text(Cow::Borrowed(prompt)));
     }
 
@@ -210,30 +219,10 @@ impl<'a> Conversation<'a> {
     }
 
     fn add_user(&mut self, user: &'a UserMessage) {
-        let mut parts = self.parts(&user.content);
-        if !parts.is_empty() {
-            let annotation = history::annotation(user);
-            parts.extend(annotation.map(|text| Part::Text { text: Cow::Borrowed(text) }));
-            self.push("user", joined_if_text(parts));
+        let pieces = pieces::of_user(self.model, ImageTypes::All, user);
+        if !pieces.is_empty() {
+            self.push("user", pieces.into());
         }
-    }
-
-    /// Text and images; what hosts would refuse is left out or replaced by a note.
-    fn parts(&self, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
-        content
-            .iter()
-            .filter_map(|block| match block {
-                ContentBlock::Text(text) if history::is_blank(&text.text) => None,
-                ContentBlock::Text(text) => Some(Part::Text { text: Cow::Borrowed(&text.text) }),
-                ContentBlock::Image(image) if history::takes_images(self.model) => {
-                    Some(Part::ImageUrl { image_url: ImageUrl { url: DataUrl(image) } })
-                }
-                ContentBlock::Image(_) => {
-                    Some(Part::Text { text: Cow::Borrowed(history::IMAGE_OMITTED) })
-                }
-                ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) => None,
-            })
-            .collect()
     }
 
     /// Rebuilds the message from role, text and calls alone: hosts refuse their own `refusal` and `reasoning` fields
@@ -294,24 +283,18 @@ impl<'a> Conversation<'a> {
     }
 
     fn add_result(&mut self, result: &'a ToolResultMessage) {
-        let (texts, images): (Vec<_>, Vec<_>) = self
-            .parts(&result.content)
-            .into_iter()
-            .partition(|part| matches!(part, Part::Text { .. }));
-        let content = match (texts.is_empty(), images.is_empty()) {
-            (true, true) => Content::Text(Cow::Borrowed(history::NO_OUTPUT)),
-            (true, false) => Content::Text(Cow::Borrowed("(image in the next message)")),
-            (false, _) => joined_if_text(texts),
-        };
+        let (text, images) =
+            pieces::split(pieces::pieces(self.model, ImageTypes::All, &result.content));
+        let nothing = if images.is_empty() { history::NO_OUTPUT } else { IMAGE_RESULT };
         if !images.is_empty() {
             let note =
                 format!("Image from the result of tool {}:", history::tool_name(&result.tool_name));
-            self.pending_images.push(Part::Text { text: Cow::Owned(note) });
-            self.pending_images.extend(images);
+            self.pending_images.push(Piece::Text(Cow::Owned(note)));
+            self.pending_images.extend(images.into_iter().map(Piece::Image));
         }
         self.wire.push(WireMessage {
             role: "tool",
-            content: Some(content),
+            content: Some(Content::Text(text.unwrap_or(Cow::Borrowed(nothing)))),
             tool_call_id: Some(self.compat.tool_ids.apply(&result.tool_call_id)),
             ..WireMessage::default()
         });
@@ -319,8 +302,8 @@ impl<'a> Conversation<'a> {
 
     fn flush_images(&mut self) {
         if !self.pending_images.is_empty() {
-            let parts = std::mem::take(&mut self.pending_images);
-            self.push("user", Content::Parts(parts));
+            let images = std::mem::take(&mut self.pending_images);
+            self.push("user", images.into());
         }
     }
 
@@ -336,18 +319,4 @@ impl<'a> Conversation<'a> {
         }
         self.wire.push(WireMessage { role, content: Some(content), ..WireMessage::default() });
     }
-}
-
-/// One string if all parts are text.
-fn joined_if_text(parts: Vec<Part<'_>>) -> Content<'_> {
-    if parts.iter().any(|part| matches!(part, Part::ImageUrl { .. })) {
-        return Content::Parts(parts);
-    }
-    let mut joined = Cow::Borrowed("");
-    for part in parts {
-        if let Part::Text { text } = part {
-            history::append(&mut joined, "\n", text);
-        }
-    }
-    Content::Text(joined)
 }

@@ -9,6 +9,8 @@ pub(super) enum Ending {
 }
 
 pub(super) fn ending(name: &str) -> Ending {
+    // Gemini's compatible endpoint says why behind the word: `function_call_filter: MALFORMED_FUNCTION_CALL`.
+    let name = name.split_once(": ").map_or(name, |(word, _)| word);
     match name {
         "length" | "max_tokens" | "model_length" => Ending::Stop(StopReason::Length),
         "tool_calls" | "function_call" => Ending::Stop(StopReason::ToolUse),
@@ -19,6 +21,11 @@ pub(super) fn ending(name: &str) -> Ending {
         "error" | "network_error" | "insufficient_system_resource" | "abort" => {
             Ending::Failure(ErrorClass::Timeout)
         }
+        // Slips of Gemini, which it does not repeat when it is asked again.
+        "function_call_filter"
+        | "MALFORMED_FUNCTION_CALL"
+        | "MALFORMED_RESPONSE"
+        | "UNEXPECTED_TOOL_CALL" => Ending::Failure(ErrorClass::Timeout),
         "model_context_window_exceeded" => Ending::Failure(ErrorClass::ContextOverflow),
         // `stop`, `end_turn`, `eos`, and whatever else ends an answer in peace.
         _ => Ending::Stop(StopReason::Stop),

@@ -28,7 +28,6 @@ pub struct Decoder<'a> {
     stop_reason: Option<StopReason>,
     refused: bool,
     ended: bool,
-    repaired: String,
 }
 
 impl<'a> Decoder<'a> {
@@ -40,7 +39,6 @@ impl<'a> Decoder<'a> {
             stop_reason: None,
             refused: false,
             ended: false,
-            repaired: String::new(),
         }
     }
 
@@ -181,6 +179,9 @@ impl<'a> Decoder<'a> {
         sink: EventSink<'_>,
     ) -> Result<(), ModelError> {
         self.open_item(place, item, sink)?;
+        if item.is_image() {
+            self.builder.add_omission("image", sink);
+        }
         let Some(kind) = item.kind() else { return Ok(()) };
         for list in [item.summary, item.content] {
             let parts: Vec<WirePart<'_>> = json::optional(list).unwrap_or_default();
@@ -212,7 +213,7 @@ impl<'a> Decoder<'a> {
                 self.builder.end(index, sink);
             }
             (None, Some(state)) if kind == Kind::Reasoning => {
-                self.builder.add_redacted_thinking(state, sink);
+                self.builder.add_redacted_thinking(&state, sink);
             }
             (None, _) => {}
         }
@@ -265,14 +266,12 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             // Not of this format, but some gateways end every stream with it.
             return Ok(if self.ended { Progress::Ended } else { Progress::KeepAlive });
         }
-        let mut repaired = std::mem::take(&mut self.repaired);
-        let outcome = match json::parse::<Event<'_>>(data, &mut repaired) {
+        let mut repaired = String::new();
+        match json::parse(data, &mut repaired) {
             Ok(event) => self.take_event(event_name, &event, data, sink),
             Err(_) if event_name == "error" => Err(classify::stream_error(data)),
             Err(error) => Err(error),
-        };
-        self.repaired = repaired;
-        outcome
+        }
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
@@ -295,8 +294,7 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         }
         let reason = match self.stop_reason {
             Some(reason) => reason,
-            None if self.builder.has_tool_calls() => StopReason::ToolUse,
-            None if self.refused => StopReason::Refusal,
+            None if self.refused && !self.builder.has_tool_calls() => StopReason::Refusal,
             None => StopReason::Stop,
         };
         Ok(self.builder.finish(reason, sink))

@@ -6,12 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{MessageState, ReasoningState};
-use crate::wire::compat::{Compat, SystemRole, ToolIdRule};
+use crate::wire::compat::{Compat, ToolIdRule};
 use crate::wire::openai::{self, DataUrl};
-use crate::wire::{EncodedRequest, history};
+use crate::wire::pieces::{self, ImageTypes, Piece};
+use crate::wire::{EncodedRequest, history, nothing_to_send, output_limit};
 use crate::{
-    AssistantMessage, ContentBlock, ErrorClass, Message, Model, ModelError, ModelRequest,
-    ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, UserMessage,
+    AssistantMessage, ContentBlock, Message, Model, ModelError, ModelRequest, ThinkingContent,
+    ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, UserMessage,
 };
 
 /// What the API allows as the id of a call.
@@ -38,19 +39,15 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     let before = conversation.items.len();
     conversation.add_all(request.messages.as_slice());
     if conversation.items.len() == before {
-        return Err(ModelError::new(
-            ErrorClass::Unknown,
-            "there is no message to send to the model",
-        ));
+        return Err(nothing_to_send());
     }
-    let limit = Some(request.max_output.unwrap_or(model.max_output)).filter(|&limit| limit > 0);
     let body = Body {
         model: &model.id,
         stream: true,
         store: false,
         reasoning: Reasoning::of(model, request.thinking),
         include: model.reasoning.then_some([ENCRYPTED_REASONING]),
-        max_output_tokens: limit.map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
+        max_output_tokens: output_limit(request).map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
         tools: request.tools.iter().map(Tool::new).collect(),
         tool_choice: (!request.tools.is_empty()).then_some("auto"),
         input: conversation.items,
@@ -177,6 +174,19 @@ enum Part<'a> {
     },
 }
 
+impl<'a> From<Vec<Piece<'a>>> for Content<'a> {
+    fn from(pieces: Vec<Piece<'a>>) -> Self {
+        let part = |piece| match piece {
+            Piece::Text(text) => Part::InputText { text },
+            Piece::Image(image) => Part::InputImage { image_url: DataUrl(image), detail: "auto" },
+        };
+        match pieces::joined_if_text(pieces) {
+            Ok(text) => Self::Text(text),
+            Err(pieces) => Self::Parts(pieces.into_iter().map(part).collect()),
+        }
+    }
+}
+
 /// The items while they are put together.
 struct Conversation<'a> {
     model: &'a Model,
@@ -190,10 +200,7 @@ impl<'a> Conversation<'a> {
         if history::is_blank(prompt) {
             return;
         }
-        let role = match self.compat.system_role {
-            SystemRole::DeveloperWhenReasoning if self.model.reasoning => "developer",
-            SystemRole::DeveloperWhenReasoning | SystemRole::System => "system",
-        };
+        let role = self.compat.system_role.name(self.model);
         self.items.push(Item::message(role, Content::Text(Cow::Borrowed(prompt))));
     }
 
@@ -209,42 +216,20 @@ impl<'a> Conversation<'a> {
     }
 
     fn add_user(&mut self, user: &'a UserMessage) {
-        let mut parts = self.parts(&user.content);
-        if !parts.is_empty() {
-            let annotation = history::annotation(user);
-            parts.extend(annotation.map(|text| Part::InputText { text: Cow::Borrowed(text) }));
-            self.items.push(Item::message("user", joined_if_text(parts)));
+        let pieces = pieces::of_user(self.model, ImageTypes::All, user);
+        if !pieces.is_empty() {
+            self.items.push(Item::message("user", pieces.into()));
         }
     }
 
     fn add_result(&mut self, result: &'a ToolResultMessage) {
-        let parts = self.parts(&result.content);
-        let output = match parts.is_empty() {
+        let pieces = pieces::pieces(self.model, ImageTypes::All, &result.content);
+        let output = match pieces.is_empty() {
             true => Content::Text(Cow::Borrowed(history::NO_OUTPUT)),
-            false => joined_if_text(parts),
+            false => pieces.into(),
         };
         let call_id = TOOL_IDS.apply(&result.tool_call_id);
         self.items.push(Item::FunctionCallOutput { call_id, output });
-    }
-
-    /// Text and images; what hosts would refuse is left out or replaced by a note.
-    fn parts(&self, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
-        content
-            .iter()
-            .filter_map(|block| match block {
-                ContentBlock::Text(text) if history::is_blank(&text.text) => None,
-                ContentBlock::Text(text) => {
-                    Some(Part::InputText { text: Cow::Borrowed(&text.text) })
-                }
-                ContentBlock::Image(image) if history::takes_images(self.model) => {
-                    Some(Part::InputImage { image_url: DataUrl(image), detail: "auto" })
-                }
-                ContentBlock::Image(_) => {
-                    Some(Part::InputText { text: Cow::Borrowed(history::IMAGE_OMITTED) })
-                }
-                ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) => None,
-            })
-            .collect()
     }
 
     fn add_assistant(&mut self, message: &'a AssistantMessage) {
@@ -346,18 +331,4 @@ fn function_call(call: &ToolCall, keeps_ids: bool) -> Item<'_> {
             .as_deref()
             .filter(|id| keeps_ids && !id.is_empty() && id.len() <= MAX_ITEM_ID),
     }
-}
-
-/// One string if all parts are text.
-fn joined_if_text(parts: Vec<Part<'_>>) -> Content<'_> {
-    if !parts.iter().all(|part| matches!(part, Part::InputText { .. })) {
-        return Content::Parts(parts);
-    }
-    let mut joined = Cow::Borrowed("");
-    for part in parts {
-        if let Part::InputText { text } = part {
-            history::append(&mut joined, "\n", text);
-        }
-    }
-    Content::Text(joined)
 }

@@ -117,6 +117,9 @@ pub(super) struct WireItem<'a> {
     pub(super) content: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) summary: Option<&'a RawValue>,
+    /// What a tool of the server made, such as an image.
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -229,6 +232,11 @@ impl WireItem<'_> {
             "function_call" => Some(Kind::Call),
             _ => None,
         }
+    }
+
+    /// Whether it is an image, made at the server. Some models make them without being asked to.
+    pub(super) fn is_image(&self) -> bool {
+        text(&self.kind) == "image_generation_call" && json::is_present(self.result)
     }
 
     pub(super) fn message_state(&self, ids: ItemIds) -> Option<String> {

@@ -1,0 +1,91 @@
+//! Where an answer is taken to end, and what its last word means.
+
+use myclaw_llm::sse::Frame;
+use myclaw_llm::wire::{Decoder, Progress};
+use myclaw_llm::{Api, ErrorClass, StopReason};
+use serde_json::{Value, json};
+
+use crate::decoding::*;
+use crate::support::model;
+
+/// How far the answer is after each event.
+fn progress(api: Api, events: &[Value]) -> Vec<Progress> {
+    let mut decoder = Decoder::new(&model(api, "http://localhost"), &[], 42).unwrap();
+    let mut feed = |event: &Value| {
+        let frame = Frame { event: "".into(), data: event.to_string().into(), terminated: true };
+        decoder.feed(&frame, &mut |_| {}).unwrap()
+    };
+    events.iter().map(&mut feed).collect()
+}
+
+#[test]
+fn a_reason_for_stopping_ends_nothing_while_more_comes() {
+    use Progress::{Advanced, Complete};
+    let google = |parts: Value, reason: Option<&str>| json!({"candidates": [{"content": {"parts": parts}, "finishReason": reason}]});
+    let text = json!([{"text": "a"}]);
+    // Translating gateways send the reason before there is anything, and older services with every piece.
+    let events = [
+        google(json!([]), Some("STOP")),
+        google(text.clone(), Some("FINISH_REASON_UNSPECIFIED")),
+        google(text.clone(), Some("")),
+        google(text.clone(), Some("STOP")),
+        google(text, None),
+        google(json!([]), Some("STOP")),
+        json!({"usageMetadata": {"promptTokenCount": 1}}),
+    ];
+    let expected = [Advanced, Advanced, Advanced, Complete, Advanced, Complete, Complete];
+    assert_eq!(progress(Api::GoogleGenerativeAi, &events), expected);
+
+    let piece = |content: &str, reason: Option<&str>| json!({"choices": [{"delta": {"role": "assistant", "content": content}, "finish_reason": reason}]});
+    let events = [
+        piece("", Some("stop")),
+        piece("a", None),
+        piece("b", Some("stop")),
+        piece("c", None),
+        piece("", Some("stop")),
+        json!({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
+    ];
+    let expected = [Advanced, Advanced, Complete, Advanced, Complete, Complete];
+    assert_eq!(progress(Api::OpenaiCompletions, &events), expected);
+}
+
+#[test]
+fn a_refusal_without_a_word_is_complete() {
+    let google = json!({"candidates": [{"finishReason": "SAFETY"}]});
+    assert_eq!(progress(Api::GoogleGenerativeAi, &[google]), [Progress::Complete]);
+    assert_eq!(progress(Api::OpenaiCompletions, &[finish("content_filter")]), [Progress::Complete]);
+}
+
+/// MiniMax ends its streams so.
+#[test]
+fn a_whole_message_behind_its_pieces_repeats_them() {
+    let whole = json!({
+        "object": "chat.completion",
+        "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "ab"}}],
+        "usage": {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3},
+    });
+    let pieces = ["a", "b"].map(|text| delta(json!({"content": text})));
+    let (message, _) = openai(&[&pieces[..], std::slice::from_ref(&whole)].concat());
+    let message = message.unwrap();
+    assert_eq!((message.text().as_str(), message.usage.input), ("ab", 2));
+    let (message, _) = openai(&[whole]);
+    assert_eq!(message.unwrap().text(), "ab");
+}
+
+/// Gemini's compatible endpoint says behind the word of this format why it used it.
+#[test]
+fn the_words_of_gemini_s_compatible_endpoint_are_known() {
+    let ended = |chunks: &[Value]| openai(chunks).0.map(|message| message.stop_reason);
+    let text = || delta(json!({"content": "a"}));
+    for reason in ["function_call_filter: MALFORMED_FUNCTION_CALL", "MALFORMED_FUNCTION_CALL"] {
+        let error = ended(&[finish(reason)]).unwrap_err();
+        assert_eq!((error.class, error.code.as_deref()), (ErrorClass::Timeout, Some(reason)));
+        assert!(ended(&[text(), finish(reason)]).is_err());
+    }
+    for reason in ["content_filter: SAFETY", "content_filter: PROHIBITED_CONTENT"] {
+        assert_eq!(ended(&[text(), finish(reason)]), Ok(StopReason::Refusal));
+    }
+    // Behind OpenRouter it is the word of the host behind it.
+    let choice = json!({"delta": {}, "finish_reason": "stop", "native_finish_reason": "MALFORMED_FUNCTION_CALL"});
+    assert!(ended(&[json!({"choices": [choice]})]).is_err());
+}
