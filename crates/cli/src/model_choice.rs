@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use myclaw_auth::AuthFile;
-use myclaw_config::{AuthProfile, Config, Environment, ProviderConfig, SecretString};
+use myclaw_config::{AuthProfile, Config, Environment, KeySource, ProviderConfig, SecretString};
 use myclaw_engine::ModelChoice;
 use myclaw_llm::{
     BUILTIN_PROVIDER, Catalog, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalProbe, Model, ModelRef,
@@ -280,11 +280,11 @@ fn with_access(
         || own.is_some_and(|own| !own.headers.is_empty())
         || !stored.profiles_of(provider).is_empty();
     match (info.key, environment_key(info, environment)) {
-        (KeyNeed::Required | KeyNeed::Cloud, Some((_, key))) if own.is_some() => {
-            Ok(with_key(config, provider, key))
+        (KeyNeed::Required | KeyNeed::Cloud, Some((variable, _))) if own.is_some() => {
+            Ok(with_key(config, provider, variable))
         }
-        (KeyNeed::Required | KeyNeed::Cloud, Some((variable, key))) => {
-            Ok(with_profile(config, model, variable, key))
+        (KeyNeed::Required | KeyNeed::Cloud, Some((variable, _))) => {
+            Ok(with_profile(config, model, variable))
         }
         (KeyNeed::Required, None) if !may_go_without => Err(missing_key(info)),
         (KeyNeed::Required | KeyNeed::Cloud, None) => Ok(Arc::clone(config)),
@@ -301,11 +301,18 @@ fn with_server(config: &Arc<Config>, provider: &str, base_url: String) -> Arc<Co
     Arc::new(config)
 }
 
-/// The settings with a key for a provider of theirs.
-fn with_key(config: &Arc<Config>, provider: &str, key: SecretString) -> Arc<Config> {
+/// The settings with a variable as the key for a provider of theirs.
+fn with_key(config: &Arc<Config>, provider: &str, variable: &str) -> Arc<Config> {
     let mut config = Config::clone(config);
-    config.models.providers.entry(provider.to_owned()).or_default().api_key = Some(key);
+    let own = config.models.providers.entry(provider.to_owned()).or_default();
+    own.api_key = Some(in_variable(variable));
     Arc::new(config)
+}
+
+/// A key as the settings write that it is in a variable. What the variable holds never gets into the settings, where it
+/// could be read as a command or a file.
+fn in_variable(variable: &str) -> SecretString {
+    KeySource::Environment(variable.to_owned()).describe().unwrap_or_default().into()
 }
 
 fn missing_address(provider: &str, why: &str) -> String {
@@ -314,18 +321,16 @@ fn missing_address(provider: &str, why: &str) -> String {
     )
 }
 
-/// The settings with the model's provider as the one provider, its key from the environment.
-fn with_profile(
-    config: &Arc<Config>,
-    model: &ModelRef,
-    variable: &str,
-    api_key: SecretString,
-) -> Arc<Config> {
+/// The settings with the model's provider as the one provider, its key in a variable.
+fn with_profile(config: &Arc<Config>, model: &ModelRef, variable: &str) -> Arc<Config> {
     let mut config = Config::clone(config);
     config.provider = Some(ProviderConfig {
         name: model.provider.clone(),
         model: model.id.clone(),
-        auth_profiles: vec![AuthProfile { id: variable.to_owned(), api_key }],
+        auth_profiles: vec![AuthProfile {
+            id: variable.to_owned(),
+            api_key: in_variable(variable),
+        }],
         base_url: None,
     });
     Arc::new(config)

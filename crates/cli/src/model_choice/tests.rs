@@ -70,7 +70,7 @@ fn a_key_in_the_environment_goes_before_a_server_and_fills_in_the_provider() {
     assert_eq!(chosen.reference.provider, "google");
     assert_eq!(chosen.source, ChoiceSource::KeyVariable("GEMINI_API_KEY"));
     let provider = chosen.config.provider.as_ref().expect("a provider");
-    assert_eq!(provider.auth_profiles[0].api_key.expose_secret(), "k1");
+    assert_eq!(provider.auth_profiles[0].api_key.expose_secret(), "env:GEMINI_API_KEY");
     assert!(!chosen.announcement().expect("a line").contains("k1"));
 }
 
@@ -204,7 +204,7 @@ fn fallbacks_come_with_their_keys_and_unusable_ones_are_told() {
         chosen.fallbacks.iter().map(|(reference, _)| reference.to_string()).collect();
     assert_eq!(usable, ["openai/gpt-5.1"]);
     let key = &chosen.fallbacks[0].1.provider.as_ref().expect("a provider").auth_profiles[0];
-    assert_eq!(key.api_key.expose_secret(), "k");
+    assert_eq!(key.api_key.expose_secret(), "env:OPENAI_API_KEY");
     assert_eq!(chosen.config.provider.as_ref().expect("the first").name, "anthropic");
     assert!(chosen.unusable[0].starts_with("no fallback on groq/llama: there is no key for groq"));
     assert!(chosen.unusable[1].starts_with("no fallback on nobody/model: the provider `nobody`"));

@@ -1,8 +1,11 @@
 //! Which model answers where nothing is configured, and what is said about it.
 
 use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome, WireFormat};
+use serde_json::json;
 
 use crate::{myclaw, run};
+
+const MODEL: &str = "anthropic/claude-sonnet-4-20250514";
 
 #[test]
 fn with_nothing_at_all_the_planner_answers_with_real_tools_and_says_what_it_is() {
@@ -107,4 +110,24 @@ fn a_wrong_list_of_servers_is_told() {
         RunningChild::run(myclaw(&home, &["run", "hello"]).env("MYCLAW_LOCAL_SERVERS", "ollama"));
     output.assert_code(2);
     assert!(output.stderr().contains("MYCLAW_LOCAL_SERVERS"), "{}", output.stderr());
+}
+
+#[test]
+fn what_a_variable_holds_is_a_key_and_never_a_command_or_a_file() {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Hi.")));
+    let home = TempHome::new();
+    let settings = json!({"models": {"providers": {"anthropic": {"baseUrl": server.url()}}}});
+    home.write_config(&settings);
+    let secret = home.write("secret", "of somebody else");
+    let values = ["!touch pwned; echo K", &format!("file:{}", secret.display()), "env:HOME"];
+    for value in values {
+        let talk: &[&str] = &["run", "--model", MODEL, "hello"];
+        for arguments in [talk, &["models", "test", MODEL]] {
+            let mut command = myclaw(&home, arguments);
+            command.current_dir(home.path());
+            RunningChild::run(command.env("ANTHROPIC_API_KEY", value)).assert_code(0);
+            assert_eq!(server.last_request().header("x-api-key"), Some(value));
+        }
+    }
+    assert!(!home.path().join("pwned").exists() && !home.workspace().join("pwned").exists());
 }
