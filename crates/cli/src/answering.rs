@@ -96,8 +96,8 @@ impl Answering {
     }
 }
 
-/// `off, low, high`.
-fn offered_levels(model: &Model) -> String {
+/// How much a model can think, such as `off, low, high`.
+pub(crate) fn offered_levels(model: &Model) -> String {
     let levels = model.offered_thinking_levels();
     levels.into_iter().map(ThinkingLevel::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -118,7 +118,6 @@ impl Chat {
             View::Plain(_) => Source::Lines(Lines::new()),
         };
         self.tell_what_waits().await?;
-        // A script must learn that an answer is missing; a person has seen it.
         let mut first_failure = None;
         loop {
             let (input, returned) =
@@ -129,21 +128,9 @@ impl Chat {
                 Parsed::Command(Command::Quit) => break,
                 Parsed::Command(command) if !command.is_work() => self.obey(command).await?,
                 Parsed::Unknown(message) => self.say(&message)?,
-                said => {
-                    let outcome = match said {
-                        Parsed::Message(message) => self.turns(Some(message)).await,
-                        Parsed::Command(Command::Compact(focus)) => self.compact(focus).await,
-                        _ => self.turns(None).await,
-                    };
-                    if let Err(error) = outcome {
-                        if error.is_silent()
-                            || (error.exit == Exit::Aborted && !io::stdin().is_terminal())
-                        {
-                            return Err(error);
-                        }
-                        note(format_args!("myclaw: {error}"));
-                        first_failure.get_or_insert(error.exit);
-                        self.tell_what_waits().await?;
+                work => {
+                    if let Err(error) = self.work(work).await {
+                        first_failure.get_or_insert(self.survive(error).await?);
                     }
                     if self.leftover.wants_to_leave {
                         break;
@@ -152,13 +139,32 @@ impl Chat {
             }
         }
         match first_failure {
+            // A script must learn that an answer is missing; a person has seen it.
             Some(exit) if !io::stdin().is_terminal() => {
-                let mut error = CliError::failure("not every message was answered");
-                error.exit = exit;
-                Err(error)
+                Err(CliError { exit, ..CliError::failure("not every message was answered") })
             }
             _ => Ok(()),
         }
+    }
+
+    /// Does what a model is asked for.
+    async fn work(&mut self, work: Parsed) -> Result<(), CliError> {
+        match work {
+            Parsed::Message(message) => self.turns(Some(message)).await,
+            Parsed::Command(Command::Compact(focus)) => self.compact(focus).await,
+            _ => self.turns(None).await,
+        }
+    }
+
+    /// Tells of a failure, where the chat can go on after it: how the program would have ended. Else gives it back.
+    async fn survive(&self, error: CliError) -> Result<Exit, CliError> {
+        let is_given_up = error.exit == Exit::Aborted && !io::stdin().is_terminal();
+        if error.is_silent() || is_given_up {
+            return Err(error);
+        }
+        note(format_args!("myclaw: {error}"));
+        self.tell_what_waits().await?;
+        Ok(error.exit)
     }
 
     /// Runs a turn, and another one for what was sent at the very end of it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use myclaw_config::{AgentSettings, Config, ConfigError, load_or_default};
 use myclaw_hooks::{UnusableCommand, unusable_commands};
-use myclaw_llm::{LocalFinding, survey_local};
+use myclaw_llm::{LocalCandidate, LocalFinding, survey_local};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
@@ -216,42 +216,45 @@ async fn check_local_servers(home: &Home) -> Vec<Check> {
         }
     };
     let findings = survey_local(&probe).await;
-    let mut checks = Vec::new();
-    for (candidate, finding) in &findings {
-        let server = format!("{} at {}", candidate.provider, candidate.address);
-        match finding {
-            LocalFinding::NothingListens => {}
-            LocalFinding::NotAModelServer => {
-                checks.push(Check::ok(
-                    NAME,
-                    format!(
-                        "something listens at {}, but it gave no list of models in time",
-                        candidate.address
-                    ),
-                ));
-            }
-            LocalFinding::NoModels => checks.push(Check::warn(
-                NAME,
-                format!("{server} has no model that can chat"),
-                "load or pull one, for example `ollama pull qwen3`",
-            )),
-            LocalFinding::Server(found) => {
-                checks
-                    .push(Check::ok(NAME, format!("{server} offers {}", found.models.join(", "))));
-            }
+    let checks: Vec<Check> = findings
+        .iter()
+        .filter_map(|(candidate, finding)| check_server(NAME, candidate, finding))
+        .collect();
+    if !checks.is_empty() {
+        return checks;
+    }
+    let names: Vec<&str> =
+        findings.iter().map(|(candidate, _)| candidate.provider.as_str()).collect();
+    let message = if names.is_empty() {
+        format!("not looked for, as {LOCAL_SERVERS_VARIABLE} says")
+    } else {
+        format!("no model server listens on this machine ({})", names.join(", "))
+    };
+    vec![Check::ok(NAME, message)]
+}
+
+/// What is to be said of one place where a model server may listen.
+fn check_server(
+    name: &'static str,
+    candidate: &LocalCandidate,
+    finding: &LocalFinding,
+) -> Option<Check> {
+    let LocalCandidate { provider, address } = candidate;
+    Some(match finding {
+        LocalFinding::NothingListens => return None,
+        LocalFinding::NotAModelServer => Check::ok(
+            name,
+            format!("something listens at {address}, but it gave no list of models in time"),
+        ),
+        LocalFinding::NoModels => Check::warn(
+            name,
+            format!("{provider} at {address} has no model that can chat"),
+            "load or pull one, for example `ollama pull qwen3`",
+        ),
+        LocalFinding::Server(found) => {
+            Check::ok(name, format!("{provider} at {address} offers {}", found.models.join(", ")))
         }
-    }
-    if checks.is_empty() {
-        let names: Vec<&str> =
-            findings.iter().map(|(candidate, _)| candidate.provider.as_str()).collect();
-        let message = if names.is_empty() {
-            format!("not looked for, as {LOCAL_SERVERS_VARIABLE} says")
-        } else {
-            format!("no model server listens on this machine ({})", names.join(", "))
-        };
-        checks.push(Check::ok(NAME, message));
-    }
-    checks
+    })
 }
 
 fn check_workspace(agent: Option<&AgentSettings>, home: &Home) -> Check {

@@ -200,6 +200,32 @@ fn a_request_can_be_cancelled_by_its_id() {
 }
 
 #[test]
+fn a_summary_can_be_cancelled_as_any_prompt() {
+    let (_home, server, mut client, session) = Client::with_session(Script::new());
+    for question in 0..3 {
+        server.push(answer(&format!("Answer {question}. {}", "word ".repeat(100))));
+        client.converse(&session, "And now?");
+    }
+    let cancel: [fn(&mut Client, &str, u64); 2] = [
+        |client, _, id| client.notify("$/cancel_request", &json!({"requestId": id})),
+        |client, session, _| client.notify("session/cancel", &json!({"sessionId": session})),
+    ];
+    for cancel in cancel {
+        server.push(Step::from(answer("They spoke of nothing.")).stall_after(100));
+        let asked = server.requests().len();
+        let id = client.prompt(&session, "/compact");
+        server.wait_for_requests_blocking(asked + 1);
+        cancel(&mut client, &session, id);
+        assert_eq!(stop_reason(&client.answer(id)), "cancelled");
+        // Right behind it as well, whether or not the model was asked already.
+        let id = client.prompt(&session, "/compact");
+        cancel(&mut client, &session, id);
+        assert_eq!(stop_reason(&client.answer(id)), "cancelled");
+    }
+    client.finish();
+}
+
+#[test]
 fn what_is_said_right_behind_a_cancellation_is_answered() {
     let script = Script::from([
         Step::from(Reply::anthropic().tool_call("call_1", "bash", json!({"command": "sleep 600"}))),

@@ -248,6 +248,12 @@ fn the_model_and_its_thinking_are_options() {
         let answer = set(option, value);
         assert!(answer["error"]["message"].as_str().unwrap().contains(why), "{answer}");
     }
+    // A model that does not think has no such option, and another model's levels are not taken in silence.
+    let answer = set("model", "builtin/demo");
+    assert_eq!(answer["result"]["configOptions"].as_array().unwrap().len(), 1);
+    let answer = set("thinking", "high");
+    let why = "builtin/demo does not offer the thinking level high; it offers: off";
+    assert!(answer["error"]["message"].as_str().unwrap_or_default().contains(why), "{answer}");
     let answer = set("model", "anthropic/claude-opus-4-6");
     assert_eq!(answer["result"]["configOptions"][0]["currentValue"], "anthropic/claude-opus-4-6");
     client.converse(&session, "Do not think");

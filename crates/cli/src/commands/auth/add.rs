@@ -25,32 +25,12 @@ pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
     let provider = args.provider();
     check_provider(&keys, provider)?;
     let name = profile_name(provider, &args.profile)?;
-    let has_login = provider == login::PROVIDER;
-    if !has_login && (args.login || args.github.is_some()) {
-        return Err(CliError::usage(format!(
-            "{provider} has no login here; give its key, or sign in to {} with `myclaw auth add {}`",
-            login::PROVIDER,
-            login::PROVIDER
-        )));
-    }
+    check_login(args, provider)?;
     // A login takes minutes of a person; what would be in its way must be told before.
     if !args.replace && keys.store.load().is_ok_and(|file| has_profile(&file, &name)) {
         return Err(is_taken(&name));
     }
-    let kind = match args.kind {
-        KeyType::ApiKey => CredentialType::ApiKey,
-        KeyType::Token => CredentialType::Token,
-    };
-    let profile = match source(&args.place)? {
-        Some(source) => StoredProfile::with_source(provider, kind, &source),
-        None => match given_key(args, provider, has_login)? {
-            Some(key) => StoredProfile::with_key(provider, kind, key),
-            None => {
-                let token = login::sign_in(&keys, args.github.as_deref())?;
-                StoredProfile::with_key(provider, CredentialType::Token, token)
-            }
-        },
-    };
+    let profile = profile(&keys, args, provider)?;
     let is_kept = keys.change(|file| {
         let is_free = args.replace || !has_profile(file, &name);
         if is_free {
@@ -74,6 +54,37 @@ pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Only one provider has a login.
+fn check_login(args: &AddArgs, provider: &str) -> Result<(), CliError> {
+    let wants_login = args.login || args.github.is_some();
+    if !wants_login || provider == login::PROVIDER {
+        return Ok(());
+    }
+    Err(CliError::usage(format!(
+        "{provider} has no login here; give its key, or sign in to {} with `myclaw auth add {}`",
+        login::PROVIDER,
+        login::PROVIDER
+    )))
+}
+
+/// What is to be kept: the place of a key, a key, or what a login gives.
+fn profile(keys: &Keys, args: &AddArgs, provider: &str) -> Result<StoredProfile, CliError> {
+    let kind = match args.kind {
+        KeyType::ApiKey => CredentialType::ApiKey,
+        KeyType::Token => CredentialType::Token,
+    };
+    if let Some(source) = source(&args.place)? {
+        return Ok(StoredProfile::with_source(provider, kind, &source));
+    }
+    Ok(match given_key(args, provider)? {
+        Some(key) => StoredProfile::with_key(provider, kind, key),
+        None => {
+            let token = login::sign_in(keys, args.github.as_deref())?;
+            StoredProfile::with_key(provider, CredentialType::Token, token)
+        }
+    })
+}
+
 fn has_profile(file: &AuthFile, name: &str) -> bool {
     file.profiles().any(|(known, _)| known == name)
 }
@@ -85,11 +96,8 @@ fn is_taken(name: &str) -> CliError {
 }
 
 /// The key that the user gives; `None` if there is to be a login instead.
-fn given_key(
-    args: &AddArgs,
-    provider: &str,
-    has_login: bool,
-) -> Result<Option<SecretString>, CliError> {
+fn given_key(args: &AddArgs, provider: &str) -> Result<Option<SecretString>, CliError> {
+    let has_login = provider == login::PROVIDER;
     if has_login && (args.login || args.github.is_some() || io::stdin().is_terminal()) {
         return Ok(None);
     }

@@ -49,6 +49,8 @@ struct Talk {
     translator: Translator,
     /// The prompts that are not answered yet.
     prompts: Vec<Waiting>,
+    /// The prompts whose commands are being done; they are answered elsewhere.
+    commands: Vec<RequestId>,
     /// How the last turn ended.
     last: Option<Ended>,
     /// The request to close the session, answered when nothing goes on in it any more.
@@ -82,7 +84,8 @@ impl Board {
 
     /// Opens a session, or opens it again.
     pub(super) fn open(&self, key: SessionKey, id: SessionId, translator: Translator) {
-        let talk = Talk { id, translator, prompts: Vec::new(), last: None, closing: None };
+        let (prompts, commands) = (Vec::new(), Vec::new());
+        let talk = Talk { id, translator, prompts, commands, last: None, closing: None };
         self.lock().talks.insert(key, talk);
     }
 
@@ -117,6 +120,20 @@ impl Board {
         }
     }
 
+    /// A command that `request` gives is being done.
+    pub(super) fn begin_command(&self, key: &SessionKey, request: RequestId) {
+        if let Some(talk) = self.lock().talks.get_mut(key) {
+            talk.commands.push(request);
+        }
+    }
+
+    /// A command is done, or was given up.
+    pub(super) fn end_command(&self, key: &SessionKey, request: &RequestId) {
+        if let Some(talk) = self.lock().talks.get_mut(key) {
+            talk.commands.retain(|other| other != request);
+        }
+    }
+
     /// How the last turn ended.
     pub(super) fn last(&self, key: &SessionKey) -> Ended {
         let last = self.lock().talks.get(key).and_then(|talk| talk.last.clone());
@@ -132,7 +149,10 @@ impl Board {
 
     /// The session in which a request waits.
     pub(super) fn session_of(&self, request: &RequestId) -> Option<SessionKey> {
-        let waits = |talk: &Talk| talk.prompts.iter().any(|waiting| waiting.request == *request);
+        let waits = |talk: &Talk| {
+            let prompts = talk.prompts.iter().map(|waiting| &waiting.request);
+            prompts.chain(&talk.commands).any(|waiting| waiting == request)
+        };
         let state = self.lock();
         state.talks.iter().find(|(_, talk)| waits(talk)).map(|(key, _)| key.clone())
     }

@@ -5,6 +5,7 @@ use agent_client_protocol_schema::v1::{
 };
 use myclaw_llm::ThinkingLevel;
 
+use crate::answering::offered_levels;
 use crate::commands::models::{ListedModel, ModelFilter, find_models};
 use crate::control::session::Session;
 use crate::model_choice::ChosenModel;
@@ -69,6 +70,7 @@ pub(super) async fn set(session: &Session, option: &str, value: &str) -> Result<
             let level: ThinkingLevel = value
                 .parse()
                 .map_err(|error| invalid(format!("session/set_config_option: {error}")))?;
+            check_offered(session, level).await?;
             session.set_thinking(level);
         }
         _ => {
@@ -78,6 +80,20 @@ pub(super) async fn set(session: &Session, option: &str, value: &str) -> Result<
         }
     }
     Ok(())
+}
+
+/// A level that the model does not offer would be replaced by another one in silence.
+async fn check_offered(session: &Session, level: ThinkingLevel) -> Result<(), Error> {
+    let model = session.model().await.map_err(|error| of(&error))?;
+    let known = model.known();
+    if known.offered_thinking_levels().contains(&level) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "session/set_config_option: {} does not offer the thinking level {level}; it offers: {}",
+        model.reference,
+        offered_levels(&known)
+    )))
 }
 
 fn level_name(level: ThinkingLevel) -> &'static str {

@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
     Error, NoticeSeverity, PromptRequest, RequestId, SessionUpdate, StopReason,
     UnstructuredCommandInput,
 };
-use myclaw_engine::CompactionReport;
+use myclaw_engine::{CompactionOutcome, CompactionReport};
 use myclaw_llm::ContentBlock as Block;
 use myclaw_session::SessionKey;
 
@@ -42,7 +42,7 @@ pub(super) async fn prompt(
     let content = content(prompt).await?;
     let session = Arc::clone(&agent.session(&key)?.session);
     if let Some(Focus(focus)) = compact_command(&content) {
-        compact(agent, key, session, request.clone(), focus);
+        compact(agent, key, session, request.clone(), focus).await;
         return Ok(());
     }
     let said = session.say(content, None).await.map_err(|error| of(&error))?;
@@ -92,7 +92,7 @@ fn compact_command(content: &[Block]) -> Option<Focus> {
 }
 
 /// Summarises older messages, and answers when that is done.
-fn compact(
+async fn compact(
     agent: &Agent,
     key: SessionKey,
     session: Arc<Session>,
@@ -100,6 +100,7 @@ fn compact(
     focus: Option<String>,
 ) {
     let (board, wire) = (Arc::clone(&agent.board), agent.wire());
+    board.begin_command(&key, request.clone());
     agent.program.tasks.spawn(async move {
         let outcome = match session.compact(focus).await {
             Ok(report) => {
@@ -110,16 +111,25 @@ fn compact(
             Err(error) if error.class == "aborted" => Ok(prompt_response(StopReason::Cancelled)),
             Err(error) => Err(of(&error)),
         };
+        board.end_command(&key, &request);
         wire.answer(request, outcome);
     });
+    // It begins before the next line is read, which may cancel it.
+    tokio::task::yield_now().await;
 }
 
 fn told(report: &CompactionReport) -> String {
-    if report.new_count == report.old_count {
-        return "There is nothing to summarise yet.".to_owned();
+    match report.outcome {
+        CompactionOutcome::Done => format!(
+            "Older messages are summarised: {} messages became {}, about {} tokens became {}.",
+            report.old_count, report.new_count, report.tokens_before, report.tokens_after
+        ),
+        CompactionOutcome::NothingOlder => "There is nothing to summarise yet.".to_owned(),
+        CompactionOutcome::NotShorter => {
+            "A summary of the older messages would be no shorter than they are.".to_owned()
+        }
+        CompactionOutcome::Forbidden => {
+            "Nothing is summarised, because a hook forbids it.".to_owned()
+        }
     }
-    format!(
-        "Older messages are summarised: {} messages became {}, about {} tokens became {}.",
-        report.old_count, report.new_count, report.tokens_before, report.tokens_after
-    )
 }
