@@ -12,7 +12,7 @@ use myclaw_engine::{
     RunAgentParams, RunError, RunResult,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
-use myclaw_llm::{ErrorClass, ModelError, ModelRef, ThinkingLevel};
+use myclaw_llm::{ErrorClass, ModelError, ModelRef, StopReason, ThinkingLevel};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -149,9 +149,12 @@ fn hooks(
 fn has_reply(result: RunResult) -> Result<RunResult, CliError> {
     if let Some(bound) = result.bound {
         let calls = if result.iterations == 1 { "model call" } else { "model calls" };
+        let go_on = match bound.is_of_a_day() {
+            true => "go on tomorrow",
+            false => "send another message to go on",
+        };
         let message = format!(
-            "stopped after {} {calls} without a final answer, because {}; send another message to go on, or raise {} \
-             in the config file",
+            "stopped after {} {calls} without a final answer, because {}; {go_on}, or raise {} in the config file",
             result.iterations,
             bound.reason(),
             bound.setting()
@@ -159,13 +162,20 @@ fn has_reply(result: RunResult) -> Result<RunResult, CliError> {
         return Err(CliError::failure_of_class(bound.as_str(), message));
     }
     if result.reply.trim().is_empty() {
-        return Err(CliError::model(
-            "empty_reply",
-            format!(
-                "{}/{} ended its turn without a word; ask again, or try another model",
-                result.provider, result.model
+        let name = format!("{}/{}", result.provider, result.model);
+        return Err(match result.stop_reason {
+            Some(StopReason::Refusal) => CliError::model(
+                "refusal",
+                format!(
+                    "{name} refused to answer, or its provider's filter stopped it; say it in other words, or try \
+                     another model"
+                ),
             ),
-        ));
+            _ => CliError::model(
+                "empty_reply",
+                format!("{name} ended its turn without a word; ask again, or try another model"),
+            ),
+        });
     }
     Ok(result)
 }

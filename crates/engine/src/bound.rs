@@ -49,6 +49,11 @@ impl Bound {
         }
     }
 
+    /// Whether no message of the same day can go on.
+    pub fn is_of_a_day(self) -> bool {
+        matches!(self, Self::DayTokens | Self::DayCost)
+    }
+
     /// What is used up, as words behind "because".
     pub fn reason(self) -> &'static str {
         match self {

@@ -43,7 +43,7 @@ struct ProfileState {
     spent: bool,
     /// Whether a success changes what is remembered about it.
     has_failures: bool,
-    /// Why it rests since before this run.
+    /// Why it rests, in this run or since before it.
     resting_for: Option<FailureReason>,
 }
 
@@ -81,7 +81,7 @@ impl ProfileRotation {
         Self { profiles, current: 0 }
     }
 
-    /// Why no profile is available yet, where that is since before this run.
+    /// Why no profile is available yet.
     pub(crate) fn resting_for(&self) -> Option<FailureReason> {
         self.profiles.iter().find_map(|state| state.resting_for)
     }
@@ -156,7 +156,15 @@ impl ProfileRotation {
         let reason = failure_reason(error.class);
         state.spent = reason.is_some_and(FailureReason::is_lasting);
         state.has_failures |= reason.is_some();
+        state.resting_for = reason.or(state.resting_for);
         self.current = (index + 1) % self.profiles.len();
+    }
+
+    /// Whether a profile other than `index` is available that has not failed in this run.
+    pub(crate) fn has_fresh_other_than(&self, index: usize, now_ms: u64) -> bool {
+        self.profiles.iter().enumerate().any(|(at, state)| {
+            at != index && !state.spent && state.failures == 0 && state.available_at_ms <= now_ms
+        })
     }
 
     /// Whether a profile other than `index` may still be tried.

@@ -89,6 +89,12 @@ impl SessionInbox {
         Ok(Self { store, key, clock, on_event: None, cancel: None })
     }
 
+    /// The same inbox, which tells `on_event` what it acknowledges and what it drops.
+    #[must_use]
+    pub fn with_events(self, on_event: EventCallback) -> Self {
+        Self { on_event: Some(on_event), ..self }
+    }
+
     /// The inbox of the session that a run of `params` is for: it can abort that run, and tells its callback what it
     /// acknowledges.
     ///

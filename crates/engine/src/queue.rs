@@ -50,10 +50,11 @@ impl SessionInbox {
         content: Vec<ContentBlock>,
         queue: &QueueConfig,
     ) -> Result<Arrival, InboxError> {
+        let message = self.message(QueuedKind::Steer, &content)?;
         let messages = kinds(queue.mode)
             .iter()
-            .map(|kind| self.message(*kind, &content))
-            .collect::<Result<Vec<_>, _>>()?;
+            .map(|kind| QueuedMessage { id: EntryId::generate(), kind: *kind, ..message.clone() })
+            .collect();
         let (this, settings) = (self.clone(), queue.clone());
         let arrival = blocking(move || this.enqueue(messages, &settings)).await?;
         self.report(&arrival, queue);
@@ -79,12 +80,12 @@ impl SessionInbox {
             return Ok(Arrival::Refused { waiting: waiting.len() });
         }
         let new_ids: Vec<EntryId> = messages.iter().map(|message| message.id).collect();
-        let dropped: Vec<QueuedMessage> = waiting.into_iter().take(excess).collect();
+        let dropped: Vec<Waiting> = waiting.into_iter().take(excess).collect();
         if queue.drop == DropPolicy::Summarize {
-            let remains = dropped.iter().map(remains);
+            let remains = dropped.iter().map(|waiting| remains(&waiting.message));
             messages.splice(0..0, remains);
         }
-        let dropped_ids: Vec<EntryId> = dropped.iter().map(|message| message.id).collect();
+        let dropped_ids: Vec<EntryId> = dropped.iter().flat_map(Waiting::ids).collect();
         open.change(&messages, &dropped_ids)?;
         drop(open);
         // As for a steering message: the run may have ended before the message was there.
@@ -98,7 +99,8 @@ impl SessionInbox {
             }
         }
         let id = new_ids.first().copied().unwrap_or_else(EntryId::generate);
-        let dropped = dropped.into_iter().map(PendingMessage::from).collect();
+        let dropped =
+            dropped.into_iter().map(|waiting| PendingMessage::from(waiting.message)).collect();
         Ok(match queue.mode {
             QueueMode::Interrupt => Arrival::Interrupting { id, dropped },
             _ => Arrival::Queued { id, dropped },
@@ -142,10 +144,38 @@ fn kinds(mode: QueueMode) -> &'static [QueuedKind] {
     }
 }
 
-/// What counts against the cap.
-fn waiting(open: &OpenInbox) -> Result<Vec<QueuedMessage>, InboxError> {
-    let mut waiting = open.pending()?;
-    waiting.retain(|message| message.kind != QueuedKind::Overflow);
+/// A message that counts against the cap.
+struct Waiting {
+    message: QueuedMessage,
+    /// The same message, to be taken again when the turn would end ([`QueueMode::SteerBacklog`]).
+    again: Option<EntryId>,
+}
+
+impl Waiting {
+    fn ids(&self) -> impl Iterator<Item = EntryId> {
+        std::iter::once(self.message.id).chain(self.again)
+    }
+
+    /// Whether `next`, which came right behind, is the same message once more.
+    fn is_said_again_by(&self, next: &QueuedMessage) -> bool {
+        let first = &self.message;
+        first.kind == QueuedKind::Steer
+            && next.kind == QueuedKind::FollowUp
+            && self.again.is_none()
+            && (first.ts, &first.content, &first.meta) == (next.ts, &next.content, &next.meta)
+    }
+}
+
+/// What counts against the cap, the oldest first.
+fn waiting(open: &OpenInbox) -> Result<Vec<Waiting>, InboxError> {
+    let mut waiting: Vec<Waiting> = Vec::new();
+    for message in open.pending()? {
+        match waiting.last_mut() {
+            _ if message.kind == QueuedKind::Overflow => {}
+            Some(last) if last.is_said_again_by(&message) => last.again = Some(message.id),
+            _ => waiting.push(Waiting { message, again: None }),
+        }
+    }
     Ok(waiting)
 }
 

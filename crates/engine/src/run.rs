@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_config::Config;
-use myclaw_llm::{ContentBlock, ThinkingLevel, Usage};
+use myclaw_llm::{ContentBlock, StopReason, ThinkingLevel, Usage};
 use myclaw_session::SessionKey;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -69,6 +69,10 @@ pub struct RunAgentParams {
 pub struct RunResult {
     /// Text of the last assistant message.
     pub reply: String,
+    /// Why that message ended: [`StopReason::Length`] and [`StopReason::Refusal`] mean that it is not whole. `None` where
+    /// a limit ended the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
     /// Over all calls of the run: input and output are sums, cache counters the last call's.
     pub usage: Usage,
     /// Of the last call only.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use common::Bench;
 use myclaw_engine::{RunError, run_agent};
+use myclaw_llm::StopReason;
 use myclaw_testkit::{Reply, Script, Step, Stop, WireFormat};
 use serde_json::{Value, json};
 
@@ -96,9 +97,16 @@ async fn an_answer_that_is_cut_before_it_says_anything_is_told_as_such() {
         bench.server.push(Reply::new(format).text("Fine."));
         assert_eq!(bench.run("again").await.unwrap().reply, "Fine.", "{format:?}");
     }
-    let words = Reply::anthropic().text("Half of").stop(Stop::Length);
-    let bench = Bench::new(WireFormat::AnthropicMessages, words).await;
-    assert_eq!(bench.run("go").await.unwrap().reply, "Half of", "words are an answer");
+    for (stop, reason) in [(Stop::Length, StopReason::Length), (Stop::Refusal, StopReason::Refusal)]
+    {
+        let words = Reply::anthropic().text("Half of").stop(stop);
+        let bench = Bench::new(WireFormat::AnthropicMessages, words).await;
+        let result = bench.run("go").await.unwrap();
+        assert_eq!(result.reply, "Half of", "words are an answer");
+        assert_eq!(result.stop_reason, Some(reason));
+        let notice = bench.events_named("notice")[0]["message"].as_str().unwrap().to_owned();
+        assert!(notice.starts_with("the answer is not whole"), "{notice}");
+    }
 }
 
 /// This format tells at the start what the request cost.

@@ -431,6 +431,15 @@ async fn a_full_queue_drops_as_the_settings_say() {
     assert_eq!(dropped[0].content, text("message 0"));
     assert!(!last_user(&bench).contains("message 0"));
 
+    // What is taken twice waits once.
+    let both = QueueConfig { mode: QueueMode::SteerBacklog, ..queue(DropPolicy::Old) };
+    let bench = busy_bench().await;
+    let arrivals = arrive_while_busy(&bench, &both, 3).await;
+    assert!(matches!(&arrivals[1], Arrival::Queued { dropped, .. } if dropped.is_empty()));
+    let rows = serde_json::to_string(&bench.rows()).unwrap();
+    let count = |text: &str| rows.matches(text).count();
+    assert_eq!((count("message 0"), count("message 1"), count("message 2")), (0, 2, 2), "{rows}");
+
     let bench = busy_bench().await;
     let arrivals = arrive_while_busy(&bench, &queue(DropPolicy::New), 3).await;
     assert_eq!(arrivals[2], Arrival::Refused { waiting: 2 });

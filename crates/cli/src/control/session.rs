@@ -144,11 +144,12 @@ impl Session {
         settings: Settings,
         args: &ConversationArgs,
     ) -> Result<Arc<Self>, CliError> {
-        let inbox = SessionInbox::new(
-            &settings.config,
-            settings.session_key.clone(),
-            Arc::new(SystemClock),
-        )?;
+        let key = settings.session_key.clone();
+        let inbox = SessionInbox::new(&settings.config, key.clone(), Arc::new(SystemClock))?;
+        let listener = Arc::clone(&program);
+        let inbox = inbox.with_events(Arc::new(move |event| {
+            (listener.on_event)(&key, SessionEvent::Run(&event));
+        }));
         let state = Mutex::new(State { thinking: args.thinking, ..State::default() });
         let first_model = args.model.clone();
         Ok(Arc::new(Self { program, settings, first_model, inbox, state }))

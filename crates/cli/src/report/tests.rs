@@ -12,6 +12,7 @@ fn object(value: &Value) -> Map<String, Value> {
 
 fn result(usage: Usage) -> RunResult {
     RunResult {
+        stop_reason: None,
         reply: "Hi".to_owned(),
         usage,
         last_call_usage: Usage::default(),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use myclaw_testkit::{
     ChildOutput, ModelServer, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome,
+    WireFormat,
 };
 use serde_json::{Value, json};
 
@@ -372,4 +373,34 @@ fn the_model_of_the_command_line_answers_in_every_session() {
     let output = RunningChild::run_with_input(&mut command, input);
     output.assert_code(0);
     assert_eq!(lines(&output).last().expect("a line")["data"]["model"], "builtin/demo");
+}
+
+#[test]
+fn messages_that_a_full_queue_drops_are_told() {
+    let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    config["messages"]["queue"] = json!({"mode": "followup", "cap": 2, "drop": "old"});
+    home.write_config(&config);
+    let mut client = Client::start(&home);
+    client.ask(prompt("begin"), 0);
+    client.wait_for("\"tool_start\"");
+    for number in 1..=4 {
+        let reply = client.ask(prompt(&format!("message {number}")), number);
+        assert_eq!(reply["data"]["state"], "queued", "{reply}");
+    }
+    home.write_in_workspace("go", "");
+    let (_, lines) = client.finish();
+
+    let notices: Vec<String> =
+        of_type(&lines, "notice").iter().map(|notice| notice["message"].to_string()).collect();
+    let dropped = notices.iter().filter(|notice| notice.contains("was dropped"));
+    let dropped: Vec<_> = dropped.collect();
+    assert!(
+        dropped.len() == 2
+            && dropped[0].contains("message 1")
+            && dropped[1].contains("message 2"),
+        "{notices:?}"
+    );
+    assert_eq!(of_type(&lines, "queued").len(), 5, "each that was acknowledged");
 }

@@ -141,6 +141,29 @@ fn no_answer_is_no_success() {
 }
 
 #[test]
+fn a_refusal_is_told_as_one() {
+    let refusal = Reply::anthropic().text("").stop(Stop::Refusal);
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(refusal));
+    let output = run(&home_with(&server), &["run", "hello"]);
+    output.assert_code(4);
+    assert!(output.stderr().contains("refused to answer"), "{}", output.stderr());
+}
+
+#[test]
+fn an_answer_that_was_cut_says_so() {
+    let cut = Reply::anthropic().text("The first half").stop(Stop::Length);
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(cut));
+    let home = home_with(&server);
+    let output = run(&home, &["run", "hello"]);
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "The first half\n");
+    assert!(output.stderr().contains("cut at the output limit of"), "{}", output.stderr());
+    let output = run(&home, &["run", "--json", "hello"]);
+    let last = lines_of_json(&output.stdout()).pop().expect("an event");
+    assert_eq!(last["result"]["stopReason"], "length", "{last}");
+}
+
+#[test]
 fn the_iteration_cap_is_told_with_what_to_do() {
     let server = ModelServer::spawn_blocking_thread(Script::answer_with(|_, number| {
         Reply::anthropic().tool_call(format!("call_{number}"), "ls", json!({"path": "."})).step()

@@ -229,10 +229,10 @@ const NON_BLANK: Format = Format {
     expected: "a string that is not empty",
     accepts: |text| !text.trim().is_empty(),
 };
-/// An absolute address with a host.
+/// An absolute address with a host. It may have a query, which Azure wants its version in.
 const BASE_URL: Format = Format {
-    pattern: r"^https?://[^\s/?#]+[^\s?#]*$",
-    expected: "an http:// or https:// URL",
+    pattern: r"^https?://[^\s/?#]+[^\s#]*$",
+    expected: "an http:// or https:// URL without a fragment (#)",
     accepts: is_base_url,
 };
 
@@ -240,8 +240,8 @@ fn is_base_url(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")) else {
         return false;
     };
-    let host = rest.split('/').next().unwrap_or_default();
-    !host.is_empty() && !rest.contains(|c: char| c.is_whitespace() || matches!(c, '?' | '#'))
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
+    !host.is_empty() && !rest.contains(|c: char| c.is_whitespace() || c == '#')
 }
 
 /// Every shape that the schema uses.

@@ -77,7 +77,7 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
         ),
         (
             "{ models: { providers: { 'my.host': { baseUrl: 'localhost:8080' } } } }",
-            "1:48: models.providers[\"my.host\"].baseUrl: expected an http:// or https:// URL, found another string",
+            "1:48: models.providers[\"my.host\"].baseUrl: expected an http:// or https:// URL without a fragment (#), found another string",
         ),
         (
             "{ models: { providers: { a: { baseUrl: 'http://h', api: 'openai' } } } }",

@@ -6,6 +6,8 @@
 mod attempt;
 mod wait;
 
+use std::fmt::Write;
+
 use attempt::Question;
 use myclaw_llm::{
     AssistantMessage, CallFailure, ErrorClass, Message, ModelError, PairedMessages, Repeat,
@@ -41,6 +43,28 @@ struct Patience {
     /// Whether a login that was refused was renewed.
     has_renewed: bool,
     last_error: Option<ModelError>,
+    /// Which keys failed with what, in order.
+    failures: Vec<(String, String)>,
+}
+
+impl Patience {
+    /// The error after which nothing is tried any more, with what the other keys failed with.
+    fn explain(&self, mut error: ModelError) -> ModelError {
+        let Some(((last, _), earlier)) = self.failures.split_last() else { return error };
+        let mut told = vec![last];
+        let mut lines = String::new();
+        for (id, message) in earlier.iter().rev() {
+            if !told.contains(&id) {
+                told.push(id);
+                let _infallible = write!(lines, "\n  {id}: {message}");
+            }
+        }
+        if !lines.is_empty() {
+            let message = std::mem::take(&mut error.message);
+            error.message = format!("no key could be used\n  {last}: {message}{lines}");
+        }
+        error
+    }
 }
 
 /// Asks until a model gives a message, or until nothing is left to try.
@@ -172,8 +196,12 @@ async fn after_failure(
     if error.class == ErrorClass::ContextOverflow {
         return Err(NoMessage::Overflow(error));
     }
-    if patience.retries >= turn.limits.max_retries || !may_retry(turn, profile, &error) {
-        return Err(NoMessage::GiveUp(error));
+    patience.failures.push((turn.rotation.profile(profile).id.clone(), error.message.clone()));
+    // However many keys there are, each is tried.
+    let has_turns_left = patience.retries < turn.limits.max_retries
+        || turn.rotation.has_fresh_other_than(profile, turn.now_ms());
+    if !has_turns_left || !may_retry(turn, profile, &error) {
+        return Err(NoMessage::GiveUp(patience.explain(error)));
     }
     patience.retries += 1;
     turn.rotation.failed(profile, &error, turn.now_ms());
@@ -254,6 +282,10 @@ fn use_of(turn: &Turn<'_>, profile: usize) -> Use {
 
 fn announce_retry(turn: &Turn<'_>, attempt: u32, error: &ModelError) {
     let (profile_id, delay) = turn.rotation.upcoming(turn.now_ms());
+    if delay > wait::longest_wait(turn) {
+        // There is none: the error will say until when the key rests.
+        return;
+    }
     turn.emit(AgentRunEvent::Retry {
         attempt,
         reason: error.class,

@@ -11,6 +11,7 @@ use myclaw_session::{Role, TranscriptMessage};
 use serde_json::json;
 
 use super::{Turn, act, call, result_text, within};
+use crate::failover::Pick;
 use crate::transcript::with_meta;
 use crate::{AgentRunEvent, Bound, RunError, ToolOutput};
 
@@ -28,8 +29,14 @@ pub(super) fn announce(turn: &Turn<'_>, bound: Bound) {
     turn.emit(AgentRunEvent::BoundReached { bound, message });
 }
 
-/// Asks for the summary. One that fails is no failure of the run.
+/// Asks for the summary, once and without waiting for a key: the limit is reached. One that fails is no failure of the
+/// run.
 pub(super) async fn summarise(turn: &mut Turn<'_>, bound: Bound) -> Result<(), RunError> {
+    if !matches!(turn.rotation.pick(turn.now_ms()), Pick::Ready(_)) {
+        turn.notice("there is no closing summary: every key rests after failures");
+        return Ok(());
+    }
+    turn.limits.max_retries = 0;
     append_request(turn, bound)?;
     // The run's own token may have fired with its time.
     turn.params.cancel = turn.abort.child_token();

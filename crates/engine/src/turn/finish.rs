@@ -1,6 +1,6 @@
 //! Step `finish`: the log is made durable, the index learns of the turn, the caller gets the result.
 
-use myclaw_llm::Message;
+use myclaw_llm::{Message, StopReason};
 use myclaw_session::MetaPatch;
 
 use super::{Turn, bounds};
@@ -15,8 +15,15 @@ pub(super) enum Ending {
     Switch,
     /// It would go on, but a limit is reached.
     Bound(Bound),
-    /// The limit was reached before the run began, so there is nothing that could be summed up.
+    /// The limit was reached before the model said anything, so there is nothing that could be summed up.
     NotBegun(Bound),
+}
+
+impl Ending {
+    /// At a limit, after so many messages of the model.
+    pub(super) fn at(bound: Bound, iterations: u32) -> Self {
+        if iterations == 0 { Self::NotBegun(bound) } else { Self::Bound(bound) }
+    }
 }
 
 pub(super) async fn finish(turn: &mut Turn<'_>, ending: Ending) -> Result<RunResult, RunError> {
@@ -31,8 +38,13 @@ pub(super) async fn finish(turn: &mut Turn<'_>, ending: Ending) -> Result<RunRes
         // Whatever the last text is, it answers something else.
         Ending::NotBegun(bound) => (Some(bound), String::new()),
     };
+    let stop_reason = last_stop_reason(messages).filter(|_| ending == Ending::Reply);
+    if let Some(message) = stop_reason.and_then(|reason| not_whole(reason, &reply, turn)) {
+        turn.notice(message);
+    }
     let result = RunResult {
         reply,
+        stop_reason,
         usage: turn.tally.usage,
         last_call_usage: turn.tally.last_call_usage,
         iterations: turn.tally.iterations,
@@ -42,6 +54,28 @@ pub(super) async fn finish(turn: &mut Turn<'_>, ending: Ending) -> Result<RunRes
         model: model.id.clone(),
     };
     Ok(result)
+}
+
+/// What the user should know of an answer that is not what the model meant to say.
+fn not_whole(reason: StopReason, reply: &str, turn: &Turn<'_>) -> Option<String> {
+    match reason {
+        _ if reply.trim().is_empty() => None,
+        StopReason::Length => Some(format!(
+            "the answer is not whole: it was cut at the output limit of {} tokens; ask for the rest",
+            turn.model.model.max_output
+        )),
+        StopReason::Refusal => {
+            Some("the answer is not whole: the provider's filter stopped it".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn last_stop_reason(messages: &[Message]) -> Option<StopReason> {
+    messages.iter().rev().find_map(|message| match message {
+        Message::Assistant(assistant) => Some(assistant.stop_reason),
+        _ => None,
+    })
 }
 
 /// Waits until the log is on disk, then updates the index. The index is derived, so its failure is only a notice.

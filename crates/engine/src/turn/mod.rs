@@ -202,10 +202,7 @@ impl Turn<'_> {
             }
             NextStep::CallModel => {
                 if let Some(bound) = bounds::reached(self).await? {
-                    return Ok(Some(match self.tally.iterations {
-                        0 => finish::Ending::NotBegun(bound),
-                        _ => finish::Ending::Bound(bound),
-                    }));
+                    return Ok(Some(finish::Ending::at(bound, self.tally.iterations)));
                 }
                 fit::before_call(self).await?;
                 let message = call::call_model(self).await?;

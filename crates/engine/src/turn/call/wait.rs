@@ -15,13 +15,17 @@ use crate::turn::Turn;
 /// silence.
 const LONGEST_WAIT: Duration = Duration::from_secs(90);
 
+/// How long the run waits for a key.
+pub(super) fn longest_wait(turn: &Turn<'_>) -> Duration {
+    if turn.candidates.is_any_left() { LONGEST_WAIT_BEFORE_FALLBACK } else { LONGEST_WAIT }
+}
+
 /// Waits until a profile is available; `last_error` is why there may be none.
 pub(super) async fn available_profile(
     turn: &mut Turn<'_>,
     last_error: Option<&ModelError>,
 ) -> Result<usize, NoMessage> {
-    let longest =
-        if turn.candidates.is_any_left() { LONGEST_WAIT_BEFORE_FALLBACK } else { LONGEST_WAIT };
+    let longest = longest_wait(turn);
     loop {
         if turn.params.cancel.is_cancelled() {
             return Err(NoMessage::Stop(RunError::Aborted));
@@ -70,7 +74,7 @@ fn nothing_left(turn: &Turn<'_>) -> ModelError {
     ModelError::new(ErrorClass::Auth, format!("{provider}: no key is left to try"))
 }
 
-/// Every key rests since an earlier run.
+/// Every key rests.
 fn resting(turn: &Turn<'_>) -> ModelError {
     let provider = &turn.model.model.provider;
     let class = turn.rotation.resting_for().map_or(ErrorClass::Unknown, error_class);
