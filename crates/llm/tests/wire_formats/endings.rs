@@ -70,6 +70,10 @@ fn a_whole_message_behind_its_pieces_repeats_them() {
     assert_eq!((message.text().as_str(), message.usage.input), ("ab", 2));
     let (message, _) = openai(&[whole]);
     assert_eq!(message.unwrap().text(), "ab");
+    // Where there are no deltas, messages are the pieces.
+    let piece = |text: &str| json!({"choices": [{"message": {"content": text}}]});
+    let (message, _) = openai(&[piece("a"), piece("b"), finish("stop")]);
+    assert_eq!(message.unwrap().text(), "ab");
 }
 
 /// Gemini's compatible endpoint says behind the word of this format why it used it.

@@ -338,15 +338,14 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         data: &str,
         sink: EventSink<'_>,
     ) -> Result<Progress, ModelError> {
-        if data.trim() == "[DONE]" {
-            // Not of this format, but some gateways end every stream with it.
-            let is_complete = self.stop_reason.is_some();
-            return Ok(if is_complete { Progress::Ended } else { Progress::KeepAlive });
-        }
         if event_name == "error" {
             return Err(classify::stream_error(data));
         }
         self.take_any(data, sink)
+    }
+
+    fn feed_end_marker(&mut self) -> Progress {
+        if self.stop_reason.is_some() { Progress::Ended } else { Progress::KeepAlive }
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
