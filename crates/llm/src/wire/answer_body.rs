@@ -41,7 +41,7 @@ enum Shape {
 }
 
 impl AnswerBody {
-    /// Takes bytes as they came. Gives the furthest progress that an event in them made, if there was one.
+    /// Takes bytes as they came. Gives how far the answer is after the last event in them that said anything, if any came.
     ///
     /// # Errors
     /// When an event reports a failure, or the body makes no sense or is too large. Nothing more can be read then.
@@ -140,7 +140,7 @@ impl AnswerBody {
         decoder: &mut Decoder<'_>,
         sink: EventSink<'_>,
     ) -> Result<Option<Progress>, ModelError> {
-        let mut furthest = None;
+        let mut reached = None;
         loop {
             let frame = match &mut self.shape {
                 Shape::Events(events) => events
@@ -161,12 +161,16 @@ impl AnswerBody {
                 }
                 outcome => outcome?,
             };
-            furthest = furthest.max(Some(progress));
+            // A message that was complete may go on, but a sign of life changes nothing.
+            reached = match progress {
+                Progress::KeepAlive => reached.or(Some(progress)),
+                _ => Some(progress),
+            };
             if progress == Progress::Ended {
                 break;
             }
         }
-        Ok(furthest)
+        Ok(reached)
     }
 
     fn no_events(&self) -> ModelError {

@@ -1,7 +1,7 @@
 //! Where an answer is taken to end, and what its last word means.
 
 use myclaw_llm::sse::Frame;
-use myclaw_llm::wire::{Decoder, Progress};
+use myclaw_llm::wire::{AnswerBody, Decoder, Progress};
 use myclaw_llm::{Api, ErrorClass, StopReason};
 use serde_json::{Value, json};
 
@@ -47,6 +47,23 @@ fn a_reason_for_stopping_ends_nothing_while_more_comes() {
     ];
     let expected = [Advanced, Advanced, Complete, Advanced, Complete, Complete];
     assert_eq!(progress(Api::OpenaiCompletions, &events), expected);
+}
+
+#[test]
+fn what_came_last_in_a_chunk_says_how_far_the_answer_is() {
+    let model = model(Api::OpenaiCompletions, "http://localhost");
+    let mut decoder = Decoder::new(&model, &[], 42).unwrap();
+    let mut body = AnswerBody::default();
+    let mut feed = |events: &[Value]| {
+        let chunk: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        body.feed(chunk.as_bytes(), &mut decoder, &mut |_| {}).unwrap()
+    };
+    let text = || delta(json!({"content": "a"}));
+    let nothing = || json!({"choices": []});
+    assert_eq!(feed(&[nothing()]), Some(Progress::KeepAlive));
+    assert_eq!(feed(&[text(), nothing()]), Some(Progress::Advanced));
+    assert_eq!(feed(&[finish("stop"), text()]), Some(Progress::Advanced));
+    assert_eq!(feed(&[text(), finish("stop")]), Some(Progress::Complete));
 }
 
 #[test]
