@@ -268,12 +268,13 @@ impl<'a> Decoder<'a> {
 
     /// The call that a piece belongs to, or `None` if it begins one. An id that differs begins a call whatever its
     /// number says, because some hosts number every call 0. A name without an id begins one when the call of that
-    /// number has a whole object already.
+    /// number has a whole object already. Without a name nothing begins.
     fn find_call(&self, number: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let with_id = || self.calls.iter().rev().find(|call| !id.is_empty() && call.id == id);
         let candidate = match number {
             Some(_) => self.calls.iter().rev().find(|call| call.number == number),
             None if id.is_empty() => self.calls.last(),
-            None => self.calls.iter().rev().find(|call| call.id == id),
+            None => with_id().or(self.calls.last().filter(|_| name.is_empty())),
         }?;
         let begins = match (id.is_empty(), candidate.id.is_empty()) {
             (false, false) => id != candidate.id,
@@ -284,10 +285,8 @@ impl<'a> Decoder<'a> {
                 // The cheap look first: hosts that repeat the name do so with every piece.
                 .is_some_and(|text| text.ends_with('}') && arguments::parse(text).is_some()),
         };
-        if !begins {
-            return Some(candidate.index);
-        }
-        self.calls.iter().rev().find(|call| !id.is_empty() && call.id == id).map(|call| call.index)
+        let known = if begins { with_id() } else { Some(candidate) };
+        known.or(name.is_empty().then_some(candidate)).map(|call| call.index)
     }
 
     fn take_usage(&mut self, usage: Option<&RawValue>) {
