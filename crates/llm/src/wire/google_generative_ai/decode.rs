@@ -13,6 +13,9 @@ use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, cla
 /// Longest text of the service about its reason for stopping that is shown, in characters.
 const MAX_FINISH_MESSAGE: usize = 300;
 
+/// Longest name of a kind of file that is shown, in characters; real ones have at most some thirty.
+const MAX_MEDIA_TYPE: usize = 100;
+
 /// Reads one answer.
 #[derive(Debug)]
 pub struct Decoder<'a> {
@@ -232,8 +235,8 @@ impl<'a> Decoder<'a> {
             && part.thought != Some(true)
         {
             self.close_prose(sink);
-            let kind = json::text(&blob.mime_type);
-            self.builder.add_omission(if kind.is_empty() { "file" } else { kind }, sink);
+            let kind = classify::one_line(json::text(&blob.mime_type), MAX_MEDIA_TYPE);
+            self.builder.add_omission(if kind.is_empty() { "file" } else { &kind }, sink);
         } else if let Some(Code { language, code }) = &part.executable_code {
             let language = json::text(language).to_ascii_lowercase();
             self.take_fenced(&language, json::text(code), sink);
@@ -285,11 +288,11 @@ impl<'a> Decoder<'a> {
     }
 
     fn take_call(&mut self, call: &FunctionCall<'_>, signature: &str, sink: EventSink<'_>) {
+        let name = json::text(&call.name);
         // Without a name there is nothing to call.
-        let Some(name) = call.name.as_ref().map(Text::as_str).filter(|name| !name.is_empty())
-        else {
+        if name.is_empty() {
             return;
-        };
+        }
         self.close_prose(sink);
         let id = json::text(&call.id);
         let index = self.builder.start_call(id, name, sink);
