@@ -41,7 +41,8 @@ enum Shape {
 }
 
 impl AnswerBody {
-    /// Takes bytes as they came. Gives how far the answer is after the last event in them that said anything, if any came.
+    /// Takes bytes as they came. Gives how far the answer is after the last event in them that said anything, if any
+    /// came.
     ///
     /// # Errors
     /// When an event reports a failure, or the body makes no sense or is too large. Nothing more can be read then.
