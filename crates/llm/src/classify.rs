@@ -51,8 +51,7 @@ pub(crate) fn http_error(
     if let Some(name) = aws_error_name(headers) {
         parsed.add_code(name);
     }
-    let codes: Vec<&str> = parsed.codes().collect();
-    let class = classify(Some(status), codes.iter().copied(), &parsed.words);
+    let class = parsed.class(Some(status));
     let message = match &parsed {
         ErrorBody { message, .. } if message.is_empty() => {
             format!("answered {status} without a reason")
@@ -65,10 +64,7 @@ pub(crate) fn http_error(
             None => format!("answered {status}: {}", shown(message)),
         },
     };
-    let hint = match parsed.is_web_page {
-        true => Some(hint::page_hint(class, status)),
-        false => hint::hint(class, status, &codes, &parsed.words),
-    };
+    let hint = parsed.hint(class, status);
     let delay =
         retry_after(headers, now).or(parsed.retry_after).or_else(|| limits_reset(headers, now));
     ModelError {
@@ -92,8 +88,7 @@ pub(crate) fn reported_error(code: &str, data: &str) -> ModelError {
 }
 
 fn error_in_answer(parsed: &ErrorBody) -> ModelError {
-    let codes: Vec<&str> = parsed.codes().collect();
-    let class = classify(parsed.status, codes.iter().copied(), &parsed.words);
+    let class = parsed.class(parsed.status);
     let message = match parsed {
         ErrorBody { message, .. } if message.is_empty() => match parsed.code() {
             Some(code) => format!("reported an error ({code}) without a reason"),
@@ -108,15 +103,27 @@ fn error_in_answer(parsed: &ErrorBody) -> ModelError {
         },
     };
     let status = parsed.status.unwrap_or(200);
-    let hint = match parsed.is_web_page {
-        true => Some(hint::page_hint(class, status)),
-        false => hint::hint(class, status, &codes, &parsed.words),
-    };
+    let hint = parsed.hint(class, status);
     ModelError {
         status: Some(200),
         code: parsed.code().map(str::to_owned),
         retry_after: delay_for(class, parsed.retry_after),
         ..ModelError::new(class, with_hint(&message, hint))
+    }
+}
+
+impl ErrorBody {
+    /// What to do about it.
+    fn hint(&self, class: ErrorClass, status: u16) -> Option<&'static str> {
+        if self.is_web_page {
+            return Some(hint::page_hint(class, status));
+        }
+        let codes: Vec<&str> = self.codes().collect();
+        hint::hint(class, status, &codes, &self.words)
+    }
+
+    fn class(&self, status: Option<u16>) -> ErrorClass {
+        classify(status, self.codes(), &self.words)
     }
 }
 

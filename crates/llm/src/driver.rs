@@ -187,38 +187,39 @@ impl Provider for HttpProvider {
                     read_trailer(response).await;
                     Ok(message)
                 }
-                Some(Err(mut error)) => {
+                Some(Err(error)) => {
                     if error.class == ErrorClass::Auth {
                         self.forget_copilot_session(&request).await;
                     }
-                    sink(StreamEvent::Error {
-                        reason: StopReason::Error,
-                        error: error.message.clone(),
-                    });
-                    let is_visible = decoder.as_ref().is_some_and(Decoder::has_visible_output);
-                    let mut partial = decoder
-                        .and_then(|decoder| decoder.partial(StopReason::Error, &error.message));
-                    if !is_visible {
-                        // What nobody has seen is dropped; it may have cost something all the same.
-                        error.usage = partial.take().map(|unseen| Box::new(unseen.usage));
-                    }
-                    Err(CallFailure::Failed {
-                        error: Box::new(error),
-                        partial: partial.map(Box::new),
-                    })
+                    Err(failed(error, decoder.as_ref(), sink))
                 }
-                None => {
-                    sink(StreamEvent::Error {
-                        reason: StopReason::Aborted,
-                        error: ABORTED.to_owned(),
-                    });
-                    let partial =
-                        decoder.and_then(|decoder| decoder.partial(StopReason::Aborted, ABORTED));
-                    Err(CallFailure::Aborted { partial: partial.map(Box::new) })
-                }
+                None => Err(aborted(decoder.as_ref(), sink)),
             }
         })
     }
+}
+
+/// Reports that the call failed, and keeps what had arrived.
+fn failed(
+    mut error: ModelError,
+    decoder: Option<&Decoder<'_>>,
+    sink: EventSink<'_>,
+) -> CallFailure {
+    sink(StreamEvent::Error { reason: StopReason::Error, error: error.message.clone() });
+    let mut partial =
+        decoder.and_then(|decoder| decoder.partial(StopReason::Error, &error.message));
+    if !decoder.is_some_and(Decoder::has_visible_output) {
+        // What nobody has seen is dropped; it may have cost something all the same.
+        error.usage = partial.take().map(|unseen| Box::new(unseen.usage));
+    }
+    CallFailure::Failed { error: Box::new(error), partial: partial.map(Box::new) }
+}
+
+/// Reports that the caller gave up, and keeps what had arrived.
+fn aborted(decoder: Option<&Decoder<'_>>, sink: EventSink<'_>) -> CallFailure {
+    sink(StreamEvent::Error { reason: StopReason::Aborted, error: ABORTED.to_owned() });
+    let partial = decoder.and_then(|decoder| decoder.partial(StopReason::Aborted, ABORTED));
+    CallFailure::Aborted { partial: partial.map(Box::new) }
 }
 
 /// An error of a call that never left.

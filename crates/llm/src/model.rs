@@ -69,7 +69,7 @@ pub struct Model {
     pub price: Price,
     /// Context window in tokens.
     pub context_window: u64,
-    /// Largest answer in tokens.
+    /// Largest answer in tokens; zero when unknown.
     pub max_output: u64,
     /// What else a request to it needs. Not written out: it may hold secrets.
     #[serde(skip)]

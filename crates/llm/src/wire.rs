@@ -43,6 +43,9 @@ use crate::{
     ModelRequest, StopReason,
 };
 
+/// What Chat Completions ends a stream with, and some gateways the streams of every format.
+const END_MARKER: &str = "[DONE]";
+
 /// A model call as an HTTP request; the method is POST. The key among the headers is marked sensitive, so that
 /// printing this shows no secret.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,6 +100,11 @@ pub(crate) trait FormatDecoder<'a>: fmt::Debug {
         sink: EventSink<'_>,
     ) -> Result<Progress, ModelError>;
 
+    /// Takes [`END_MARKER`], which says nothing in a format that has an end of its own.
+    fn feed_end_marker(&mut self) -> Progress {
+        Progress::KeepAlive
+    }
+
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError>;
 
     fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError>;
@@ -132,7 +140,10 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// When the frame reports a failure or makes no sense.
     pub fn feed(&mut self, frame: &Frame<'_>, sink: EventSink<'_>) -> Result<Progress, ModelError> {
-        let progress = self.0.feed(&frame.event, &frame.data, sink)?;
+        let progress = match frame.data.trim() {
+            END_MARKER => self.0.feed_end_marker(),
+            _ => self.0.feed(&frame.event, &frame.data, sink)?,
+        };
         self.0.builder().check_size()?;
         Ok(progress)
     }

@@ -7,7 +7,7 @@ mod openai;
 mod responses;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::RecordedRequest;
 use crate::Step;
@@ -380,6 +380,14 @@ impl StreamFailure {
             WireFormat::BedrockConverse => bedrock::error(self),
         }
     }
+}
+
+/// Arguments as a value; text that is no JSON stays text, empty text is an empty object.
+fn parsed(arguments: &str) -> Value {
+    if arguments.is_empty() {
+        return Value::Object(Map::new());
+    }
+    serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(arguments.to_owned()))
 }
 
 /// Cuts `text` into at most `count` parts of about equal length, never within a character.

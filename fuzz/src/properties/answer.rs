@@ -154,7 +154,8 @@ fn read_body(
         match body.feed(piece, decoder, &mut sink)? {
             Some(Progress::Ended) => return decoder.finish(&mut sink),
             Some(Progress::Complete) => is_complete = true,
-            Some(Progress::KeepAlive | Progress::Advanced) | None => {}
+            Some(Progress::Advanced) => is_complete = false,
+            Some(Progress::KeepAlive) | None => {}
         }
     }
     match body.end(decoder, &mut sink) {

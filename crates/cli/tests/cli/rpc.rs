@@ -397,9 +397,7 @@ fn messages_that_a_full_queue_drops_are_told() {
     let dropped = notices.iter().filter(|notice| notice.contains("was dropped"));
     let dropped: Vec<_> = dropped.collect();
     assert!(
-        dropped.len() == 2
-            && dropped[0].contains("message 1")
-            && dropped[1].contains("message 2"),
+        dropped.len() == 2 && dropped[0].contains("message 1") && dropped[1].contains("message 2"),
         "{notices:?}"
     );
     assert_eq!(of_type(&lines, "queued").len(), 5, "each that was acknowledged");

@@ -43,7 +43,7 @@ enum Shape {
 }
 
 impl AnswerBody {
-    /// Takes bytes as they came. Gives the furthest progress that an event in them made, if there was one.
+    /// Takes bytes as they came. Gives how far the answer is after the events in them, if there was one.
     ///
     /// # Errors
     /// When an event reports a failure, or the body makes no sense or is too large. Nothing more can be read then.
@@ -142,13 +142,13 @@ impl AnswerBody {
         decoder: &mut Decoder<'_>,
         sink: EventSink<'_>,
     ) -> Result<Option<Progress>, ModelError> {
-        let furthest = match &mut self.shape {
+        let reached = match &mut self.shape {
             Shape::Events(events) => read_frames(events, decoder, sink),
             Shape::Messages(messages) => read_frames(messages, decoder, sink),
             Shape::Unknown | Shape::Document(_) => Ok(None),
         }?;
-        self.has_events |= furthest.is_some();
-        Ok(furthest)
+        self.has_events |= reached.is_some();
+        Ok(reached)
     }
 
     fn no_events(&self) -> ModelError {
@@ -178,25 +178,29 @@ impl Frames for EventStreamDecoder {
     }
 }
 
-/// Reads the frames that are whole. Gives the furthest progress that one of them made, if there was one.
+/// Reads the frames that are whole. Gives how far the answer is after them, if there was one.
 fn read_frames(
     frames: &mut impl Frames,
     decoder: &mut Decoder<'_>,
     sink: EventSink<'_>,
 ) -> Result<Option<Progress>, ModelError> {
-    let mut furthest = None;
+    let mut reached = None;
     while let Some(frame) = frames.next()? {
         let progress = match decoder.feed(&frame, sink) {
             // Half an event at the end is not a bad event: the stream was cut there.
             Err(_) if !frame.terminated && !is_json(&frame.data) => return Err(cut_stream()),
             outcome => outcome?,
         };
-        furthest = furthest.max(Some(progress));
+        // A message that was complete may go on; a sign of life changes nothing.
+        reached = match progress {
+            Progress::KeepAlive => reached.or(Some(progress)),
+            _ => Some(progress),
+        };
         if progress == Progress::Ended {
             break;
         }
     }
-    Ok(furthest)
+    Ok(reached)
 }
 
 fn is_json(text: &str) -> bool {

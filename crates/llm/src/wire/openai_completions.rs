@@ -1,5 +1,6 @@
 //! OpenAI's Chat Completions API, as OpenAI and the many hosts that follow it speak it.
 
+mod chunk;
 mod content;
 mod decode;
 mod details;

@@ -1,7 +1,7 @@
 //! Where an answer is taken to end, and what its last word means.
 
 use myclaw_llm::sse::Frame;
-use myclaw_llm::wire::{Decoder, Progress};
+use myclaw_llm::wire::{AnswerBody, Decoder, Progress};
 use myclaw_llm::{Api, ErrorClass, StopReason};
 use serde_json::{Value, json};
 
@@ -50,6 +50,23 @@ fn a_reason_for_stopping_ends_nothing_while_more_comes() {
 }
 
 #[test]
+fn what_came_last_in_a_chunk_says_how_far_the_answer_is() {
+    let model = model(Api::OpenaiCompletions, "http://localhost");
+    let mut decoder = Decoder::new(&model, &[], 42).unwrap();
+    let mut body = AnswerBody::default();
+    let mut feed = |events: &[Value]| {
+        let chunk: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        body.feed(chunk.as_bytes(), &mut decoder, &mut |_| {}).unwrap()
+    };
+    let text = || delta(json!({"content": "a"}));
+    let nothing = || json!({"choices": []});
+    assert_eq!(feed(&[nothing()]), Some(Progress::KeepAlive));
+    assert_eq!(feed(&[text(), nothing()]), Some(Progress::Advanced));
+    assert_eq!(feed(&[finish("stop"), text()]), Some(Progress::Advanced));
+    assert_eq!(feed(&[text(), finish("stop")]), Some(Progress::Complete));
+}
+
+#[test]
 fn a_refusal_without_a_word_is_complete() {
     let google = json!({"candidates": [{"finishReason": "SAFETY"}]});
     assert_eq!(progress(Api::GoogleGenerativeAi, &[google]), [Progress::Complete]);
@@ -69,6 +86,10 @@ fn a_whole_message_behind_its_pieces_repeats_them() {
     let message = message.unwrap();
     assert_eq!((message.text().as_str(), message.usage.input), ("ab", 2));
     let (message, _) = openai(&[whole]);
+    assert_eq!(message.unwrap().text(), "ab");
+    // Where there are no deltas, messages are the pieces.
+    let piece = |text: &str| json!({"choices": [{"message": {"content": text}}]});
+    let (message, _) = openai(&[piece("a"), piece("b"), finish("stop")]);
     assert_eq!(message.unwrap().text(), "ab");
 }
 

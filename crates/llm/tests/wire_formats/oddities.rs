@@ -167,6 +167,32 @@ fn openai_calls_may_lack_ids() {
 }
 
 #[test]
+fn an_openai_call_may_get_another_id_with_every_piece() {
+    let piece = |number: Option<u64>, id: &str, name: &str, arguments: &str| {
+        let function = json!({"name": name, "arguments": arguments});
+        delta(json!({"tool_calls": [{"index": number, "id": id, "function": function}]}))
+    };
+    for (first, second) in [(Some(0), Some(1)), (Some(0), Some(0)), (None, None)] {
+        let decoded = openai(&[
+            piece(first, "x", "read", "{\"path\""),
+            piece(first, "x2", "", ":\"a\"}"),
+            piece(second, "y", "read", "{\"path\""),
+            piece(second, "y2", "", ":\"b\"}"),
+            finish("tool_calls"),
+        ]);
+        let call = |id: &str, path: &str| tool_call(id, "read", json!({"path": path}));
+        assert_eq!(calls(&decoded), [call("x", "a"), call("y", "b")], "{first:?} {second:?}");
+    }
+    // Without numbers, one that has an id follows one that has none.
+    let decoded = openai(&[
+        delta(json!({"tool_calls": [{"function": {"name": "ls"}}]})),
+        piece(None, "y", "ls", "{}"),
+        finish("tool_calls"),
+    ]);
+    assert_eq!(calls(&decoded).len(), 2);
+}
+
+#[test]
 fn an_id_of_the_history_is_not_used_again() {
     let turn = |history: &[Message]| {
         let call = delta(

@@ -41,12 +41,16 @@ fn an_image_of_google_leaves_a_note() {
         {"inlineData": {"mimeType": "image/png", "data": "AAAA"}, "thoughtSignature": "s"},
         {"inlineData": {"mimeType": "image/png", "data": "BBBB"}},
         {"fileData": {"mimeType": "audio/wav", "fileUri": "gs://a"}},
+        {"inlineData": {"mimeType": "a\nb", "data": "AAAA"}},
+        {"inlineData": {"data": "AAAA"}},
         {"text": "Nice?"},
     ]);
     let response = json!({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]});
     let message = streamed(Api::GoogleGenerativeAi, &[response]);
     let audio = "[audio/wav omitted: only the text of an answer is kept]";
-    assert_eq!(texts(&message), ["Here:", PNG, audio, "Nice?"]);
+    let odd = "[a b omitted: only the text of an answer is kept]";
+    let nameless = "[file omitted: only the text of an answer is kept]";
+    assert_eq!(texts(&message), ["Here:", PNG, audio, odd, nameless, "Nice?"]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Anthropic's Messages format, as <https://docs.anthropic.com/en/api/messages-streaming> shows it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Block, BlockContent, Pings, Reply, Stop, StreamFailure};
+use super::{Block, BlockContent, Pings, Reply, Stop, StreamFailure, parsed};
 
 pub(super) fn stream(reply: &Reply, model: &str) -> Vec<u8> {
     let mut out = Vec::new();
@@ -121,14 +121,6 @@ pub(super) fn whole(reply: &Reply, model: &str) -> Value {
 
 pub(super) fn error(failure: &StreamFailure) -> Value {
     json!({"type": "error", "error": {"type": failure.kind, "message": failure.message}})
-}
-
-/// Arguments as a value; text that is no JSON stays text, empty text is an empty object.
-fn parsed(arguments: &str) -> Value {
-    if arguments.is_empty() {
-        return Value::Object(Map::new());
-    }
-    serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(arguments.to_owned()))
 }
 
 fn stop_word(reply: &Reply) -> String {

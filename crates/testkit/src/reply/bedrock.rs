@@ -2,9 +2,9 @@
 //! <https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html> shows it, in Amazon's
 //! binary framing of events.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Block, BlockContent, Reply, Stop, StreamFailure};
+use super::{Block, BlockContent, Reply, Stop, StreamFailure, parsed};
 
 /// How the type of a header's text value is written.
 const TEXT_VALUE: u8 = 7;
@@ -108,13 +108,6 @@ fn usage(reply: &Reply) -> Value {
         "cacheWriteInputTokens": counts.cache_write,
         "totalTokens": counts.input + counts.output + counts.cache_read + counts.cache_write,
     })
-}
-
-fn parsed(arguments: &str) -> Value {
-    if arguments.is_empty() {
-        return Value::Object(Map::new());
-    }
-    serde_json::from_str(arguments).unwrap_or_else(|_| Value::String(arguments.to_owned()))
 }
 
 fn stop_word(reply: &Reply) -> String {

@@ -13,6 +13,9 @@ use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, cla
 /// Longest text of the service about its reason for stopping that is shown, in characters.
 const MAX_FINISH_MESSAGE: usize = 300;
 
+/// Longest name of a kind of file that is shown, in characters; real ones have at most some thirty.
+const MAX_MEDIA_TYPE: usize = 100;
+
 /// Reads one answer.
 #[derive(Debug)]
 pub struct Decoder<'a> {
@@ -232,8 +235,8 @@ impl<'a> Decoder<'a> {
             && part.thought != Some(true)
         {
             self.close_prose(sink);
-            let kind = json::text(&blob.mime_type);
-            self.builder.add_omission(if kind.is_empty() { "file" } else { kind }, sink);
+            let kind = classify::one_line(json::text(&blob.mime_type), MAX_MEDIA_TYPE);
+            self.builder.add_omission(if kind.is_empty() { "file" } else { &kind }, sink);
         } else if let Some(Code { language, code }) = &part.executable_code {
             let language = json::text(language).to_ascii_lowercase();
             self.take_fenced(&language, json::text(code), sink);
@@ -285,11 +288,11 @@ impl<'a> Decoder<'a> {
     }
 
     fn take_call(&mut self, call: &FunctionCall<'_>, signature: &str, sink: EventSink<'_>) {
+        let name = json::text(&call.name);
         // Without a name there is nothing to call.
-        let Some(name) = call.name.as_ref().map(Text::as_str).filter(|name| !name.is_empty())
-        else {
+        if name.is_empty() {
             return;
-        };
+        }
         self.close_prose(sink);
         let id = json::text(&call.id);
         let index = self.builder.start_call(id, name, sink);
@@ -338,15 +341,14 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         data: &str,
         sink: EventSink<'_>,
     ) -> Result<Progress, ModelError> {
-        if data.trim() == "[DONE]" {
-            // Not of this format, but some gateways end every stream with it.
-            let is_complete = self.stop_reason.is_some();
-            return Ok(if is_complete { Progress::Ended } else { Progress::KeepAlive });
-        }
         if event_name == "error" {
             return Err(classify::stream_error(data));
         }
         self.take_any(data, sink)
+    }
+
+    fn feed_end_marker(&mut self) -> Progress {
+        if self.stop_reason.is_some() { Progress::Ended } else { Progress::KeepAlive }
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {

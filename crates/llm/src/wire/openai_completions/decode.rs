@@ -4,18 +4,14 @@
 //! counters come in a chunk without choices, in the last choice, or not at all; some send no finish reason and some
 //! no `[DONE]`. One of the last two must be there, else the stream was cut.
 
-use std::borrow::Cow;
-
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::wire::compat::{Compat, InlineThinking, ReasoningField, ReasoningReplay};
-use crate::wire::counters::InclusiveCounters;
-use crate::wire::json::{self, Text};
+use crate::wire::json;
 use crate::wire::{FormatDecoder, MessageBuilder, Progress, arguments, cut_stream, empty_answer};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
 
+use super::chunk::{Choice, Chunk, Delta, WireCall, WireUsage};
 use super::content::{Content, Prose};
 use super::details::ReasoningDetails;
 use super::ending::{Ending, ending, failed_ending};
@@ -35,6 +31,7 @@ pub struct Decoder<'a> {
     calls: Vec<OpenCall>,
     stop_reason: Option<StopReason>,
     refused: bool,
+    has_deltas: bool,
     done: bool,
 }
 
@@ -49,117 +46,6 @@ struct OpenCall {
     index: usize,
 }
 
-#[derive(Deserialize)]
-struct Chunk<'a> {
-    #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
-    #[serde(borrow)]
-    usage: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    /// A piece of a stream.
-    #[serde(borrow)]
-    delta: Option<Delta<'a>>,
-    /// The same in an answer that is no stream.
-    #[serde(borrow)]
-    message: Option<Delta<'a>>,
-    #[serde(borrow)]
-    finish_reason: Option<Text<'a>>,
-    /// The word of the host behind a gateway, which may be a failure where the gateway's own is peaceful.
-    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
-    native_finish_reason: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    usage: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Delta<'a> {
-    #[serde(borrow)]
-    role: Option<Text<'a>>,
-    #[serde(borrow)]
-    content: Option<Content<'a>>,
-    #[serde(borrow)]
-    refusal: Option<Text<'a>>,
-    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
-    reasoning_content: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
-    reasoning: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
-    reasoning_text: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    reasoning_details: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<WireCall<'a>>>,
-    /// OpenRouter's place for images.
-    images: Option<Vec<IgnoredAny>>,
-}
-
-#[derive(Deserialize)]
-struct WireCall<'a> {
-    #[serde(default, deserialize_with = "lenient_number")]
-    index: Option<u64>,
-    #[serde(borrow, default, deserialize_with = "json::lenient_text")]
-    id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    function: Option<WireFunction<'a>>,
-    #[serde(borrow)]
-    extra_content: Option<ExtraContent<'a>>,
-}
-
-#[derive(Deserialize)]
-struct WireFunction<'a> {
-    #[serde(borrow)]
-    name: Option<Text<'a>>,
-    /// A string with a fragment of JSON; some hosts send the object itself.
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct ExtraContent<'a> {
-    #[serde(borrow)]
-    google: Option<GoogleExtra<'a>>,
-}
-
-#[derive(Deserialize)]
-struct GoogleExtra<'a> {
-    #[serde(borrow)]
-    thought_signature: Option<Text<'a>>,
-}
-
-#[derive(Deserialize)]
-struct WireUsage {
-    #[serde(default)]
-    prompt_tokens: Option<u64>,
-    #[serde(default)]
-    completion_tokens: Option<u64>,
-    #[serde(default)]
-    total_tokens: Option<u64>,
-    prompt_tokens_details: Option<PromptDetails>,
-    completion_tokens_details: Option<CompletionDetails>,
-    /// DeepSeek's name for cached tokens.
-    prompt_cache_hit_tokens: Option<u64>,
-    /// Moonshot's.
-    cached_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct PromptDetails {
-    cached_tokens: Option<u64>,
-    cache_write_tokens: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct CompletionDetails {
-    reasoning_tokens: Option<u64>,
-}
-
 impl<'a> Decoder<'a> {
     pub(crate) fn new(builder: MessageBuilder<'a>, compat: &Compat) -> Self {
         Self {
@@ -172,6 +58,7 @@ impl<'a> Decoder<'a> {
             calls: Vec::new(),
             stop_reason: None,
             refused: false,
+            has_deltas: false,
             done: false,
         }
     }
@@ -198,8 +85,9 @@ impl<'a> Decoder<'a> {
         if let Some(error) = choice.error.filter(|_| json::is_present(choice.error)) {
             return Err(classify::stream_error(error.get()));
         }
-        // A whole message behind its pieces (MiniMax) repeats them.
-        let whole = choice.message.as_ref().filter(|_| self.builder.is_empty());
+        self.has_deltas |= choice.delta.is_some();
+        // A whole message behind the deltas (MiniMax) repeats them.
+        let whole = choice.message.as_ref().filter(|_| !self.has_deltas);
         let has_more = match choice.delta.as_ref().or(whole) {
             Some(delta) => self.take_delta(delta, sink),
             None => false,
@@ -272,10 +160,7 @@ impl<'a> Decoder<'a> {
         if let Some(content) = &delta.content {
             advanced |= self.take_content(content, sink);
         }
-        let has_images = |images: &Vec<IgnoredAny>| !images.is_empty();
-        if delta.images.as_ref().is_some_and(has_images)
-            || delta.content.as_ref().is_some_and(Content::has_images)
-        {
+        if delta.has_images() {
             self.release_text(sink);
             self.close_prose(sink);
             self.store_details(sink);
@@ -360,7 +245,7 @@ impl<'a> Decoder<'a> {
 
     fn take_call(&mut self, wire: &WireCall<'_>, sink: EventSink<'_>) {
         let function = wire.function.as_ref();
-        let name = function.and_then(|function| function.name.as_ref()).map_or("", Text::as_str);
+        let name = function.map_or("", |function| json::text(&function.name));
         let id = wire.id.as_deref().unwrap_or_default();
         let index = match self.find_call(wire.index, id, name) {
             Some(index) => index,
@@ -378,20 +263,18 @@ impl<'a> Decoder<'a> {
         if let Some(arguments) = function.and_then(|function| function.arguments) {
             self.builder.delta(index, &json::fragment(arguments), sink);
         }
-        let extra = wire.extra_content.as_ref().and_then(|extra| extra.google.as_ref());
-        if let Some(signature) = extra.and_then(|google| google.thought_signature.as_ref()) {
-            self.builder.add_signature(index, signature.as_str());
-        }
+        self.builder.add_signature(index, wire.signature());
     }
 
     /// The call that a piece belongs to, or `None` if it begins one. An id that differs begins a call whatever its
     /// number says, because some hosts number every call 0. A name without an id begins one when the call of that
-    /// number has a whole object already.
+    /// number has a whole object already. Without a name nothing begins.
     fn find_call(&self, number: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let with_id = || self.calls.iter().rev().find(|call| !id.is_empty() && call.id == id);
         let candidate = match number {
             Some(_) => self.calls.iter().rev().find(|call| call.number == number),
             None if id.is_empty() => self.calls.last(),
-            None => self.calls.iter().rev().find(|call| call.id == id),
+            None => with_id().or(self.calls.last().filter(|_| name.is_empty())),
         }?;
         let begins = match (id.is_empty(), candidate.id.is_empty()) {
             (false, false) => id != candidate.id,
@@ -402,32 +285,14 @@ impl<'a> Decoder<'a> {
                 // The cheap look first: hosts that repeat the name do so with every piece.
                 .is_some_and(|text| text.ends_with('}') && arguments::parse(text).is_some()),
         };
-        if !begins {
-            return Some(candidate.index);
-        }
-        self.calls.iter().rev().find(|call| !id.is_empty() && call.id == id).map(|call| call.index)
+        let known = if begins { with_id() } else { Some(candidate) };
+        known.or(name.is_empty().then_some(candidate)).map(|call| call.index)
     }
 
     fn take_usage(&mut self, usage: Option<&RawValue>) {
-        let Some(wire) = json::optional::<WireUsage>(usage) else { return };
-        let details = wire.prompt_tokens_details.as_ref();
-        let counters = InclusiveCounters {
-            input: wire.prompt_tokens.unwrap_or(0),
-            output: wire.completion_tokens.unwrap_or(0),
-            total: wire.total_tokens,
-            cache_read: details
-                .and_then(|details| details.cached_tokens)
-                .or(wire.prompt_cache_hit_tokens)
-                .or(wire.cached_tokens)
-                .unwrap_or(0),
-            cache_write: details.and_then(|details| details.cache_write_tokens).unwrap_or(0),
-            reasoning: wire
-                .completion_tokens_details
-                .as_ref()
-                .and_then(|details| details.reasoning_tokens)
-                .unwrap_or(0),
-        };
-        counters.store(self.builder.usage_mut());
+        if let Some(usage) = json::optional::<WireUsage>(usage) {
+            usage.counters().store(self.builder.usage_mut());
+        }
     }
 }
 
@@ -438,15 +303,16 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         data: &str,
         sink: EventSink<'_>,
     ) -> Result<Progress, ModelError> {
-        if data.trim() == "[DONE]" {
-            self.done = true;
-            return Ok(Progress::Ended);
-        }
         if event_name == "error" {
             return Err(classify::stream_error(data));
         }
         let mut repaired = String::new();
         self.take(&json::parse(data, &mut repaired)?, data, sink)
+    }
+
+    fn feed_end_marker(&mut self) -> Progress {
+        self.done = true;
+        Progress::Ended
     }
 
     fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
@@ -478,8 +344,4 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
     fn builder(&self) -> &MessageBuilder<'a> {
         &self.builder
     }
-}
-
-fn lenient_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    Ok(json::lenient_text(deserializer)?.and_then(|text| text.parse().ok()))
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::wire::compat::{AfterResults, Compat, OutputLimitField, ReasoningReplay, StreamUsage};
 use crate::wire::openai::{self, DataUrl};
@@ -11,7 +11,7 @@ use crate::wire::pieces::{self, ImageTypes, Piece};
 use crate::wire::{EncodedRequest, history, nothing_to_send, output_limit};
 use crate::{
     AssistantMessage, ContentBlock, Message, Model, ModelError, ModelRequest, ThinkingLevel,
-    ToolResultMessage, ToolSchema, UserMessage,
+    ToolCall, ToolResultMessage, ToolSchema, UserMessage,
 };
 
 use super::details;
@@ -163,6 +163,15 @@ impl<'a> From<Vec<Piece<'a>>> for Content<'a> {
     }
 }
 
+/// What a model said in one message, each kind of it together.
+#[derive(Default)]
+struct Said<'a> {
+    text: Cow<'a, str>,
+    reasoning: String,
+    reasoning_details: Vec<Value>,
+    tool_calls: Vec<WireCall<'a>>,
+}
+
 /// The messages while they are put together.
 struct Conversation<'a> {
     model: &'a Model,
@@ -228,58 +237,64 @@ impl<'a> Conversation<'a> {
     /// Rebuilds the message from role, text and calls alone: hosts refuse their own `refusal` and `reasoning` fields
     /// in a request, and empty content beside calls.
     fn add_assistant(&mut self, message: &'a AssistantMessage, in_current_turn: bool) {
-        let same_origin = history::has_same_origin(self.model, message);
-        let mut text: Cow<'a, str> = Cow::Borrowed("");
-        let mut reasoning = String::new();
-        let mut reasoning_details = Vec::new();
-        let mut tool_calls = Vec::new();
-        for block in &message.content {
-            match block {
-                ContentBlock::Text(block) if !history::is_blank(&block.text) => {
-                    history::append(&mut text, "", Cow::Borrowed(&block.text));
-                }
-                ContentBlock::Thinking(thinking) if same_origin => {
-                    reasoning.push_str(&thinking.thinking);
-                    let details = thinking.thinking_signature.as_deref().and_then(details::parse);
-                    reasoning_details.extend(details.into_iter().flatten());
-                }
-                ContentBlock::Thinking(thinking) => {
-                    if let Some(thinking) = history::thinking_as_text(thinking) {
-                        history::append(&mut text, "", Cow::Owned(thinking + "\n\n"));
-                    }
-                }
-                ContentBlock::ToolCall(call) => tool_calls.push(WireCall {
-                    id: self.compat.tool_ids.apply(&call.id),
-                    kind: "function",
-                    function: CallFunction {
-                        name: history::tool_name(&call.name),
-                        arguments: serde_json::to_string(&history::arguments(call)).unwrap_or_default(),
-                    },
-                    extra_content: call.thought_signature.as_deref().filter(|_| same_origin).map(
-                        |signature| serde_json::json!({ "google": { "thought_signature": signature } }),
-                    ),
-                }),
-                ContentBlock::Text(_) | ContentBlock::Image(_) => {}
-            }
-        }
-        if text.is_empty() && tool_calls.is_empty() {
+        let mut said = self.said(message);
+        if said.text.is_empty() && said.tool_calls.is_empty() {
             return;
         }
         let replay = self.compat.reasoning_replay;
         let within_turn = replay == ReasoningReplay::WithinTurn && in_current_turn;
         // A model that thinks wants the field with every call it made, even if another model made it.
-        let is_wanted = !reasoning.is_empty() || (self.thinks && !tool_calls.is_empty());
+        let is_wanted = !said.reasoning.is_empty() || (self.thinks && !said.tool_calls.is_empty());
         if replay != ReasoningReplay::Details {
-            reasoning_details.clear();
+            said.reasoning_details.clear();
         }
         self.wire.push(WireMessage {
             role: "assistant",
-            content: (!text.is_empty()).then_some(Content::Text(text)),
-            reasoning_content: (within_turn && is_wanted).then_some(reasoning),
-            reasoning_details,
-            tool_calls,
+            content: (!said.text.is_empty()).then_some(Content::Text(said.text)),
+            reasoning_content: (within_turn && is_wanted).then_some(said.reasoning),
+            reasoning_details: said.reasoning_details,
+            tool_calls: said.tool_calls,
             tool_call_id: None,
         });
+    }
+
+    fn said(&self, message: &'a AssistantMessage) -> Said<'a> {
+        let same_origin = history::has_same_origin(self.model, message);
+        let mut said = Said::default();
+        for block in &message.content {
+            match block {
+                ContentBlock::Text(block) if !history::is_blank(&block.text) => {
+                    history::append(&mut said.text, "", Cow::Borrowed(&block.text));
+                }
+                ContentBlock::Thinking(thinking) if same_origin => {
+                    said.reasoning.push_str(&thinking.thinking);
+                    let details = thinking.thinking_signature.as_deref().and_then(details::parse);
+                    said.reasoning_details.extend(details.into_iter().flatten());
+                }
+                ContentBlock::Thinking(thinking) => {
+                    if let Some(thinking) = history::thinking_as_text(thinking) {
+                        history::append(&mut said.text, "", Cow::Owned(thinking + "\n\n"));
+                    }
+                }
+                ContentBlock::ToolCall(call) => {
+                    let signature = call.thought_signature.as_deref().filter(|_| same_origin);
+                    said.tool_calls.push(self.call(call, signature));
+                }
+                ContentBlock::Text(_) | ContentBlock::Image(_) => {}
+            }
+        }
+        said
+    }
+
+    fn call(&self, call: &'a ToolCall, signature: Option<&str>) -> WireCall<'a> {
+        let arguments = serde_json::to_string(&history::arguments(call)).unwrap_or_default();
+        WireCall {
+            id: self.compat.tool_ids.apply(&call.id),
+            kind: "function",
+            function: CallFunction { name: history::tool_name(&call.name), arguments },
+            extra_content: signature
+                .map(|signature| json!({ "google": { "thought_signature": signature } })),
+        }
     }
 
     fn add_result(&mut self, result: &'a ToolResultMessage) {

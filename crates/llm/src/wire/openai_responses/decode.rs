@@ -262,10 +262,6 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         data: &str,
         sink: EventSink<'_>,
     ) -> Result<Progress, ModelError> {
-        if data.trim() == "[DONE]" {
-            // Not of this format, but some gateways end every stream with it.
-            return Ok(if self.ended { Progress::Ended } else { Progress::KeepAlive });
-        }
         let mut repaired = String::new();
         match json::parse(data, &mut repaired) {
             Ok(event) => self.take_event(event_name, &event, data, sink),

@@ -35,10 +35,23 @@ pub(super) async fn of_profile(
     if profile.get("role_arn").is_none() {
         return Ok(None);
     }
-    // The profiles whose roles are still to be assumed, the one that was asked for first.
+    let (mut credentials, waiting) = beginning_of_chain(sts, profile).await?;
+    for profile in waiting.iter().rev() {
+        let arn = profile.get("role_arn").unwrap_or_default();
+        credentials = sts.assume(&assumption(profile, arn), &credentials.into()).await?;
+    }
+    Ok(Some(credentials))
+}
+
+/// The credentials that the chain of roles begins with, and the profiles whose roles are still to be assumed, the one
+/// that was asked for first.
+async fn beginning_of_chain(
+    sts: &Sts<'_>,
+    profile: &Profile,
+) -> Result<(Credentials, Vec<Profile>), ModelError> {
     let mut waiting: Vec<Profile> = Vec::new();
     let mut current = profile.other(profile.name()).unwrap_or_default();
-    let mut credentials = loop {
+    let credentials = loop {
         let name = current.name().to_owned();
         let Some(arn) = current.get("role_arn") else {
             let found = credentials::from_profile(sts.clients, &current).await?;
@@ -77,11 +90,7 @@ pub(super) async fn of_profile(
             }
         }
     };
-    for profile in waiting.iter().rev() {
-        let arn = profile.get("role_arn").unwrap_or_default();
-        credentials = sts.assume(&assumption(profile, arn), &credentials.into()).await?;
-    }
-    Ok(Some(credentials))
+    Ok((credentials, waiting))
 }
 
 /// The credentials of the role that the variables of this machine name, as in a pod of EKS; `None` if they name none.
