@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Step, TempHome};
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Step, Stop, TempHome};
 use serde_json::{Value, json};
 
 use crate::{home_with, myclaw, run};
