@@ -153,3 +153,20 @@ async fn a_summary_that_fails_or_calls_tools_is_no_failure() {
         );
     }
 }
+
+#[tokio::test]
+async fn the_closing_summary_is_asked_for_once() {
+    let error = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}});
+    let limited = Step::status(429, &[("retry-after", "1")], error.to_string());
+    let hangs = Reply::anthropic().text("It was a dark and stormy night.").in_deltas(6).step();
+    let script = Script::new().then(hangs.stall_after(600)).then_repeat(limited);
+    let mut bench = Bench::new(WireFormat::AnthropicMessages, script).await;
+    bench.config.agents.defaults.limits.run_seconds = 1;
+
+    let result = bench.run("go").await.unwrap();
+
+    assert_eq!(result.bound, Some(Bound::RunSeconds));
+    assert_eq!(bench.server.requests().len(), 2, "no retries: the limit is reached");
+    let notices = bench.events_named("notice");
+    assert!(notices.iter().any(|notice| notice.to_string().contains("no closing summary")));
+}
