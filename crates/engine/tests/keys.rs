@@ -245,3 +245,30 @@ async fn a_lone_key_that_works_leaves_no_file() {
     bench.run("go").await.unwrap();
     assert!(!bench.home.state_directory().join("agents").exists());
 }
+
+#[tokio::test]
+async fn the_error_names_each_key_with_what_it_failed_with() {
+    let script = Script::new()
+        .then(refused(401, &[], "authentication_error"))
+        .then(refused(403, &[], "permission_error"))
+        .then(refused(402, &[], "billing_error"));
+    let bench = Bench::new(FORMAT, script).await;
+
+    let error = run(&bench, &[choice(&bench, "p", "big", &["k1", "k2", "k3"])]).await.unwrap_err();
+
+    let text = error.to_string();
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    for (line, beginning) in lines.iter().zip(["  k3: ", "  k2: ", "  k1: "]) {
+        assert!(line.starts_with(beginning), "{text}");
+    }
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[0].contains("402") && lines[2].contains("401"), "{text}");
+}
+
+#[tokio::test]
+async fn a_retry_that_nobody_waits_for_is_not_announced() {
+    let bench = Bench::new(FORMAT, limited("3600")).await;
+    let error = run(&bench, &[choice(&bench, "p", "big", &["k1"])]).await.unwrap_err();
+    assert!(error.to_string().contains("the provider asks to wait until"), "{error}");
+    assert!(bench.events_named("retry").is_empty());
+}
