@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{EntriesByKey, SessionEntry};
-use crate::durable::parent_of;
+use crate::durable::private_options;
 use crate::error::{IoContext, SessionError};
 use crate::now_ms;
 
@@ -78,20 +78,34 @@ pub(super) fn load(path: &Path) -> Result<Loaded, SessionError> {
     Ok(if entries.len() == count { Loaded::Sound(entries) } else { Loaded::Corrupt(entries) })
 }
 
-/// Replaces the index as a whole: another process sees the old one or the new one, never a part.
+/// Replaces the index as a whole: another process sees the old one or the new one, never a part. Whoever calls this holds
+/// the lock of the index, so that the new one is always written under the same name: a process that is killed leaves one
+/// file behind, which the next one replaces.
 ///
 /// It is not synchronised to the disk: what a power cut spoils is rebuilt from the logs.
 pub(super) fn store(path: &Path, entries: EntriesByKey) -> Result<Cached, SessionError> {
     let mut text = serde_json::to_vec_pretty(&entries)
         .map_err(|source| SessionError::Encode { path: path.to_path_buf(), source })?;
     text.push(b'\n');
+    let mut new_path = path.as_os_str().to_owned();
+    new_path.push(".new");
+    let new_path = PathBuf::from(new_path);
     let replace = || -> io::Result<Stamp> {
-        let mut file = tempfile::NamedTempFile::new_in(parent_of(path))?;
+        // Not over what a killed process left: its mode may be another's.
+        match std::fs::remove_file(&new_path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = private_options().write(true).create_new(true).open(&new_path)?;
         file.write_all(&text)?;
-        let stored = file.persist(path)?;
-        Ok(stamp_of(&stored.metadata()?))
+        std::fs::rename(&new_path, path)?;
+        Ok(stamp_of(&file.metadata()?))
     };
-    let stamp = replace().context("write the session index", path)?;
+    let stamp = replace()
+        .inspect_err(|_| {
+            let _is_reported_already = std::fs::remove_file(&new_path);
+        })
+        .context("write the session index", path)?;
     Ok(Cached { stamp, entries: Arc::new(entries) })
 }
 

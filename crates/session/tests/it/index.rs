@@ -1,6 +1,7 @@
 //! `sessions.json` through its public functions.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use myclaw_session::{
@@ -274,4 +275,20 @@ fn processes_that_change_it_together_lose_nothing() {
     assert_eq!(index.list().unwrap().len(), 151);
     assert_eq!(index.get(&work()).unwrap().unwrap().extra.unwrap().len(), 150);
     assert_eq!(home.names(), ["sessions.json"]);
+}
+
+#[test]
+fn what_a_killed_writer_left_is_replaced_and_stays_private() {
+    let home = Home::new();
+    let index = home.store().index();
+    index.upsert(&work(), at(5)).unwrap();
+    let left = home.sessions().join("sessions.json.new");
+    fs::write(&left, "half of an in").unwrap();
+    fs::set_permissions(&left, fs::Permissions::from_mode(0o644)).unwrap();
+
+    index.upsert(&cli("other"), at(6)).unwrap();
+
+    assert_eq!(listed(&home).len(), 2);
+    assert_eq!(home.names(), ["sessions.json"]);
+    assert_eq!(fs::metadata(index.path()).unwrap().permissions().mode() & 0o777, 0o600);
 }
