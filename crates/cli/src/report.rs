@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use myclaw_engine::{AgentRunEvent, EventCallback, RunResult};
+use myclaw_engine::{AgentRunEvent, ContextChange, EventCallback, RunResult};
 use myclaw_llm::{StreamEvent, Usage};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -166,13 +166,9 @@ pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style
             Style::Warning,
             format!("{to} answers instead of {from} ({}): {}", reason.as_str(), one_line(message)),
         )),
-        AgentRunEvent::Compaction { old_count, new_count } => {
-            let line = if old_count == new_count {
-                "context made smaller: long tool results were cut".to_owned()
-            } else {
-                format!("context made smaller: {old_count} messages became {new_count}")
-            };
-            Some((Style::Warning, line))
+        AgentRunEvent::Compaction { old_count, new_count, change } => {
+            let done = context_change(*change, *old_count, *new_count);
+            Some((Style::Warning, format!("context made smaller: {done}")))
         }
         AgentRunEvent::Taken { text, .. } => {
             Some((Style::Dim, format!("read: {}", first_line(text))))
@@ -184,6 +180,23 @@ pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style
         AgentRunEvent::Notice { message } => Some((Style::Warning, one_line(message))),
         AgentRunEvent::Done { result } => Some((Style::Dim, usage_line(result, elapsed))),
         _ => None,
+    }
+}
+
+fn context_change(change: ContextChange, old_count: usize, new_count: usize) -> String {
+    match change {
+        ContextChange::Summary if new_count >= old_count => {
+            "a summary took the place of the oldest message".to_owned()
+        }
+        ContextChange::Summary => format!("{old_count} messages became {new_count}"),
+        ContextChange::LeftOut if new_count >= old_count => {
+            "the oldest message was left out".to_owned()
+        }
+        ContextChange::LeftOut => format!(
+            "older messages were left out without a summary ({old_count} messages became {new_count})"
+        ),
+        ContextChange::ResultsCut => "long tool results were cut".to_owned(),
+        ContextChange::TextsCut => "long texts were cut".to_owned(),
     }
 }
 

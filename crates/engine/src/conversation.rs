@@ -3,6 +3,8 @@
 //! The log is the only state of a conversation. The list in memory mirrors its end: whatever is added here has been
 //! appended to the log first.
 
+use std::collections::HashMap;
+
 use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
 use myclaw_session::{
     CompactionEntry, Entry, EntryId, SessionError, SessionLog, SyncHandle, Tail, TailLimit,
@@ -16,12 +18,20 @@ use crate::transcript::{message_to_row, row_to_message, taken_ids};
 /// Opens the user message that a compaction leaves behind.
 pub(crate) const SUMMARY_TAG: &str = "[Conversation summary]";
 
+/// Most tokens of rows that are read for a summary: as much as the largest windows hold, so that whatever another model
+/// was sent can be summarised for this one. Of a longer log the beginning is read instead of what comes before that.
+const MOST_READ: u64 = 1_000_000;
+
 /// An open session.
 pub(crate) struct Conversation {
     log: SessionLog,
     messages: Vec<Message>,
+    /// The first row of the list, where the log holds older ones that no compaction accounts for.
+    loaded_from: Option<EntryId>,
     /// What the newest messages may cost in a request, in tokens.
     budget: u64,
+    /// By model: tokens of the smallest request that it refused as too long since the session was opened.
+    refused: HashMap<String, u64>,
 }
 
 /// What was noticed while a session was opened.
@@ -29,7 +39,7 @@ pub(crate) struct Conversation {
 pub(crate) struct Opening {
     /// Lines of the log that could not be read.
     pub(crate) skipped_lines: usize,
-    /// The first loaded message, if the log holds older ones that no compaction accounts for.
+    /// The first loaded message, if the log holds older ones that no compaction accounts for yet.
     pub(crate) cut_before: Option<EntryId>,
     /// The waiting messages that the loaded rows took in.
     pub(crate) taken: Vec<EntryId>,
@@ -58,8 +68,9 @@ impl Conversation {
     /// Reads as much of the log's end as the next request can hold, or only half of that if there is more: the turn
     /// itself needs room too.
     pub(crate) fn load(log: SessionLog, budget: u64) -> Result<(Self, Opening), SessionError> {
-        let mut conversation = Self { log, messages: Vec::new(), budget };
-        let mut tail = conversation.tail()?;
+        let mut conversation =
+            Self { log, messages: Vec::new(), loaded_from: None, budget, refused: HashMap::new() };
+        let mut tail = conversation.log.tail(tail_limit(budget))?;
         if tail.older_messages_exist {
             tail = conversation.log.tail(tail_limit(budget / 2))?;
         }
@@ -72,6 +83,7 @@ impl Conversation {
                 .map(|message| message.id),
             taken: tail.messages.iter().flat_map(taken_ids).collect(),
         };
+        conversation.loaded_from = opening.cut_before;
         conversation.fill(tail);
         Ok((conversation, opening))
     }
@@ -95,9 +107,30 @@ impl Conversation {
         }
     }
 
-    /// The rows behind the list in memory.
+    /// The rows behind the list in memory, also where they have outgrown what is loaded of a log.
     pub(crate) fn tail(&mut self) -> Result<Tail, SessionError> {
-        self.log.tail(tail_limit(self.budget))
+        let mut tail = self.log.tail(tail_limit(self.budget))?;
+        if tail.older_messages_exist && self.unread(&tail).is_none() {
+            tail = self.wide_tail()?;
+        }
+        if let Some(unread) = self.unread(&tail) {
+            tail.messages.drain(..unread);
+            tail.older_messages_exist = true;
+            tail.behind_last_change =
+                tail.behind_last_change.map(|newer| newer.min(tail.messages.len()));
+        }
+        Ok(tail)
+    }
+
+    /// The rows since the last compaction, those too that are not loaded; of a very long log the newest.
+    pub(crate) fn wide_tail(&mut self) -> Result<Tail, SessionError> {
+        self.log.tail(tail_limit(self.budget.max(MOST_READ)))
+    }
+
+    /// How many rows of `tail` are older than the list in memory; `None` if the list does not begin within it.
+    pub(crate) fn unread(&self, tail: &Tail) -> Option<usize> {
+        let first = self.loaded_from?;
+        tail.messages.iter().position(|row| row.id == first)
     }
 
     /// Appends to the log, then to the list.
@@ -125,20 +158,13 @@ impl Conversation {
 
     /// Appends a compaction or a reduction and builds the list anew.
     pub(crate) fn append_change(&mut self, change: impl Into<Entry>) -> Result<(), SessionError> {
-        self.log.append(&[change.into()])?;
+        let change = change.into();
+        self.log.append(std::slice::from_ref(&change))?;
+        if matches!(change, Entry::Compaction(_)) {
+            self.loaded_from = None;
+        }
         let tail = self.tail()?;
         self.fill(tail);
-        Ok(())
-    }
-
-    /// Appends a compaction that keeps every message of the list.
-    pub(crate) fn append_compaction_before_all(
-        &mut self,
-        compaction: &CompactionEntry,
-    ) -> Result<(), SessionError> {
-        self.log.append(&[Entry::Compaction(compaction.clone())])?;
-        self.messages.iter_mut().for_each(forget_count);
-        self.messages.splice(0..0, summary_message(compaction));
         Ok(())
     }
 
@@ -182,6 +208,17 @@ impl Conversation {
     /// The messages of the next request.
     pub(crate) fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// Remembers that `model` refused a request of so many tokens as too long.
+    pub(crate) fn note_refusal(&mut self, model: String, tokens: u64) {
+        let smallest = self.refused.entry(model).or_insert(tokens);
+        *smallest = tokens.min(*smallest);
+    }
+
+    /// Tokens of the smallest request that `model` has refused as too long.
+    pub(crate) fn smallest_refused(&self, model: &str) -> Option<u64> {
+        self.refused.get(model).copied()
     }
 
     /// For a sync off the async thread.

@@ -63,13 +63,22 @@ pub(crate) fn row_cost(row: &TranscriptMessage, reduction: Option<&Reduction>) -
     let Some(reduction) = reduction.filter(|_| row.role != Role::Assistant) else {
         return whole_row_cost(row);
     };
-    let bytes_per_char = if row.content.is_ascii() { 1 } else { LONGEST_USUAL_CHAR };
-    let kept = (reduction.head + reduction.tail) * bytes_per_char + REDUCTION_NOTE_BYTES;
+    let kept = (reduction.head + reduction.tail) * bytes_per_char(row) + REDUCTION_NOTE_BYTES;
     if kept >= row.content.len() {
         return whole_row_cost(row);
     }
     let images = if reduction.head + reduction.tail == 0 { 0 } else { images(row) };
     MESSAGE_OVERHEAD + text_tokens(kept) + images * IMAGE_TOKENS
+}
+
+/// Characters of a row that may be sent where it is to cost no more than `tokens`.
+pub(crate) fn chars_of(row: &TranscriptMessage, tokens: u64) -> usize {
+    let bytes = usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX);
+    bytes.saturating_sub(REDUCTION_NOTE_BYTES) / bytes_per_char(row)
+}
+
+fn bytes_per_char(row: &TranscriptMessage) -> usize {
+    if row.content.is_ascii() { 1 } else { LONGEST_USUAL_CHAR }
 }
 
 fn whole_row_cost(row: &TranscriptMessage) -> u64 {

@@ -12,6 +12,20 @@ use crate::{Bound, RunResult};
 /// Receives the events of a run, in order. It is called on the run's task, so it must not block for long.
 pub type EventCallback = Arc<dyn Fn(AgentRunEvent) + Send + Sync>;
 
+/// How a context was made smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextChange {
+    /// A summary took the place of older messages.
+    Summary,
+    /// Older messages were left out; at most a note stands for them.
+    LeftOut,
+    /// Long results of tools are sent in part.
+    ResultsCut,
+    /// Long results and long messages of the user's are sent in part.
+    TextsCut,
+}
+
 /// One step of a run. Serialised as an object with a `type`, as printed by `myclaw run --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -100,8 +114,10 @@ pub enum AgentRunEvent {
     Compaction {
         /// Messages before.
         old_count: usize,
-        /// Messages after.
+        /// Messages after; as many if parts of them are no longer sent.
         new_count: usize,
+        /// What was done.
+        change: ContextChange,
     },
     /// Old results of tools are sent shorter from now on, or not at all; see the setting `contextPruning`.
     Pruning {

@@ -33,7 +33,7 @@ pub use bound::Bound;
 pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, run_agent};
 pub use error::{CandidateFailure, RunError};
-pub use event::{AgentRunEvent, EventCallback};
+pub use event::{AgentRunEvent, ContextChange, EventCallback};
 pub use failover::key_resolver;
 pub use hook::{
     AgentStart, CompactionReason, CompactionVerdict, Hook, HookError, PendingCompaction,

@@ -262,9 +262,9 @@ async fn hooks_are_asked_where_the_beginning_of_a_long_session_is_left_out() {
     let summary = CompactionVerdict::Summary("They counted.".to_owned());
     let veto = CompactionVerdict::Veto { reason: "an audit runs".to_owned() };
     for (verdict, stored, heard) in [
-        (Some(summary), Some("They counted."), "4 to 5: They counted."),
+        (Some(summary), Some("They counted."), "17 to 6: They counted."),
         (Some(veto), None, ""),
-        (None, Some("The earlier messages of this conversation do not fit"), "4 to 5: The earlier"),
+        (None, Some("12 later messages were left out without a summary"), "17 to 6: 12 later"),
     ] {
         let (bench, mut params) = conversation(summaries_by("nobody"), &[]).await;
         params.user_message = bench.params("go on").user_message;
@@ -279,7 +279,7 @@ async fn hooks_are_asked_where_the_beginning_of_a_long_session_is_left_out() {
         assert_eq!(summary.is_some(), stored.is_some(), "{summary:?}");
         assert!(summary.unwrap_or_default().starts_with(stored.unwrap_or_default()));
         let told = judge.heard.lock().unwrap().clone();
-        assert_eq!(told[0], "Estimate, 0 messages");
+        assert_eq!(told[0], "Estimate, 12 messages");
         assert!(told.get(1).map_or("", String::as_str).starts_with(heard), "{told:?}");
         let sent = bench.server.last_request().body_text();
         assert!(!sent.contains("question 0") && sent.contains("go on"), "{sent}");

@@ -159,7 +159,7 @@ async fn fifty_messages_become_eleven() {
     assert_eq!(result.reply, "Fits now.");
     assert_eq!(
         bench.events_named("compaction"),
-        [json!({"type": "compaction", "oldCount": 51, "newCount": 11})]
+        [json!({"type": "compaction", "oldCount": 51, "newCount": 11, "change": "summary"})]
     );
     let sent = bench.server.last_request();
     let first = sent.messages()[0]["content"].to_string();
@@ -229,11 +229,19 @@ async fn oversized_results_are_the_second_rung_and_a_clear_error_the_third() {
         bench.rows()[2]["content"].as_str().unwrap().chars().count() > 50_000,
         "the log keeps it whole"
     );
-    let equal = json!({"type": "compaction", "oldCount": 3, "newCount": 3});
-    assert_eq!(bench.events_named("compaction"), vec![equal; 3]);
+    let cut = |change: &str| json!({"type": "compaction", "oldCount": 3, "newCount": 3, "change": change});
+    assert_eq!(bench.events_named("compaction"), [cut("results_cut"), cut("texts_cut")]);
     let reductions: Vec<Value> =
         bench.rows().into_iter().filter(|row| row["type"] == "reduction").collect();
     assert_eq!(reductions.len(), 2, "the log says what was sent");
+}
+
+#[tokio::test]
+async fn what_cannot_be_made_smaller_is_not_said_to_be() {
+    let bench = Bench::new(FORMAT, Script::repeat(overflow())).await;
+    assert_eq!(bench.run("go").await.unwrap_err().class(), "context_overflow");
+    assert_eq!(bench.server.requests().len(), 1);
+    assert_eq!(bench.events_named("compaction"), Vec::<Value>::new());
 }
 
 #[tokio::test]

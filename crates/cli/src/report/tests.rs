@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use myclaw_engine::{AgentRunEvent, RunResult};
+use myclaw_engine::{AgentRunEvent, ContextChange, RunResult};
 use myclaw_llm::{Cost, Usage};
 use serde_json::{Map, Value, json};
 
@@ -72,11 +72,22 @@ fn long_lines_are_cut() {
 }
 
 #[test]
-fn a_truncation_is_told_apart_from_a_compaction() {
-    let line = |old_count, new_count| {
-        narrate(&AgentRunEvent::Compaction { old_count, new_count }, Duration::ZERO)
-            .map(|(_, line)| line)
+fn it_is_told_how_a_context_was_made_smaller() {
+    let line = |old_count, new_count, change| {
+        let event = AgentRunEvent::Compaction { old_count, new_count, change };
+        let (_, line) = narrate(&event, Duration::ZERO).expect("a line");
+        line.strip_prefix("context made smaller: ").expect("what it is about").to_owned()
     };
-    assert_eq!(line(50, 11), Some("context made smaller: 50 messages became 11".to_owned()));
-    assert_eq!(line(50, 50), Some("context made smaller: long tool results were cut".to_owned()));
+    assert_eq!(line(50, 11, ContextChange::Summary), "50 messages became 11");
+    assert_eq!(
+        line(11, 11, ContextChange::Summary),
+        "a summary took the place of the oldest message"
+    );
+    assert_eq!(
+        line(50, 11, ContextChange::LeftOut),
+        "older messages were left out without a summary (50 messages became 11)"
+    );
+    assert_eq!(line(11, 11, ContextChange::LeftOut), "the oldest message was left out");
+    assert_eq!(line(50, 50, ContextChange::ResultsCut), "long tool results were cut");
+    assert_eq!(line(50, 50, ContextChange::TextsCut), "long texts were cut");
 }

@@ -5,14 +5,14 @@
 
 mod hooks;
 
-use myclaw_session::{CompactionEntry, EntryId, Role, Tail, TranscriptMessage};
+use myclaw_session::{CompactionEntry, Entry, EntryId, Role, Tail, TranscriptMessage};
 use serde::Serialize;
 
 use self::hooks::Decision;
-use super::summary::{self, Summary};
+use super::summary::{self, LAST_REQUEST, Summary};
 use super::{Turn, estimated_tokens};
-use crate::RunError;
 use crate::estimate::{row_cost, text_tokens};
+use crate::{ContextChange, RunError};
 
 /// A compaction ahead of the provider's refusal, and one that keeps next to nothing, must take at least this part of
 /// the request away. Otherwise a conversation whose newest messages fill the window would be summarised again before
@@ -23,6 +23,9 @@ const WORTHWHILE_SHARE: u64 = 4;
 /// told in other words.
 const TASK_CHARS: usize = 4_000;
 
+/// Part of the window that may be read of the beginning of a log that is too long to be read whole.
+const BEGINNING_SHARE: u64 = 2;
+
 /// Takes the place of what is left out without a summary.
 const LEFT_OUT: &str = "The earlier messages of this conversation do not fit the context window and were left out \
                         without a summary. They are still in the session file; ask the user for what you need of them.";
@@ -30,6 +33,8 @@ const LEFT_OUT: &str = "The earlier messages of this conversation do not fit the
 /// Why a conversation is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trigger<'a> {
+    /// No more than the end of the log was loaded, because the rest does not fit.
+    Opening,
     /// The estimate says that it will not fit.
     Estimate,
     /// The provider refused it.
@@ -80,13 +85,58 @@ impl CompactionReport {
     }
 }
 
+/// What is to be summarised.
+struct Older {
+    tail: Tail,
+    /// How many of its rows are not in the list of messages.
+    unread: usize,
+    /// Where the kept part begins.
+    cut: usize,
+}
+
+impl Older {
+    fn rows(&self) -> &[TranscriptMessage] {
+        &self.tail.messages[..self.cut]
+    }
+
+    fn kept(&self) -> &[TranscriptMessage] {
+        &self.tail.messages[self.cut..]
+    }
+
+    /// Tokens that the request gets shorter by, before the summary is added.
+    fn tokens_sent(&self) -> u64 {
+        cost_of_older(&self.tail, &self.tail.messages[self.unread.min(self.cut)..self.cut])
+    }
+
+    fn tokens(&self) -> u64 {
+        cost_of_older(&self.tail, self.rows())
+    }
+}
+
+/// Reads what there is to summarise.
+fn find_older(turn: &mut Turn<'_>, trigger: Trigger<'_>) -> Result<Older, RunError> {
+    let tail = turn.conversation.wide_tail()?;
+    let unread = turn.conversation.unread(&tail).unwrap_or(0);
+    let keep = turn.limits.compaction.keep_messages;
+    let cut = cut_position(&tail.messages, keep, unread, trigger);
+    Ok(Older { tail, unread, cut })
+}
+
 /// Summarises all but the newest messages, if that makes the request smaller.
 pub(super) async fn compact(
     turn: &mut Turn<'_>,
     trigger: Trigger<'_>,
 ) -> Result<CompactionReport, RunError> {
-    let old_count = turn.conversation.messages().len();
-    let tokens_before = estimated_tokens(turn);
+    let older = find_older(turn, trigger)?;
+    // What was not loaded is no part of the request, but of what these two put a summary in the place of.
+    let accounts_for_unread = matches!(trigger, Trigger::Opening | Trigger::Hand { .. });
+    let (older_tokens, unread_count, unread_tokens) = if accounts_for_unread {
+        (older.tokens(), older.unread, older.tokens().saturating_sub(older.tokens_sent()))
+    } else {
+        (older.tokens_sent(), 0, 0)
+    };
+    let old_count = turn.conversation.messages().len() + unread_count;
+    let tokens_before = estimated_tokens(turn) + unread_tokens;
     let unchanged = |outcome| CompactionReport {
         outcome,
         old_count,
@@ -94,27 +144,27 @@ pub(super) async fn compact(
         tokens_before,
         tokens_after: tokens_before,
     };
-    let tail = turn.conversation.tail()?;
-    let cut = cut_position(&tail.messages, turn.limits.compaction.keep_messages, trigger);
-    let (older, kept) = tail.messages.split_at(cut);
-    let Some(first_kept) = kept.first().filter(|_| cut > 0) else {
-        return Ok(told(turn, trigger, unchanged(CompactionOutcome::NothingOlder)));
+    // One turn may be longer than what is read at most; then nobody knows what came before it.
+    let leaves_out = trigger == Trigger::Opening && older.tail.older_messages_exist;
+    let Some(first_kept) = older.kept().first().filter(|_| older.cut > 0 || leaves_out) else {
+        return Ok(unchanged(CompactionOutcome::NothingOlder));
     };
-    let older_tokens = cost_of_older(&tail, older);
     let must_be_worthwhile = matches!(trigger, Trigger::Estimate | Trigger::LastResort);
     if must_be_worthwhile && older_tokens < tokens_before / WORTHWHILE_SHARE {
         return Ok(unchanged(CompactionOutcome::NotShorter));
     }
-    let mut text = match stand_in(turn, trigger, &tail, older).await? {
-        Ok(text) => text,
-        Err(outcome) => return Ok(told(turn, trigger, unchanged(outcome))),
+    let (mut text, change) = match stand_in(turn, trigger, &older).await? {
+        Ok(stand_in) => stand_in,
+        Err(outcome) => return Ok(unchanged(outcome)),
     };
-    if !kept.iter().any(|row| row.role == Role::User) {
-        text.push_str(&last_request(older));
+    if !older.kept().iter().any(|row| row.role == Role::User) {
+        let room = summary::share_bytes(turn.model.model.context_window);
+        text.push_str(&last_request(older.rows(), room));
     }
-    if text_tokens(text.len()) >= older_tokens {
-        return Ok(told(turn, trigger, unchanged(CompactionOutcome::NotShorter)));
+    if trigger != Trigger::Opening && text_tokens(text.len()) >= older_tokens {
+        return Ok(unchanged(CompactionOutcome::NotShorter));
     }
+    let new_count = older.kept().len() + 1;
     let entry = CompactionEntry {
         id: EntryId::generate(),
         ts: turn.now_ms(),
@@ -122,12 +172,12 @@ pub(super) async fn compact(
         first_kept_id: first_kept.id,
         tokens_before,
         old_count: old_count as u64,
-        new_count: kept.len() as u64 + 1,
+        new_count: new_count as u64,
     };
-    let new_count = kept.len() + 1;
     let summary = entry.summary.clone();
     turn.conversation.append_change(entry)?;
-    turn.emit_compaction(old_count, new_count);
+    turn.opening.cut_before = None;
+    turn.emit_compaction(old_count, new_count, change);
     // Both sides of this comparison are estimates of the same kind; what a provider has counted is not.
     let tokens_after = estimated_tokens(turn).min(tokens_before.saturating_sub(1));
     let report = CompactionReport { new_count, tokens_after, ..unchanged(CompactionOutcome::Done) };
@@ -135,81 +185,59 @@ pub(super) async fn compact(
     Ok(report)
 }
 
-/// Tells of a rung that did not help. Who asked for a compaction gets the report.
-fn told(turn: &Turn<'_>, trigger: Trigger<'_>, report: CompactionReport) -> CompactionReport {
-    if !matches!(trigger, Trigger::Hand { .. }) {
-        turn.emit_compaction(report.old_count, report.new_count);
-    }
-    report
-}
-
-/// The text that takes the place of `older`: a hook's, the model's, or a note; the inner error is why there is none.
+/// The text that takes the place of the older messages: a hook's, the model's, or a note, and
+/// which of these it is; the inner error is why there is none.
 /// A conversation that still fits is not given away for a note.
 async fn stand_in(
     turn: &mut Turn<'_>,
     trigger: Trigger<'_>,
-    tail: &Tail,
-    older: &[TranscriptMessage],
-) -> Result<Result<String, CompactionOutcome>, RunError> {
-    let older_tokens = cost_of_older(tail, older);
-    let focus = match hooks::ask(turn, trigger, Some(tail), older).await? {
+    older: &Older,
+) -> Result<Result<(String, ContextChange), CompactionOutcome>, RunError> {
+    let older_tokens = older.tokens();
+    let focus = match hooks::ask(turn, trigger, &older.tail, older.rows()).await? {
         Decision::Veto => return Ok(Err(CompactionOutcome::Forbidden)),
-        Decision::Summary(text) => return Ok(Ok(text)),
+        Decision::Summary(text) => return Ok(Ok((text, ContextChange::Summary))),
         Decision::Model { focus } => focus,
     };
     let is_by_hand = matches!(trigger, Trigger::Hand { .. });
-    Ok(match summary::of(turn, tail, older, focus.as_deref()).await? {
-        Summary::Written(text) if text_tokens(text.len()) < older_tokens => Ok(text),
+    let beginning = beginning(turn, &older.tail)?;
+    let rows = summary::Rows { beginning: &beginning, older: older.rows() };
+    // Boxed: its state is large, callers nest it in theirs, and hardly any call needs it.
+    let writing = Box::pin(summary::of(turn, &older.tail, rows, focus.as_deref()));
+    Ok(match writing.await? {
+        Summary::Written(text) if text_tokens(text.len()) < older_tokens => {
+            Ok((text, ContextChange::Summary))
+        }
         Summary::Written(_) if is_by_hand => Err(CompactionOutcome::NotShorter),
-        Summary::Written(_) => Ok(LEFT_OUT.to_owned()),
+        Summary::Written(_) => Ok((LEFT_OUT.to_owned(), ContextChange::LeftOut)),
         Summary::Failed { error, .. } if is_by_hand => return Err(RunError::Model(*error)),
         Summary::Failed { note, error } => {
             turn.notice(format!(
                 "the older messages could not be summarised ({}); they are left out instead",
                 error.message
             ));
-            Ok(note)
+            Ok((note, ContextChange::LeftOut))
         }
     })
 }
 
-/// Starts the conversation at the loaded end of a log that is too long to be read whole. A hook may write what takes the
-/// place of the rest, which nobody has read; if one forbids it, the log stays as it is, and the rest is not sent all the
-/// same.
-pub(super) async fn leave_out_older_messages(
-    turn: &mut Turn<'_>,
-    first_kept_id: EntryId,
-) -> Result<(), RunError> {
-    turn.notice(
-        "the session is longer than the model's context window; its oldest messages are no longer sent",
-    );
-    let text = match hooks::ask(turn, Trigger::Estimate, None, &[]).await? {
-        Decision::Veto => return Ok(()),
-        Decision::Summary(text) => text,
-        Decision::Model { .. } => LEFT_OUT.to_owned(),
-    };
-    let kept = turn.conversation.messages().len();
-    let tokens_before = estimated_tokens(turn);
-    let entry = CompactionEntry {
-        id: EntryId::generate(),
-        ts: turn.now_ms(),
-        summary: text,
-        first_kept_id,
-        tokens_before,
-        old_count: kept as u64,
-        new_count: kept as u64 + 1,
-    };
-    turn.conversation.append_compaction_before_all(&entry)?;
-    turn.emit_compaction(kept, kept + 1);
-    let report = CompactionReport {
-        outcome: CompactionOutcome::Done,
-        old_count: kept,
-        new_count: kept + 1,
-        tokens_before,
-        tokens_after: estimated_tokens(turn),
-    };
-    hooks::tell(turn, &report, &entry.summary).await;
-    Ok(())
+/// The first rows of a log that is too long to be read back to its beginning: they hold the task.
+fn beginning(turn: &Turn<'_>, tail: &Tail) -> Result<Vec<TranscriptMessage>, RunError> {
+    let first_read = tail.messages.first().map(|row| row.id);
+    let reader = turn.store.reader(&turn.params.session_key)?;
+    let Some(reader) = reader.filter(|_| tail.older_messages_exist) else { return Ok(Vec::new()) };
+    let mut rows = Vec::new();
+    let mut room = turn.model.model.context_window / BEGINNING_SHARE;
+    for entry in reader.entries() {
+        let Entry::Message(row) = entry? else { continue };
+        let cost = row_cost(&row, None);
+        if Some(row.id) == first_read || cost > room {
+            break;
+        }
+        room -= cost;
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 fn cost_of_older(tail: &Tail, older: &[TranscriptMessage]) -> u64 {
@@ -218,8 +246,14 @@ fn cost_of_older(tail: &Tail, older: &[TranscriptMessage]) -> u64 {
     earlier + rows.sum::<u64>()
 }
 
-/// Where the kept part begins. It never begins with a result: that would be parted from its call.
-fn cut_position(rows: &[TranscriptMessage], keep: usize, trigger: Trigger<'_>) -> usize {
+/// Where the kept part begins; 0 if there is nothing to summarise. It never begins with a result: that would be parted
+/// from its call. Nor does it begin with one of the `unread` rows at the beginning.
+fn cut_position(
+    rows: &[TranscriptMessage],
+    keep: usize,
+    unread: usize,
+    trigger: Trigger<'_>,
+) -> usize {
     let with_its_call = |mut cut: usize| {
         while cut > 0 && rows.get(cut).is_some_and(|row| row.role == Role::Tool) {
             cut -= 1;
@@ -227,9 +261,12 @@ fn cut_position(rows: &[TranscriptMessage], keep: usize, trigger: Trigger<'_>) -
         cut
     };
     let usual = with_its_call(rows.len().saturating_sub(keep));
+    let helpful = |cut: usize| if cut > unread { cut } else { 0 };
     match trigger {
-        Trigger::Estimate | Trigger::Refusal => usual,
-        Trigger::LastResort => with_its_call(rows.len().saturating_sub(1)),
+        Trigger::Opening => unread,
+        Trigger::Estimate | Trigger::Refusal => helpful(usual),
+        Trigger::LastResort => helpful(with_its_call(rows.len().saturating_sub(1))),
+        Trigger::Hand { .. } if unread > 0 => usual.max(unread),
         // Who asks for it in a conversation of few messages means all but the last turn.
         Trigger::Hand { .. } if usual == 0 => {
             rows.iter().rposition(|row| row.role == Role::User).unwrap_or(0)
@@ -238,13 +275,14 @@ fn cut_position(rows: &[TranscriptMessage], keep: usize, trigger: Trigger<'_>) -
     }
 }
 
-/// What the user asked for last, word for word.
-fn last_request(older: &[TranscriptMessage]) -> String {
+/// What the user asked for last, word for word, as far as it has `room`.
+fn last_request(older: &[TranscriptMessage], room: usize) -> String {
     let Some(request) = older.iter().rev().find(|row| row.role == Role::User) else {
         return String::new();
     };
-    let shown: String = request.content.chars().take(TASK_CHARS).collect();
-    format!("\n\nThe user's last message, which is being worked on:\n{shown}")
+    let shown = &request.content[..request.content.floor_char_boundary(room)];
+    let shown: String = shown.chars().take(TASK_CHARS).collect();
+    format!("{LAST_REQUEST}{shown}")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use myclaw_session::{CompactionEntry, EntryId, PeerKind, Role, TranscriptMessage};
 
 use super::{Turn, estimated_tokens};
-use crate::RunError;
+use crate::{ContextChange, RunError};
 
 /// Of a history that has grown over its limit three parts of four stay, so that it is not cut again, and the
 /// provider's cache lost, with each message.
@@ -36,7 +36,8 @@ pub(super) fn limit(turn: &mut Turn<'_>) -> Result<(), RunError> {
         new_count: kept as u64,
     };
     turn.conversation.append_change(entry)?;
-    turn.emit_compaction(old_count, kept);
+    turn.opening.cut_before = None;
+    turn.emit_compaction(old_count, kept, ContextChange::LeftOut);
     Ok(())
 }
 

@@ -19,8 +19,8 @@ use myclaw_llm::{Model, ModelError};
 use myclaw_session::{EntryId, Reduction, ReductionEntry};
 
 use super::Turn;
-use crate::estimate::{request_tokens, text_tokens};
-use crate::{AgentRunEvent, RunError};
+use crate::estimate::{message_tokens, request_tokens, text_tokens};
+use crate::{AgentRunEvent, ContextChange, RunError};
 
 pub use compact::{CompactionOutcome, CompactionReport};
 pub(crate) use prune::Outlook;
@@ -42,7 +42,8 @@ enum Rung {
     LongResults,
     /// Every long text is cut, the user's own too.
     LongTexts,
-    /// All but the newest message, with the results that belong to it, becomes a summary.
+    /// All but the newest message, with the results that belong to it, becomes a summary; if that is not worth it, long
+    /// texts are cut again, by the size that was refused.
     NewestOnly,
     /// Nothing is left to try.
     End,
@@ -66,6 +67,9 @@ const LARGEST_OUTPUT_SHARE: u64 = 4;
 /// Largest part of the window that settings can keep free.
 const LARGEST_RESERVE_SHARE: u64 = 2;
 
+/// Of a size that was refused, what is planned for at most.
+const SAFE_QUARTERS: u64 = 3;
+
 /// Tokens that a request to a model may hold: its window without what is kept free for the answer.
 pub(crate) fn input_budget(model: &Model, settings: &CompactionSettings) -> u64 {
     let window = model.context_window;
@@ -76,8 +80,7 @@ pub(crate) fn input_budget(model: &Model, settings: &CompactionSettings) -> u64 
     window - reserve
 }
 
-/// A log whose end alone fills the window is cut there once, in the log, so that the next request and all after it
-/// begin with the same bytes. The same holds for a chat whose history is limited by its settings.
+/// Tells of lines that nobody can read, and cuts a chat whose history is limited by its settings.
 pub(super) async fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<(), RunError> {
     if turn.opening.skipped_lines > 0 {
         let lines = match turn.opening.skipped_lines {
@@ -87,22 +90,35 @@ pub(super) async fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<()
         let path = turn.store.transcript_path(&turn.params.session_key);
         turn.notice(format!("{lines} of {} skipped; they stay in the file", path.display()));
     }
-    if let Some(first_kept) = turn.opening.cut_before {
-        compact::leave_out_older_messages(turn, first_kept).await?;
-    }
     history::limit(turn)
 }
 
 /// Makes room before the window is full: prunes as the settings say, then compacts where the summary would make a
 /// real difference. What can certainly not fit climbs the ladder without asking the provider first.
+///
+/// A log of which no more than the end was loaded is compacted there once, so that the next request and all after it
+/// begin with the same bytes.
 pub(super) async fn before_call(turn: &mut Turn<'_>) -> Result<(), RunError> {
+    if turn.opening.cut_before.take().is_some() {
+        turn.notice(
+            "the session is longer than the model's context window; its oldest messages become a summary",
+        );
+        compact::compact(turn, compact::Trigger::Opening).await?;
+    }
     prune::prune(turn)?;
-    if !turn.recovery.compacted_ahead && estimated_tokens(turn) > turn.budget() {
+    let is_full = estimated_tokens(turn) > turn.budget() || text_size(turn) > turn.room();
+    if !turn.recovery.compacted_ahead && is_full {
         turn.recovery.compacted_ahead = true;
         compact::compact(turn, compact::Trigger::Estimate).await?;
     }
-    while estimated_tokens(turn) > turn.model.model.context_window && climb(turn).await? {}
+    while is_certain_to_overflow(turn) && climb(turn).await? {}
     Ok(())
+}
+
+fn is_certain_to_overflow(turn: &Turn<'_>) -> bool {
+    let refused = turn.conversation.smallest_refused(&turn.model.reference());
+    estimated_tokens(turn) > turn.model.model.context_window
+        || refused.is_some_and(|tokens| text_size(turn) >= tokens)
 }
 
 /// Takes the next rung that makes the request smaller.
@@ -113,6 +129,8 @@ pub(super) async fn recover_from_overflow(
     turn: &mut Turn<'_>,
     error: &ModelError,
 ) -> Result<(), RunError> {
+    let tokens = text_size(turn);
+    turn.conversation.note_refusal(turn.model.reference(), tokens);
     if climb(turn).await? {
         return Ok(());
     }
@@ -138,6 +156,7 @@ async fn climb(turn: &mut Turn<'_>) -> Result<bool, RunError> {
             Rung::LongTexts => reduce::long_texts(turn)?,
             Rung::NewestOnly => {
                 compact::compact(turn, compact::Trigger::LastResort).await?.is_smaller()
+                    || reduce::long_texts(turn)?
             }
             Rung::End => false,
         };
@@ -169,15 +188,24 @@ fn append_reductions(
 
 /// Tokens of the next request, as far as they can be known before it is sent.
 pub(super) fn estimated_tokens(turn: &Turn<'_>) -> u64 {
+    request_tokens(turn.conversation.messages(), fixed_tokens(turn))
+}
+
+/// Tokens of the next request by its length alone: what two requests can be compared by, whatever a provider has counted
+/// of one of them.
+fn text_size(turn: &Turn<'_>) -> u64 {
+    let messages = turn.conversation.messages();
+    fixed_tokens(turn) + messages.iter().map(message_tokens).sum::<u64>()
+}
+
+/// Tokens of what every request holds: the system prompt and the tools.
+fn fixed_tokens(turn: &Turn<'_>) -> u64 {
     let schemas: usize = turn
         .tool_schemas
         .iter()
         .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len())
         .sum();
-    request_tokens(
-        turn.conversation.messages(),
-        text_tokens(turn.start.system_prompt.len() + schemas),
-    )
+    text_tokens(turn.start.system_prompt.len() + schemas)
 }
 
 impl Turn<'_> {
@@ -186,8 +214,14 @@ impl Turn<'_> {
         input_budget(&self.model.model, &self.limits.compaction)
     }
 
-    /// The context has changed; `kept` messages remain of `before`.
-    fn emit_compaction(&self, before: usize, kept: usize) {
-        self.emit(AgentRunEvent::Compaction { old_count: before, new_count: kept });
+    /// The same by length alone, and less where the model has refused a request of no more than that.
+    fn room(&self) -> u64 {
+        let refused = self.conversation.smallest_refused(&self.model.reference());
+        refused.map_or(u64::MAX, |tokens| tokens / 4 * SAFE_QUARTERS).min(self.budget())
+    }
+
+    /// The context was made smaller; `kept` messages remain of `before`.
+    fn emit_compaction(&self, before: usize, kept: usize, change: ContextChange) {
+        self.emit(AgentRunEvent::Compaction { old_count: before, new_count: kept, change });
     }
 }

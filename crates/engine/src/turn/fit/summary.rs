@@ -1,11 +1,16 @@
 //! The summary itself: one model call, or a few where the text is long; the fallback models where that fails, and a
 //! plain note where they fail too.
 
+mod note;
+
 use std::fmt::Write;
 
 use myclaw_llm::{ErrorClass, Message, ModelError, PairedMessages, UserMessage};
 use myclaw_session::{Role, Tail, TranscriptMessage};
 use serde_json::Value;
+
+pub(super) use self::note::LAST_REQUEST;
+use self::note::Standing;
 
 use crate::RunError;
 use crate::transcript::row_to_message;
@@ -24,11 +29,17 @@ const MAX_WRITERS: usize = 3;
 /// Most calls that give a part of one summary. What is longer loses its middle: the beginning holds the task and the end the state.
 const MAX_CALLS: usize = 4;
 
+/// Most times that the text for one summary is refused as too long and goes out again in smaller pieces.
+const MAX_REFUSALS: usize = 3;
+
 /// Part of the window that a summary may fill.
 const LARGEST_SHARE: u64 = 8;
 
 /// Bytes in a token, on average.
 const BYTES_PER_TOKEN: u64 = 4;
+
+/// Stands where the middle of a log was not read.
+const GAP: &str = "[… many messages left out …]\n";
 
 const INSTRUCTION: &str = include_str!("../../../prompts/summarise.md");
 
@@ -38,11 +49,29 @@ pub(super) enum Summary {
     Written(String),
     /// None did.
     Failed {
-        /// Takes its place: says so, and keeps what an earlier summary said. For the model.
+        /// Takes its place: says so, and keeps what an earlier summary said. For the model, so it does not say why.
         note: String,
         /// Why the first model did not.
         error: Box<ModelError>,
     },
+}
+
+/// What is to be summarised.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a> {
+    /// The first rows of a log of which the middle was not read.
+    pub(super) beginning: &'a [TranscriptMessage],
+    /// Those that stand directly before what is kept.
+    pub(super) older: &'a [TranscriptMessage],
+}
+
+impl Rows<'_> {
+    fn as_text(self) -> String {
+        if self.beginning.is_empty() {
+            return render(self.older);
+        }
+        format!("{}{GAP}{}", render(self.beginning), render(self.older))
+    }
 }
 
 /// What is still to be summarised.
@@ -52,19 +81,28 @@ struct Work<'a> {
     text: String,
     focus: Option<&'a str>,
     calls_left: usize,
+    refusals_left: usize,
 }
 
-/// Asks the model to summarise `older` and what was summarised before it, and the next one when it cannot. A failure
+/// Asks the model to summarise `rows` and what was summarised before it, and the next one when it cannot. A failure
 /// must not end the run.
 pub(super) async fn of(
     turn: &mut Turn<'_>,
     tail: &Tail,
-    older: &[TranscriptMessage],
+    rows: Rows<'_>,
     focus: Option<&str>,
 ) -> Result<Summary, RunError> {
-    let earlier = tail.compaction.as_ref().map(|earlier| earlier.summary.clone());
+    let longest = share_bytes(turn.model.model.context_window);
+    let earlier = tail.compaction.as_ref().map(|earlier| Standing::read(&earlier.summary));
+    let earlier = earlier.map(|standing| standing.into_text(longest));
     let so_far = earlier.filter(|summary| !summary.is_empty());
-    let mut work = Work { so_far, text: render(older), focus, calls_left: MAX_CALLS };
+    let mut work = Work {
+        so_far,
+        text: rows.as_text(),
+        focus,
+        calls_left: MAX_CALLS,
+        refusals_left: MAX_REFUSALS,
+    };
     let mut first_error = None;
     let writers = MAX_WRITERS.min(1 + turn.candidates.waiting().count());
     for writer in 0..writers {
@@ -87,17 +125,33 @@ pub(super) async fn of(
         first_error.get_or_insert(error);
     }
     let error = first_error.unwrap_or_else(no_summary);
-    let earlier = work.so_far.map(|summary| format!("{summary}\n\n")).unwrap_or_default();
-    let count = older.len();
-    let reason = &error.message;
-    let note = format!("{earlier}{count} later messages were left out without a summary: {reason}");
+    let standing = Standing::read(&work.so_far.unwrap_or_default());
+    let note = standing.without(rows.older.len()).into_text(longest);
     Ok(Summary::Failed { note, error: Box::new(error) })
 }
 
-/// Lets one model work as far as it can; why it went no further, if it did not.
+/// Lets one model work as far as it can; why it went no further, if it did not. What it refuses as too long it gets in
+/// smaller pieces.
 async fn write(turn: &mut Turn<'_>, work: &mut Work<'_>) -> Result<Option<ModelError>, RunError> {
-    let window = turn.model.model.context_window;
-    let limit = usize::try_from(window * INPUT_BYTES_PER_WINDOW_TOKEN).unwrap_or(usize::MAX);
+    let refused = turn.conversation.smallest_refused(&turn.model.reference());
+    let window = turn.model.model.context_window.min(refused.unwrap_or(u64::MAX));
+    let mut limit = usize::try_from(window * INPUT_BYTES_PER_WINDOW_TOKEN).unwrap_or(usize::MAX);
+    loop {
+        let Some(error) = write_pieces(turn, work, limit).await? else { return Ok(None) };
+        if error.class != ErrorClass::ContextOverflow || work.refusals_left == 0 {
+            return Ok(Some(error));
+        }
+        work.refusals_left -= 1;
+        limit = limit.min(work.text.len()) / 2;
+    }
+}
+
+/// Lets a model summarise one piece of at most `limit` bytes after the other; why it went no further, if it did not.
+async fn write_pieces(
+    turn: &mut Turn<'_>,
+    work: &mut Work<'_>,
+    limit: usize,
+) -> Result<Option<ModelError>, RunError> {
     let text = std::mem::take(&mut work.text);
     let pieces = pieces(&text, limit, work.calls_left);
     for (number, piece) in pieces.iter().enumerate() {
@@ -118,9 +172,13 @@ async fn write(turn: &mut Turn<'_>, work: &mut Work<'_>) -> Result<Option<ModelE
 /// The summary, cut to its share of the window.
 fn finished(work: Work<'_>, window: u64) -> String {
     let mut text = work.so_far.unwrap_or_default();
-    let longest = usize::try_from(window / LARGEST_SHARE * BYTES_PER_TOKEN).unwrap_or(usize::MAX);
-    text.truncate(text.floor_char_boundary(longest));
+    text.truncate(text.floor_char_boundary(share_bytes(window)));
     text
+}
+
+/// Bytes of the part of a window that a summary may fill.
+pub(super) fn share_bytes(window: u64) -> usize {
+    usize::try_from(window / LARGEST_SHARE * BYTES_PER_TOKEN).unwrap_or(usize::MAX)
 }
 
 /// One part of the summary. The inner error is why there is none.

@@ -22,18 +22,15 @@ pub(super) enum Decision {
     },
 }
 
-/// Most tokens of a hook's summary where nobody has counted what it stands for.
-const MOST_TOKENS: u64 = 4_000;
-
-/// Asks the hooks one after the other, until one decides. Without `tail` what is to be summarised is not known.
+/// Asks the hooks one after the other, until one decides.
 pub(super) async fn ask(
     turn: &Turn<'_>,
     trigger: Trigger<'_>,
-    tail: Option<&Tail>,
+    tail: &Tail,
     older: &[TranscriptMessage],
 ) -> Result<Decision, RunError> {
     let (reason, focus) = match trigger {
-        Trigger::Estimate => (CompactionReason::Estimate, None),
+        Trigger::Estimate | Trigger::Opening => (CompactionReason::Estimate, None),
         Trigger::Refusal | Trigger::LastResort => (CompactionReason::Overflow, None),
         Trigger::Hand { focus } => (CompactionReason::Manual, focus.map(str::to_owned)),
     };
@@ -44,12 +41,10 @@ pub(super) async fn ask(
         reason,
         tokens_before: estimated_tokens(turn),
         focus,
-        previous_summary: tail
-            .and_then(|tail| tail.compaction.as_ref())
-            .map(|earlier| earlier.summary.clone()),
+        previous_summary: tail.compaction.as_ref().map(|earlier| earlier.summary.clone()),
         messages: older.iter().cloned().filter_map(row_to_message).collect(),
     };
-    let older_tokens = tail.map_or(MOST_TOKENS, |tail| cost_of_older(tail, older));
+    let older_tokens = cost_of_older(tail, older);
     for hook in turn.hooks() {
         let name = hook.name();
         let asked = hook.before_session_compact(&mut pending);

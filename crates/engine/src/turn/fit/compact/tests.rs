@@ -16,7 +16,7 @@ fn rows(roles: &str) -> Vec<TranscriptMessage> {
 }
 
 fn cut(rows: &[TranscriptMessage]) -> usize {
-    cut_position(rows, 10, Trigger::Refusal)
+    cut_position(rows, 10, 0, Trigger::Refusal)
 }
 
 #[test]
@@ -38,21 +38,22 @@ fn a_chain_of_results_to_the_very_start_leaves_nothing_to_compact() {
 
 #[test]
 fn the_last_resort_keeps_one_message_with_its_results() {
-    assert_eq!(cut_position(&rows("uauatt"), 10, Trigger::LastResort), 3);
-    assert_eq!(cut_position(&rows("uau"), 10, Trigger::LastResort), 2);
+    assert_eq!(cut_position(&rows("uauatt"), 10, 0, Trigger::LastResort), 3);
+    assert_eq!(cut_position(&rows("uau"), 10, 0, Trigger::LastResort), 2);
 }
 
 #[test]
 fn by_hand_a_short_conversation_keeps_its_last_turn() {
     let by_hand = Trigger::Hand { focus: None };
-    assert_eq!(cut_position(&rows("uauatta"), 10, by_hand), 2);
-    assert_eq!(cut_position(&rows("ua"), 10, by_hand), 0);
-    assert_eq!(cut_position(&rows(&"ua".repeat(25)), 10, by_hand), 40);
+    assert_eq!(cut_position(&rows("uauatta"), 10, 0, by_hand), 2);
+    assert_eq!(cut_position(&rows("ua"), 10, 0, by_hand), 0);
+    assert_eq!(cut_position(&rows(&"ua".repeat(25)), 10, 0, by_hand), 40);
 }
 
 #[test]
 fn the_task_stays_word_for_word() {
-    let text = last_request(&rows("uauat"));
+    let text = last_request(&rows("uauat"), 100);
     assert!(text.ends_with("which is being worked on:\ntext 2"), "{text}");
-    assert_eq!(last_request(&rows("at")), "");
+    assert_eq!(last_request(&rows("at"), 100), "");
+    assert!(last_request(&rows("uauat"), 4).ends_with("being worked on:\ntext"));
 }

@@ -1,0 +1,86 @@
+//! The note that stands for messages which nobody could summarise: one, however often that happens.
+
+/// Stands between what a summary says and the user's last message.
+pub(in crate::turn::fit) const LAST_REQUEST: &str =
+    "\n\nThe user's last message, which is being worked on:\n";
+
+/// Behind the number of messages.
+const LEFT_OUT: &str = " later messages were left out without a summary";
+
+const ADVICE: &str =
+    ". They are still in the session file; ask the user for what you need of them.";
+
+/// Stands between what a summary says and the note.
+const PARAGRAPH: &str = "\n\n";
+
+/// What takes the place of older messages, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// What a model has written.
+    said: String,
+    /// Messages behind that which are left out.
+    left_out: u64,
+}
+
+impl Standing {
+    /// Reads the summary of an entry. A last message of the user's is the last no longer, and is not taken over.
+    pub(super) fn read(text: &str) -> Self {
+        let mut end = text.find(LAST_REQUEST).unwrap_or(text.len());
+        let mut left_out = 0_u64;
+        for (at, _) in text.match_indices(LEFT_OUT) {
+            let before = &text[..at];
+            let rest = before.trim_end_matches(|digit: char| digit.is_ascii_digit());
+            if let Ok(count) = before[rest.len()..].parse::<u64>()
+                && (rest.is_empty() || rest.ends_with(PARAGRAPH))
+            {
+                left_out = left_out.saturating_add(count);
+                end = end.min(rest.len());
+            }
+        }
+        Self { said: text[..end].trim_end().to_owned(), left_out }
+    }
+
+    /// The same with more messages left out.
+    pub(super) fn without(self, count: usize) -> Self {
+        Self { left_out: self.left_out.saturating_add(count as u64), ..self }
+    }
+
+    /// For the model, with at most `longest` bytes of what was said.
+    pub(super) fn into_text(self, longest: usize) -> String {
+        let Self { said: mut text, left_out } = self;
+        text.truncate(text.floor_char_boundary(longest));
+        if left_out > 0 {
+            if !text.is_empty() {
+                text.push_str(PARAGRAPH);
+            }
+            text.push_str(&format!("{left_out}{LEFT_OUT}{ADVICE}"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_become_one() {
+        let told = Standing::read("They met.").without(3).into_text(100);
+        assert_eq!(told, format!("They met.\n\n3{LEFT_OUT}{ADVICE}"));
+        let again = Standing::read(&format!("{told}{LAST_REQUEST}go")).without(4).into_text(100);
+        assert_eq!(again, format!("They met.\n\n7{LEFT_OUT}{ADVICE}"));
+        assert_eq!(Standing::read("").without(2).into_text(9), format!("2{LEFT_OUT}{ADVICE}"));
+        assert_eq!(Standing::read("ääää").into_text(5), "ää");
+        assert_eq!(Standing::read("").into_text(5), "");
+    }
+
+    #[test]
+    fn a_pile_of_notes_with_the_errors_of_a_provider_is_cleared_away() {
+        let pile = format!(
+            "They met.\n\n3{LEFT_OUT}: down{LAST_REQUEST}go\n\n40{LEFT_OUT}: down{LAST_REQUEST}on"
+        );
+        assert_eq!(Standing::read(&pile), Standing { said: "They met.".to_owned(), left_out: 43 });
+        let quoted = format!("It said \"3{LEFT_OUT}\".");
+        assert_eq!(Standing::read(&quoted), Standing { said: quoted.clone(), left_out: 0 });
+    }
+}
