@@ -272,6 +272,18 @@ pub(crate) fn cut_stream() -> ModelError {
     )
 }
 
+/// How hosts say that an answer stopped because the conversation and it fill the context window.
+pub(crate) const WINDOW_EXCEEDED: &str = "model_context_window_exceeded";
+
+/// The failure of an answer that ended for a reason which is one.
+pub(crate) fn failed_ending(class: ErrorClass, reason: &str) -> ModelError {
+    ModelError {
+        status: Some(200),
+        code: Some(reason.to_owned()),
+        ..ModelError::new(class, format!("ended the answer as failed ({reason})"))
+    }
+}
+
 /// The failure of an answer that ended without content and without a reason.
 pub(crate) fn empty_answer() -> ModelError {
     ModelError::new(

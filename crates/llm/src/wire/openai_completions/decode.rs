@@ -8,13 +8,15 @@ use serde_json::value::RawValue;
 
 use crate::wire::compat::{Compat, InlineThinking, ReasoningField, ReasoningReplay};
 use crate::wire::json;
-use crate::wire::{FormatDecoder, MessageBuilder, Progress, arguments, cut_stream, empty_answer};
+use crate::wire::{
+    FormatDecoder, MessageBuilder, Progress, arguments, cut_stream, empty_answer, failed_ending,
+};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
 
 use super::chunk::{Choice, Chunk, Delta, WireCall, WireUsage};
 use super::content::{Content, Prose};
 use super::details::ReasoningDetails;
-use super::ending::{Ending, ending, failed_ending};
+use super::ending::{Ending, ending};
 use super::think::ThinkTags;
 
 /// Reads one answer.
