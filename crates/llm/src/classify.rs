@@ -17,7 +17,7 @@ use crate::retry_after::{limits_reset, retry_after};
 use crate::{ErrorClass, ModelError};
 
 use body::{ErrorBody, parse};
-pub(crate) use body::{is_web_page, one_line};
+pub(crate) use body::{is_web_page, one_line, reports_an_error};
 
 /// Longest text of a provider that is shown, in characters.
 const MAX_SHOWN: usize = 400;
