@@ -20,7 +20,8 @@ pub struct Decoder<'a> {
     ended: bool,
 }
 
-/// Any event: one flat shape, because a tagged one would copy each event before it is read.
+/// Any event: one flat shape, because a tagged one would copy each event before it is read. What is large and rare is
+/// behind a pointer: an event is moved more than once.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -30,7 +31,7 @@ struct Event<'a> {
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
-    content_block: Option<WireBlock<'a>>,
+    content_block: Option<Box<WireBlock<'a>>>,
     #[serde(borrow)]
     message: Option<MessageStart<'a>>,
     #[serde(borrow)]
@@ -38,6 +39,8 @@ struct Event<'a> {
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
+
+const _: () = assert!(size_of::<Event<'_>>() <= 264, "every delta pays for a large event");
 
 #[derive(Deserialize)]
 struct Delta<'a> {

@@ -22,14 +22,15 @@ pub struct Decoder<'a> {
     has_counters: bool,
 }
 
-/// Any event: one flat shape, because the event's name says which members there are.
+/// Any event: one flat shape, because the event's name says which members there are. What is large and rare is behind a
+/// pointer: an event is moved more than once.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
     #[serde(default)]
     content_block_index: u64,
     #[serde(borrow)]
-    start: Option<WireBlock<'a>>,
+    start: Option<Box<WireBlock<'a>>>,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
@@ -37,6 +38,8 @@ struct Event<'a> {
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
 }
+
+const _: () = assert!(size_of::<Event<'_>>() <= 264, "every delta pays for a large event");
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

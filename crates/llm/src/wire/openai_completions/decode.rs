@@ -89,7 +89,7 @@ impl<'a> Decoder<'a> {
         }
         self.has_deltas |= choice.delta.is_some();
         // A whole message behind the deltas (MiniMax) repeats them.
-        let whole = choice.message.as_ref().filter(|_| !self.has_deltas);
+        let whole = choice.message.as_deref().filter(|_| !self.has_deltas);
         let has_more = match choice.delta.as_ref().or(whole) {
             Some(delta) => self.take_delta(delta, sink),
             None => false,
