@@ -1,9 +1,9 @@
 //! What kind of failure a provider's error is: the one place that decides.
 //!
-//! The order, each a table in [`rules`]: codes of the provider that say exactly what is wrong, sentences of known hosts
-//! that do, codes that say no more than a status, the HTTP status, words, and at last whether the server failed. Words
-//! are searched only in what the provider said about the error, never in anything a model said, and numbers in them
-//! mean nothing: a request id may hold `500`.
+//! The order, each a table in [`rules`]: codes of the provider that say exactly what is wrong, a request that is larger
+//! than a whole limit, sentences of known hosts that say what is wrong, codes that say no more than a status, the HTTP
+//! status, words, and at last whether the server failed. Words are searched only in what the provider said about the
+//! error, never in anything a model said, and numbers in them are no status: a request id may hold `500`.
 
 mod body;
 mod hint;
@@ -17,7 +17,7 @@ use crate::retry_after::{limits_reset, retry_after};
 use crate::{ErrorClass, ModelError};
 
 use body::{ErrorBody, parse};
-pub(crate) use body::{is_web_page, one_line};
+pub(crate) use body::{is_web_page, one_line, reports_an_error};
 
 /// Longest text of a provider that is shown, in characters.
 const MAX_SHOWN: usize = 400;

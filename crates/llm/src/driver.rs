@@ -415,10 +415,21 @@ impl Server<'_> {
     }
 
     fn without_secrets(&self, mut error: ModelError) -> ModelError {
-        let key = self.request.api_key.map(SecretString::expose_secret);
-        error.message = redact(&error.message, key);
-        error.code = error.code.map(|code| redact(&code, key));
+        error.message = redact(&error.message, self.secrets());
+        error.code = error.code.map(|code| redact(&code, self.secrets()));
         error
+    }
+
+    /// What a server may quote of the request and nobody may read: the key, and the headers of the user's own, whole
+    /// and without the scheme in front of a token.
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        let headers = self.request.model.quirks.headers.iter();
+        let in_headers = headers.flat_map(|(_, value)| {
+            let value = value.expose_secret();
+            [Some(value), value.split_once(' ').map(|(_, token)| token)]
+        });
+        let key = self.request.api_key.map(SecretString::expose_secret);
+        std::iter::once(key).chain(in_headers).flatten()
     }
 }
 

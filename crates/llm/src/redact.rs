@@ -14,12 +14,16 @@ const MIN_KEY_TAIL: usize = 6;
 /// secret and may be a word of the message.
 const MIN_KEY: usize = 8;
 
-/// `text` without `key` and without anything that looks like a key, whole or masked in its middle.
-pub(crate) fn redact(text: &str, key: Option<&str>) -> String {
-    let text = match key.map(str::trim).filter(|key| key.len() >= MIN_KEY) {
-        Some(key) => text.replace(key, REDACTED),
-        None => text.to_owned(),
-    };
+/// `text` without `secrets` and without anything that looks like a key, whole or masked in its middle.
+pub(crate) fn redact<'s>(text: &str, secrets: impl IntoIterator<Item = &'s str>) -> String {
+    let long_enough = |secret: &&str| secret.len() >= MIN_KEY;
+    let mut secrets: Vec<&str> = secrets.into_iter().map(str::trim).filter(long_enough).collect();
+    // One may be a part of another, of which nothing must be left.
+    secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
+    let mut text = text.to_owned();
+    for secret in secrets {
+        text = text.replace(secret, REDACTED);
+    }
     let mut clean = String::with_capacity(text.len());
     let mut rest = text.as_str();
     while let Some(character) = rest.chars().next() {

@@ -13,6 +13,7 @@ mod builder;
 pub mod compat;
 mod counters;
 mod endpoint;
+mod foreign;
 pub mod google_generative_ai;
 mod history;
 mod json;
@@ -89,7 +90,22 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
 /// Reads the answer to one request. Events come in order; errors say only what the server did, so the driver adds
 /// where.
 #[derive(Debug)]
-pub struct Decoder<'a>(Box<dyn FormatDecoder<'a> + Send + 'a>);
+pub struct Decoder<'a> {
+    format: Box<dyn FormatDecoder<'a> + Send + 'a>,
+    api: Api,
+    origin: Origin,
+}
+
+/// Whose events a stream holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// None came.
+    Unknown,
+    /// None of those that came was of the format.
+    Foreign,
+    /// One was of the format.
+    Recognised,
+}
 
 /// What the decoder of each format does; see [`Decoder`] for the meaning of each function.
 pub(crate) trait FormatDecoder<'a>: fmt::Debug {
@@ -120,7 +136,7 @@ impl<'a> Decoder<'a> {
     /// When the model's format has no wire form.
     pub fn new(model: &Model, history: &'a [Message], timestamp: u64) -> Result<Self, ModelError> {
         let builder = MessageBuilder::new(model, history, timestamp);
-        Ok(Self(match model.api {
+        let format: Box<dyn FormatDecoder<'a> + Send + 'a> = match model.api {
             Api::AnthropicMessages => Box::new(anthropic_messages::Decoder::new(builder)),
             Api::OpenaiCompletions => {
                 let compat = compat::Compat::of(model);
@@ -132,7 +148,8 @@ impl<'a> Decoder<'a> {
             Api::Builtin => {
                 return Err(no_wire_format(model));
             }
-        }))
+        };
+        Ok(Self { format, api: model.api, origin: Origin::Unknown })
     }
 
     /// Takes one frame of a stream.
@@ -140,12 +157,40 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// When the frame reports a failure or makes no sense.
     pub fn feed(&mut self, frame: &Frame<'_>, sink: EventSink<'_>) -> Result<Progress, ModelError> {
-        let progress = match frame.data.trim() {
-            END_MARKER => self.0.feed_end_marker(),
-            _ => self.0.feed(&frame.event, &frame.data, sink)?,
+        let outcome = match frame.data.trim() {
+            END_MARKER => Ok(self.format.feed_end_marker()),
+            _ => self.format.feed(&frame.event, &frame.data, sink),
         };
-        self.0.builder().check_size()?;
+        if self.origin != Origin::Recognised {
+            self.look_for_origin(frame, &outcome)?;
+        }
+        let progress = outcome?;
+        self.format.builder().check_size()?;
         Ok(progress)
+    }
+
+    /// Looks whether this is the first event of the format. One of another format that cannot be read will not be
+    /// readable the next time either.
+    fn look_for_origin(
+        &mut self,
+        frame: &Frame<'_>,
+        outcome: &Result<Progress, ModelError>,
+    ) -> Result<(), ModelError> {
+        if frame.data.trim() == END_MARKER {
+            if matches!(outcome, Ok(Progress::KeepAlive)) {
+                self.origin = Origin::Foreign;
+            }
+            return Ok(());
+        }
+        let is_foreign = foreign::is_foreign(self.api, &frame.event, &frame.data);
+        if is_foreign && outcome.is_err() {
+            return Err(foreign::foreign_format(self.api));
+        }
+        self.origin = match is_foreign && self.format.builder().is_empty() {
+            true => Origin::Foreign,
+            false => Origin::Recognised,
+        };
+        Ok(())
     }
 
     /// Takes a whole answer that did not come as a stream.
@@ -153,7 +198,12 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// When it reports a failure or is no answer.
     pub fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
-        self.0.feed_whole(body, sink)
+        self.format.feed_whole(body, sink).map_err(|error| {
+            match foreign::is_foreign(self.api, "", body) {
+                true => foreign::foreign_format(self.api),
+                false => error,
+            }
+        })
     }
 
     /// Closes the message and reports [`crate::StreamEvent::Done`].
@@ -161,18 +211,21 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// When the answer is not complete: the stream ended without its terminal event.
     pub fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
-        self.0.finish(sink)
+        self.format.finish(sink).map_err(|error| match self.origin {
+            Origin::Foreign => foreign::foreign_format(self.api),
+            Origin::Unknown | Origin::Recognised => error,
+        })
     }
 
     /// What has arrived so far, as a message that stopped for `reason`; `None` when nothing has. Its content is empty
     /// if no more than counters came.
     pub fn partial(&self, reason: StopReason, error: &str) -> Option<AssistantMessage> {
-        self.0.builder().partial(reason, error)
+        self.format.builder().partial(reason, error)
     }
 
     /// Whether something that a user may have seen was reported.
     pub fn has_visible_output(&self) -> bool {
-        self.0.builder().has_visible_output()
+        self.format.builder().has_visible_output()
     }
 }
 
@@ -270,6 +323,18 @@ pub(crate) fn cut_stream() -> ModelError {
         ErrorClass::Timeout,
         "the answer was cut off: the stream ended before the message was complete",
     )
+}
+
+/// How hosts say that an answer stopped because the conversation and it fill the context window.
+pub(crate) const WINDOW_EXCEEDED: &str = "model_context_window_exceeded";
+
+/// The failure of an answer that ended for a reason which is one.
+pub(crate) fn failed_ending(class: ErrorClass, reason: &str) -> ModelError {
+    ModelError {
+        status: Some(200),
+        code: Some(reason.to_owned()),
+        ..ModelError::new(class, format!("ended the answer as failed ({reason})"))
+    }
 }
 
 /// The failure of an answer that ended without content and without a reason.

@@ -87,6 +87,18 @@ fn parse_nested(body: &str, now: SystemTime, depth: usize) -> ErrorBody {
     }
 }
 
+/// Whether `value` says that something failed, in the shape of any host.
+pub(crate) fn reports_an_error(value: &Value) -> bool {
+    let value = value.get(0).unwrap_or(value);
+    if !value.is_object() {
+        return value.is_string();
+    }
+    let text = value.to_string();
+    let body = from_json(value, &text, SystemTime::UNIX_EPOCH, 0);
+    let has = |member: &str| !value[member].is_null();
+    has("error") || has("code") || has("__type") || body.status.is_some() || body.message != text
+}
+
 /// The object that holds the error: hosts wrap it in `error`, events of the Responses API in `response` as well.
 fn error_object(value: &Value) -> &Value {
     [&value["error"], &value["response"]["error"], &value["detail"]["error"], &value["detail"]]

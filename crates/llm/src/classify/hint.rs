@@ -113,9 +113,6 @@ pub(super) fn hint(
     codes: &[&str],
     words: &str,
 ) -> Option<&'static str> {
-    if class == ErrorClass::ContextOverflow {
-        return None;
-    }
     let words = words.to_lowercase();
     let fits = |hint: &&Hint| {
         hint.codes.iter().any(|known| codes.iter().any(|code| known.eq_ignore_ascii_case(code)))
@@ -125,6 +122,8 @@ pub(super) fn hint(
         return Some(cause.says);
     }
     match (class, status) {
+        // Whoever called makes the conversation shorter.
+        (ErrorClass::ContextOverflow, _) => None,
         (_, 404) => Some("check the base URL and the model id"),
         (_, 405) => Some("check the base URL"),
         (ErrorClass::Auth, 403) => Some("check the API key and what it is allowed to do"),

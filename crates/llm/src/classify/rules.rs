@@ -253,6 +253,7 @@ const LONG_WINDOWS: &[&str] = &[
 pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorClass {
     let words = words.to_lowercase();
     let class = by_code(EXACT_CODES, codes)
+        .or_else(|| can_never_fit(status, &words).then_some(ContextOverflow))
         .or_else(|| by_words(SENTENCES, &words))
         .or_else(|| by_code(BROAD_CODES, codes))
         .or_else(|| first(STATUSES, |known| Some(*known) == status))
@@ -266,6 +267,27 @@ pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorC
         RateLimit if has_any(&words, LONG_WINDOWS) => Quota,
         class => class,
     }
+}
+
+/// Whether a limit on tokens is refused to a request that is larger than all of it: `Limit 6000, Requested 9000`. It
+/// fits at no time, whatever the limit is called.
+fn can_never_fit(status: Option<u16>, words: &str) -> bool {
+    if !matches!(status, None | Some(413 | 429)) || !words.contains("token") {
+        return false;
+    }
+    let asked = |rest| Some((number_after(rest, "limit")?, number_after(rest, "requested")?));
+    words
+        .match_indices("limit")
+        .filter_map(|(at, _)| asked(&words[at..]))
+        .any(|(most, asked)| asked > most)
+}
+
+/// The number right behind the first `word` in `text`, such as `Limit: 6,000`.
+fn number_after(text: &str, word: &str) -> Option<u64> {
+    let (_, rest) = text.split_once(word)?;
+    let rest = rest.trim_start_matches([':', ' ']);
+    let end = rest.find(|c: char| c != ',' && !c.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].replace(',', "").parse().ok()
 }
 
 fn by_code(rules: &[Rule<&str>], codes: &[&str]) -> Option<ErrorClass> {

@@ -226,6 +226,32 @@ fn a_failure_in_a_stream_is_the_same_failure() {
     }
 }
 
+/// A request that a plan can never serve must become smaller; one that fits later has to wait.
+#[test]
+fn a_request_above_the_whole_limit_is_an_overflow() {
+    for (words, class) in [
+        ("on tokens per minute (TPM): Limit 6000, Requested 9000, please reduce", ContextOverflow),
+        ("on tokens per min (TPM): Limit: 6,000, Requested: 12,500.", ContextOverflow),
+        ("on tokens per day (TPD): Limit 6000, Used 12, Requested 9000.", ContextOverflow),
+        ("on tokens per minute (TPM): Limit 6000, Requested 6000", RateLimit),
+        ("on tokens per minute (TPM): Limit 6000, Used 5034, Requested 1443.", RateLimit),
+        ("on tokens per day (TPD): Limit 6000, Used 5034, Requested 1443.", Quota),
+        ("on requests per min (RPM): Limit 3, Used 3, Requested 1.", RateLimit),
+        ("request too large, slow down", RateLimit),
+        ("limit reached, requested 9000", RateLimit),
+        ("Requested 9000, limit 6000", RateLimit),
+    ] {
+        assert_eq!(classify(Some(429), ["rate_limit_exceeded"], words), class, "{words}");
+    }
+    // A balance is not mended by a shorter request.
+    let spent = "tokens: limit 5, requested 9";
+    assert_eq!(classify(Some(402), [], spent), Billing);
+    assert_eq!(classify(Some(429), ["insufficient_quota"], spent), Quota);
+    let body = r#"{"error":{"message":"Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 9000, please reduce your message size"}}"#;
+    let message = http_error(413, &HeaderMap::new(), body, UNIX_EPOCH).message;
+    assert!(message.contains("; one request is larger than the plan's limit"), "{message}");
+}
+
 #[test]
 fn long_and_wild_texts_become_one_short_line() {
     let error = http_error(

@@ -41,3 +41,12 @@ fn leaves_words_alone() {
         assert_eq!(redact(text, Some("ollama")), text);
     }
 }
+
+#[test]
+fn removes_the_whole_of_a_secret_that_holds_another() {
+    let secrets = ["a-token-of-mine", "Bearer a-token-of-mine"];
+    assert_eq!(
+        redact("got Bearer a-token-of-mine, a-token-of-mine", secrets),
+        "got [redacted], [redacted]"
+    );
+}

@@ -110,3 +110,65 @@ fn the_words_of_gemini_s_compatible_endpoint_are_known() {
     let choice = json!({"delta": {}, "finish_reason": "stop", "native_finish_reason": "MALFORMED_FUNCTION_CALL"});
     assert!(ended(&[json!({"choices": [choice]})]).is_err());
 }
+
+/// A conversation that fills the window must be compacted: were it an answer that the output limit cut, every further
+/// turn would end so. What arrived before the window was full is an answer that was cut.
+#[test]
+fn a_full_window_without_an_answer_is_an_overflow() {
+    const REASON: &str = "model_context_window_exceeded";
+    let model = |api| model(api, "http://localhost");
+    let ended = |api, frames: &[(&str, Value)]| {
+        let model = model(api);
+        let mut decoder = Decoder::new(&model, &[], 42).unwrap();
+        for (name, event) in frames {
+            let data = event.to_string();
+            let frame = Frame { event: (*name).into(), data: data.into(), terminated: true };
+            decoder.feed(&frame, &mut |_| {}).unwrap();
+        }
+        let outcome = decoder.finish(&mut |_| {}).map(|message| message.stop_reason);
+        (outcome, decoder.partial(StopReason::Error, "").map_or(0, |partial| partial.usage.input))
+    };
+    let whole = |api, body: Value| {
+        let model = model(api);
+        let mut decoder = Decoder::new(&model, &[], 42).unwrap();
+        decoder.feed_whole(&body.to_string(), &mut |_| {}).unwrap();
+        decoder.finish(&mut |_| {}).map(|message| message.stop_reason)
+    };
+    let claude_block = json!({"index": 0, "delta": {"type": "text_delta", "text": "half"}});
+    let claude_end = json!({"delta": {"stop_reason": REASON}, "usage": {"input_tokens": 7}});
+    let claude = |with_text: Vec<(&'static str, Value)>| {
+        let rest = [("message_delta", claude_end.clone()), ("message_stop", json!({}))];
+        ended(Api::AnthropicMessages, &[with_text, rest.to_vec()].concat())
+    };
+    let bedrock_block = json!({"contentBlockIndex": 0, "delta": {"text": "half"}});
+    let bedrock = |with_text: Vec<(&'static str, Value)>| {
+        let rest = [
+            ("messageStop", json!({"stopReason": REASON})),
+            ("metadata", json!({"usage": {"inputTokens": 7}})),
+        ];
+        ended(Api::BedrockConverse, &[with_text, rest.to_vec()].concat())
+    };
+    for (outcome, input) in [claude(vec![]), bedrock(vec![])] {
+        let error = outcome.unwrap_err();
+        assert_eq!(
+            (error.class, error.code.as_deref()),
+            (ErrorClass::ContextOverflow, Some(REASON))
+        );
+        assert_eq!((error.status, input), (Some(200), 7));
+    }
+    for (outcome, _) in [
+        claude(vec![("content_block_delta", claude_block)]),
+        bedrock(vec![("contentBlockDelta", bedrock_block)]),
+    ] {
+        assert_eq!(outcome, Ok(StopReason::Length));
+    }
+    for outcome in [
+        whole(Api::AnthropicMessages, json!({"content": [], "stop_reason": REASON})),
+        whole(
+            Api::BedrockConverse,
+            json!({"output": {"message": {"content": []}}, "stopReason": REASON}),
+        ),
+    ] {
+        assert_eq!(outcome.unwrap_err().class, ErrorClass::ContextOverflow);
+    }
+}

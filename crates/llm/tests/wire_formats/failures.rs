@@ -415,3 +415,27 @@ async fn a_failure_that_nobody_saw_says_what_it_cost() {
     let (outcome, _) = failure(Api::AnthropicMessages, answer("503 Busy", "text/plain", "")).await;
     assert_eq!(outcome.result.unwrap_err().usage(), None);
 }
+
+/// The values of the user's own headers may be secrets, such as the token of a gateway.
+#[tokio::test]
+async fn the_user_s_own_headers_are_in_no_message() {
+    let body = r#"{"error":{"message":"team SECRETHEADER-123456789 with Bearer gateway-token-42, that is gateway-token-42, is unknown","code":"SECRETHEADER-123456789"}}"#;
+    let server = Server::start([answer("400 Bad Request", "application/json", body)]).await;
+    let mut model = model(Api::OpenaiCompletions, &server.url());
+    let headers =
+        [("x-team", "SECRETHEADER-123456789"), ("Authorization", "Bearer gateway-token-42")];
+    model.quirks.headers = headers
+        .map(|(name, value)| (name.to_owned(), SecretString::from(value)))
+        .into_iter()
+        .collect();
+    let outcome = call(&provider(), &model).await;
+    let error = outcome.error();
+    assert_eq!(error.code.as_deref(), Some("[redacted]"));
+    assert!(
+        error.message.ends_with(
+            "answered 400 ([redacted]): team [redacted] with [redacted], that is [redacted], is unknown"
+        ),
+        "{}",
+        error.message
+    );
+}

@@ -21,6 +21,8 @@ mod endings;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod foreign;
+#[cfg(test)]
 mod formats;
 #[cfg(test)]
 mod google;

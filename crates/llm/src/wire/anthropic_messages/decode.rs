@@ -5,18 +5,23 @@ use serde_json::value::RawValue;
 
 use crate::wire::json::{self, Text};
 use crate::wire::numbered_blocks::{Kind, NumberedBlocks};
-use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream, empty_answer};
-use crate::{AssistantMessage, EventSink, ModelError, StopReason, Usage, classify};
+use crate::wire::{
+    FormatDecoder, MessageBuilder, Progress, WINDOW_EXCEEDED, cut_stream, empty_answer,
+    failed_ending,
+};
+use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, Usage, classify};
 
 /// Reads one answer.
 #[derive(Debug)]
 pub struct Decoder<'a> {
     blocks: NumberedBlocks<'a>,
     stop_reason: Option<StopReason>,
+    window_exceeded: bool,
     ended: bool,
 }
 
-/// Any event: one flat shape, because a tagged one would copy each event before it is read.
+/// Any event: one flat shape, because a tagged one would copy each event before it is read. What is large and rare is
+/// behind a pointer: an event is moved more than once.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -26,7 +31,7 @@ struct Event<'a> {
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
-    content_block: Option<WireBlock<'a>>,
+    content_block: Option<Box<WireBlock<'a>>>,
     #[serde(borrow)]
     message: Option<MessageStart<'a>>,
     #[serde(borrow)]
@@ -34,6 +39,8 @@ struct Event<'a> {
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
+
+const _: () = assert!(size_of::<Event<'_>>() <= 264, "every delta pays for a large event");
 
 #[derive(Deserialize)]
 struct Delta<'a> {
@@ -107,7 +114,12 @@ struct WholeMessage<'a> {
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(builder: MessageBuilder<'a>) -> Self {
-        Self { blocks: NumberedBlocks::new(builder), stop_reason: None, ended: false }
+        Self {
+            blocks: NumberedBlocks::new(builder),
+            stop_reason: None,
+            window_exceeded: false,
+            ended: false,
+        }
     }
 
     fn take_event(
@@ -139,7 +151,7 @@ impl<'a> Decoder<'a> {
                 if let Some(reason) =
                     event.delta.as_ref().and_then(|delta| delta.stop_reason.as_ref())
                 {
-                    self.stop_reason = Some(stop_reason(reason.as_str()));
+                    self.take_stop_reason(reason.as_str());
                 }
                 self.take_usage(event.usage);
             }
@@ -196,6 +208,11 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    fn take_stop_reason(&mut self, name: &str) {
+        self.window_exceeded = name == WINDOW_EXCEEDED;
+        self.stop_reason = Some(stop_reason(name));
+    }
+
     /// A zero never replaces a count: gateways send the counters they know in one event and zeros in the other.
     fn take_usage(&mut self, usage: Option<&RawValue>) {
         let Some(wire) = json::optional::<WireUsage>(usage) else { return };
@@ -244,7 +261,9 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             self.blocks.stop(number, sink);
         }
         self.take_usage(message.usage);
-        self.stop_reason = message.stop_reason.map(|reason| stop_reason(reason.as_str()));
+        if let Some(reason) = &message.stop_reason {
+            self.take_stop_reason(reason.as_str());
+        }
         self.ended = true;
         Ok(())
     }
@@ -254,6 +273,10 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             return Err(cut_stream());
         }
         self.blocks.stop_all(sink);
+        // What arrived before the window was full is an answer that was cut; without anything it is none.
+        if self.window_exceeded && self.blocks.message.is_empty() {
+            return Err(failed_ending(ErrorClass::ContextOverflow, WINDOW_EXCEEDED));
+        }
         if self.stop_reason.is_none() && self.blocks.message.is_empty() {
             return Err(empty_answer());
         }
@@ -267,7 +290,7 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
 
 fn stop_reason(name: &str) -> StopReason {
     match name {
-        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "max_tokens" | WINDOW_EXCEEDED => StopReason::Length,
         "tool_use" => StopReason::ToolUse,
         "refusal" => StopReason::Refusal,
         // `end_turn`, `stop_sequence`, `pause_turn`, and whatever else ends an answer in peace.

@@ -5,7 +5,9 @@ use serde_json::value::RawValue;
 
 use crate::wire::json::{self, Text};
 use crate::wire::numbered_blocks::{Kind, NumberedBlocks};
-use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream};
+use crate::wire::{
+    FormatDecoder, MessageBuilder, Progress, WINDOW_EXCEEDED, cut_stream, failed_ending,
+};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, Usage, classify};
 
 /// Tools that run at the provider; their calls are none of ours.
@@ -16,17 +18,19 @@ const SERVER_TOOL: &str = "server_tool_use";
 pub struct Decoder<'a> {
     blocks: NumberedBlocks<'a>,
     stop_reason: Option<StopReason>,
+    window_exceeded: bool,
     has_counters: bool,
 }
 
-/// Any event: one flat shape, because the event's name says which members there are.
+/// Any event: one flat shape, because the event's name says which members there are. What is large and rare is behind a
+/// pointer: an event is moved more than once.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
     #[serde(default)]
     content_block_index: u64,
     #[serde(borrow)]
-    start: Option<WireBlock<'a>>,
+    start: Option<Box<WireBlock<'a>>>,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
@@ -34,6 +38,8 @@ struct Event<'a> {
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
 }
+
+const _: () = assert!(size_of::<Event<'_>>() <= 264, "every delta pays for a large event");
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -164,7 +170,12 @@ struct WholeMessage<'a> {
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(builder: MessageBuilder<'a>) -> Self {
-        Self { blocks: NumberedBlocks::new(builder), stop_reason: None, has_counters: false }
+        Self {
+            blocks: NumberedBlocks::new(builder),
+            stop_reason: None,
+            window_exceeded: false,
+            has_counters: false,
+        }
     }
 
     fn take_event(
@@ -189,7 +200,7 @@ impl<'a> Decoder<'a> {
             "messageStart" => self.blocks.message.start(sink),
             "messageStop" => {
                 let reason = event.stop_reason.as_ref().map_or("", Text::as_str);
-                self.stop_reason = Some(stop_reason(reason)?);
+                self.take_stop_reason(reason)?;
                 // Counters come behind it.
                 return Ok(if self.has_counters { Progress::Ended } else { Progress::Complete });
             }
@@ -252,6 +263,12 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    fn take_stop_reason(&mut self, word: &str) -> Result<(), ModelError> {
+        self.window_exceeded = word == WINDOW_EXCEEDED;
+        self.stop_reason = Some(stop_reason(word)?);
+        Ok(())
+    }
+
     fn take_usage(&mut self, usage: Option<&RawValue>) {
         let Some(wire) = json::optional::<WireUsage>(usage) else { return };
         self.has_counters = true;
@@ -289,13 +306,16 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             self.blocks.stop(number, sink);
         }
         self.take_usage(answer.usage);
-        self.stop_reason = Some(stop_reason(answer.stop_reason.as_ref().map_or("", Text::as_str))?);
-        Ok(())
+        self.take_stop_reason(json::text(&answer.stop_reason))
     }
 
     fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
         let reason = self.stop_reason.ok_or_else(cut_stream)?;
         self.blocks.stop_all(sink);
+        // What arrived before the window was full is an answer that was cut; without anything it is none.
+        if self.window_exceeded && self.blocks.message.is_empty() {
+            return Err(failed_ending(ErrorClass::ContextOverflow, WINDOW_EXCEEDED));
+        }
         Ok(self.blocks.message.finish(reason, sink))
     }
 
@@ -310,7 +330,7 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
 /// When it says that the model wrote something that its host could not read.
 fn stop_reason(word: &str) -> Result<StopReason, ModelError> {
     Ok(match word {
-        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "max_tokens" | WINDOW_EXCEEDED => StopReason::Length,
         "tool_use" => StopReason::ToolUse,
         "guardrail_intervened" | "content_filtered" => StopReason::Refusal,
         "malformed_model_output" | "malformed_tool_use" => {

@@ -78,6 +78,7 @@ struct Content<'a> {
     parts: Option<Vec<Part<'a>>>,
 }
 
+/// What is large and rare is behind a pointer: a part is moved more than once.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
@@ -87,11 +88,11 @@ struct Part<'a> {
     #[serde(borrow)]
     thought_signature: Option<Text<'a>>,
     #[serde(borrow)]
-    function_call: Option<FunctionCall<'a>>,
+    function_call: Option<Box<FunctionCall<'a>>>,
     #[serde(borrow, alias = "fileData")]
     inline_data: Option<Blob<'a>>,
     #[serde(borrow)]
-    executable_code: Option<Code<'a>>,
+    executable_code: Option<Box<Code<'a>>>,
     #[serde(borrow)]
     code_execution_result: Option<CodeResult<'a>>,
 }
@@ -237,7 +238,7 @@ impl<'a> Decoder<'a> {
             self.close_prose(sink);
             let kind = classify::one_line(json::text(&blob.mime_type), MAX_MEDIA_TYPE);
             self.builder.add_omission(if kind.is_empty() { "file" } else { &kind }, sink);
-        } else if let Some(Code { language, code }) = &part.executable_code {
+        } else if let Some(Code { language, code }) = part.executable_code.as_deref() {
             let language = json::text(language).to_ascii_lowercase();
             self.take_fenced(&language, json::text(code), sink);
         } else if let Some(CodeResult { output }) = &part.code_execution_result {

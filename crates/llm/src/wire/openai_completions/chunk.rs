@@ -25,9 +25,10 @@ pub(super) struct Choice<'a> {
     /// A piece of a stream.
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
-    /// All of it: in an answer that is no stream, and at some hosts at the end of one.
+    /// All of it: in an answer that is no stream, and at some hosts at the end of one. Rare, so behind a pointer: a
+    /// chunk is moved more than once.
     #[serde(borrow)]
-    pub(super) message: Option<Delta<'a>>,
+    pub(super) message: Option<Box<Delta<'a>>>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Text<'a>>,
     /// The word of the host behind a gateway, which may be a failure where the gateway's own is peaceful.

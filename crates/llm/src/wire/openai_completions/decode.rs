@@ -8,13 +8,15 @@ use serde_json::value::RawValue;
 
 use crate::wire::compat::{Compat, InlineThinking, ReasoningField, ReasoningReplay};
 use crate::wire::json;
-use crate::wire::{FormatDecoder, MessageBuilder, Progress, arguments, cut_stream, empty_answer};
+use crate::wire::{
+    FormatDecoder, MessageBuilder, Progress, arguments, cut_stream, empty_answer, failed_ending,
+};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
 
 use super::chunk::{Choice, Chunk, Delta, WireCall, WireUsage};
 use super::content::{Content, Prose};
 use super::details::ReasoningDetails;
-use super::ending::{Ending, ending, failed_ending};
+use super::ending::{Ending, ending};
 use super::think::ThinkTags;
 
 /// Reads one answer.
@@ -87,7 +89,7 @@ impl<'a> Decoder<'a> {
         }
         self.has_deltas |= choice.delta.is_some();
         // A whole message behind the deltas (MiniMax) repeats them.
-        let whole = choice.message.as_ref().filter(|_| !self.has_deltas);
+        let whole = choice.message.as_deref().filter(|_| !self.has_deltas);
         let has_more = match choice.delta.as_ref().or(whole) {
             Some(delta) => self.take_delta(delta, sink),
             None => false,

@@ -1,6 +1,7 @@
 //! Why an answer ended.
 
-use crate::{ErrorClass, ModelError, StopReason};
+use crate::wire::WINDOW_EXCEEDED;
+use crate::{ErrorClass, StopReason};
 
 /// What a finish reason means.
 pub(super) enum Ending {
@@ -26,16 +27,8 @@ pub(super) fn ending(name: &str) -> Ending {
         | "MALFORMED_FUNCTION_CALL"
         | "MALFORMED_RESPONSE"
         | "UNEXPECTED_TOOL_CALL" => Ending::Failure(ErrorClass::Timeout),
-        "model_context_window_exceeded" => Ending::Failure(ErrorClass::ContextOverflow),
+        WINDOW_EXCEEDED => Ending::Failure(ErrorClass::ContextOverflow),
         // `stop`, `end_turn`, `eos`, and whatever else ends an answer in peace.
         _ => Ending::Stop(StopReason::Stop),
-    }
-}
-
-pub(super) fn failed_ending(class: ErrorClass, reason: &str) -> ModelError {
-    ModelError {
-        status: Some(200),
-        code: Some(reason.to_owned()),
-        ..ModelError::new(class, format!("ended the answer as failed ({reason})"))
     }
 }

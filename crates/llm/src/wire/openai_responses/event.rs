@@ -60,7 +60,8 @@ pub(super) enum ItemIds {
     Dropped,
 }
 
-/// Any event: one flat shape, because a tagged one would copy each event before it is read.
+/// Any event: one flat shape, because a tagged one would copy each event before it is read. What is large and rare is
+/// behind a pointer: an event is moved more than once.
 #[derive(Deserialize)]
 pub(super) struct Event<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "json::lenient_text")]
@@ -79,11 +80,11 @@ pub(super) struct Event<'a> {
     #[serde(borrow, default, deserialize_with = "json::lenient_text")]
     pub(super) arguments: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    part: Option<WirePart<'a>>,
+    part: Option<Box<WirePart<'a>>>,
     #[serde(borrow)]
-    pub(super) item: Option<WireItem<'a>>,
+    pub(super) item: Option<Box<WireItem<'a>>>,
     #[serde(borrow)]
-    pub(super) response: Option<WireResponse<'a>>,
+    pub(super) response: Option<Box<WireResponse<'a>>>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -91,6 +92,8 @@ pub(super) struct Event<'a> {
     #[serde(borrow)]
     message: Option<&'a RawValue>,
 }
+
+const _: () = assert!(size_of::<Event<'_>>() <= 264, "every delta pays for a large event");
 
 /// An item of any kind; what only some kinds have is read when the kind is known.
 #[derive(Deserialize)]
