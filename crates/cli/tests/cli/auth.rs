@@ -26,6 +26,14 @@ fn mode(path: &PathBuf) -> u32 {
     fs::metadata(path).expect("exists").permissions().mode() & 0o777
 }
 
+fn files_beside_the_store(home: &TempHome) -> Vec<String> {
+    let folder = fs::read_dir(store_path(home).with_file_name("")).expect("a folder");
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().expect("UTF-8");
+    let mut names: Vec<String> = folder.map(|entry| name(entry.expect("an entry"))).collect();
+    names.sort();
+    names
+}
+
 fn add(home: &TempHome, arguments: &[&str], key: &str) -> ChildOutput {
     let arguments: Vec<&str> = ["auth", "add"].iter().chain(arguments).copied().collect();
     RunningChild::run_with_input(&mut myclaw(home, &arguments), key)
@@ -416,6 +424,16 @@ fn a_writer_that_is_killed_leaves_a_whole_file_and_no_lock() {
     }
     add(&home, &["--provider", "groq", "--profile", "third"], "third-key-0123456789")
         .assert_code(0);
+    assert_eq!(files_beside_the_store(&home), ["auth-profiles.json", "auth-profiles.json.lock"]);
+}
+
+#[test]
+fn what_a_killed_writer_left_beside_the_store_goes_with_the_next_change() {
+    let home = TempHome::new();
+    add(&home, &["anthropic"], KEY).assert_code(0);
+    home.write(store_path(&home).with_file_name(".auth-profiles.json.new"), OTHER_KEY);
+    run(&home, &["auth", "remove", "anthropic:default"]).assert_code(0);
+    assert_eq!(files_beside_the_store(&home), ["auth-profiles.json", "auth-profiles.json.lock"]);
 }
 
 #[test]
