@@ -20,6 +20,7 @@ use tempfile::NamedTempFile;
 
 use crate::error::{AuthStoreError, failed_to};
 use crate::lock::StoreLock;
+use crate::mark::KnownKeys;
 use file::VERSION;
 
 /// Name of the file in the agent's folder.
@@ -40,6 +41,7 @@ const OTHERS: u32 = 0o077;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthStore {
     path: PathBuf,
+    known_keys: KnownKeys,
 }
 
 /// What a change is worth: whether it must survive a power cut.
@@ -76,7 +78,7 @@ struct Writing {
 impl AuthStore {
     /// The store in an agent's folder, which need not exist yet.
     pub fn in_agent_dir(agent_dir: &Path) -> Self {
-        Self { path: agent_dir.join(STORE_FILE) }
+        Self { path: agent_dir.join(STORE_FILE), known_keys: KnownKeys::default() }
     }
 
     /// Where it is.
@@ -96,7 +98,9 @@ impl AuthStore {
     pub fn load(&self) -> Result<AuthFile, AuthStoreError> {
         let file = match fs::File::open(&self.path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(AuthFile::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(AuthFile::default().read_from(self));
+            }
             Err(error) => return Err(failed_to("read", &self.path)(error)),
         };
         let mut bytes = Vec::new();
@@ -110,6 +114,11 @@ impl AuthStore {
             detail: format!("line {}, column {}: not as expected", error.line(), error.column()),
         });
         parsed.map(|file: AuthFile| file.read_from(self))
+    }
+
+    /// The keys that this process knows.
+    pub(crate) fn known_keys(&self) -> &KnownKeys {
+        &self.known_keys
     }
 
     /// Where whoever renews a login of this store holds a lock.
