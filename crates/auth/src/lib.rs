@@ -9,6 +9,7 @@
 mod error;
 mod lock;
 mod login;
+mod mark;
 mod order;
 mod profile;
 mod resolve;

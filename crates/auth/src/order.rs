@@ -60,6 +60,8 @@ pub fn arrange(
         }
     }
 
+    store.note_keys(provider, &profiles);
+
     let preferred = store.preferred.get(provider);
     let explicit = store.order.get(provider).map(Vec::as_slice).unwrap_or_default();
     let position = |profile: &AuthProfile| {
@@ -70,7 +72,9 @@ pub fn arrange(
         .map(|profile| {
             let usage = store.usage(provider, &profile.id);
             Arranged {
-                resting: usage.and_then(|usage| usage.resting(rules.model, rules.now_ms)),
+                resting: store
+                    .usage_now(provider, &profile)
+                    .and_then(|usage| usage.resting(rules.model, rules.now_ms)),
                 has_failures: usage.is_some_and(|usage| usage.has_failures(rules.model)),
                 profile,
             }

@@ -126,6 +126,9 @@ pub struct Failure<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UsageStats {
+    /// Which key it is about, as far as the store knows: digits of a salted digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_mark: Option<String>,
     /// When a call with it succeeded last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used: Option<u64>,
@@ -216,7 +219,25 @@ impl UsageStats {
     /// Forgets every failure.
     pub fn forgive(&mut self) {
         let kept = std::mem::take(self);
-        *self = Self { last_used: kept.last_used, unknown: kept.unknown, ..Self::default() };
+        *self = Self {
+            key_mark: kept.key_mark,
+            last_used: kept.last_used,
+            unknown: kept.unknown,
+            ..Self::default()
+        };
+    }
+
+    /// Whether it is about another key than the one with this mark. Where one of them is not known, it counts.
+    pub(crate) fn is_about_other(&self, mark: Option<&str>) -> bool {
+        self.key_mark.as_deref().zip(mark).is_some_and(|(known, mark)| known != mark)
+    }
+
+    /// From here on it is about the key with this mark, if that is known: what happened to another one is forgotten.
+    pub(crate) fn begin_with(&mut self, mark: Option<String>) {
+        if self.is_about_other(mark.as_deref()) {
+            self.forgive();
+        }
+        self.key_mark = mark.or(self.key_mark.take());
     }
 
     /// Whether the last failure lies ahead: the clock was set back since, and the times of rests mean nothing.

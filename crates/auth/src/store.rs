@@ -20,10 +20,16 @@ use tempfile::NamedTempFile;
 
 use crate::error::{AuthStoreError, failed_to};
 use crate::lock::StoreLock;
+use crate::mark::KnownKeys;
 use file::VERSION;
 
 /// Name of the file in the agent's folder.
 pub const STORE_FILE: &str = "auth-profiles.json";
+/// Name of a file that is about to become the store. One name, so that killed processes do not leave many of them; two
+/// processes never use it at once, since whoever writes has the lock.
+const NEW_FILE: &str = ".auth-profiles.json.new";
+/// Name of a file that has room for new tokens, for the same reason; whoever writes it has the lock of logins.
+const RESERVED_FILE: &str = ".auth-profiles.json.renewed";
 /// Largest file that is read: room for thousands of profiles.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// Room for what a renewal adds to the store: a long token has some KiB.
@@ -35,6 +41,7 @@ const OTHERS: u32 = 0o077;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthStore {
     path: PathBuf,
+    known_keys: KnownKeys,
 }
 
 /// What a change is worth: whether it must survive a power cut.
@@ -71,7 +78,7 @@ struct Writing {
 impl AuthStore {
     /// The store in an agent's folder, which need not exist yet.
     pub fn in_agent_dir(agent_dir: &Path) -> Self {
-        Self { path: agent_dir.join(STORE_FILE) }
+        Self { path: agent_dir.join(STORE_FILE), known_keys: KnownKeys::default() }
     }
 
     /// Where it is.
@@ -91,7 +98,9 @@ impl AuthStore {
     pub fn load(&self) -> Result<AuthFile, AuthStoreError> {
         let file = match fs::File::open(&self.path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(AuthFile::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(AuthFile::default().read_from(self));
+            }
             Err(error) => return Err(failed_to("read", &self.path)(error)),
         };
         let mut bytes = Vec::new();
@@ -105,6 +114,11 @@ impl AuthStore {
             detail: format!("line {}, column {}: not as expected", error.line(), error.column()),
         });
         parsed.map(|file: AuthFile| file.read_from(self))
+    }
+
+    /// The keys that this process knows.
+    pub(crate) fn known_keys(&self) -> &KnownKeys {
+        &self.known_keys
     }
 
     /// Where whoever renews a login of this store holds a lock.
@@ -128,17 +142,10 @@ impl AuthStore {
         let (_lock, before) = self.lock_and_load()?;
         before?;
         let target = self.target();
-        // One name, so that killed processes do not leave many of them.
-        let name = format!(".{STORE_FILE}.renewed");
         let folder = target.parent().unwrap_or(Path::new("."));
         let reserve = || {
             let size = fs::metadata(&target)?.len().saturating_add(ROOM_FOR_TOKENS);
-            match fs::remove_file(folder.join(&name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut file =
-                tempfile::Builder::new().prefix(&name).rand_bytes(0).tempfile_in(folder)?;
+            let mut file = make_anew(folder, RESERVED_FILE)?;
             io::copy(&mut io::repeat(0).take(size), &mut file)?;
             file.as_file().sync_all()?;
             Ok(Reservation(file))
@@ -221,6 +228,8 @@ impl AuthStore {
             .create(folder)
             .map_err(failed_to("make", folder))?;
         let lock = StoreLock::acquire(&target.with_extension("json.lock"))?;
+        // Whoever made it is dead, since the lock is ours: it must not keep keys that were taken out since.
+        remove_if_there(&folder.join(NEW_FILE)).map_err(failed_to("write", &self.path))?;
         let found = self.load().and_then(|file| match file.version {
             found if found > VERSION => Err(AuthStoreError::NewerVersion {
                 path: self.path.clone(),
@@ -256,7 +265,7 @@ impl AuthStore {
         let folder = target.parent().unwrap_or(Path::new("."));
         let mut new = match reserved {
             Some(Reservation(file)) => file,
-            None => NamedTempFile::new_in(folder)?,
+            None => make_anew(folder, NEW_FILE)?,
         };
         new.rewind()?;
         new.write_all(&text)?;
@@ -269,6 +278,19 @@ impl AuthStore {
             fs::File::open(folder)?.sync_all()?;
         }
         Ok(())
+    }
+}
+
+/// An empty file of that name, readable by its owner alone, in the place of what a killed process left there.
+fn make_anew(folder: &Path, name: &str) -> io::Result<NamedTempFile> {
+    remove_if_there(&folder.join(name))?;
+    tempfile::Builder::new().prefix(name).rand_bytes(0).tempfile_in(folder)
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{AuthStore, StoredSecret};
 use crate::login::{RenewableLogin, Renewal};
+use crate::mark::{self, key_at_hand};
 use crate::profile::store_name;
 use crate::{AuthProfile, CredentialType, Failure, ProfileOrigin, UsageStats};
 
@@ -37,6 +38,9 @@ pub struct AuthFile {
     /// What happened to profiles, by name; also to those that are not in this file.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub usage_stats: BTreeMap<String, UsageStats>,
+    /// What goes into the marks of keys.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_salt: Option<String>,
     /// The store that this was read from.
     #[serde(skip)]
     store: Option<AuthStore>,
@@ -117,6 +121,7 @@ impl Default for AuthFile {
             preferred: BTreeMap::new(),
             pinned: BTreeMap::new(),
             usage_stats: BTreeMap::new(),
+            key_salt: None,
             store: None,
             unknown: Kept::default(),
         }
@@ -310,6 +315,34 @@ impl AuthFile {
         self.usage_stats.get(&store_name(provider, id))
     }
 
+    /// The same, as far as it is about the key that the profile has now; nothing where the key was replaced since.
+    pub fn usage_now(&self, provider: &str, profile: &AuthProfile) -> Option<&UsageStats> {
+        let usage = self.usage(provider, &profile.id)?;
+        let mark = self.key_salt.as_ref().zip(key_at_hand(profile));
+        let mark = mark.map(|(salt, key)| mark::mark(salt, &key));
+        (!usage.is_about_other(mark.as_deref())).then_some(usage)
+    }
+
+    /// Notes the keys that are about to be used, so that what happens to them is written down about them.
+    pub(crate) fn note_keys(&self, provider: &str, profiles: &[AuthProfile]) {
+        let Some(store) = &self.store else { return };
+        for profile in profiles {
+            store.known_keys().note(profile.store_name(provider), key_at_hand(profile));
+        }
+    }
+
+    /// What is remembered about the key that the profile has now.
+    fn usage_of_key(&mut self, name: &str) -> &mut UsageStats {
+        let key = self.store.as_ref().and_then(|store| store.known_keys().get(name));
+        if key.is_some() && self.key_salt.is_none() {
+            self.key_salt = mark::new_salt();
+        }
+        let mark = self.key_salt.as_ref().zip(key).map(|(salt, key)| mark::mark(salt, &key));
+        let usage = self.usage_stats.entry(name.to_owned()).or_default();
+        usage.begin_with(mark);
+        usage
+    }
+
     /// Remembers a failure.
     pub fn record_failure(
         &mut self,
@@ -317,11 +350,11 @@ impl AuthFile {
         failure: &Failure<'_>,
         rules: &crate::CooldownRules,
     ) {
-        self.usage_stats.entry(name.to_owned()).or_default().fail(failure, rules);
+        self.usage_of_key(name).fail(failure, rules);
     }
 
     /// Remembers a success.
     pub fn record_success(&mut self, name: &str, model: &str, at_ms: u64) {
-        self.usage_stats.entry(name.to_owned()).or_default().succeed(model, at_ms);
+        self.usage_of_key(name).succeed(model, at_ms);
     }
 }

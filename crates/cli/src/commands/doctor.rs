@@ -21,6 +21,7 @@ use crate::settings::{Home, stored_keys};
 use crate::terminal::{Paint, Size, Style};
 
 mod keys;
+mod sources;
 
 /// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -134,7 +135,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
         }
         check_local_servers(home).await
     })?;
-    checks.extend(keys::check_files(agent.as_ref(), home));
+    checks.extend(keys::check_files(&config, agent.as_ref(), home));
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
     checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));

@@ -26,6 +26,14 @@ fn mode(path: &PathBuf) -> u32 {
     fs::metadata(path).expect("exists").permissions().mode() & 0o777
 }
 
+fn files_beside_the_store(home: &TempHome) -> Vec<String> {
+    let folder = fs::read_dir(store_path(home).with_file_name("")).expect("a folder");
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().expect("UTF-8");
+    let mut names: Vec<String> = folder.map(|entry| name(entry.expect("an entry"))).collect();
+    names.sort();
+    names
+}
+
 fn add(home: &TempHome, arguments: &[&str], key: &str) -> ChildOutput {
     let arguments: Vec<&str> = ["auth", "add"].iter().chain(arguments).copied().collect();
     RunningChild::run_with_input(&mut myclaw(home, &arguments), key)
@@ -416,6 +424,55 @@ fn a_writer_that_is_killed_leaves_a_whole_file_and_no_lock() {
     }
     add(&home, &["--provider", "groq", "--profile", "third"], "third-key-0123456789")
         .assert_code(0);
+    assert_eq!(files_beside_the_store(&home), ["auth-profiles.json", "auth-profiles.json.lock"]);
+}
+
+#[test]
+fn what_a_killed_writer_left_beside_the_store_goes_with_the_next_change() {
+    let home = TempHome::new();
+    add(&home, &["anthropic"], KEY).assert_code(0);
+    home.write(store_path(&home).with_file_name(".auth-profiles.json.new"), OTHER_KEY);
+    run(&home, &["auth", "remove", "anthropic:default"]).assert_code(0);
+    assert_eq!(files_beside_the_store(&home), ["auth-profiles.json", "auth-profiles.json.lock"]);
+}
+
+/// The names of keys stay when the keys are replaced, in the settings or in a variable.
+#[test]
+fn a_key_in_the_place_of_another_does_not_rest_for_it() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::answer_with(|request, _| {
+            match request.header("x-api-key").expect("a key") {
+                key if key.starts_with("good") => Reply::anthropic().text("hi").into(),
+                key if key.starts_with("spent") => {
+                    let body = json!({"error": {"code": "insufficient_quota", "message": "no"}});
+                    Step::status(429, &[("retry-after", "80000")], body.to_string())
+                }
+                _ => refused(401, "authentication_error"),
+            }
+        }));
+    let home = TempHome::new();
+    let with_keys = |keys: [&str; 2], variable: &str| {
+        home.write_config(&json!({
+            "agents": {"defaults": {"model": "lab/m"}},
+            "provider": {"name": "lab", "model": "m", "baseUrl": server.url(), "authProfiles": [
+                {"id": "k1", "apiKey": keys[0]}, {"id": "k2", "apiKey": keys[1]},
+            ]},
+            "models": {"providers": {"lab": {"api": "anthropic-messages"}}},
+        }));
+        RunningChild::run(myclaw(&home, &["run", "hello"]).env("LAB_KEY", variable))
+    };
+    with_keys(["spent-0123456789", "bad-0123456789"], "").assert_code(4);
+    with_keys(["spent-0123456789", "bad-0123456789"], "").assert_code(4);
+    let spent = keys_seen(&server).iter().filter(|key| key.starts_with("spent")).count();
+    assert_eq!(spent, 1, "the same key rests");
+    with_keys(["good-0123456789", "good-9876543210"], "").assert_code(0);
+    assert_eq!(names(&home), ["k1", "k2"]);
+    assert!(listed(&home).iter().all(|key| key["state"] == "ok"), "{:?}", listed(&home));
+
+    with_keys(["env:LAB_KEY", "bad-0123456789"], "spent-0123456789").assert_code(4);
+    with_keys(["env:LAB_KEY", "bad-0123456789"], "good-0123456789").assert_code(0);
+    let stored = fs::read_to_string(store_path(&home)).expect("the store");
+    assert!(!stored.contains("0123456789"), "{stored}");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn how_to_replace(name: &str) -> String {
 fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
     let profile = entry.profile;
     let store_name = profile.store_name(provider);
-    let usage = keys.file.usage(provider, &profile.id);
+    let usage = keys.file.usage_now(provider, &profile);
     let resting = usage.map(|usage| rests(usage, now_ms)).unwrap_or_default();
     let is_named =
         |name: Option<&String>| name.is_some_and(|name| *name == store_name || *name == profile.id);

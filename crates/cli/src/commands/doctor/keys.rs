@@ -4,44 +4,67 @@
 use std::fs;
 
 use myclaw_auth::{
-    AuthFile, AuthProfile, AuthStore, OrderRules, Validity, arrange, is_private, replacing_command,
+    AuthFile, AuthProfile, AuthStore, OrderRules, ProfileOrigin, Validity, arrange, is_private,
+    replacing_command,
 };
-use myclaw_config::{AgentSettings, Config, holds_literal_secret};
+use myclaw_config::{AgentSettings, Config, KeySource as WrittenAs, holds_literal_secret};
 use myclaw_engine::ModelChoice;
 use myclaw_llm::ModelRef;
 
 use super::Check;
+use super::sources::{Found, check_cloud, key_files, look_for};
 use crate::commands::models::KeySource;
 use crate::model_choice::ChosenModel;
 use crate::settings::Home;
 use crate::time::{local_minute, now_ms};
 
-/// Whether there is a key for the model that answers, and which of the stored keys have ended.
+/// Whether there is a key for the model that answers, and which of the keys cannot be used.
 pub(super) fn check_keys(model: &ChosenModel, stored: &AuthFile, home: &Home) -> Vec<Check> {
     let now_ms = now_ms();
-    let has_ended = |config: &Config, reference: &ModelRef| {
-        let given = ModelChoice::from_config(config, reference).profiles;
-        let rules = OrderRules {
-            provider: &reference.provider,
-            model: &reference.id,
-            pinned: None,
-            now_ms,
-        };
-        let tried = arrange(&given, stored, &rules);
-        let is_over = |profile: &AuthProfile| profile.validity(now_ms) == Validity::Ended;
-        !tried.is_empty() && tried.iter().all(|entry| is_over(&entry.profile))
+    let is_over = |profile: &AuthProfile| profile.validity(now_ms) == Validity::Ended;
+    let is_missing = |profile: &AuthProfile| matches!(look_for(profile, home), Found::Missing(_));
+    let is_locked_out = |config: &Config, reference: &ModelRef| {
+        let tried = tried_keys(config, reference, stored, now_ms);
+        !tried.is_empty() && tried.iter().all(|profile| is_over(profile) || is_missing(profile))
     };
-    let is_locked_out = has_ended(&model.config, &model.reference);
-    let fallback_helps =
-        model.fallbacks.iter().any(|(reference, config)| !has_ended(config, reference));
-    let key = if is_locked_out { None } else { check_key(model, stored, home, now_ms) };
-    let logins = stored.profiles().filter_map(|(name, profile)| {
-        let provider = profile.provider.as_str();
-        let stops_turns = is_locked_out && !fallback_helps && provider == model.reference.provider;
-        let found = stored.profiles_of(provider).into_iter().find(|found| found.id == name)?;
-        check_validity(&found, if stops_turns { Check::fail } else { Check::warn }, now_ms)
+    let stops_turns = is_locked_out(&model.config, &model.reference)
+        && !model.fallbacks.iter().any(|(reference, config)| !is_locked_out(config, reference));
+    let problem = if stops_turns { Check::fail } else { Check::warn };
+
+    let provider = model.reference.provider.as_str();
+    let tried = tried_keys(&model.config, &model.reference, stored, now_ms);
+    let usable: Vec<&AuthProfile> = tried.iter().filter(|profile| !is_over(profile)).collect();
+    let missing = usable.iter().filter_map(|profile| match look_for(profile, home) {
+        Found::Missing(why) => {
+            let message = format!("{} for {provider} cannot be had: {why}", profile.id);
+            let next = "give the key there, or keep another with `myclaw auth add`";
+            Some(problem("key", message, next.to_owned()))
+        }
+        Found::There | Found::NotTried(_) => None,
     });
-    key.into_iter().chain(logins).collect()
+    let there: Vec<&AuthProfile> =
+        usable.iter().filter(|profile| !is_missing(profile)).copied().collect();
+    let key = check_key(model, stored, home, &there);
+    let logins = stored.profiles().filter_map(|(name, profile)| {
+        let is_own = profile.provider == provider;
+        let found =
+            stored.profiles_of(&profile.provider).into_iter().find(|found| found.id == name)?;
+        check_validity(&found, if stops_turns && is_own { problem } else { Check::warn }, now_ms)
+    });
+    key.into_iter().chain(missing).chain(logins).collect()
+}
+
+/// The keys that a turn with that model would try, in their order.
+fn tried_keys(
+    config: &Config,
+    reference: &ModelRef,
+    stored: &AuthFile,
+    now_ms: u64,
+) -> Vec<AuthProfile> {
+    let given = ModelChoice::from_config(config, reference).profiles;
+    let rules =
+        OrderRules { provider: &reference.provider, model: &reference.id, pinned: None, now_ms };
+    arrange(&given, stored, &rules).into_iter().map(|entry| entry.profile).collect()
 }
 
 /// What is to be said of a stored key that has ended. `problem` is how much it matters that it cannot be renewed.
@@ -71,27 +94,47 @@ fn check_validity(
     }
 }
 
-/// Whether there is a key for the model's provider.
-fn check_key(model: &ChosenModel, stored: &AuthFile, home: &Home, now_ms: u64) -> Option<Check> {
+/// What is said of the keys for the model's provider that are there, in the order in which they are tried.
+fn check_key(
+    model: &ChosenModel,
+    stored: &AuthFile,
+    home: &Home,
+    there: &[&AuthProfile],
+) -> Option<Check> {
     let provider = model.reference.provider.as_str();
-    let mut usable = stored.profiles_of(provider);
-    usable.retain(|profile| profile.validity(now_ms) != Validity::Ended);
-    let (kept, more) = (usable.len(), kept_too(usable.len()));
-    let message = match KeySource::find(provider, &model.config, home, stored) {
-        KeySource::Profiles(names) => {
-            format!("{} for {provider}: {}{more}", counted_keys(names.len()), names.join(", "))
-        }
-        KeySource::ConfigFile => format!("1 key for {provider}"),
-        KeySource::Variable(variable) => format!("{variable} for {provider}{more}"),
-        _ if kept > 0 => format!("{} for {provider}, kept by `myclaw auth`", counted_keys(kept)),
-        _ => return None,
+    if KeySource::find(provider, &model.config, home, stored) == KeySource::Cloud {
+        return Some(check_cloud(&model.known(), home));
+    }
+    let is_given = |profile: &&&AuthProfile| profile.origin == ProfileOrigin::Settings;
+    let given: Vec<String> = there
+        .iter()
+        .filter(is_given)
+        .filter(|profile| profile.source.is_some())
+        .map(|profile| name_of_given(profile, home))
+        .collect();
+    let kept = there.iter().filter(|profile| !is_given(profile)).count();
+    let message = match (given.len(), kept) {
+        (0, 0) => return None,
+        (0, _) => format!("{} for {provider}, kept by `myclaw auth`", counted_keys(kept)),
+        (count, 0) => format!("{} for {provider}: {}", counted_keys(count), given.join(", ")),
+        (count, _) => format!(
+            "{} for {provider}: {}, and {} kept here",
+            counted_keys(count),
+            given.join(", "),
+            counted_keys(kept)
+        ),
     };
     Some(Check::ok("key", message))
 }
 
-/// What is said of keys in the store behind other keys.
-fn kept_too(kept: usize) -> String {
-    if kept == 0 { String::new() } else { format!(", and {} kept here", counted_keys(kept)) }
+/// What a key of the settings is called, and where it comes from.
+fn name_of_given(profile: &AuthProfile, home: &Home) -> String {
+    let id = &profile.id;
+    match (&profile.source, look_for(profile, home)) {
+        (Some(WrittenAs::Environment(name)), _) if name != id => format!("{id} (from {name})"),
+        (_, Found::NotTried(place)) => format!("{id} ({place}, not tried)"),
+        _ => id.clone(),
+    }
 }
 
 fn counted_keys(count: usize) -> String {
@@ -99,7 +142,11 @@ fn counted_keys(count: usize) -> String {
 }
 
 /// Whether files that hold keys can be read by their owner alone, and the store by this program.
-pub(super) fn check_files(agent: Option<&AgentSettings>, home: &Home) -> Vec<Check> {
+pub(super) fn check_files(
+    config: &Config,
+    agent: Option<&AgentSettings>,
+    home: &Home,
+) -> Vec<Check> {
     const NAME: &str = "key files";
     let store = agent.and_then(|agent| agent.agent_dir.as_deref()).map(AuthStore::in_agent_dir);
     let mut holding_keys = vec![home.paths.state_dir().join(".env")];
@@ -108,6 +155,8 @@ pub(super) fn check_files(agent: Option<&AgentSettings>, home: &Home) -> Vec<Che
         holding_keys.push(config_file.to_path_buf());
     }
     holding_keys.extend(store.iter().map(|store| store.path().to_path_buf()));
+    let stored = store.as_ref().and_then(|store| store.load().ok()).unwrap_or_default();
+    holding_keys.extend(key_files(config, &stored).into_iter().filter(|path| path.is_file()));
     let mut checks: Vec<Check> = holding_keys
         .iter()
         .filter(|path| !is_private(path))

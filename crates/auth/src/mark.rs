@@ -1,0 +1,91 @@
+//! Which key a failure was about. A name stays when its key is replaced in the settings or a variable, and what happened
+//! to the old key says nothing about the new one.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use myclaw_config::KeySource;
+use ring::digest::{Context, SHA256};
+use ring::rand::SecureRandom as _;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::AuthProfile;
+
+/// Bytes of a digest that are kept: enough to tell two keys apart, far too few to find one.
+const MARK_BYTES: usize = 4;
+/// Bytes of a salt.
+const SALT_BYTES: usize = 16;
+
+/// The keys of this process that are at hand, by the names of their profiles in the store. All copies of a store share
+/// them, so that whoever writes a failure down need not know the key.
+#[derive(Clone, Default)]
+pub(crate) struct KnownKeys(Arc<Mutex<BTreeMap<String, SecretString>>>);
+
+impl fmt::Debug for KnownKeys {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("KnownKeys")
+    }
+}
+
+/// Two stores are the same if they are the same file, whatever is known of its keys.
+impl PartialEq for KnownKeys {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for KnownKeys {}
+
+impl KnownKeys {
+    /// Notes the key of the profile that the store calls `name`, or that it is not known any more.
+    pub(crate) fn note(&self, name: String, key: Option<SecretString>) {
+        let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match key {
+            Some(key) => keys.insert(name, key),
+            None => keys.remove(&name),
+        };
+    }
+
+    /// The key of that profile, if it is known.
+    pub(crate) fn get(&self, name: &str) -> Option<SecretString> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+}
+
+/// The key of a profile, where nobody need be asked for it: it is written down, or in a variable of the process. Tokens
+/// of a login do not count, since they change while the login stays.
+pub(crate) fn key_at_hand(profile: &AuthProfile) -> Option<SecretString> {
+    let key = match &profile.source {
+        _ if profile.login.is_some() => return None,
+        Some(KeySource::Literal(key)) => key.clone(),
+        Some(KeySource::Environment(name)) => {
+            SecretString::from(std::env::var(name).ok()?.trim().to_owned())
+        }
+        _ => return None,
+    };
+    (!key.expose_secret().is_empty()).then_some(key)
+}
+
+/// A few digits that differ from key to key, and from store to store.
+pub(crate) fn mark(salt: &str, key: &SecretString) -> String {
+    let mut context = Context::new(&SHA256);
+    context.update(salt.as_bytes());
+    context.update(key.expose_secret().as_bytes());
+    hexadecimal(&context.finish().as_ref()[..MARK_BYTES])
+}
+
+/// A salt for a store that has none; `None` if the system gives no random bytes.
+pub(crate) fn new_salt() -> Option<String> {
+    let mut salt = [0; SALT_BYTES];
+    ring::rand::SystemRandom::new().fill(&mut salt).ok()?;
+    Some(hexadecimal(&salt))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

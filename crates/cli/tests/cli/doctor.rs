@@ -1,0 +1,96 @@
+//! `myclaw doctor` and keys that are not there.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use myclaw_testkit::{ChildOutput, RunningChild, TempHome};
+use serde_json::{Value, json};
+
+use crate::{myclaw, run};
+
+/// A home whose model has these keys, by their names.
+fn home_with_keys(keys: &[(&str, &str)]) -> TempHome {
+    let home = TempHome::new();
+    let keys: Vec<Value> = keys.iter().map(|(id, key)| json!({"id": id, "apiKey": key})).collect();
+    home.write_config(&json!({
+        "provider": {"name": "lab", "model": "m", "baseUrl": "http://127.0.0.1:9", "authProfiles": keys},
+    }));
+    home
+}
+
+/// The lines about keys.
+fn told(output: &ChildOutput) -> String {
+    let stdout = output.stdout();
+    let lines: Vec<&str> = stdout.lines().filter(|line| line.contains("  key  ")).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn doctor_fails_where_the_only_key_cannot_be_had() {
+    for (written, why) in [
+        ("env:NO_SUCH_KEY", "the variable NO_SUCH_KEY is not set"),
+        ("file:/no/such/key", "the key file /no/such/key cannot be read"),
+        ("file:/dev", "the key file /dev cannot be read"),
+        ("keyring:lab/me", "not installed (in Debian and Ubuntu it is in libsecret-tools)"),
+    ] {
+        let home = home_with_keys(&[("k1", written)]);
+        let output = RunningChild::run(myclaw(&home, &["doctor"]).env("PATH", "/no/such/bin"));
+        let told = told(&output);
+        output.assert_code(1);
+        assert!(told.starts_with("fail  key        k1 for lab cannot be had: "), "{told}");
+        assert!(told.contains(why), "{told}");
+    }
+}
+
+#[test]
+fn doctor_warns_of_a_key_that_cannot_be_had_beside_others_and_runs_no_command() {
+    let home = TempHome::new();
+    let trace = home.path().join("trace");
+    let command = format!("!touch {}", trace.display());
+    let home = home_with_keys(&[("k1", "env:NO_SUCH_KEY"), ("k2", &command), ("k3", "env:K3")]);
+    let output = RunningChild::run(myclaw(&home, &["doctor"]).env("K3", "key-0123456789"));
+    output.assert_code(0);
+    assert_eq!(
+        told(&output),
+        "ok    key        2 keys for lab: k2 (from a command, not tried), k3 (from K3)\n\
+         warn  key        k1 for lab cannot be had: the variable NO_SUCH_KEY is not set"
+    );
+    assert!(!trace.exists());
+}
+
+#[test]
+fn doctor_names_key_files_that_others_can_read() {
+    let home = home_with_keys(&[("k1", "file:lab.key")]);
+    let path = home.config_path().with_file_name("lab.key");
+    home.write(&path, "key-0123456789");
+    let with_mode = |mode: u32| {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("chmod");
+        run(&home, &["doctor"]).stdout()
+    };
+    let chmod = format!("-> chmod 600 {}", path.display());
+    let open = with_mode(0o644);
+    assert!(open.contains(&chmod), "{open}");
+    let private = with_mode(0o600);
+    assert!(!private.contains(&chmod) && private.contains("1 key for lab: k1"), "{private}");
+}
+
+#[test]
+fn doctor_says_what_a_cloud_lacks() {
+    let home = TempHome::new();
+    home.write_config(&json!({
+        "agents": {"defaults": {"model": "amazon-bedrock/global.anthropic.claude-sonnet-4-6"}},
+    }));
+    let with = |variables: &[(&str, &str)]| {
+        RunningChild::run(myclaw(&home, &["doctor"]).envs(variables.iter().copied()))
+    };
+    let nothing = with(&[]);
+    nothing.assert_code(1);
+    assert!(told(&nothing).starts_with("fail  key        no AWS region"), "{}", told(&nothing));
+    let region = ("AWS_REGION", "us-east-1");
+    let located = with(&[region]);
+    located.assert_code(0);
+    assert!(told(&located).starts_with("warn  key        no AWS cred"), "{}", told(&located));
+    let complete = with(&[region, ("AWS_ACCESS_KEY_ID", "AKIA")]);
+    complete.assert_code(0);
+    assert_eq!(told(&complete), "ok    key        AWS credentials for amazon-bedrock, not tried");
+}
