@@ -206,10 +206,10 @@ pub(crate) fn transport_error(
     match cause(error) {
         Cause::Refused => ModelError {
             repeat: peer.repeat(),
-            ..timeout(format!("nothing listens at {}: {}", peer.name, peer.advice))
+            ..timeout(format!("nothing listens at {}{}", peer.name, peer.advice))
         },
         Cause::UnknownHost if peer.is_proxy => {
-            timeout(format!("{} cannot be found: {}", peer.name, peer.advice))
+            timeout(format!("{} cannot be found{}", peer.name, peer.advice))
         }
         Cause::UnknownHost => {
             let host = url.host_str().unwrap_or_default();
@@ -245,6 +245,7 @@ pub(crate) fn transport_error(
 /// Who is really connected to: the server, or the proxy that the environment names for it.
 struct Peer {
     name: String,
+    /// Stands behind what happened. More may be said behind it, so it ends like a part of a sentence.
     advice: &'static str,
     is_proxy: bool,
     is_local: bool,
@@ -255,13 +256,13 @@ impl Peer {
         match proxy_for(url) {
             Some(proxy) => Self {
                 name: format!("the proxy {}://{}", proxy.scheme(), host_label(&proxy)),
-                advice: "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names it; start it, or unset the variable",
+                advice: ": HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names it; start it, or unset the variable",
                 is_proxy: true,
                 is_local: is_loopback(&proxy),
             },
             None => Self {
                 name: format!("{}://{}", url.scheme(), host_label(url)),
-                advice: "is the server running?",
+                advice: " (is the server running?)",
                 is_proxy: false,
                 is_local: is_loopback(url),
             },

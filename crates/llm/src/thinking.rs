@@ -122,6 +122,11 @@ impl ThinkingLevels {
         Self(levels.into_iter().collect())
     }
 
+    /// Whether a level goes by a word other than its own name.
+    pub(crate) fn has_words(&self) -> bool {
+        self.0.iter().any(|(_, word)| word.is_some())
+    }
+
     fn offers(&self, level: ThinkingLevel) -> bool {
         match self.0.is_empty() {
             true => level <= ThinkingLevel::High,

@@ -243,6 +243,10 @@ pub(crate) fn auth_headers(api: Api, key: Option<&SecretString>) -> Result<Heade
         return Ok(headers);
     };
     let is_oauth_token = key.starts_with(anthropic_messages::OAUTH_KEY_PREFIX);
+    if api == Api::AnthropicMessages && is_oauth_token {
+        let beta = HeaderValue::from_static(anthropic_messages::OAUTH_BETA);
+        headers.append(anthropic_messages::BETA_HEADER, beta);
+    }
     let (name, text) = match api {
         Api::AnthropicMessages if !is_oauth_token => ("x-api-key", key.to_owned()),
         Api::GoogleGenerativeAi => (google_generative_ai::KEY_HEADER, key.to_owned()),
@@ -284,7 +288,7 @@ pub(crate) fn json_request(
     Ok(EncodedRequest { url, headers, body: body.into() })
 }
 
-/// Adds the user's own headers; they replace ours of the same name.
+/// Adds the user's own headers; they replace ours of the same name, but for one that is a list.
 fn add_extra_headers(extra: &ExtraHeaders, headers: &mut HeaderMap) -> Result<(), ModelError> {
     for (name, value) in extra.iter() {
         let unusable = || {
@@ -297,7 +301,10 @@ fn add_extra_headers(extra: &ExtraHeaders, headers: &mut HeaderMap) -> Result<()
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable())?;
         let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_| unusable())?;
         value.set_sensitive(true);
-        headers.insert(header, value);
+        match header == anthropic_messages::BETA_HEADER {
+            true => headers.append(header, value),
+            false => headers.insert(header, value).is_some(),
+        };
     }
     Ok(())
 }

@@ -12,3 +12,9 @@ pub(crate) const API_VERSION: &str = "2023-06-01";
 
 /// Keys that begin so are OAuth tokens, which go into `authorization` instead of `x-api-key`.
 pub(crate) const OAUTH_KEY_PREFIX: &str = "sk-ant-oat";
+
+/// The header that names what a request needs beyond the version of the API. It may come more than once.
+pub(super) const BETA_HEADER: &str = "anthropic-beta";
+
+/// Without it, OAuth tokens are refused.
+pub(super) const OAUTH_BETA: &str = "oauth-2025-04-20";

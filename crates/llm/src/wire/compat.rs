@@ -171,8 +171,15 @@ impl Compat {
                 row.providers.iter().any(|name| name.eq_ignore_ascii_case(&model.provider))
             })
         };
-        let unknown = if url.as_ref().is_some_and(is_loopback) { LOCAL } else { COMMON };
-        by_host.or_else(by_name).map_or(unknown, |row| row.compat).with(&model.quirks.compat)
+        let unknown = || Self {
+            // A stranger may refuse to be asked, unless the settings say in which words.
+            thinking_field: match model.thinking_levels.has_words() {
+                true => ThinkingField::ReasoningEffort,
+                false => ThinkingField::None,
+            },
+            ..if url.as_ref().is_some_and(is_loopback) { LOCAL } else { COMMON }
+        };
+        by_host.or_else(by_name).map_or_else(unknown, |row| row.compat).with(&model.quirks.compat)
     }
 
     fn with(self, overrides: &CompatOverrides) -> Self {

@@ -318,3 +318,35 @@ async fn results_of_calls_reach_the_server() {
         ])
     );
 }
+
+/// What was complete may go on: then silence is a cut answer again, after the whole time between two events.
+#[tokio::test]
+async fn an_answer_that_goes_on_behind_its_end_is_incomplete_again() {
+    let event = |content: &str, reason: Option<&str>| {
+        let choice = json!({"delta": {"content": content}, "finish_reason": reason});
+        Step::Send(chunk(format!("data: {}\n\n", json!({"choices": [choice]})).as_bytes()))
+    };
+    let pause = || Step::Wait(Duration::from_millis(20));
+    let begun = vec![send(chunked_head()), event("one", Some("stop")), pause()];
+    let more = vec![event(" two", None), pause()];
+    let ask = async |steps: Vec<Step>| {
+        let server = Server::start([steps]).await;
+        let model = model(Api::OpenaiCompletions, &server.url());
+        let limits =
+            CallLimits { between_events: Duration::from_millis(600), ..CallLimits::default() };
+        call_with(&provider(), &model, &hello(), limits, &CancellationToken::new()).await
+    };
+    for last in [Step::WaitForClose, Step::Reset] {
+        let outcome = ask([&begun[..], std::slice::from_ref(&last)].concat()).await;
+        assert_eq!(outcome.message().text(), "one", "{last:?}");
+        let outcome = ask([&begun[..], &more[..], std::slice::from_ref(&last)].concat()).await;
+        assert_eq!(outcome.error().class, ErrorClass::Timeout, "{last:?}");
+        let Err(CallFailure::Failed { partial: Some(partial), .. }) = &outcome.result else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!(partial.text(), "one two");
+    }
+    let again = vec![event("", Some("stop")), Step::WaitForClose];
+    let outcome = ask([begun, more, again].concat()).await;
+    assert_eq!(outcome.message().text(), "one two");
+}

@@ -203,7 +203,7 @@ async fn servers_that_cannot_be_reached() {
         (
             format!("http://127.0.0.1:{free_port}/v1"),
             ErrorClass::Timeout,
-            format!("testing: nothing listens at http://127.0.0.1:{free_port}: is the server running?"),
+            format!("testing: nothing listens at http://127.0.0.1:{free_port} (is the server running?)"),
         ),
         (
             "http://no-such-host.invalid/v1".to_owned(),

@@ -109,6 +109,23 @@ fn the_words_of_the_levels_are_those_of_the_model() {
 }
 
 #[test]
+fn a_stranger_is_asked_in_the_words_of_the_settings() {
+    let words = [(ThinkingLevel::Low, "tiny"), (ThinkingLevel::High, "huge")];
+    let levels = ThinkingLevels::new(words.map(|(level, word)| (level, Some(word.to_owned()))));
+    let stranger = host("someone", "https://models.example/v1");
+    let model = Model { thinking_levels: levels, ..stranger };
+    for (level, word) in [
+        (ThinkingLevel::Minimal, "tiny"),
+        (ThinkingLevel::Low, "tiny"),
+        (ThinkingLevel::High, "huge"),
+    ] {
+        assert_eq!(asked(&model, level), json!({"reasoning_effort": word}), "{level}");
+    }
+    let plain = Model { reasoning: false, ..model };
+    assert_eq!(asked(&plain, ThinkingLevel::Low), json!({}));
+}
+
+#[test]
 fn azure_has_paths_and_a_header_of_its_own() {
     for (base_url, url) in [
         ("https://r.openai.azure.com", "https://r.openai.azure.com/openai/v1/chat/completions"),

@@ -196,6 +196,27 @@ fn keys_stand_in_the_headers_and_are_never_printed() {
     );
 }
 
+/// Anthropic refuses OAuth tokens without it ("OAuth authentication is currently not supported").
+#[test]
+fn oauth_tokens_of_anthropic_come_with_their_beta() {
+    let betas = |key: &str, own: &[(&str, &str)]| -> Vec<String> {
+        let mut conversation = Conversation::new(Api::AnthropicMessages, &[user("a")]);
+        conversation.key = Some(SecretString::from(key.to_owned()));
+        let own = own
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), SecretString::from(value.to_owned())));
+        conversation.model.quirks.headers = own.collect();
+        let headers = conversation.encode().headers;
+        let values = headers.get_all("anthropic-beta").iter();
+        values.map(|value| value.to_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(betas("sk-ant-api03-x", &[]), [""; 0]);
+    assert_eq!(betas("sk-ant-oat01-x", &[]), ["oauth-2025-04-20"]);
+    let own = [("Anthropic-Beta", "context-1m-2025-08-07")];
+    assert_eq!(betas("sk-ant-api03-x", &own), ["context-1m-2025-08-07"]);
+    assert_eq!(betas("sk-ant-oat01-x", &own), ["oauth-2025-04-20", "context-1m-2025-08-07"]);
+}
+
 #[test]
 fn what_cannot_be_sent_is_an_error() {
     let key = SecretString::from("sk-with\nbreak");

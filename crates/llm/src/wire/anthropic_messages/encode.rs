@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::BETA_HEADER;
 use super::thinking::{OutputConfig, Thinking, ThinkingField};
 use crate::wire::pieces::Piece;
 use crate::wire::turns::{self, Turn, turns};
@@ -57,7 +58,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     };
     let mut encoded = json_request(request, url, &body)?;
     if let Some(beta) = thinking.beta {
-        encoded.headers.append("anthropic-beta", beta);
+        encoded.headers.append(BETA_HEADER, beta);
     }
     Ok(encoded)
 }

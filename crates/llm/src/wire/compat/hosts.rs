@@ -86,6 +86,8 @@ pub(super) const HOSTS: &[HostRow] = &[
     ),
     // Its newer models think unasked, and refuse to be asked.
     row(&["api.x.ai"], &["xai", "grok"], COMMON),
+    // It has an object of its own for thinking, of which nothing is sent.
+    row(&["ai-gateway.vercel.sh"], &["vercel-ai-gateway"], COMMON),
     row(
         &["api.mistral.ai"],
         &["mistral"],

@@ -2,7 +2,11 @@ use super::*;
 use crate::{Api, InputKind, Price};
 
 fn compat(provider: &str, base_url: &str) -> Compat {
-    Compat::of(&Model {
+    Compat::of(&model(provider, base_url))
+}
+
+fn model(provider: &str, base_url: &str) -> Model {
+    Model {
         id: "m".to_owned(),
         provider: provider.to_owned(),
         api: Api::OpenaiCompletions,
@@ -14,7 +18,7 @@ fn compat(provider: &str, base_url: &str) -> Compat {
         context_window: 1000,
         max_output: 100,
         quirks: crate::Quirks::default(),
-    })
+    }
 }
 
 #[test]
@@ -55,4 +59,23 @@ fn the_hosts_of_one_provider_are_one_row() {
         );
         assert_ne!(compat("mine", base_url), COMMON, "{provider}");
     }
+}
+
+/// The words come from the person who named the model, so its server knows them. A host with a row has a way of its own.
+#[test]
+fn a_stranger_s_model_with_words_for_its_levels_is_asked_by_them() {
+    use crate::{ThinkingLevel, ThinkingLevels};
+    let field = |provider: &str, base_url: &str, word: Option<&str>| {
+        let levels = ThinkingLevels::new([(ThinkingLevel::Low, word.map(str::to_owned))]);
+        let model = Model { thinking_levels: levels, ..model(provider, base_url) };
+        Compat::of(&model).thinking_field
+    };
+    for base_url in ["https://models.example/v1", "http://localhost:9999/v1"] {
+        assert_eq!(field("mine", base_url, Some("tiny")), ThinkingField::ReasoningEffort);
+        assert_eq!(field("mine", base_url, None), ThinkingField::None);
+    }
+    let gateway = field("vercel-ai-gateway", "https://ai-gateway.vercel.sh/v1", Some("low"));
+    assert_eq!(gateway, ThinkingField::None);
+    assert_eq!(field("xai", "https://api.x.ai/v1", Some("low")), ThinkingField::None);
+    assert_eq!(field("mine", "https://api.z.ai/v4", Some("low")), ThinkingField::ThinkingType);
 }
