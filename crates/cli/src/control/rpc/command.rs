@@ -16,7 +16,7 @@ use crate::control::content::picture;
 use crate::control::session::{Program, Said, Session};
 use crate::exit::CliError;
 use crate::model_choice::ChosenModel;
-use crate::settings::Settings;
+use crate::settings::{Settings, check_agent};
 use crate::time::new_conversation_name;
 
 use super::request::{
@@ -150,7 +150,9 @@ impl Controller {
                 "there is a conversation `{name}` already; switch_session continues it"
             )));
         }
-        self.key(&name)
+        let key = self.key(&name)?;
+        check_agent(&self.settings.config, &self.sessions.store, &key)?;
+        Ok(key)
     }
 
     fn begin_session(&mut self, Name { name }: Name) -> Result<Value, CliError> {
