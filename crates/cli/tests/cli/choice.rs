@@ -152,9 +152,9 @@ fn the_key_of_a_conversation_names_the_agent_that_answers() {
     let file = file.to_string_lossy();
     for refused in [
         &["run", "--session", "agent:opps:main", "hello"][..],
-        &["sessions", "fork", "agent:ops:main", "agent:opps:other"],
+        &["sessions", "fork", "agent:ops:main", "agent:opps:main"],
         &["sessions", "import", &file, "--agent", "opps"],
-        &["sessions", "import", &file, "--session", "agent:opps:saved"],
+        &["sessions", "import", &file, "--session", "agent:opps:main"],
     ] {
         let output = run(&home, refused);
         output.assert_code(2);
