@@ -417,6 +417,9 @@ async fn with_talk(
 impl From<InboxError> for CliError {
     /// The messages of the inbox say what to do.
     fn from(error: InboxError) -> Self {
-        Self::session(error.to_string())
+        match error {
+            InboxError::Empty => Self::usage(error.to_string()),
+            error => Self::session(error.to_string()),
+        }
     }
 }
