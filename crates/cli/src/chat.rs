@@ -17,7 +17,7 @@ use crate::interrupt::Interrupts;
 use crate::print::{columns, note};
 use crate::report::{Verbosity, text_reporter, tokens_and_cost};
 use crate::runtime;
-use crate::settings::Settings;
+use crate::settings::{Settings, check_agent};
 use crate::terminal::{Output, Paint, Style, escaped};
 use crate::time::{local_minute, new_conversation_name};
 use crate::turn::{Conversation, Turn};
@@ -290,7 +290,10 @@ impl Chat {
             ));
         }
         match SessionKey::parse_for_agent(&self.sessions.agent_id, &name) {
-            Ok(key) => self.session_key = key,
+            Ok(key) => match check_agent(&self.settings.config, &self.sessions.store, &key) {
+                Ok(()) => self.session_key = key,
+                Err(error) => return self.say(&error.message),
+            },
             Err(error) => return self.say(&error.to_string()),
         }
         self.say(&format!(
@@ -414,6 +417,9 @@ async fn with_talk(
 impl From<InboxError> for CliError {
     /// The messages of the inbox say what to do.
     fn from(error: InboxError) -> Self {
-        Self::session(error.to_string())
+        match error {
+            InboxError::Empty => Self::usage(error.to_string()),
+            error => Self::session(error.to_string()),
+        }
     }
 }

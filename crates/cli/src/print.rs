@@ -98,3 +98,13 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     };
     rows.iter().map(line).collect()
 }
+
+/// An address without the name and the password in it, which are nobody's business.
+pub(crate) fn without_login(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}://…{}", &rest[at..]),
+        None => address.to_owned(),
+    }
+}

@@ -57,6 +57,17 @@ impl Home {
         SessionStore::new(self.paths.sessions_dir())
     }
 
+    /// As [`check_agent`]. Where the config file cannot be read, nothing is refused.
+    ///
+    /// # Errors
+    /// There is no such agent.
+    pub(crate) fn check_agent(&self, key: &SessionKey) -> Result<(), CliError> {
+        match load_or_default(&self.environment) {
+            Ok(loaded) => check_agent(&loaded.config, &self.session_store(), key),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// The agent that answers when none is named. Where the config file cannot be read, the built-in one: looking at
     /// conversations must work all the same.
     pub(crate) fn default_agent_id(&self) -> String {
@@ -100,14 +111,16 @@ impl Settings {
     pub(crate) fn load_in(home: Home, args: &ConversationArgs) -> Result<Self, CliError> {
         let config =
             load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
-        let agent = config.agent_settings(args.agent.as_deref()).map_err(|error| match error {
-            // The name came from the command line, so the file is not at fault.
-            ConfigError::UnknownAgent { .. } => CliError::usage(error.to_string()),
-            error => config_error(&error),
-        })?;
+        let mut agent = config.agent_settings(args.agent.as_deref()).map_err(agent_error)?;
         let session_name = args.session.as_deref().unwrap_or(MAIN_SESSION);
         let session_key = SessionKey::parse_for_agent(agent.id.as_str(), session_name)
             .map_err(|error| CliError::usage(error.to_string()))?;
+        check_agent(&config, &home.session_store(), &session_key)?;
+        if args.agent.is_none()
+            && let Ok(named) = config.agent_settings(Some(&session_key.parts().agent_id))
+        {
+            agent = named;
+        }
         let directory = args.directory.as_deref().map(existing_directory).transpose()?;
         let auth_profile = args.auth_profile.clone();
         Ok(Self { home, config, agent, directory, session_key, auth_profile })
@@ -137,6 +150,33 @@ impl Settings {
             stored: &stored,
         };
         choose(&self.config, &self.home.environment, wanted).await
+    }
+}
+
+/// Refuses the conversation of an agent that is neither in the config file nor has any conversation, as imported ones
+/// have: its name is misspelt.
+///
+/// # Errors
+/// There is no such agent.
+pub(crate) fn check_agent(
+    config: &Config,
+    store: &SessionStore,
+    key: &SessionKey,
+) -> Result<(), CliError> {
+    let agent = key.parts().agent_id;
+    let Err(error) = config.agent_settings(Some(&agent)) else { return Ok(()) };
+    let kept = store.index().list().unwrap_or_default();
+    if kept.iter().any(|session| session.key.parts().agent_id == agent) {
+        return Ok(());
+    }
+    Err(agent_error(error))
+}
+
+fn agent_error(error: ConfigError) -> CliError {
+    match error {
+        // The name came from the command line, so the file is not at fault.
+        ConfigError::UnknownAgent { .. } => CliError::usage(error.to_string()),
+        error => config_error(&error),
     }
 }
 

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::args::{ModelsArgs, ModelsCommand, ModelsListArgs};
 use crate::exit::CliError;
 use crate::model_choice::{known_providers, local_probe};
-use crate::print::{Printer, columns};
+use crate::print::{Printer, columns, without_login};
 use crate::runtime;
 use crate::settings::{Home, config_error, stored_keys};
 use crate::similar::did_you_mean;
@@ -154,7 +154,8 @@ pub(crate) struct ListedModel {
 }
 
 impl ListedModel {
-    fn new(model: Model, config: &Config, home: &Home, stored: &AuthFile) -> Self {
+    fn new(mut model: Model, config: &Config, home: &Home, stored: &AuthFile) -> Self {
+        model.base_url = without_login(&model.base_url);
         let thinking = model.offered_thinking_levels();
         let key = KeySource::find(&model.provider, config, home, stored).state();
         Self { model, thinking, key }

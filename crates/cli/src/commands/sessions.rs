@@ -11,7 +11,7 @@ use myclaw_session::{
 use crate::args::{Age, SessionsArgs, SessionsCommand};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
-use crate::settings::{Home, Settings};
+use crate::settings::{Home, MAIN_SESSION, Settings};
 use crate::similar::did_you_mean;
 
 mod branch;
@@ -53,6 +53,7 @@ pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
             sessions.show(&name, part, format)
         }
         SessionsCommand::Fork { name, new_name, at } => {
+            home.check_agent(&sessions.key(&new_name)?)?;
             sessions.fork(&name, &new_name, at.as_deref())
         }
         SessionsCommand::Title { name, title } => sessions.title(&name, title.as_deref()),
@@ -65,7 +66,11 @@ pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
             sessions.export(&name, format, output.as_deref())
         }
         SessionsCommand::Import { files, format, session, agent } => {
-            sessions.import(&files, format, session.as_deref(), agent.as_deref())
+            let (session, agent) = (session.as_deref(), agent.as_deref());
+            for name in session.into_iter().chain(agent.map(|_| MAIN_SESSION)) {
+                home.check_agent(&sessions.key_for_agent(name, agent)?)?;
+            }
+            sessions.import(&files, format, session, agent)
         }
         SessionsCommand::Delete { name, yes: true } => sessions.delete(&name),
         SessionsCommand::Delete { name, yes: false } => sessions.ask_before_delete(&name),

@@ -131,3 +131,38 @@ fn what_a_variable_holds_is_a_key_and_never_a_command_or_a_file() {
     }
     assert!(!home.path().join("pwned").exists() && !home.workspace().join("pwned").exists());
 }
+
+#[test]
+fn the_key_of_a_conversation_names_the_agent_that_answers() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
+    let home = TempHome::new();
+    home.write_config(&json!({
+        "agents": {"defaults": {"model": "lab/first"}, "list": [
+            {"id": "main", "default": true}, {"id": "ops", "model": "lab/second"},
+        ]},
+        "models": {"providers": {"lab": {"baseUrl": server.url(), "api": "anthropic-messages"}}},
+    }));
+    run(&home, &["run", "--session", "agent:ops:main", "hello"]).assert_code(0);
+    assert_eq!(server.last_request().json()["model"], "second");
+    run(&home, &["run", "--session", "agent:ops:main", "--agent", "main", "hello"]).assert_code(0);
+    assert_eq!(server.last_request().json()["model"], "first");
+
+    let file = home.write("saved.json", r#"[{"role": "user", "content": "hello"}]"#);
+    let file = file.to_string_lossy();
+    for refused in [
+        &["run", "--session", "agent:opps:main", "hello"][..],
+        &["sessions", "fork", "agent:ops:main", "agent:opps:main"],
+        &["sessions", "import", &file, "--agent", "opps"],
+        &["sessions", "import", &file, "--session", "agent:opps:main"],
+    ] {
+        let output = run(&home, refused);
+        output.assert_code(2);
+        let stderr = output.stderr();
+        assert!(
+            stderr.contains("there is no agent `opps`; known: `main`, `ops`"),
+            "{refused:?}: {stderr}"
+        );
+    }
+    run(&home, &["sessions", "import", &file, "--agent", "ops"]).assert_code(0);
+}

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Step, TempHome, WireFormat};
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Step, TempHome, WireFormat};
 use serde_json::{Value, json};
 
 use crate::{home_with, myclaw, run};
@@ -271,4 +271,31 @@ fn a_chat_changes_the_model_and_how_much_it_thinks() {
         .map(|request| request.json()["thinking"]["budget_tokens"].clone())
         .collect();
     assert_eq!(budgets, [json!(10_240), json!(20_480), json!(20_480)]);
+}
+
+#[test]
+fn the_password_in_an_address_is_not_shown() {
+    let server =
+        ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Hello.")));
+    let home = TempHome::new();
+    let base_url = server.url().replace("http://", "http://user:SECRET@PASS@");
+    home.write_config(&json!({
+        "agents": {"defaults": {"model": "lab/m"}},
+        "models": {"providers": {"lab": {
+            "baseUrl": base_url, "api": "anthropic-messages", "models": [{"id": "m"}],
+        }}},
+    }));
+    let shown = server.url().replace("http://", "http://…@");
+    for arguments in [
+        &["models", "show", "lab/m"][..],
+        &["models", "show", "lab/m", "--json"],
+        &["models", "list", "lab", "--json"],
+        &["models", "test", "lab/m"],
+        &["models", "test", "lab/m", "--json"],
+    ] {
+        let output = run(&home, arguments);
+        output.assert_code(0);
+        let stdout = output.stdout();
+        assert!(stdout.contains(&shown) && !stdout.contains("PASS"), "{arguments:?}: {stdout}");
+    }
 }

@@ -191,7 +191,7 @@ fn whatever_is_wrong_gets_one_reply_and_the_next_line_is_read() {
             "send the message as a new one",
         ),
         (json!({"type": "follow_up", "message": "now"}), "not_running", "as a new one"),
-        (prompt("  "), "session", "empty"),
+        (prompt("  "), "usage", "empty"),
         (json!({"type": "set_model", "model": "nobody/x"}), "usage", "nobody"),
         (json!({"type": "set_thinking", "level": "deep"}), "usage", "deep"),
         (json!({"type": "fork"}), "session", "no"),
@@ -282,11 +282,14 @@ fn a_compaction_is_reported_when_it_is_done() {
         client.ask(prompt(&"a long message ".repeat(100)), number);
         client.wait_for(&format!("\"reply\":\"answer {number}.\""));
     }
+    let nothing = client.ask(json!({"type": "compact", "session": "other"}), 40);
+    assert_eq!(nothing["data"]["outcome"], "nothing_older", "{nothing}");
     // The first program has ended its turns when it ends.
     client.finish().0.assert_code(0);
     let mut client = Client::start(&home);
     let report = client.ask(json!({"type": "compact", "focus": "numbers"}), 50);
     assert_eq!(report["success"], true, "{report}");
+    assert_eq!(report["data"]["outcome"], "done");
     assert!(report["data"]["tokensAfter"].as_u64() < report["data"]["tokensBefore"].as_u64());
     assert_eq!(
         (&report["data"]["oldCount"], &report["data"]["newCount"]),
@@ -401,4 +404,30 @@ fn messages_that_a_full_queue_drops_are_told() {
         "{notices:?}"
     );
     assert_eq!(of_type(&lines, "queued").len(), 5, "each that was acknowledged");
+}
+
+#[test]
+fn a_session_that_another_process_runs_is_busy_elsewhere() {
+    let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
+    let home = home_with(&server);
+    let mut working = Client::start(&home);
+    working.ask(prompt("work"), 1);
+    working.wait_for("\"tool_start\"");
+    let mut client = Client::start(&home);
+    let state = client.ask(json!({"type": "get_state"}), 1);
+    assert_eq!(
+        (&state["data"]["idle"], &state["data"]["busyElsewhere"]),
+        (&json!(true), &json!(true)),
+        "{state}"
+    );
+    let aborted = client.ask(json!({"type": "abort"}), 2);
+    assert_eq!(aborted["data"], json!({"aborted": false, "busyElsewhere": true}));
+    let own = working.ask(json!({"type": "get_state"}), 2);
+    assert_eq!(own["data"]["busyElsewhere"], false, "{own}");
+    home.write_in_workspace("go", "");
+    working.wait_for("\"run_end\"");
+    let state = client.ask(json!({"type": "get_state"}), 3);
+    assert_eq!(state["data"]["busyElsewhere"], false, "{state}");
+    working.finish().0.assert_code(0);
+    client.finish().0.assert_code(0);
 }

@@ -222,6 +222,9 @@ fn bad_input_is_exit_code_2_and_nothing_is_sent() {
     let output = run(&home, &["run", "--agent", "nobody", "hello"]);
     output.assert_code(2);
     assert!(output.stderr().contains("`nobody`"), "{}", output.stderr());
+    let output = run(&home, &["run", "--session", "agent:mian:main", "hello"]);
+    output.assert_code(2);
+    assert!(output.stderr().contains("there is no agent `mian`"), "{}", output.stderr());
     assert_eq!(server.requests().len(), 0);
     assert_eq!(home.transcripts(), Vec::<std::path::PathBuf>::new());
 }

@@ -191,3 +191,27 @@ fn bad_titles_and_labels_are_refused() {
         assert!(output.stderr().contains(message), "{arguments:?}: {}", output.stderr());
     }
 }
+
+#[test]
+fn a_title_holds_although_the_list_cannot_be_written() {
+    let (home, _server) = home_with_tool_call(&[]);
+    // In the place of the lock of the list.
+    let lock = home.sessions_directory().join("sessions.json.lock");
+    drop(fs::remove_file(&lock));
+    fs::create_dir(&lock).expect("a folder");
+    for (arguments, told) in [
+        (&["sessions", "title", "main", "Numbers"][..], "kept, but not yet in the list"),
+        (&["sessions", "label", "main", "work"], "has the labels work"),
+    ] {
+        let output = run(&home, arguments);
+        output.assert_code(0);
+        assert!(output.stderr().contains(told), "{}", output.stderr());
+    }
+    fs::remove_dir(&lock).expect("removed");
+    run(&home, &["sessions", "label", "main", "home"]).assert_code(0);
+    let listed = rows(&home, &["sessions", "list", "--json"]);
+    assert_eq!(
+        (&listed[0]["title"], &listed[0]["labels"]),
+        (&json!("Numbers"), &json!(["home", "work"]))
+    );
+}

@@ -13,7 +13,7 @@ use super::key::{KeySource, KeyState};
 use crate::args::ModelArgs;
 use crate::exit::CliError;
 use crate::model_choice::{local_base_url, unknown_provider};
-use crate::print::{Printer, columns};
+use crate::print::{Printer, columns, without_login};
 use crate::settings::{Home, config_error};
 
 /// Prints what is known.
@@ -127,6 +127,7 @@ impl Known {
         {
             model.base_url = local_base_url(info, &home.environment);
         }
+        model.base_url = without_login(&model.base_url);
         Ok(Self {
             origins,
             key: KeySource::find(provider, config, home, &default_keys(config)?),

@@ -20,7 +20,7 @@ use crate::args::ModelArgs;
 use crate::exit::CliError;
 use crate::interrupt::Interrupts;
 use crate::model_choice::{Wanted, choose};
-use crate::print::{Printer, columns};
+use crate::print::{Printer, columns, without_login};
 use crate::report::{first_line, tokens_and_cost};
 use crate::runtime;
 use crate::settings::{Home, config_error, stored_keys};
@@ -168,7 +168,7 @@ impl Trial {
         Ok(Self {
             model: choice.reference(),
             api: api_name(model.api),
-            base_url: model.base_url.clone(),
+            base_url: without_login(&model.base_url),
             profile: key.profile,
             text: message.text(),
             tool_call: reported(&message),

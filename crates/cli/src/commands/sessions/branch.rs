@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use myclaw_session::{About, EntryId, LockWait};
+use myclaw_session::{About, EntryId, LockWait, SessionKey};
 
 use crate::exit::CliError;
 use crate::print::note;
@@ -63,7 +63,7 @@ impl Sessions {
         let key = self.find(name)?;
         let title = title.map(str::trim).filter(|title| !title.is_empty());
         let title = title.map(|title| checked(title, "title", MOST_TITLE_CHARS)).transpose()?;
-        self.store.describe(&key, WAIT, |about| about.title = title)?;
+        self.describe(&key, |about| about.title = title)?;
         Ok(())
     }
 
@@ -86,7 +86,7 @@ impl Sessions {
                 "a conversation has at most {MOST_LABELS} labels; `--remove` takes some away"
             )));
         }
-        let about = self.store.describe(&key, WAIT, |about| apply(about, labels, change))?;
+        let about = self.describe(&key, |about| apply(about, labels, change))?;
         let name = self.name_of(&key);
         if about.labels.is_empty() {
             note(format_args!("`{name}` has no labels"));
@@ -94,6 +94,34 @@ impl Sessions {
             note(format_args!("`{name}` has the labels {}", about.labels.join(", ")));
         }
         Ok(())
+    }
+}
+
+impl Sessions {
+    /// Changes what is said about a conversation. When that is in the transcript, it holds, even where the list of
+    /// conversations cannot be written now.
+    fn describe(
+        &self,
+        key: &SessionKey,
+        change: impl FnOnce(&mut About),
+    ) -> Result<About, CliError> {
+        let mut wanted = None;
+        let described = self.store.describe(key, WAIT, |about| {
+            change(about);
+            wanted = Some(about.clone());
+        });
+        let error = match described {
+            Ok(about) => return Ok(about),
+            Err(error) => error,
+        };
+        let kept = self.store.reader(key).ok().flatten().and_then(|reader| reader.about().ok());
+        match wanted.filter(|wanted| Some(wanted) == kept.as_ref()) {
+            Some(about) => {
+                note(format_args!("myclaw: it is kept, but not yet in the list: {error}"));
+                Ok(about)
+            }
+            None => Err(error.into()),
+        }
     }
 }
 

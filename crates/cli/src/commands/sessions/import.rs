@@ -81,7 +81,11 @@ impl Sessions {
         }
     }
 
-    fn key_for_agent(&self, name: &str, agent: Option<&str>) -> Result<SessionKey, CliError> {
+    pub(super) fn key_for_agent(
+        &self,
+        name: &str,
+        agent: Option<&str>,
+    ) -> Result<SessionKey, CliError> {
         SessionKey::parse_for_agent(agent.unwrap_or(&self.agent_id), name)
             .map_err(|error| CliError::usage(error.to_string()))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use myclaw_engine::PendingMessage;
 use myclaw_llm::{ContentBlock, joined_text};
-use myclaw_session::{EntryId, QueuedKind, SessionKey};
+use myclaw_session::{EntryId, QueuedKind, SessionKey, SessionStore};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -16,9 +16,10 @@ use crate::control::content::picture;
 use crate::control::session::{Program, Said, Session};
 use crate::exit::CliError;
 use crate::model_choice::ChosenModel;
-use crate::settings::Settings;
+use crate::settings::{Settings, check_agent};
 use crate::time::new_conversation_name;
 
+use super::reply::Compacted;
 use super::request::{
     Block, Command, Compact, Fork, GetMessages, ListModels, Message, Name, Prompt, Request,
     SetModel, SetThinking, Spoken,
@@ -85,7 +86,12 @@ impl Controller {
         if let Command::Compact(Compact { focus }) = request.command {
             // A model has to be asked.
             self.program.tasks.spawn(async move {
-                answer(session.compact(focus).await.and_then(to_value));
+                answer(
+                    session
+                        .compact(focus)
+                        .await
+                        .and_then(|report| to_value(Compacted::from(&report))),
+                );
             });
             return;
         }
@@ -99,10 +105,13 @@ impl Controller {
             }
             Command::Steer(message) => meanwhile(&session, QueuedKind::Steer, message).await,
             Command::FollowUp(message) => meanwhile(&session, QueuedKind::FollowUp, message).await,
-            Command::Abort => Ok(json!({"aborted": session.abort()})),
+            Command::Abort => Ok(json!({
+                "aborted": session.abort(),
+                "busyElsewhere": is_busy_elsewhere(&session, &self.sessions.store).await?,
+            })),
             Command::SetModel(wanted) => set_model(&session, wanted).await,
             Command::SetThinking(wanted) => set_thinking(&session, &wanted).await,
-            Command::GetState => state(&session).await,
+            Command::GetState => state(&session, &self.sessions.store).await,
             Command::GetMessages(wanted) => self.messages(&session, wanted).await,
             Command::Fork(fork) => self.fork(&session, fork).await,
             Command::NewSession(name) => self.begin_session(name),
@@ -150,7 +159,9 @@ impl Controller {
                 "there is a conversation `{name}` already; switch_session continues it"
             )));
         }
-        self.key(&name)
+        let key = self.key(&name)?;
+        check_agent(&self.settings.config, &self.sessions.store, &key)?;
+        Ok(key)
     }
 
     fn begin_session(&mut self, Name { name }: Name) -> Result<Value, CliError> {
@@ -296,7 +307,19 @@ fn thinking(session: &Session, model: &ChosenModel) -> Value {
     json!({"asked": asked, "level": level, "offered": model.known().offered_thinking_levels()})
 }
 
-async fn state(session: &Session) -> Result<Value, CliError> {
+/// Whether another process runs the session.
+async fn is_busy_elsewhere(session: &Session, store: &SessionStore) -> Result<bool, CliError> {
+    if session.work().is_some() {
+        return Ok(false);
+    }
+    let (store, key) = (store.clone(), session.key().clone());
+    let looked = tokio::task::spawn_blocking(move || store.is_in_use(&key)).await;
+    let is_in_use = looked.map_err(|error| CliError::failure(error.to_string()))??;
+    // Work that began meanwhile holds the session itself.
+    Ok(is_in_use && session.work().is_none())
+}
+
+async fn state(session: &Session, store: &SessionStore) -> Result<Value, CliError> {
     let model = session.model().await?;
     let settings = session.settings();
     let directory = settings.directory.as_ref().unwrap_or(&settings.agent.workspace);
@@ -310,6 +333,7 @@ async fn state(session: &Session) -> Result<Value, CliError> {
         "workingDirectory": directory,
         "work": session.work(),
         "idle": session.work().is_none(),
+        "busyElsewhere": is_busy_elsewhere(session, store).await?,
         "waiting": waiting,
     }))
 }

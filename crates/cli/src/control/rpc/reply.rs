@@ -1,6 +1,6 @@
 //! What a program is told: replies to its commands, and events as they happen.
 
-use myclaw_engine::{AgentRunEvent, CompactionReport};
+use myclaw_engine::{AgentRunEvent, CompactionOutcome, CompactionReport};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -70,6 +70,20 @@ impl<'a> From<&'a CliError> for Failure<'a> {
     }
 }
 
+/// What a compaction did, and why it did nothing.
+#[derive(Serialize)]
+pub(super) struct Compacted<'a> {
+    outcome: CompactionOutcome,
+    #[serde(flatten)]
+    report: &'a CompactionReport,
+}
+
+impl<'a> From<&'a CompactionReport> for Compacted<'a> {
+    fn from(report: &'a CompactionReport) -> Self {
+        Self { outcome: report.outcome, report }
+    }
+}
+
 /// Something that happens in a session.
 #[derive(Serialize)]
 pub(super) struct Event<'a, T> {
@@ -88,7 +102,7 @@ pub(super) enum Frame<'a> {
     RunEnd {
         outcome: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
-        report: Option<&'a CompactionReport>,
+        report: Option<Compacted<'a>>,
         #[serde(flatten)]
         failure: Option<Failure<'a>>,
         idle: bool,
@@ -112,7 +126,7 @@ impl<'a> Event<'a, Frame<'a>> {
     pub(super) fn end(session: &'a str, outcome: &'a Outcome, next: Next) -> Self {
         let (name, report, failure) = match outcome {
             Ok(Done::Answered(_)) => ("answered", None, None),
-            Ok(Done::Compacted(report)) => ("compacted", Some(report), None),
+            Ok(Done::Compacted(report)) => ("compacted", Some(Compacted::from(report)), None),
             Err(error) if error.class == "aborted" => ("aborted", None, Some(Failure::from(error))),
             Err(error) => ("failed", None, Some(Failure::from(error))),
         };
