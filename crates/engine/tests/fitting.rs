@@ -182,6 +182,7 @@ async fn many_results_share_the_window() {
         let result = run_agent(RunAgentParams { tools: pages, ..bench.params("look") }).await;
         assert_eq!(result.unwrap().reply, "Done.", "{calls} of {window}");
         bench.run("go on").await.unwrap();
+        assert_eq!(summary_requests(&bench, 0).len(), 0, "the task alone is not worth a summary");
     }
 }
 

@@ -153,15 +153,17 @@ pub(super) async fn compact(
     if must_be_worthwhile && older_tokens < tokens_before / WORTHWHILE_SHARE {
         return Ok(unchanged(CompactionOutcome::NotShorter));
     }
+    let task = task_left_behind(turn, &older);
+    let must_be_shorter = trigger != Trigger::Opening;
+    if must_be_shorter && text_tokens(task.len()) >= older_tokens {
+        return Ok(unchanged(CompactionOutcome::NotShorter));
+    }
     let (mut text, change) = match stand_in(turn, trigger, &older).await? {
         Ok(stand_in) => stand_in,
         Err(outcome) => return Ok(unchanged(outcome)),
     };
-    if !older.kept().iter().any(|row| row.role == Role::User) {
-        let room = summary::share_bytes(turn.model.model.context_window);
-        text.push_str(&last_request(older.rows(), room));
-    }
-    if trigger != Trigger::Opening && text_tokens(text.len()) >= older_tokens {
+    text.push_str(&task);
+    if must_be_shorter && text_tokens(text.len()) >= older_tokens {
         return Ok(unchanged(CompactionOutcome::NotShorter));
     }
     let new_count = older.kept().len() + 1;
@@ -273,6 +275,14 @@ fn cut_position(
         }
         Trigger::Hand { .. } => usual,
     }
+}
+
+/// What the user asked for last, if it is not among what is kept.
+fn task_left_behind(turn: &Turn<'_>, older: &Older) -> String {
+    if older.kept().iter().any(|row| row.role == Role::User) {
+        return String::new();
+    }
+    last_request(older.rows(), summary::share_bytes(turn.model.model.context_window))
 }
 
 /// What the user asked for last, word for word, as far as it has `room`.
