@@ -4,6 +4,7 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Bench, EchoTool};
 use futures_util::future::BoxFuture;
@@ -101,6 +102,31 @@ async fn a_smaller_model_gets_a_summary_of_what_it_cannot_hold() {
     bench.context_window = 200_000;
     bench.run("and now?").await.unwrap();
     assert_eq!(first_message(&bench), first);
+}
+
+#[tokio::test]
+async fn what_nobody_can_summarise_just_now_is_not_given_away() {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let state = Arc::clone(&is_down);
+    let mut bench = forty_turns(move || match state.load(Ordering::SeqCst) {
+        true => error(529, "overloaded_error", "busy"),
+        false => a_summary(),
+    })
+    .await;
+    bench.context_window = 16_000;
+
+    bench.run("go on").await.unwrap();
+    assert!(summaries(&bench).is_empty(), "the older messages are still in the conversation");
+    assert!(
+        bench
+            .events_named("notice")
+            .iter()
+            .any(|notice| notice.to_string().contains("tried again at the next message"))
+    );
+
+    is_down.store(false, Ordering::SeqCst);
+    bench.run("and on").await.unwrap();
+    assert_eq!(summaries(&bench), ["They spoke of forty things."]);
 }
 
 #[tokio::test]

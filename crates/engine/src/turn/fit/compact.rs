@@ -5,6 +5,7 @@
 
 mod hooks;
 
+use myclaw_llm::ErrorClass;
 use myclaw_session::{CompactionEntry, Entry, EntryId, Role, Tail, TranscriptMessage};
 use serde::Serialize;
 
@@ -48,6 +49,13 @@ pub(super) enum Trigger<'a> {
     },
 }
 
+impl Trigger<'_> {
+    /// Whether the conversation can go on without it for now.
+    fn can_wait(self) -> bool {
+        matches!(self, Self::Opening | Self::Estimate)
+    }
+}
+
 /// What came of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -58,7 +66,7 @@ pub enum CompactionOutcome {
     NothingOlder,
     /// A hook forbade it, as a notice said.
     Forbidden,
-    /// The summary would have been longer than what it stands for, so nothing has changed.
+    /// There is no summary that is shorter than what it would stand for, so nothing has changed.
     NotShorter,
 }
 
@@ -213,6 +221,13 @@ async fn stand_in(
         Summary::Written(_) if is_by_hand => Err(CompactionOutcome::NotShorter),
         Summary::Written(_) => Ok((LEFT_OUT.to_owned(), ContextChange::LeftOut)),
         Summary::Failed { error, .. } if is_by_hand => return Err(RunError::Model(*error)),
+        Summary::Failed { error, .. } if trigger.can_wait() && will_pass(error.class) => {
+            turn.notice(format!(
+                "the older messages could not be summarised now ({}); it is tried again at the next message",
+                error.message
+            ));
+            Err(CompactionOutcome::NotShorter)
+        }
         Summary::Failed { note, error } => {
             turn.notice(format!(
                 "the older messages could not be summarised ({}); they are left out instead",
@@ -221,6 +236,18 @@ async fn stand_in(
             Ok((note, ContextChange::LeftOut))
         }
     })
+}
+
+/// Whether a failure says nothing about what was to be summarised, so that another time it may work.
+fn will_pass(class: ErrorClass) -> bool {
+    match class {
+        ErrorClass::Auth
+        | ErrorClass::Billing
+        | ErrorClass::Quota
+        | ErrorClass::RateLimit
+        | ErrorClass::Timeout => true,
+        ErrorClass::ContextOverflow | ErrorClass::Unknown => false,
+    }
 }
 
 /// The first rows of a log that is too long to be read back to its beginning: they hold the task.
