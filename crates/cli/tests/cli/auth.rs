@@ -112,15 +112,6 @@ fn a_key_is_kept_listed_by_its_end_and_removed() {
 }
 
 #[test]
-fn the_list_says_which_keys_come_from_variables() {
-    let home = TempHome::new();
-    let mut listing = myclaw(&home, &["auth", "list", "anthropic"]);
-    let listed = RunningChild::run(listing.env("ANTHROPIC_API_KEY", KEY)).stdout();
-    let row = listed.lines().nth(1).unwrap_or_default();
-    assert!(row.contains("  variable  env:ANTHROPIC_API_KEY  "), "{listed}");
-}
-
-#[test]
 fn a_typed_key_is_not_shown() {
     let home = TempHome::new();
     let arguments = ["auth", "add", "--provider", "anthropic"];
