@@ -87,7 +87,7 @@ pub enum SessionError {
         source: io::Error,
     },
     /// Too much waits for the session already.
-    #[error("the inbox {} is full ({limit} bytes): too many messages wait for this session; let it answer them first", .path.display())]
+    #[error("the inbox {} has no room for this: it takes {limit} bytes with all that waits for the session; let it answer what waits, or say less at once", .path.display())]
     InboxFull {
         /// The inbox.
         path: PathBuf,

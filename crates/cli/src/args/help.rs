@@ -53,7 +53,7 @@ Tab completes commands, conversations and models. Ctrl-C aborts the turn that ru
 an empty prompt; Ctrl-D leaves. When input or output is a pipe it works line by line.
 
 Commands: /help, /new, /model [PROVIDER/MODEL], /thinking [LEVEL], /sessions, /compact [FOCUS], /queue, /continue, \
-/usage, /quit.";
+/usage, /quit. While the agent works also /later TEXT, what it reads when it is done, and /stop.";
 
 pub(super) const CHAT_EXAMPLES: &str = "\
 Examples:

@@ -98,6 +98,8 @@ pub(super) fn parse(text: &str) -> Parsed {
         },
         ("/continue", None) => Parsed::Command(Command::Continue),
         ("/later", Some(message)) => Parsed::Message(message),
+        ("/later", None) => Parsed::Unknown("/later TEXT wants a text behind it".to_owned()),
+        ("/stop", _) => Parsed::Unknown("nothing runs that /stop could stop".to_owned()),
         ("/usage", None) => Parsed::Command(Command::Usage),
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),
         ("/help" | "/?" | "/continue" | "/usage" | "/quit" | "/exit", Some(_)) => {

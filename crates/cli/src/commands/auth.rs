@@ -6,7 +6,7 @@ use std::sync::Arc;
 use myclaw_auth::{
     Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, OrderRules, arrange,
 };
-use myclaw_config::{AgentSettings, Config, load_or_default};
+use myclaw_config::{AgentSettings, Config, KeySource, load_or_default};
 use myclaw_engine::ModelChoice;
 use myclaw_llm::{Catalog, ModelRef, provider_info};
 
@@ -120,10 +120,11 @@ impl Keys {
         let mut profiles = ModelChoice::from_config(&self.config, &reference).profiles;
         profiles.retain(|profile| profile.source.is_some());
         if profiles.is_empty()
-            && let Some((variable, key)) = provider_info(provider)
+            && let Some((variable, _)) = provider_info(provider)
                 .and_then(|info| environment_key(info, &self.home.environment))
         {
-            profiles.push(AuthProfile::with_key(variable, key));
+            let source = KeySource::Environment(variable.to_owned());
+            profiles.push(AuthProfile::new(variable, Some(source)));
         }
         profiles
     }

@@ -220,7 +220,17 @@ fn speaker(message: &TranscriptMessage) -> String {
     let meta = message.meta.as_ref();
     match message.role {
         Role::User => "you".to_owned(),
-        Role::Assistant => "assistant".to_owned(),
+        Role::Assistant => {
+            let stop: Option<String> = meta.and_then(|meta| meta.field("stopReason"));
+            match stop.as_deref() {
+                Some("error") => "assistant (broke off)",
+                Some("aborted") => "assistant (aborted)",
+                Some("length") => "assistant (cut at the output limit)",
+                Some("refusal") => "assistant (refused)",
+                _ => "assistant",
+            }
+            .to_owned()
+        }
         Role::System => "system".to_owned(),
         Role::Tool => {
             let tool: Option<String> = meta.and_then(|meta| meta.field("toolName"));

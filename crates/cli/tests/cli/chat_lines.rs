@@ -35,13 +35,15 @@ fn commands_answer_on_stdout_and_send_nothing() {
     let home = home_with(&server);
     let output = chat(
         &home,
-        "hello\n/help\n/usage\n/modle\n/model\n/new\n/sessions\n/sessions main\n/quit\n",
+        "hello\n/help\n/usage\n/stop\n/later\n/modle\n/model\n/new\n/sessions\n/sessions main\n/quit\n",
     );
     output.assert_code(0);
     let stdout = output.stdout();
     for expected in [
         "/model [PROVIDER/MODEL]",
         "this chat: 1 turn, 10 tokens in, 5 out",
+        "nothing runs that /stop could stop",
+        "/later TEXT wants a text",
         "there is no command `/modle`; did you mean `/model`?",
         "anthropic/claude-sonnet-4-20250514 answers",
         "; the one before is kept as `main`",

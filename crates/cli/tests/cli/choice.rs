@@ -166,3 +166,13 @@ fn the_key_of_a_conversation_names_the_agent_that_answers() {
     }
     run(&home, &["sessions", "import", &file, "--agent", "ops"]).assert_code(0);
 }
+
+#[test]
+fn the_list_says_which_keys_come_from_variables() {
+    let home = TempHome::new();
+    let mut listing = myclaw(&home, &["auth", "list", "anthropic"]);
+    let listed =
+        RunningChild::run(listing.env("ANTHROPIC_API_KEY", "sk-ant-0123456789-abcd")).stdout();
+    let row = listed.lines().nth(1).unwrap_or_default();
+    assert!(row.contains("  variable  env:ANTHROPIC_API_KEY  "), "{listed}");
+}

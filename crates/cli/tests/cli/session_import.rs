@@ -392,3 +392,51 @@ fn a_killed_import_leaves_no_session() {
     assert_eq!(TempHome::read_lines(&home.transcript_path("long")).len(), 20_001);
     assert!(!home.sessions_directory().join(UNFINISHED).exists());
 }
+
+#[test]
+fn a_byte_order_mark_is_passed_over_and_an_empty_message_counted() {
+    let home = TempHome::new();
+    for (name, text) in [
+        (
+            "list.json",
+            "[{\"role\": \"user\", \"content\": \"hi\"}, {\"role\": \"user\", \"content\": \"\"}]",
+        ),
+        (
+            "lines.jsonl",
+            "{\"role\": \"user\", \"content\": \"hi\"}\n{\"role\": \"user\", \"content\": \"\"}\n",
+        ),
+    ] {
+        let file = home.write(name, format!("\u{feff}{text}"));
+        let output = run(&home, &["sessions", "import", &file.to_string_lossy()]);
+        output.assert_code(0);
+        let told = output.stderr();
+        assert!(
+            told.contains("1 message") && told.contains("; left out: 1 × empty message\n"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn an_answer_that_is_not_whole_says_so() {
+    let home = TempHome::new();
+    let message = |stop: &str| {
+        json!({"role": "assistant", "content": format!("half {stop}"), "ts": 1, "id": stop,
+            "meta": {"stopReason": stop}})
+    };
+    let lines: Vec<String> = ["error", "aborted", "length", "refusal", "stop"]
+        .map(|stop| message(stop).to_string())
+        .into();
+    let file = home.write("cut.jsonl", lines.join("\n") + "\n");
+    run(&home, &["sessions", "import", &file.to_string_lossy(), "--session", "cut"]).assert_code(0);
+    for arguments in [
+        &["sessions", "show", "cut"][..],
+        &["sessions", "export", "cut", "--format", "markdown"],
+        &["sessions", "export", "cut", "--format", "html"],
+    ] {
+        let shown = run(&home, arguments).stdout();
+        for mark in ["(broke off)", "(aborted)", "(cut at the output limit)", "(refused)"] {
+            assert_eq!(shown.matches(mark).count(), 1, "{mark}: {shown}");
+        }
+    }
+}

@@ -12,6 +12,8 @@ use crate::print::{Printer, columns, note};
 use crate::terminal::escaped;
 use crate::time::{local_minute, now_ms};
 
+/// How the place of a key begins that is in a variable.
+const VARIABLE: &str = "env:";
 /// Shown characters of a key: enough to tell two apart.
 const SHOWN: usize = 4;
 /// Keys shorter than this are not shown even in part.
@@ -150,6 +152,7 @@ fn table(listed: &[Listed]) -> Vec<String> {
     let head = ["PROVIDER", "PROFILE", "TYPE", "FROM", "KEY", "LAST USED", "STATE"];
     let rows = listed.iter().map(|key| {
         let from = match key.origin {
+            ProfileOrigin::Settings if key.key.starts_with(VARIABLE) => "variable",
             ProfileOrigin::Settings => "settings",
             ProfileOrigin::Store => "store",
         };

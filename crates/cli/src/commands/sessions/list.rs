@@ -49,11 +49,13 @@ impl Sessions {
             let holding = self.store.search(&query, &scope_of(&sessions), 0)?.matches;
             sessions.retain(|session| holding.contains_key(&session.key));
         }
+        let found = sessions.len();
         sessions.truncate(limit.unwrap_or(usize::MAX));
         match format {
             ListFormat::Json => self.print_json(&sessions),
             ListFormat::Table if sessions.is_empty() => {
                 note(match search {
+                    _ if found > 0 => "none of the conversations is listed, as --limit says",
                     None if which.agent.is_none() && which.label.is_empty() => {
                         "no conversations yet; `myclaw run \"hello\"` begins one"
                     }

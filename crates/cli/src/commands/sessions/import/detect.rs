@@ -1,7 +1,7 @@
 //! What kind of file it is, by what it begins with.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ pub(super) enum Format {
     MessageLines,
 }
 
-/// What `file` is. Afterwards it is at its beginning again.
+/// What `file` is. Afterwards it is at its beginning again, behind a byte order mark.
 pub(super) fn detect(file: &File, path: &Path) -> Result<Format, CliError> {
     by_beginning(&beginning(file, path)?).ok_or_else(|| unknown(path))
 }
@@ -46,7 +46,11 @@ pub(super) fn messages(file: &File, path: &Path) -> Result<Format, CliError> {
 fn beginning(mut file: &File, path: &Path) -> Result<Vec<u8>, CliError> {
     let mut beginning = Vec::new();
     let read = file.take(SNIFFED_BYTES).read_to_end(&mut beginning);
-    read.and_then(|_| file.rewind()).map_err(|error| super::cannot_read(path, &error))?;
+    let mut begin = |beginning: &[u8]| {
+        let mark = if beginning.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        file.seek(SeekFrom::Start(mark as u64))
+    };
+    read.and_then(|_| begin(&beginning)).map_err(|error| super::cannot_read(path, &error))?;
     Ok(beginning)
 }
 

@@ -131,7 +131,7 @@ impl Converter {
         match role {
             "user" | "custom" | "hookMessage" => {
                 let content = Content::read(fields.get("content"), left_out);
-                self.user(content, ts)
+                self.user(content, ts, left_out)
             }
             "assistant" => vec![self.assistant(fields, ts, left_out)],
             "tool" | "toolResult" | "function" => vec![self.result(fields, ts, left_out)],
@@ -156,7 +156,7 @@ impl Converter {
     }
 
     /// A user's message; results of tools stand in it with some providers, and have rows of their own here.
-    fn user(&self, content: Content, ts: u64) -> Vec<Row> {
+    fn user(&self, content: Content, ts: u64, left_out: &mut LeftOut) -> Vec<Row> {
         let mut rows: Vec<Row> = content
             .results
             .into_iter()
@@ -175,6 +175,8 @@ impl Converter {
         if !content.blocks.is_empty() {
             let message = UserMessage { content: content.blocks, annotation: None, timestamp: ts };
             rows.push(row(&Message::User(message)));
+        } else if rows.is_empty() {
+            left_out.add("empty message");
         }
         rows
     }
