@@ -120,7 +120,9 @@ fn measure(format: WireFormat, api: Api, body: &[u8]) -> Measured {
         let message = processor_time_of(|| read_message(&model, body));
         let values = processor_time_of(|| bare::<Value>(format, body));
         let syntax = processor_time_of(|| bare::<IgnoredAny>(format, body));
-        let fetched = processor_time_of(|| runtime.block_on(fetch(&client, &request)));
+        let fetched = processor_time_of(|| {
+            runtime.block_on(in_own_task(fetch(client.clone(), request.clone())))
+        });
         let engine = processor_time_of(|| runtime.block_on(run.turn(round)));
         if round >= WARM_UP {
             measured.message.push(message);
@@ -199,9 +201,14 @@ fn bare_client() -> reqwest::Client {
     reqwest::Client::builder().tls_certs_only([]).no_proxy().build().expect("an HTTP client")
 }
 
+/// Beside the connection, which is a task too, as the program does it.
+async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    tokio::spawn(work).await.expect("no panic")
+}
+
 /// Reads the same bytes from the server and drops them.
-async fn fetch(client: &reqwest::Client, request: &EncodedRequest) -> usize {
-    let EncodedRequest { url, headers, body } = request.clone();
+async fn fetch(client: reqwest::Client, request: EncodedRequest) -> usize {
+    let EncodedRequest { url, headers, body } = request;
     let request = client.post(url).headers(headers).body(body);
     let mut response = request.send().await.expect("an answer");
     let mut bytes = 0;
@@ -230,7 +237,7 @@ fn request(model: &Model) -> EncodedRequest {
 
 /// Turns of one engine, each in a session of its own.
 struct EngineRun {
-    engine: Engine,
+    engine: Arc<Engine>,
     choice: ModelChoice,
     config: Arc<Config>,
     arrivals: Arc<Arrivals>,
@@ -260,7 +267,7 @@ impl EngineRun {
         };
         let profile = AuthProfile::with_key("bench".to_owned(), "none".to_owned().into());
         Self {
-            engine: Engine::new(),
+            engine: Arc::new(Engine::new()),
             choice: ModelChoice::new(model.clone(), vec![profile]),
             config: Arc::new(Config { paths, ..Config::default() }),
             arrivals,
@@ -277,7 +284,8 @@ impl EngineRun {
             on_event: Some(Arc::clone(&self.on_event)),
             ..RunAgentParams::new(session, "How are you?", Arc::clone(&self.config))
         };
-        self.engine.run(params).await.expect("a turn");
+        let engine = Arc::clone(&self.engine);
+        in_own_task(async move { engine.run(params).await }).await.expect("a turn");
         self.arrivals.count.load(Ordering::Relaxed)
     }
 }

@@ -18,9 +18,9 @@ use crate::transcript::{message_to_row, row_to_message, taken_ids};
 /// Opens the user message that a compaction leaves behind.
 pub(crate) const SUMMARY_TAG: &str = "[Conversation summary]";
 
-/// Most tokens of rows that are read for a summary: as much as the largest windows hold, so that whatever another model
-/// was sent can be summarised for this one. Of a longer log the beginning is read instead of what comes before that.
-const MOST_READ: u64 = 1_000_000;
+/// Most tokens of rows that are read for a summary: what four pieces for a model with a window of 250,000 hold. Of a
+/// longer log the beginning is read instead of what comes before that.
+const MOST_READ: u64 = 500_000;
 
 /// An open session.
 pub(crate) struct Conversation {
