@@ -26,11 +26,16 @@ fn some_work(request: &RecordedRequest, number: usize) -> Step {
     }
     match number % 4 {
         0 => reply.text(format!("answer {number}")).step(),
-        _ => reply
-            .tool_call(format!("a_{number}"), "bash", json!({"command": "true"}))
-            .tool_call(format!("b_{number}"), "bash", json!({"command": "sleep 0.01; seq 300"}))
-            .step()
-            .event_by_event(),
+        _ => {
+            // Never the same twice: a run that takes much of what was said would be stopped for going in circles.
+            let (short, long) =
+                (format!("true {number}"), format!("sleep 0.01; seq {number} {}", number + 299));
+            reply
+                .tool_call(format!("a_{number}"), "bash", json!({"command": short}))
+                .tool_call(format!("b_{number}"), "bash", json!({"command": long}))
+                .step()
+                .event_by_event()
+        }
     }
 }
 

@@ -49,7 +49,12 @@ fn work(request: &RecordedRequest, number: usize) -> Step {
                 "bash",
                 json!({"command": format!("echo {number} >> marks")}),
             )
-            .tool_call(format!("long_{number}"), "bash", json!({"command": "sleep 0.01; seq 1200"}))
+            .tool_call(
+                format!("long_{number}"),
+                "bash",
+                // Never the same twice, or a run might be stopped for going in circles.
+                json!({"command": format!("sleep 0.01; seq {number} {}", number + 1_199)}),
+            )
             .usage(0, 0)
             .step()
             .event_by_event(),
