@@ -106,13 +106,19 @@ pub(super) async fn before_call(turn: &mut Turn<'_>) -> Result<(), RunError> {
         compact::compact(turn, compact::Trigger::Opening).await?;
     }
     prune::prune(turn)?;
-    let is_full = estimated_tokens(turn) > turn.budget() || text_size(turn) > turn.room();
-    if !turn.recovery.compacted_ahead && is_full {
+    if !turn.recovery.compacted_ahead && is_full(turn) {
         turn.recovery.compacted_ahead = true;
         compact::compact(turn, compact::Trigger::Estimate).await?;
     }
     while is_certain_to_overflow(turn) && climb(turn).await? {}
     Ok(())
+}
+
+/// Whether more waits to be sent than is planned for. The size of the texts tells only where the model has refused one:
+/// what a provider has counted is known better.
+fn is_full(turn: &Turn<'_>) -> bool {
+    let refused = turn.conversation.smallest_refused(&turn.model.reference());
+    estimated_tokens(turn) > turn.budget() || (refused.is_some() && text_size(turn) > turn.room())
 }
 
 fn is_certain_to_overflow(turn: &Turn<'_>) -> bool {
