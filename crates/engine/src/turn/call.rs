@@ -185,9 +185,6 @@ async fn after_failure(
     patience: &mut Patience,
 ) -> Result<(), NoMessage> {
     failed(turn, profile, &error).await;
-    if let Some(usage) = &error.usage {
-        turn.tally.usage.add_call(usage);
-    }
     if partial.is_some() {
         keep_partial(turn, partial)?;
         turn.candidates.give_up_on(turn.model, &error);
@@ -295,13 +292,12 @@ fn announce_retry(turn: &Turn<'_>, attempt: u32, error: &ModelError) {
     });
 }
 
-/// Stores what had arrived of a message that will not be completed. What it cost counts.
+/// Stores what had arrived of a message that will not be completed.
 fn keep_partial(
     turn: &mut Turn<'_>,
     partial: Option<Box<AssistantMessage>>,
 ) -> Result<(), RunError> {
     let Some(partial) = partial else { return Ok(()) };
-    turn.tally.usage.add_call(&partial.usage);
     if partial.content.is_empty() {
         return Ok(());
     }

@@ -23,18 +23,30 @@ pub(super) enum Question<'q> {
 }
 
 impl Question<'_> {
-    /// One attempt with one key.
+    /// One attempt with one key. What it cost counts, even if it failed.
     pub(super) async fn attempt(
         &self,
         turn: &mut Turn<'_>,
         key: Option<&SecretString>,
     ) -> Result<AssistantMessage, CallFailure> {
-        match self {
+        let outcome = match self {
             Self::Next => attempt_next(turn, key).await,
             Self::Summary { messages, max_output } => {
                 attempt_summary(turn, key, messages, *max_output).await
             }
-        }
+        };
+        outcome.map_err(|mut failure| {
+            if let Some(usage) = failure.usage() {
+                turn.tally.usage.add_call(usage);
+            }
+            if matches!(self, Self::Summary { .. }) {
+                // Nobody has seen what arrived, so the attempt may be repeated.
+                let (CallFailure::Aborted { partial } | CallFailure::Failed { partial, .. }) =
+                    &mut failure;
+                *partial = None;
+            }
+            failure
+        })
     }
 }
 
@@ -72,7 +84,7 @@ async fn attempt_next(
 }
 
 async fn attempt_summary(
-    turn: &mut Turn<'_>,
+    turn: &Turn<'_>,
     key: Option<&SecretString>,
     messages: &PairedMessages,
     max_output: u64,
@@ -88,16 +100,7 @@ async fn attempt_summary(
         limits: turn.limits.call,
     };
     let outcome = turn.provider.call(request, &turn.params.cancel, &mut |_event| {}).await;
-    outcome.and_then(unless_failed).map_err(|failure| without_partial(turn, failure))
-}
-
-/// Nobody has seen what arrived, so the attempt may be repeated. What it cost counts.
-fn without_partial(turn: &mut Turn<'_>, mut failure: CallFailure) -> CallFailure {
-    let (CallFailure::Aborted { partial } | CallFailure::Failed { partial, .. }) = &mut failure;
-    if let Some(partial) = partial.take() {
-        turn.tally.usage.add_call(&partial.usage);
-    }
-    failure
+    outcome.and_then(unless_failed)
 }
 
 /// A provider may report its failure as a message: that is a failed call like any other.
