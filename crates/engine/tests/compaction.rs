@@ -6,20 +6,15 @@ mod common;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::Bench;
+use common::{Bench, asks_for_summary};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
     AuthProfile, CompactionOutcome, CompactionReport, CompactionVerdict, Engine, Hook, HookError,
     ModelChoice, PendingCompaction, RunAgentParams, RunError, run_agent,
 };
 use myclaw_llm::Model;
-use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat};
+use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
-
-/// A request for a summary offers no tools.
-fn asks_for_summary(request: &RecordedRequest) -> bool {
-    request.json()["tools"].is_null()
-}
 
 /// What no other try mends.
 fn refused() -> Step {

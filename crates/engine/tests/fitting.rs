@@ -6,14 +6,14 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Bench, EchoTool};
+use common::{Bench, EchoTool, asks_for_summary};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
     Engine, RunAgentParams, RunError, Tool, ToolError, ToolInvocation, ToolOutput, run_agent,
 };
 use myclaw_llm::ToolSchema;
 use myclaw_session::{Entry, LockWait, Role, SessionKey, SessionStore, TranscriptMessage};
-use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat};
+use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
 
 const FORMAT: WireFormat = WireFormat::AnthropicMessages;
@@ -25,11 +25,6 @@ fn error(status: u16, kind: &str, message: &str) -> Step {
 
 fn too_long() -> Step {
     error(400, "invalid_request_error", "prompt is too long")
-}
-
-/// A request for a summary offers no tools.
-fn asks_for_summary(request: &RecordedRequest) -> bool {
-    request.json()["tools"].is_null()
 }
 
 /// The requests for a summary from number `from` on.

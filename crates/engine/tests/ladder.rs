@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::Bench;
+use common::{Bench, asks_for_summary};
 use myclaw_config::ContextPruning;
 use myclaw_engine::{CompactionReport, Engine};
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat};
@@ -19,11 +19,6 @@ fn overflow(length: usize) -> Step {
     let body =
         json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});
     Step::status(400, &[], body.to_string())
-}
-
-/// A request for a summary offers no tools.
-fn asks_for_summary(request: &RecordedRequest) -> bool {
-    request.json()["tools"].is_null()
 }
 
 fn rows_of_type(bench: &Bench, kind: &str) -> Vec<Value> {

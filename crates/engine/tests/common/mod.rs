@@ -19,7 +19,7 @@ use myclaw_engine::{
 };
 use myclaw_llm::{Api, InputKind, Model, Price, Quirks, ThinkingLevels, ToolSchema};
 use myclaw_session::SessionKey;
-use myclaw_testkit::{ModelServer, Script, TempHome, WireFormat};
+use myclaw_testkit::{ModelServer, RecordedRequest, Script, TempHome, WireFormat};
 use serde_json::{Value, json};
 
 /// A home, a server, and what the run is given.
@@ -204,4 +204,9 @@ impl Tool for EchoTool {
             }
         })
     }
+}
+
+/// A request for a summary offers no tools.
+pub fn asks_for_summary(request: &RecordedRequest) -> bool {
+    request.json()["tools"].is_null()
 }
