@@ -81,6 +81,7 @@ impl Conversation {
             system_prompt: "You are MyClaw.",
             messages: &messages,
             tools: &self.tools,
+            tool_use: crate::ToolUse::Auto,
             max_output: self.max_output,
             thinking: ThinkingLevel::Off,
             api_key: None,

@@ -174,6 +174,7 @@ async fn another_id_is_refused() {
         system_prompt: "",
         messages: &messages,
         tools: &[],
+        tool_use: crate::ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Off,
         api_key: None,
