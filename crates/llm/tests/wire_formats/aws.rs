@@ -9,7 +9,7 @@ use std::path::Path;
 
 use myclaw_llm::{
     Api, CallLimits, ErrorClass, HttpOptions, HttpProvider, Model, ModelRequest, Provider,
-    ThinkingLevel, Variables,
+    ThinkingLevel, ToolUse, Variables,
 };
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -37,6 +37,7 @@ async fn call_with_key(provider: &HttpProvider, model: &Model, key: Option<&str>
         system_prompt: "",
         messages: &messages,
         tools: &[],
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Off,
         api_key: key.as_ref(),

@@ -3,8 +3,8 @@
 use myclaw_llm::wire::{EncodedRequest, encode};
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, Message, Model, ModelRequest, PairedMessages,
-    StopReason, ThinkingContent, ThinkingLevel, ThinkingLevels, ToolCall, ToolResultMessage, Usage,
-    UserMessage,
+    StopReason, ThinkingContent, ThinkingLevel, ThinkingLevels, ToolCall, ToolResultMessage,
+    ToolUse, Usage, UserMessage,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -27,6 +27,7 @@ fn request(model: &Model, messages: &PairedMessages, thinking: ThinkingLevel) ->
         system_prompt: "",
         messages,
         tools: &[],
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking,
         api_key: Some(&key),

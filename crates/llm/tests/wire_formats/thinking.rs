@@ -3,7 +3,7 @@
 use myclaw_llm::wire::{EncodedRequest, encode};
 use myclaw_llm::{
     Api, Catalog, ContentBlock, Message, Model, ModelRequest, PairedMessages, ThinkingForm,
-    ThinkingLevel, ToolSchema, UserMessage,
+    ThinkingLevel, ToolSchema, ToolUse, UserMessage,
 };
 use myclaw_llm::{AssistantMessage, CallLimits};
 use serde_json::{Value, json};
@@ -37,6 +37,7 @@ impl<'a> Asked<'a> {
             system_prompt: "",
             messages: &messages,
             tools: self.tools,
+            tool_use: ToolUse::Auto,
             max_output: self.max_output,
             thinking: self.level,
             api_key: None,

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use myclaw_llm::{
     Api, CallLimits, ErrorClass, HttpOptions, HttpProvider, Model, ModelRequest, Provider,
-    ThinkingLevel, Variables,
+    ThinkingLevel, ToolUse, Variables,
 };
 use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use secrecy::SecretString;
@@ -100,6 +100,7 @@ async fn ask(provider: &HttpProvider, model: &Model, key: Option<&str>) -> Outco
         system_prompt: "",
         messages: &messages,
         tools: &[],
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Off,
         api_key: key.as_ref(),

@@ -8,8 +8,8 @@ use myclaw_config::{SecretString, load_or_default};
 use myclaw_engine::{ModelChoice, key_resolver};
 use myclaw_llm::{
     Api, AssistantMessage, CallFailure, CallLimits, DemoProvider, HttpOptions, HttpProvider,
-    Message, ModelRequest, PairedMessages, Provider, StreamEvent, ThinkingLevel, ToolSchema, Usage,
-    UserMessage,
+    Message, ModelRequest, PairedMessages, Provider, StreamEvent, ThinkingLevel, ToolSchema,
+    ToolUse, Usage, UserMessage,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -149,6 +149,7 @@ impl Trial {
             system_prompt: "",
             messages: &messages,
             tools: &tools,
+            tool_use: ToolUse::Auto,
             max_output: Some(MAX_OUTPUT.min(model.max_output)),
             thinking,
             api_key: key.secret.as_ref(),

@@ -2,7 +2,7 @@
 
 use myclaw_llm::{
     AssistantMessage, CallFailure, ErrorClass, ModelError, ModelRequest, PairedMessages,
-    StopReason, StreamEvent, ThinkingLevel, classify,
+    StopReason, StreamEvent, ThinkingLevel, ToolUse, classify,
 };
 use secrecy::SecretString;
 
@@ -67,6 +67,7 @@ async fn attempt_next(
         system_prompt: &turn.start.system_prompt,
         messages: changed_by_hooks.as_ref().unwrap_or(&messages),
         tools: &turn.tool_schemas,
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking: turn.thinking,
         api_key: key,
@@ -94,6 +95,7 @@ async fn attempt_summary(
         system_prompt: "",
         messages,
         tools: &[],
+        tool_use: ToolUse::Auto,
         max_output: Some(max_output),
         thinking: ThinkingLevel::Off,
         api_key: key,
