@@ -26,6 +26,7 @@ mod semantics;
 mod strict;
 mod substitute;
 mod suggest;
+mod syntax;
 mod tree;
 mod validate;
 
