@@ -11,7 +11,7 @@ use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage};
 use tokio_util::sync::CancellationToken;
 
 use super::Turn;
-use crate::RunError;
+use crate::{Notice, RunError};
 
 /// Pause between two looks: soon enough for somebody who waits, and nothing beside a model call.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -80,7 +80,7 @@ impl Turn<'_> {
     /// Says why a run was stopped that its caller did not abort.
     pub(super) fn tell_interrupt(&self) {
         if self.abort.is_cancelled() && !self.caller.is_cancelled() {
-            self.notice("a message interrupted this run; the next one answers it");
+            self.notice(Notice::Interrupted {});
         }
     }
 }
