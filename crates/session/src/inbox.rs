@@ -7,25 +7,24 @@
 //! inbox is empty, so what it costs does not depend on how old the session is.
 
 use std::borrow::Cow;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use myclaw_files::{
+    LockKind, LockWait, create_private_directory, lock, parent_of, private_options, sync_directory,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::durable::{create_private_directory, parent_of, private_options, sync_directory};
 use crate::error::{IoContext, SessionError};
 use crate::reader::Positioned;
 use crate::{EntryId, Meta};
 
 /// Longest wait for the inbox. Whoever holds it writes a few lines to the disk and lets it go.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// Pause between two tries: short enough that nobody notices.
-const PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
 /// Largest inbox. It holds a message of the largest size that the terminal takes, and many usual ones.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -182,25 +181,8 @@ impl Inbox {
     }
 
     fn lock(&self, file: File) -> Result<OpenInbox, SessionError> {
-        let started = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(OpenInbox { path: self.path.clone(), file }),
-                Err(TryLockError::WouldBlock) if started.elapsed() < LONGEST_WAIT => {
-                    thread::sleep(PAUSE);
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(SessionError::Locked {
-                        path: self.path.clone(),
-                        process_id: None,
-                        waited: started.elapsed(),
-                    });
-                }
-                Err(TryLockError::Error(source)) => {
-                    return Err(SessionError::from_io("lock", &self.path, source));
-                }
-            }
-        }
+        lock(&file, LockKind::Exclusive, LONGEST_WAIT).context("lock", &self.path)?;
+        Ok(OpenInbox { path: self.path.clone(), file })
     }
 }
 

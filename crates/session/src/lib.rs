@@ -9,7 +9,6 @@
 mod about;
 mod backward;
 mod create;
-mod durable;
 mod entry;
 mod error;
 mod fork;
@@ -19,7 +18,6 @@ mod inbox;
 mod index;
 mod key;
 mod line;
-mod lock;
 mod log;
 mod meta;
 mod reader;
@@ -41,10 +39,10 @@ pub use fork::{Fork, ForkOrigin};
 pub use id::EntryId;
 pub use inbox::{Inbox, InboxState, OpenInbox, QueuedKind, QueuedMessage};
 pub use index::{
-    IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex, UpdatedAt,
+    IndexRepair, IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex, UpdatedAt,
 };
 pub use key::{PeerKind, PositionalKey, SessionKey, SessionKeyError, SessionKeyParts};
-pub use lock::LockWait;
+pub use myclaw_files::LockWait;
 pub use log::{SessionLog, SyncHandle};
 pub use meta::Meta;
 pub use reader::{Entries, SessionReader};

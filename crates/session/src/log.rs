@@ -6,10 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::durable::{parent_of, private_options, sync_directory};
+use myclaw_files::{LockFile, is_still_at, parent_of, private_options, sync_directory};
+
 use crate::error::{IoContext, SessionError};
 use crate::history::History;
-use crate::lock::{LockFile, is_still_at};
 use crate::reader::check_header;
 use crate::repair::{Repair, repair_torn_tail};
 use crate::tail::read_tail;

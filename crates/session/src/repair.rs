@@ -6,10 +6,10 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::{parent_of, private_options, sync_directory};
 use serde::de::IgnoredAny;
 
 use crate::backward::BackwardLines;
-use crate::durable::{parent_of, private_options, sync_directory};
 use crate::error::{IoContext, SessionError};
 use crate::now_ms;
 use crate::reader::Positioned;

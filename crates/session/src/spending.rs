@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::durable::{create_private_directory, parent_of, private_options};
+use myclaw_files::{create_private_directory, parent_of, private_options};
 use crate::error::{IoContext, SessionError};
 
 /// Every state of the file has this length, so that a shorter one leaves nothing of a longer one behind it.

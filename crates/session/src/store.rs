@@ -3,20 +3,25 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::durable::create_private_directory;
+use myclaw_files::{LockFile, create_private_directory, is_locked, remove_if_there};
+
 use crate::error::{IoContext, SessionError};
 use crate::history::HISTORY_MARK;
-use crate::lock::{LockFile, is_locked};
 use crate::{Inbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader};
 
 /// Extension of a log.
 pub(crate) const LOG_EXTENSION: &str = "jsonl";
 /// Extension of the file whose lock guards a log.
-pub(crate) const LOCK_EXTENSION: &str = "lock";
+const LOCK_EXTENSION: &str = "lock";
 /// Extension of the file for messages that wait for a session. No log's, so that nobody takes it for one.
 const INBOX_EXTENSION: &str = "inbox";
 /// Extension of the directory for what belongs to a session but not into its log.
 const ARTIFACT_EXTENSION: &str = "files";
+
+/// File name of the log of `key`.
+pub(crate) fn session_file(key: &SessionKey) -> String {
+    format!("{}.{LOG_EXTENSION}", key.slug())
+}
 
 /// Finds, opens and deletes the sessions of one directory.
 #[derive(Debug, Clone)]
@@ -59,7 +64,7 @@ impl SessionStore {
     pub fn open(&self, key: &SessionKey, wait: LockWait) -> Result<SessionLog, SessionError> {
         let changed_directories = create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
-        let lock = LockFile::acquire(&self.beside(key, LOCK_EXTENSION), wait)?;
+        let lock = self.lock(key, wait)?;
         SessionLog::open(key.clone(), self.transcript_path(key), lock, changed_directories)
     }
 
@@ -73,7 +78,14 @@ impl SessionStore {
     /// # Errors
     /// The lock file cannot be looked at.
     pub fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError> {
-        is_locked(&self.beside(key, LOCK_EXTENSION))
+        let path = self.beside(key, LOCK_EXTENSION);
+        is_locked(&path).context("lock", &path)
+    }
+
+    /// Takes the lock that a session's writer holds.
+    pub(crate) fn lock(&self, key: &SessionKey, wait: LockWait) -> Result<LockFile, SessionError> {
+        let path = self.beside(key, LOCK_EXTENSION);
+        LockFile::acquire(&path, wait).context("lock", &path)
     }
 
     /// Opens a session for reading, without a lock; `None` if there is none.
@@ -100,18 +112,20 @@ impl SessionStore {
         if !self.directory.is_dir() {
             return Ok(false);
         }
-        let _lock = LockFile::acquire(&self.beside(key, LOCK_EXTENSION), LockWait::Fail)?;
+        let _lock = self.lock(key, LockWait::Fail)?;
         let path = self.transcript_path(key);
         if let Err(foreign @ SessionError::ForeignTranscript { .. }) = self.reader(key) {
             return Err(foreign);
         }
         let existed =
-            removed(std::fs::remove_file(&path)).context("delete the session log", &path)?;
+            remove_if_there(&path).context("delete the session log", &path)?;
         let inbox = self.inbox(key);
-        removed(std::fs::remove_file(inbox.path())).context("delete the inbox", inbox.path())?;
+        remove_if_there(inbox.path()).context("delete the inbox", inbox.path())?;
         let artifacts = self.artifact_directory(key);
-        removed(std::fs::remove_dir_all(&artifacts))
-            .context("delete the session's files in", &artifacts)?;
+        match std::fs::remove_dir_all(&artifacts) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            outcome => outcome.context("delete the session's files in", &artifacts)?,
+        }
         self.delete_torn_lines(&path)?;
         self.delete_history(key)?;
         Ok(existed)
@@ -139,7 +153,7 @@ impl SessionStore {
             let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
             if number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
                 let path = found.path();
-                removed(std::fs::remove_file(&path)).context("delete", &path)?;
+                remove_if_there(&path).context("delete", &path)?;
             }
         }
         Ok(())
@@ -147,14 +161,5 @@ impl SessionStore {
 
     pub(crate) fn beside(&self, key: &SessionKey, extension: &str) -> PathBuf {
         self.directory.join(format!("{}.{extension}", key.slug()))
-    }
-}
-
-/// Whether something was removed; that there was nothing is no failure.
-fn removed(outcome: io::Result<()>) -> io::Result<bool> {
-    match outcome {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
     }
 }

@@ -89,7 +89,7 @@ pub(super) async fn make_durable(turn: &Turn<'_>) -> Result<(), RunError> {
     };
     let blocking = tokio::task::spawn_blocking(move || {
         let synced = sync.sync();
-        (synced, store.index().upsert(&key, patch))
+        (synced, store.index().record(&key, patch))
     });
     let (synced, indexed) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
