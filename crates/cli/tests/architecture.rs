@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 /// From top to bottom.
-const ROOMS: [&str; 9] =
-    ["cli", "tools", "hooks", "engine", "session", "llm", "auth", "exec", "config"];
+const ROOMS: [&str; 10] =
+    ["cli", "tools", "hooks", "engine", "session", "llm-cloud", "llm", "auth", "exec", "config"];
 
 #[test]
 fn arrows_point_down_only() {

@@ -53,7 +53,7 @@ impl Engine {
         let options = http_options(variables);
         Self {
             keys: key_resolver(options.clone()),
-            http: HttpProvider::new(options),
+            http: HttpProvider::new(options).with_access(myclaw_llm_cloud::access()),
             builtin: DemoProvider,
             lanes: Lanes::default(),
         }
