@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 /// From top to bottom.
-const ROOMS: [&str; 11] = [
-    "cli", "tools", "hooks", "engine", "session", "llm", "auth", "exec", "config", "skills", "files",
+const ROOMS: [&str; 12] = [
+    "cli", "tools", "hooks", "engine", "session", "llm-cloud", "llm", "auth", "exec", "config", "skills", "files",
 ];
 
 #[test]

@@ -54,7 +54,7 @@ impl Engine {
         let options = http_options(variables);
         Self {
             keys: key_resolver(options.clone()),
-            http: HttpProvider::new(options),
+            http: HttpProvider::new(options).with_access(myclaw_llm_cloud::access()),
             builtin: DemoProvider,
             lanes: Lanes::default(),
         }

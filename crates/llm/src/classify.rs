@@ -16,8 +16,9 @@ use reqwest::header::HeaderMap;
 use crate::retry_after::{limits_reset, retry_after};
 use crate::{ErrorClass, ModelError};
 
+pub use body::one_line;
 use body::{ErrorBody, parse};
-pub(crate) use body::{is_web_page, one_line, reports_an_error};
+pub(crate) use body::{is_web_page, reports_an_error};
 
 /// Longest text of a provider that is shown, in characters.
 const MAX_SHOWN: usize = 400;
@@ -36,7 +37,7 @@ pub fn classify<'a>(
 }
 
 /// The name of an error as AWS's headers state it.
-pub(crate) fn aws_error_name(headers: &HeaderMap) -> Option<&str> {
+pub fn aws_error_name(headers: &HeaderMap) -> Option<&str> {
     headers.get(AWS_ERROR_HEADER)?.to_str().ok()?.split(':').next()
 }
 

@@ -36,7 +36,8 @@ use url::Url;
 
 pub use answer_body::AnswerBody;
 pub(crate) use builder::MessageBuilder;
-pub(crate) use endpoint::{host_label, is_link_local, is_loopback, models_url};
+pub(crate) use endpoint::models_url;
+pub use endpoint::{host_label, is_link_local, is_loopback};
 
 use crate::sse::Frame;
 use crate::{

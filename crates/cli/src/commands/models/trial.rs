@@ -230,7 +230,9 @@ fn provider_of(api: Api, options: HttpOptions) -> Arc<dyn Provider> {
         | Api::OpenaiCompletions
         | Api::OpenaiResponses
         | Api::GoogleGenerativeAi
-        | Api::BedrockConverse => Arc::new(HttpProvider::new(options)),
+        | Api::BedrockConverse => {
+            Arc::new(HttpProvider::new(options).with_access(myclaw_llm_cloud::access()))
+        }
     }
 }
 
