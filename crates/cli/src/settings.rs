@@ -165,8 +165,8 @@ pub(crate) fn check_agent(
 ) -> Result<(), CliError> {
     let agent = key.parts().agent_id;
     let Err(error) = config.agent_settings(Some(&agent)) else { return Ok(()) };
-    let kept = store.index().list().unwrap_or_default();
-    if kept.iter().any(|session| session.key.parts().agent_id == agent) {
+    let kept = store.index().keys().unwrap_or_default();
+    if kept.iter().any(|key| key.parts().agent_id == agent) {
         return Ok(());
     }
     Err(agent_error(error))

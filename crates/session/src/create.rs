@@ -34,7 +34,7 @@ impl SessionStore {
     /// The session exists, another process is making it, or what the system says.
     pub fn create(&self, key: &SessionKey, created_at: u64) -> Result<NewSession, SessionError> {
         let mut session = self.begin(key)?;
-        session.write(&SessionHeader::new(key.as_str(), created_at))?;
+        session.write(&SessionHeader::of_new_log(key.as_str(), created_at))?;
         Ok(session)
     }
 

@@ -146,10 +146,15 @@ impl SessionHeader {
             version: WHOLE_VERSION,
             session_key: session_key.into(),
             created_at,
-            session_id: Some(new_session_id()),
+            session_id: None,
             forked_from: None,
             history: Vec::new(),
         }
+    }
+
+    /// The header of a new log: with an id of its own.
+    pub(crate) fn of_new_log(session_key: impl Into<String>, created_at: u64) -> Self {
+        Self { session_id: Some(new_session_id()), ..Self::new(session_key, created_at) }
     }
 
     /// The header for a file that holds all entries itself, as an export of a fork does.

@@ -118,8 +118,8 @@ pub enum SessionError {
         /// The highest version that this program reads.
         supported: u32,
     },
-    /// The file belongs to another session whose shortened name is the same.
-    #[error("{} belongs to session {found}, not to {wanted}; move that file away or choose a shorter session name", .path.display())]
+    /// The file belongs to another session: it was copied, or the shortened names of two long keys are the same.
+    #[error("{} belongs to session {found}, not to {wanted}; move that file away, and if it is a copy to go on from, bring it in with `myclaw sessions import FILE --session NAME`", .path.display())]
     ForeignTranscript {
         /// The transcript.
         path: PathBuf,

@@ -170,7 +170,7 @@ fn share_history(
         version: FORK_VERSION,
         forked_from: Some(origin.clone()),
         history,
-        ..SessionHeader::new(child.key().as_str(), now_ms())
+        ..SessionHeader::of_new_log(child.key().as_str(), now_ms())
     })
 }
 
@@ -228,7 +228,7 @@ fn write_history_out(
 ) -> Result<usize, SessionError> {
     child.write(&SessionHeader {
         forked_from: Some(origin.clone()),
-        ..SessionHeader::new(child.key().as_str(), now_ms())
+        ..SessionHeader::of_new_log(child.key().as_str(), now_ms())
     })?;
     let mut entries = parent.entries();
     while let Some(entry) = entries.next() {

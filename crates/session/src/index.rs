@@ -7,6 +7,7 @@ mod snapshot;
 mod view;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -136,6 +137,17 @@ pub struct IndexRepair {
     pub path: PathBuf,
     /// Where a copy of it is.
     pub backup: PathBuf,
+}
+
+impl fmt::Display for IndexRepair {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} was damaged and was made again from the transcripts; a copy is at {}",
+            self.path.display(),
+            self.backup.display()
+        )
+    }
 }
 
 /// The index of a sessions directory. Changes are safe across threads and processes. Reads are cached.

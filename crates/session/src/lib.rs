@@ -37,7 +37,7 @@ pub use entry::{
 pub use error::SessionError;
 pub use fork::{Fork, ForkOrigin};
 pub use id::EntryId;
-pub use inbox::{Inbox, InboxState, OpenInbox, QueuedKind, QueuedMessage};
+pub use inbox::{Inbox, InboxWatch, OpenInbox, QueuedKind, QueuedMessage};
 pub use index::{
     IndexRepair, IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex, UpdatedAt,
 };
@@ -46,6 +46,7 @@ pub use myclaw_files::LockWait;
 pub use log::{SessionLog, SyncHandle};
 pub use meta::Meta;
 pub use reader::{Entries, SessionReader};
+pub use repair::MovedAside;
 pub use search::{Case, SearchError, SearchHit, SearchQuery, SearchReport, SearchScope};
 pub use spending::{DaySpending, Spent};
 pub use store::SessionStore;

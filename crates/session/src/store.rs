@@ -7,6 +7,7 @@ use myclaw_files::{LockFile, create_private_directory, is_locked, remove_if_ther
 
 use crate::error::{IoContext, SessionError};
 use crate::history::HISTORY_MARK;
+use crate::repair::{MovedAside, TORN_MARK};
 use crate::{Inbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader};
 
 /// Extension of a log.
@@ -96,6 +97,68 @@ impl SessionStore {
         SessionReader::open(&self.transcript_path(key), key)
     }
 
+    /// The id (UUID version 4) that other programs know the session by; `None` if there is no such session. It is in the
+    /// header of the log, so this takes the same time however many sessions there are; only for a log from before headers
+    /// had one the index is read.
+    ///
+    /// # Errors
+    /// The log or the index cannot be read.
+    pub fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError> {
+        let reader = self.reader(key)?;
+        let header = reader.as_ref().map(SessionReader::header).transpose()?.flatten();
+        match header.and_then(|header| header.session_id) {
+            Some(id) => Ok(Some(id)),
+            None => Ok(self.index().get(key)?.map(|entry| entry.session_id)),
+        }
+    }
+
+    /// Torn ends that were moved out of this session's log, the oldest first.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn moved_aside(&self, key: &SessionKey) -> Result<Vec<MovedAside>, SessionError> {
+        let prefix = format!("{}{TORN_MARK}", session_file(key));
+        self.moved_aside_where(|name| is_numbered(name, &prefix))
+    }
+
+    /// Torn ends that were moved out of the logs of all sessions, the oldest of a session first.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn all_moved_aside(&self) -> Result<Vec<MovedAside>, SessionError> {
+        self.moved_aside_where(|name| {
+            name.rsplit_once(TORN_MARK).is_some_and(|(_, number)| is_number(number))
+        })
+    }
+
+    fn moved_aside_where(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<MovedAside>, SessionError> {
+        if !self.directory.is_dir() {
+            return Ok(Vec::new());
+        }
+        let listing = std::fs::read_dir(&self.directory)
+            .context("list the sessions directory", &self.directory)?;
+        let mut found: Vec<MovedAside> = listing
+            .filter_map(Result::ok)
+            .filter(|found| found.file_name().to_str().is_some_and(&is_wanted))
+            .filter_map(|found| {
+                let bytes = found.metadata().ok()?.len();
+                Some(MovedAside { path: found.path(), bytes })
+            })
+            .collect();
+        found.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(found)
+    }
+
+    /// Whether any session has a log, listed in the index or not.
+    pub fn has_transcripts(&self) -> bool {
+        let Ok(mut listing) = std::fs::read_dir(&self.directory) else { return false };
+        let is_log = |path: PathBuf| path.extension().is_some_and(|found| found == LOG_EXTENSION);
+        listing.any(|found| found.is_ok_and(|found| is_log(found.path())))
+    }
+
     /// Whether the session has a log.
     pub fn exists(&self, key: &SessionKey) -> bool {
         // An empty file is what a first append leaves that failed when the program was killed: no session yet.
@@ -140,7 +203,7 @@ impl SessionStore {
         let Some(log_name) = log.file_name().and_then(|name| name.to_str()) else {
             return Ok(());
         };
-        self.delete_numbered(&format!("{log_name}.torn-"))
+        self.delete_numbered(&format!("{log_name}{TORN_MARK}"))
     }
 
     /// Deletes the files of the directory whose names are `prefix` and a number. Other names that begin so belong to
@@ -149,9 +212,7 @@ impl SessionStore {
         let listing = std::fs::read_dir(&self.directory)
             .context("list the sessions directory", &self.directory)?;
         for found in listing.filter_map(Result::ok) {
-            let name = found.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
-            if number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
+            if found.file_name().to_str().is_some_and(|name| is_numbered(name, prefix)) {
                 let path = found.path();
                 remove_if_there(&path).context("delete", &path)?;
             }
@@ -162,4 +223,13 @@ impl SessionStore {
     pub(crate) fn beside(&self, key: &SessionKey, extension: &str) -> PathBuf {
         self.directory.join(format!("{}.{extension}", key.slug()))
     }
+}
+
+/// Whether a file name is `prefix` and a number. Other names that begin so belong to other sessions.
+fn is_numbered(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }

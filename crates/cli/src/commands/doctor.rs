@@ -139,11 +139,26 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
     checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
+    checks.extend(check_torn_ends(home));
     checks.extend(check_hooks(&config, home));
     checks.push(check_program("bash", without_bash()));
     checks.push(check_program("git", "many tasks in repositories need it"));
     checks.push(check_terminal());
     Ok(checks)
+}
+
+/// Transcripts that a crash has damaged: what was moved out of them.
+fn check_torn_ends(home: &Home) -> Option<Check> {
+    let moved = home.session_store().all_moved_aside().ok()?;
+    let first = moved.first()?;
+    let bytes: u64 = moved.iter().map(|moved| moved.bytes).sum();
+    let message = format!(
+        "{} damaged ends of transcripts were moved aside, {bytes} bytes in all; the first is {}",
+        moved.len(),
+        first.path.display()
+    );
+    let next = "look into these files if you miss something, and delete them when you do not";
+    Some(Check::warn("sessions", message, next))
 }
 
 fn check_config(home: &Home) -> (Check, Arc<Config>) {

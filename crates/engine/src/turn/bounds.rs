@@ -102,6 +102,7 @@ pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
         Ok(day) => {
             turn.allowance.day = day;
             turn.allowance.recorded = usage;
+            tell_of_damage(turn);
         }
         Err(error) if !turn.allowance.has_warned => {
             turn.allowance.has_warned = true;
@@ -110,6 +111,19 @@ pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
         Err(_) => {}
     }
     Ok(())
+}
+
+/// Says once that the totals of the day were lost.
+fn tell_of_damage(turn: &mut Turn<'_>) {
+    let spending = &turn.allowance.spending;
+    let Some(copy) = spending.set_aside().filter(|_| !turn.allowance.has_warned) else { return };
+    let notice = format!(
+        "{} was damaged, so the totals of the day begin at nothing; a copy is at {}",
+        spending.path().display(),
+        copy.display()
+    );
+    turn.allowance.has_warned = true;
+    turn.notice(notice);
 }
 
 /// The day in UTC, as `2026-01-31`.

@@ -89,11 +89,16 @@ pub(super) async fn make_durable(turn: &Turn<'_>) -> Result<(), RunError> {
     };
     let blocking = tokio::task::spawn_blocking(move || {
         let synced = sync.sync();
-        (synced, store.index().record(&key, patch))
+        let index = store.index();
+        let recorded = index.record(&key, patch);
+        (synced, recorded, index.take_repairs())
     });
-    let (synced, indexed) =
+    let (synced, indexed, repairs) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
     synced.map_err(RunError::Session)?;
+    for repair in repairs {
+        turn.notice(repair.to_string());
+    }
     if let Err(error) = indexed {
         turn.notice(Notice::IndexNotUpdated { error: error.to_string() });
     }

@@ -86,6 +86,15 @@ pub(super) async fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<()
         let path = turn.store.transcript_path(&turn.params.session_key);
         turn.notice(Notice::UnreadableLines { count: turn.opening.skipped_lines, path });
     }
+    if let Some(moved) = &turn.opening.moved_aside {
+        let path = turn.store.transcript_path(&turn.params.session_key);
+        turn.notice(format!(
+            "the end of {} was damaged: {} bytes that were no whole line were moved to {}",
+            path.display(),
+            moved.bytes,
+            moved.path.display()
+        ));
+    }
     history::limit(turn)
 }
 
