@@ -128,9 +128,10 @@ impl ErrorBody {
     }
 }
 
-/// The delay, for the classes that time mends.
+/// The delay, for the classes that time mends. A delay of nothing (`retry-after: 0`, or a date that has passed) names no
+/// time to wait for: the caller's own back-off counts then.
 fn delay_for(class: ErrorClass, delay: Option<Duration>) -> Option<Duration> {
-    delay.filter(|_| match class {
+    delay.filter(|delay| !delay.is_zero()).filter(|_| match class {
         ErrorClass::RateLimit | ErrorClass::Timeout | ErrorClass::Quota => true,
         ErrorClass::Auth
         | ErrorClass::Billing

@@ -8,6 +8,7 @@ use url::Url;
 
 pub use decode::Decoder;
 pub use encode::encode;
+pub(super) use thinking::thinking_control;
 
 use crate::Model;
 use crate::wire::endpoint::host_label;
