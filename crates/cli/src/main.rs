@@ -6,6 +6,7 @@ mod answering;
 mod args;
 mod chat;
 mod commands;
+mod config_check;
 mod control;
 mod exit;
 mod interrupt;

@@ -12,6 +12,7 @@ use myclaw_llm::{HttpOptions, ThinkingLevel};
 use myclaw_session::{SessionKey, SessionStore};
 
 use crate::args::ConversationArgs;
+use crate::config_check::load_checked;
 use crate::exit::{CliError, Exit};
 use crate::model_choice::{ChosenModel, Wanted, choose};
 use crate::print::note;
@@ -109,8 +110,7 @@ impl Settings {
     /// # Errors
     /// As there.
     pub(crate) fn load_in(home: Home, args: &ConversationArgs) -> Result<Self, CliError> {
-        let config =
-            load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+        let config = load_checked(&home.environment).map_err(|error| config_error(&error))?.config;
         let mut agent = config.agent_settings(args.agent.as_deref()).map_err(agent_error)?;
         let session_name = args.session.as_deref().unwrap_or(MAIN_SESSION);
         let session_key = SessionKey::parse_for_agent(agent.id.as_str(), session_name)

@@ -19,6 +19,7 @@ mod chat_terminal;
 mod choice;
 mod commands;
 mod compaction;
+mod config_check;
 mod doctor;
 mod hooks;
 mod interrupt;
