@@ -10,6 +10,7 @@ mod config_check;
 mod control;
 mod exit;
 mod interrupt;
+mod logging;
 mod model_choice;
 mod panic;
 mod print;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => Exit::Success.into(),
         Err(error) => {
+            tracing::error!(class = error.class, "{}", error.message);
             if !error.is_silent() {
                 note(format_args!("myclaw: {error}"));
             }

@@ -48,6 +48,7 @@ pub use model::{Api, InputKind, Model, Price};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};
 pub use provider::{CallLimits, EventSink, ModelRequest, Provider, ToolSchema};
 pub use quirks::{ExtraHeaders, Quirks};
+pub use redact::redact;
 pub use thinking::{ThinkingForm, ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
 pub use variables::Variables;

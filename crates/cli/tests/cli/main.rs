@@ -23,6 +23,7 @@ mod config_check;
 mod doctor;
 mod hooks;
 mod interrupt;
+mod logs;
 mod models;
 mod rpc;
 mod run;
