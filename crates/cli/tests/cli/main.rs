@@ -25,6 +25,7 @@ mod interrupt;
 mod models;
 mod rpc;
 mod run;
+mod secrets;
 mod session_branches;
 mod session_export;
 mod session_import;
