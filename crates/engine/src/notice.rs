@@ -245,6 +245,30 @@ pub enum Notice {
         /// Why.
         error: String,
     },
+    /// The file with the totals of the day was damaged, so they begin at zero.
+    #[error("{} was damaged, so the totals of the day begin at zero; a copy is at {}", .path.display(), .copy.display())]
+    DayTotalsLost {
+        /// The file.
+        path: PathBuf,
+        /// Where its damaged state was copied to.
+        copy: PathBuf,
+    },
+    /// The end of the session's file was no whole line and was moved to a file of its own.
+    #[error("the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}", .path.display(), .moved_to.display())]
+    DamagedEndMoved {
+        /// File of the session.
+        path: PathBuf,
+        /// How many bytes.
+        bytes: u64,
+        /// Where they are now.
+        moved_to: PathBuf,
+    },
+    /// The list of sessions was damaged and was repaired.
+    #[error("{repair}")]
+    IndexRepaired {
+        /// What was damaged and what was done.
+        repair: String,
+    },
     /// The list of sessions was not updated.
     #[error("the list of sessions was not updated: {error}")]
     IndexNotUpdated {

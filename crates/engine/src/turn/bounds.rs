@@ -117,11 +117,7 @@ pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
 fn tell_of_damage(turn: &mut Turn<'_>) {
     let spending = &turn.allowance.spending;
     let Some(copy) = spending.set_aside().filter(|_| !turn.allowance.has_warned) else { return };
-    let notice = format!(
-        "{} was damaged, so the totals of the day begin at nothing; a copy is at {}",
-        spending.path().display(),
-        copy.display()
-    );
+    let notice = Notice::DayTotalsLost { path: spending.path().to_owned(), copy: copy.to_owned() };
     turn.allowance.has_warned = true;
     turn.notice(notice);
 }

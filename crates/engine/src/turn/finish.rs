@@ -97,7 +97,7 @@ pub(super) async fn make_durable(turn: &Turn<'_>) -> Result<(), RunError> {
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
     synced.map_err(RunError::Session)?;
     for repair in repairs {
-        turn.notice(repair.to_string());
+        turn.notice(Notice::IndexRepaired { repair: repair.to_string() });
     }
     if let Err(error) = indexed {
         turn.notice(Notice::IndexNotUpdated { error: error.to_string() });
