@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 
-use myclaw_config::make_private_folder;
+use myclaw_agent::config::make_private_folder;
 use reedline::{
     ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
@@ -15,8 +15,8 @@ use reedline::{
 
 use crate::commands::sessions::Sessions;
 use crate::print::note;
-use crate::settings::Settings;
 use crate::terminal::Paint;
+use myclaw_agent::SessionConfig;
 
 use super::Input;
 use super::completion::ChatCompleter;
@@ -39,7 +39,7 @@ pub(super) struct Editor {
 
 impl Editor {
     /// A line editor with the history of earlier chats. Where that cannot be read or kept, one without.
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &SessionConfig) -> Self {
         let completer = ChatCompleter {
             sessions: Sessions::of_agent(settings),
             own_models: own_models(settings),
@@ -127,7 +127,7 @@ fn on_ctrl_c() -> ReedlineEvent {
     ])
 }
 
-fn own_models(settings: &Settings) -> Vec<String> {
+fn own_models(settings: &SessionConfig) -> Vec<String> {
     let providers = &settings.config.models.providers;
     providers
         .iter()

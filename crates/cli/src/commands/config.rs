@@ -1,11 +1,11 @@
 //! `myclaw config`.
 
-use myclaw_config::{json_schema, load_config};
+use myclaw_agent::config::{json_schema, load_config};
 
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::exit::CliError;
+use crate::home::find_home;
 use crate::print::Printer;
-use crate::settings::{Home, config_error};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ConfigArgs) -> Result<(), CliError> {
@@ -17,11 +17,11 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<(), CliError> {
 }
 
 fn check() -> Result<(), CliError> {
-    let home = Home::find()?;
-    let loaded = load_config(&home.environment).map_err(|error| config_error(&error))?;
+    let home = find_home()?;
+    let loaded = load_config(&home.environment)?;
     // What only shows when an agent is asked for: a workspace below a home that is not there.
     for agent in loaded.config.agent_ids() {
-        loaded.config.agent_settings(Some(agent.as_str())).map_err(|error| config_error(&error))?;
+        loaded.config.agent_settings(Some(agent.as_str()))?;
     }
     let mut printer = Printer::stdout();
     printer.line(format_args!("{}: ok", loaded.path.display()))?;
@@ -30,7 +30,7 @@ fn check() -> Result<(), CliError> {
 
 fn path() -> Result<(), CliError> {
     let mut printer = Printer::stdout();
-    printer.line(Home::find()?.paths.config_file().display())?;
+    printer.line(find_home()?.paths.config_file().display())?;
     printer.finish()
 }
 

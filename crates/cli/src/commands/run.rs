@@ -3,17 +3,17 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use myclaw_engine::ModelSwitch;
+use myclaw_agent::{Driver, Foreground, Session, engine};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::RunArgs;
 use crate::exit::CliError;
+use crate::home::session_config;
 use crate::interrupt::Interrupts;
+use crate::model::announce;
 use crate::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
 use crate::runtime;
-use crate::settings::Settings;
 use crate::terminal::{Destination, JsonMode, Output};
-use crate::turn::{Conversation, Turn};
 
 /// Largest message that is read from standard input: far more than fits a model.
 const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
@@ -43,7 +43,7 @@ fn run_turn(
     cancel: CancellationToken,
 ) -> Result<(), CliError> {
     let message = message(&args.message)?;
-    let settings = Settings::load(&args.conversation)?;
+    let config = session_config(&args.conversation)?;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
     let on_event = match json_mode {
         Some(mode) => json_reporter(Arc::clone(output), mode),
@@ -52,22 +52,12 @@ fn run_turn(
     let interrupts = Interrupts::install()?;
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
-        let requested = args.conversation.model.as_deref();
-        let model = settings.choose_model(requested).await?;
-        model.announce(verbosity);
-        let session_key = &settings.session_key;
-        let message = Some(message);
-        let turn = Turn {
-            settings: &settings,
-            session_key,
-            model: &model,
-            message,
-            thinking: args.conversation.thinking,
-            switch: ModelSwitch::default(),
-            cancel,
-            on_event,
-        };
-        output.flushing(Conversation::new(&settings.home.environment).run(turn)).await.map(drop)
+        let driver = Driver::foreground(engine(config.home.http_options()));
+        let session = Session::open(driver, config, &args.conversation.options());
+        announce(&*session.selection().await?, verbosity);
+        let run = session.run(Some(message), Foreground { cancel, on_event });
+        output.flushing(run).await?;
+        Ok(())
     }))?
 }
 

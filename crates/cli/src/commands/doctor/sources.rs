@@ -5,17 +5,20 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use myclaw_auth::{AuthFile, AuthProfile};
-use myclaw_config::{Config, ExposeSecret as _, KeySource};
-use myclaw_llm::{Api, Model};
+use myclaw_agent::auth::{AuthFile, AuthProfile};
+use myclaw_agent::config::{Config, ExposeSecret as _, KeySource};
+use myclaw_agent::llm::Model;
 
 use super::{Check, find_program};
-use crate::settings::Home;
+use myclaw_agent::Home;
 
 /// Most of a file that is read for a key.
 const MAX_KEY_FILE: u64 = 64 * 1024;
 /// The program that reads the system's keyring.
 const KEYRING_PROGRAM: &str = if cfg!(target_os = "macos") { "security" } else { "secret-tool" };
+
+/// The provider whose credentials are those of AWS.
+const AMAZON_BEDROCK: &str = "amazon-bedrock";
 
 /// What shows of a key without asking for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +105,7 @@ pub(super) fn key_files(config: &Config, stored: &AuthFile) -> Vec<std::path::Pa
 pub(super) fn check_cloud(model: &Model, home: &Home) -> Check {
     const NAME: &str = "key";
     let provider = &model.provider;
-    if model.api != Api::BedrockConverse {
+    if provider != AMAZON_BEDROCK {
         let message = format!("the cloud's own credentials for {provider}, not tried");
         return Check::ok(NAME, message);
     }
