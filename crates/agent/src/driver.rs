@@ -52,8 +52,12 @@ impl Driver {
         self.tasks.wait().await;
     }
 
-    /// Runs one turn.
-    pub(crate) async fn run(
+    /// Runs one turn that nothing but `params` is about. For a session that stays open there is
+    /// [`Session::run`](crate::Session::run).
+    ///
+    /// # Errors
+    /// There is no reply. The session is in order, and holds whatever was said and done.
+    pub async fn run(
         &self,
         params: RunParams,
         selection: &Selection,
@@ -72,7 +76,7 @@ impl Driver {
     ) -> Result<CompactionReport, AgentError> {
         self.engine.compact(params, focus).await.map_err(|error| match error {
             RunError::Aborted => {
-                AgentError::new(FailureClass::Aborted, "aborted; the session is as it was")
+                AgentError::new(FailureClass::Aborted, "aborted; the conversation is as it was")
             }
             error => run_error(&error, selection),
         })

@@ -105,7 +105,7 @@ impl AgentError {
     pub(crate) fn aborted() -> Self {
         Self::new(
             FailureClass::Aborted,
-            "aborted; the session is kept, the next message continues it",
+            "aborted; the conversation is kept, the next message continues it",
         )
     }
 

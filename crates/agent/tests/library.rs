@@ -63,7 +63,7 @@ async fn the_key_comes_from_the_environment_and_hooks_and_address_from_the_confi
     let hook = home.path().join("hook-ran");
     let config = json!({
         "models": {"providers": {"anthropic": {"baseUrl": server.url()}}},
-        "hooks": {"agentEnd": [{"command": format!("touch {}", hook.display())}]},
+        "hooks": {"agent_end": [{"command": format!("touch {}", hook.display())}]},
     });
     let params = params(&home, "hello", config, &[("ANTHROPIC_API_KEY", "key-of-the-environment")]);
 

@@ -185,8 +185,9 @@ async fn a_group_chat_sends_its_newest_messages_only() {
     for turn in 0..12 {
         bench.server.push(Reply::anthropic().text(format!("answer {turn}")));
         let mut params = bench.params(&format!("question {turn}"));
-        params.session_key =
-            "agent:main:channel:telegram:account:default:peer:group:g1".parse().unwrap();
+        let group = "agent:main:channel:telegram:account:default:peer:group:g1".parse().unwrap();
+        params.rules = bench.configured(&group, Vec::new()).rules;
+        params.session_key = group;
         run_agent(params).await.unwrap();
     }
     let lengths: Vec<usize> =

@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use myclaw_agent::{Driver, Foreground, Session, engine};
+use myclaw_agent::llm::ContentBlock;
+use myclaw_agent::{Driver, RunParams, engine};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::RunArgs;
@@ -53,10 +54,16 @@ fn run_turn(
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
         let driver = Driver::foreground(engine(config.home.http_options()));
-        let session = Session::open(driver, config, &args.conversation.options());
-        announce(&*session.selection().await?, verbosity);
-        let run = session.run(Some(message), Foreground { cancel, on_event });
-        output.flushing(run).await?;
+        let selection = config.select_model(args.conversation.model.as_deref()).await?;
+        announce(&selection, verbosity);
+        let params = RunParams {
+            user_message: vec![ContentBlock::text(message)],
+            thinking: args.conversation.thinking,
+            cancel,
+            on_event: Some(on_event),
+            ..config.run_params(&selection)?
+        };
+        output.flushing(driver.run(params, &selection)).await?;
         Ok(())
     }))?
 }
