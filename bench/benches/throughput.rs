@@ -13,12 +13,14 @@ use std::time::{Duration, Instant};
 
 use myclaw_agent::{Home, SessionConfig, SessionOptions, engine};
 use myclaw_config::{Environment, Paths};
-use myclaw_engine::{ActiveModel, AgentRunEvent, AuthProfile, Engine, EventCallback, RunParams};
+use myclaw_engine::{
+    ActiveModel, AgentRunEvent, AuthProfile, Engine, EventCallback, RunEvent, RunParams,
+};
 use myclaw_llm::wire::{AnswerBody, Decoder, EncodedRequest, Progress, encode};
 use myclaw_llm::{
     Api, CallLimits, ContentBlock, HttpOptions, InputKind, Message, Model, ModelRequest,
-    PairedMessages, Price, Quirks, StreamEvent, ThinkingLevel, ThinkingLevels, UserMessage,
-    install_crypto_provider,
+    PairedMessages, Price, Quirks, StreamEvent, ThinkingLevel, ThinkingLevels, ToolUse,
+    UserMessage, install_crypto_provider,
 };
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
 use rustix::time::{ClockId, clock_gettime};
@@ -226,6 +228,7 @@ fn request(model: &Model) -> EncodedRequest {
         system_prompt: "You are a benchmark.",
         messages: &messages,
         tools: &[],
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Off,
         api_key: Some(&"none".to_owned().into()),
@@ -257,8 +260,9 @@ impl EngineRun {
         let paths = Paths::in_state_dir(home.state_directory());
         let arrivals = Arc::new(Arrivals::default());
         let seen = Arc::clone(&arrivals);
-        let on_event = move |event| {
-            if let AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } = event
+        let on_event = move |event: RunEvent| {
+            if let AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } =
+                event.kind
             {
                 black_box(delta);
                 seen.note();

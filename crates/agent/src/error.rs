@@ -127,7 +127,7 @@ impl AgentError {
             RunError::Session(_) => FailureClass::Session,
             RunError::Workspace { .. } => FailureClass::Workspace,
             RunError::Hook { .. } => FailureClass::Hook,
-            RunError::NoModel | RunError::Internal(_) => FailureClass::Internal,
+            _ => FailureClass::Internal,
         };
         Self::new(class, error.to_string())
     }

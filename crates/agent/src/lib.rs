@@ -6,9 +6,11 @@
 //! [`AgentError`] with a class.
 #![forbid(unsafe_code)]
 
+mod config_check;
 mod driver;
 mod error;
 mod home;
+mod key_lookup;
 mod models;
 mod providers;
 mod run;
@@ -18,9 +20,11 @@ mod session_config;
 mod similar;
 mod trial;
 
+pub use config_check::{Examination, examine, load_checked, unread_keys};
 pub use driver::Driver;
 pub use error::{AgentError, FailureClass};
 pub use home::Home;
+pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use models::{configured_model, profiles_in_order};
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
@@ -63,3 +67,12 @@ pub mod tools {
 pub mod hooks {
     pub use myclaw_hooks::*;
 }
+/// x
+pub mod files {
+    pub use myclaw_files::*;
+}
+/// x
+pub mod llm_cloud {
+    pub use myclaw_llm_cloud::*;
+}
+pub use myclaw_exec::hide_environment;

@@ -23,7 +23,10 @@ pub struct HttpProviders {
 impl HttpProviders {
     /// Requests are made as `options` say.
     pub fn new(options: HttpOptions) -> Self {
-        Self { http: HttpProvider::new(options), builtin: DemoProvider }
+        Self {
+            http: HttpProvider::new(options).with_access(myclaw_llm_cloud::access()),
+            builtin: DemoProvider,
+        }
     }
 }
 

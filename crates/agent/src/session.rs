@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use myclaw_config::{QueueConfig, QueueMode};
 use myclaw_engine::{
-    AgentRunEvent, Arrival, CompactionReport, EventCallback, ModelSwitch, PendingMessage,
-    RunParams, RunResult, SessionInbox, SystemClock, WhenIdle,
+    Arrival, CompactionReport, EventCallback, ModelSwitch, PendingMessage, RunEvent, RunParams,
+    RunResult, SessionInbox, SystemClock, WhenIdle,
 };
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
@@ -29,7 +29,7 @@ pub enum SessionEvent<'a> {
     /// Work begins.
     Begin(Work),
     /// A turn or a compaction tells something.
-    Run(&'a AgentRunEvent),
+    Run(&'a RunEvent),
     /// Work is over. Whether more of it follows at once.
     End(&'a Outcome, Next),
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
-use myclaw_config::{AgentSettings, Config, ConfigError, ThinkingDefault, load_or_default};
+use myclaw_config::{AgentSettings, Config, ConfigError, ThinkingDefault};
 use myclaw_engine::{ActiveModel, RunParams, RunRules, RunStores};
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, ThinkingLevel};
 use myclaw_session::{DaySpending, PeerKind, SessionKey, SessionStore};
 
+use crate::config_check::load_checked;
 use crate::selection::{Selection, Wanted, select};
 use crate::{AgentError, Home};
 
@@ -60,8 +61,16 @@ impl SessionConfig {
     /// # Errors
     /// The config file has a mistake, or an option names nothing that exists.
     pub fn load(home: Home, options: &SessionOptions) -> Result<Self, AgentError> {
-        let config = load_or_default(&home.environment)?.config;
-        Self::new(home, config, options)
+        let loaded = load_checked(&home.environment)?;
+        let session = Self::new(home, loaded.config, options)?;
+        tracing::info!(
+            config = %loaded.path.display(),
+            found = loaded.found,
+            agent = %session.agent.id,
+            session = %session.session_key,
+            "config loaded"
+        );
+        Ok(session)
     }
 
     /// Applies `options` to a config.
@@ -200,8 +209,8 @@ pub fn check_agent(
 ) -> Result<(), AgentError> {
     let agent = key.parts().agent_id;
     let Err(error) = config.agent_settings(Some(&agent)) else { return Ok(()) };
-    let kept = store.index().list().unwrap_or_default();
-    if kept.iter().any(|session| session.key.parts().agent_id == agent) {
+    let kept = store.index().keys().unwrap_or_default();
+    if kept.iter().any(|key| key.parts().agent_id == agent) {
         return Ok(());
     }
     Err(agent_error(error))

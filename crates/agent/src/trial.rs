@@ -6,7 +6,7 @@ use myclaw_auth::{AuthProfile, KeyResolver};
 use myclaw_engine::{Clock, Providers, SystemClock};
 use myclaw_llm::{
     AssistantMessage, CallFailure, CallLimits, HttpOptions, Message, Model, ModelError,
-    ModelRequest, PairedMessages, StreamEvent, ThinkingLevel, ToolSchema, UserMessage,
+    ModelRequest, PairedMessages, StreamEvent, ThinkingLevel, ToolSchema, ToolUse, UserMessage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -90,6 +90,7 @@ impl Trial {
             system_prompt: "",
             messages: &messages,
             tools: question.tools,
+            tool_use: ToolUse::Auto,
             max_output: Some(question.max_output.min(model.max_output)),
             thinking,
             api_key: key.as_ref(),

@@ -44,7 +44,7 @@ async fn without_any_config_the_built_in_model_uses_the_built_in_tools() {
     let seen = Arc::clone(&events);
     let mut params = params(&home, "List the files in my workspace", json!({}), &[]);
     params.on_event = Some(Arc::new(move |event| {
-        if let AgentRunEvent::ToolStart { tool_name, .. } = event {
+        if let AgentRunEvent::ToolStart { tool_name, .. } = event.kind {
             seen.lock().unwrap().push(tool_name);
         }
     }));

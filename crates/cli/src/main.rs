@@ -9,6 +9,7 @@ mod control;
 mod exit;
 mod home;
 mod interrupt;
+mod logging;
 mod model;
 mod panic;
 mod print;
@@ -25,6 +26,8 @@ use crate::home::find_home;
 use crate::print::note;
 
 fn main() -> ExitCode {
+    // First, while there is no other thread.
+    myclaw_agent::hide_environment();
     panic::install_hook();
     interrupt::survive_file_size_limit();
     let outcome = match std::panic::catch_unwind(|| parse().and_then(run)) {
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => Exit::Success.into(),
         Err(error) => {
+            tracing::error!(class = error.class, "{}", error.message);
             if !error.is_silent() {
                 note(format_args!("myclaw: {error}"));
             }

@@ -8,14 +8,15 @@ use std::time::Duration;
 use myclaw_auth::KeyResolver;
 use myclaw_llm::{Model, Provider, ThinkingLevel, ToolSchema};
 
+use crate::event::RunFrame;
 use crate::failover::{Candidate, Candidates, Roster};
 use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{
     Allowance, Delivery, Recovery, Repetition, Tally, Turn, TurnLimits, announce_end,
 };
 use crate::{
-    AgentStart, CompactionReport, Enqueue, LanePermit, LaneRequest, Lanes, Providers, RunError,
-    RunParams, RunResult, RunStores, ToolContext,
+    AgentStart, CompactionReport, Enqueue, LanePermit, LaneRequest, Lanes, Notice, Providers,
+    RunError, RunOutcome, RunParams, RunResult, RunStores, RunWork, ToolContext,
 };
 use open::{Opened, open};
 use thinking::Thinking;
@@ -42,6 +43,14 @@ impl Engine {
     /// # Errors
     /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
     pub async fn run(&self, params: RunParams) -> Result<RunResult, RunError> {
+        let frame = RunFrame::begin(params.events(), RunWork::Turn);
+        let result = self.run_turns(params).await;
+        frame.end(&result, RunOutcome::Answered);
+        result
+    }
+
+    /// Runs the turn, and further ones as long as messages wait that were promised an answer.
+    async fn run_turns(&self, params: RunParams) -> Result<RunResult, RunError> {
         let mut roster = Roster::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
         let (mut params, mut outcome) = self.run_once(params, &roster).await?;
@@ -77,13 +86,14 @@ impl Engine {
         roster: &Roster,
     ) -> Result<(RunParams, Result<RunResult, RunError>), RunError> {
         let opened = open(&params, roster).await?;
+        let events = params.events();
         for notice in roster.notices().iter().chain(&opened.notices) {
-            params.notice(notice.clone());
+            events.notice(notice.clone());
         }
         let (first, candidates) = roster.line_up(&params, &opened.auth_file)?;
         let thinking = Thinking::of(&params, first.choice);
         if let Some(notice) = thinking.notice {
-            params.notice(notice);
+            events.notice(notice);
         }
         let mut turn = self.turn(params, roster, opened, (first, candidates), thinking.requested);
         // Boxed: the state of a whole turn is large, and callers nest it in theirs.
@@ -98,6 +108,17 @@ impl Engine {
     /// # Errors
     /// See [`RunError`]. The session is as it was then.
     pub async fn compact(
+        &self,
+        params: RunParams,
+        focus: Option<&str>,
+    ) -> Result<CompactionReport, RunError> {
+        let frame = RunFrame::begin(params.events(), RunWork::Compaction);
+        let result = self.compact_session(params, focus).await;
+        frame.end(&result, RunOutcome::Compacted);
+        result
+    }
+
+    async fn compact_session(
         &self,
         params: RunParams,
         focus: Option<&str>,
@@ -126,7 +147,7 @@ impl Engine {
             () = params.cancel.cancelled() => return Err(RunError::Aborted),
             () = tokio::time::sleep(SILENT_WAIT) => {}
         }
-        params.notice("waiting for another run to end".to_owned());
+        params.events().notice(Notice::WaitingForLane {});
         tokio::select! {
             permit = entering => Ok(permit),
             () = params.cancel.cancelled() => Err(RunError::Aborted),
@@ -160,6 +181,7 @@ impl Engine {
         params.cancel = abort.child_token();
         Turn {
             engine: self,
+            events: params.events(),
             provider: self.provider(&model.model),
             model,
             thinking,

@@ -13,6 +13,7 @@ use myclaw_session::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::event::Events;
 use crate::transcript::{message_to_row, row_to_blocks};
 use crate::{AgentRunEvent, Clock, EventCallback, RunParams};
 
@@ -22,7 +23,7 @@ pub struct SessionInbox {
     pub(crate) store: SessionStore,
     pub(crate) key: SessionKey,
     clock: Arc<dyn Clock>,
-    on_event: Option<EventCallback>,
+    pub(crate) events: Events,
     cancel: Option<CancellationToken>,
 }
 
@@ -73,13 +74,14 @@ pub enum InboxError {
 impl SessionInbox {
     /// The inbox of a session, whoever runs it: this process, another, or nobody.
     pub fn new(store: SessionStore, key: SessionKey, clock: Arc<dyn Clock>) -> Self {
-        Self { store, key, clock, on_event: None, cancel: None }
+        let events = Events { session: Arc::new(key.clone()), run: None, callback: None };
+        Self { store, key, clock, events, cancel: None }
     }
 
     /// The same inbox, which tells `on_event` what it acknowledges and what it drops.
     #[must_use]
     pub fn with_events(self, on_event: EventCallback) -> Self {
-        Self { on_event: Some(on_event), ..self }
+        Self { events: Events { callback: Some(on_event), ..self.events }, ..self }
     }
 
     /// The inbox of the session that a run of `params` is for: it can abort that run, and tells its callback what it
@@ -89,7 +91,7 @@ impl SessionInbox {
             store: params.stores.sessions.clone(),
             key: params.session_key.clone(),
             clock: Arc::clone(&params.clock),
-            on_event: params.on_event.clone(),
+            events: params.events(),
             cancel: Some(params.cancel.clone()),
         }
     }
@@ -124,7 +126,7 @@ impl SessionInbox {
         let id = message.id;
         let this = self.clone();
         blocking(move || this.push(&message, when_idle)).await?;
-        self.emit(AgentRunEvent::Queued { id, kind });
+        self.events.emit(AgentRunEvent::Queued { id, kind });
         Ok(id)
     }
 
@@ -172,12 +174,6 @@ impl SessionInbox {
 
     pub(crate) fn not_running(&self) -> InboxError {
         InboxError::NotRunning { session: self.key.to_string() }
-    }
-
-    pub(crate) fn emit(&self, event: AgentRunEvent) {
-        if let Some(on_event) = &self.on_event {
-            on_event(event);
-        }
     }
 
     /// The message as it is stored, with a new id.

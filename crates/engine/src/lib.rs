@@ -18,6 +18,7 @@ mod failover;
 mod hook;
 mod inbox;
 mod lanes;
+mod notice;
 mod prompt;
 mod providers;
 mod queue;
@@ -36,7 +37,9 @@ pub use bound::Bound;
 pub use clock::{Clock, SystemClock};
 pub use engine::Engine;
 pub use error::{CandidateFailure, RunError};
-pub use event::{AgentRunEvent, ContextChange, EventCallback};
+pub use event::{
+    AgentRunEvent, ContextChange, EventCallback, RunEvent, RunId, RunOutcome, RunWork,
+};
 pub use hook::{
     AgentStart, CompactionReason, CompactionVerdict, Hook, HookError, PendingCompaction,
     PendingToolCall, ToolCallVerdict,
@@ -44,6 +47,7 @@ pub use hook::{
 pub use inbox::{InboxError, PendingMessage, SessionInbox, WhenIdle};
 pub use lanes::{Enqueue, Lane, LanePermit, LaneRequest, Lanes};
 pub use myclaw_auth::AuthProfile;
+pub use notice::{HookPoint, Notice, SummaryProblem};
 pub use providers::Providers;
 pub use queue::Arrival;
 pub use rules::RunRules;

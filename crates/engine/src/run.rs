@@ -10,8 +10,9 @@ use myclaw_session::{DaySpending, SessionKey, SessionStore};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::event::Events;
 use crate::{
-    ActiveModel, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch, RunRules,
+    ActiveModel, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch, RunId, RunRules,
     SystemClock, Tool,
 };
 
@@ -22,6 +23,8 @@ const DEFAULT_SESSION_WAIT: Duration = Duration::from_secs(10);
 /// What a run needs. Start from [`RunParams::go_on`] and set what differs.
 #[derive(Clone)]
 pub struct RunParams {
+    /// Names the run in its events. Parameters for another run have another one.
+    pub run_id: RunId,
     /// Which conversation it continues or begins.
     pub session_key: SessionKey,
     /// What the user says: text and image blocks. Without any the run goes on where the session stands: it answers
@@ -120,6 +123,7 @@ impl RunParams {
         workspace: PathBuf,
     ) -> Self {
         Self {
+            run_id: RunId::generate(),
             session_key,
             user_message: Vec::new(),
             models,
@@ -138,6 +142,15 @@ impl RunParams {
             enqueue: None,
             session_wait: DEFAULT_SESSION_WAIT,
             clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// Where the events of the run go.
+    pub(crate) fn events(&self) -> Events {
+        Events {
+            session: Arc::new(self.session_key.clone()),
+            run: Some(self.run_id),
+            callback: self.on_event.clone(),
         }
     }
 }

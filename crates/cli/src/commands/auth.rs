@@ -6,7 +6,7 @@ use std::sync::Arc;
 use myclaw_agent::auth::{
     Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, OrderRules, arrange,
 };
-use myclaw_agent::config::{AgentSettings, Config, KeySource, load_or_default};
+use myclaw_agent::config::{AgentSettings, Config, KeySource};
 use myclaw_agent::configured_model;
 use myclaw_agent::llm::{Catalog, ModelRef, provider_info};
 
@@ -15,9 +15,9 @@ use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::{Printer, note};
 use crate::time::now_ms;
-use myclaw_agent::Home;
 use myclaw_agent::did_you_mean;
 use myclaw_agent::environment_key;
+use myclaw_agent::{Home, load_checked};
 
 mod add;
 mod list;
@@ -84,7 +84,7 @@ impl Keys {
     /// Reads the settings alone, for what must work while the store cannot be read.
     fn without_store(agent: Option<&str>) -> Result<Self, CliError> {
         let home = find_home()?;
-        let loaded = load_or_default(&home.environment)?;
+        let loaded = load_checked(&home.environment)?;
         let agent = loaded
             .config
             .agent_settings(agent)

@@ -1,11 +1,12 @@
 //! `myclaw config`.
 
 use myclaw_agent::config::{json_schema, load_config};
+use myclaw_agent::{Examination, examine, load_checked};
 
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::exit::CliError;
 use crate::home::find_home;
-use crate::print::Printer;
+use crate::print::{Printer, note};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ConfigArgs) -> Result<(), CliError> {
@@ -19,9 +20,13 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<(), CliError> {
 fn check() -> Result<(), CliError> {
     let home = find_home()?;
     let loaded = load_config(&home.environment)?;
-    // What only shows when an agent is asked for: a workspace below a home that is not there.
-    for agent in loaded.config.agent_ids() {
-        loaded.config.agent_settings(Some(agent.as_str()))?;
+    load_checked(&home.environment)?;
+    let Examination { mistakes, warnings } = examine(&loaded, &home);
+    for warning in warnings {
+        note(format_args!("myclaw: warning: {warning}"));
+    }
+    if !mistakes.is_empty() {
+        return Err(loaded.refuse(mistakes).into());
     }
     let mut printer = Printer::stdout();
     printer.line(format_args!("{}: ok", loaded.path.display()))?;

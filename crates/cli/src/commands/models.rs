@@ -7,7 +7,7 @@ mod trial;
 use std::collections::BTreeMap;
 
 use myclaw_agent::auth::AuthFile;
-use myclaw_agent::config::{Config, load_or_default};
+use myclaw_agent::config::Config;
 use myclaw_agent::configured_model;
 use myclaw_agent::llm::{
     Catalog, InputKind, LocalFinding, Model, ModelRef, ThinkingLevel, provider_info, survey_local,
@@ -22,7 +22,7 @@ use crate::runtime;
 pub(super) use key::KeySource;
 use key::KeyState;
 use myclaw_agent::did_you_mean;
-use myclaw_agent::{Home, stored_keys};
+use myclaw_agent::{Home, load_checked, stored_keys};
 use myclaw_agent::{known_providers, local_probe};
 
 /// Runs one of the commands.
@@ -45,7 +45,7 @@ pub(crate) struct ModelFilter<'a> {
 
 fn list(args: &ModelsListArgs) -> Result<(), CliError> {
     let home = find_home()?;
-    let config = load_or_default(&home.environment)?.config;
+    let config = load_checked(&home.environment)?.config;
     let filter = ModelFilter {
         provider: args.provider.as_deref().or(args.provider_option.as_deref()),
         search: args.search.as_deref(),

@@ -2,13 +2,13 @@
 
 use myclaw_llm::ThinkingLevel;
 
-use crate::{ActiveModel, RunParams};
+use crate::{ActiveModel, Notice, RunParams};
 
 /// How much the model thinks in a run.
 pub(super) struct Thinking {
     pub(super) requested: ThinkingLevel,
     /// What to say where that is not what the user asked for.
-    pub(super) notice: Option<String>,
+    pub(super) notice: Option<Notice>,
 }
 
 impl Thinking {
@@ -19,20 +19,10 @@ impl Thinking {
         let level = model.model.thinking_level(requested);
         let notice = params.thinking.filter(|asked| *asked != level).map(|asked| {
             let name = model.reference();
-            if model.model.reasoning {
-                let offered: Vec<&str> = model
-                    .model
-                    .offered_thinking_levels()
-                    .into_iter()
-                    .map(ThinkingLevel::as_str)
-                    .collect();
-                format!(
-                    "{name} does not offer the thinking level {asked} but {}; {level} is used",
-                    offered.join(", ")
-                )
-            } else {
-                format!("{name} cannot think before it answers; the thinking level is {level}")
-            }
+            let model = &model.model;
+            let offered =
+                if model.reasoning { model.offered_thinking_levels() } else { Vec::new() };
+            Notice::ThinkingLevelChanged { model: name, asked, used: level, offered }
         });
         Self { requested, notice }
     }

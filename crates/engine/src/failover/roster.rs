@@ -4,7 +4,7 @@ use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
 
 use super::candidates::Sources;
 use super::{Candidate, Candidates, Ledger, error_class};
-use crate::{ActiveModel, AgentRunEvent, RunError, RunParams, window};
+use crate::{ActiveModel, AgentRunEvent, Notice, RunError, RunParams, window};
 
 /// The models of a run and the store of their keys.
 #[derive(Debug, Clone)]
@@ -13,7 +13,7 @@ pub(crate) struct Roster {
     /// All of them, the first one too.
     choices: Vec<ActiveModel>,
     store: Option<AuthStore>,
-    notices: Vec<String>,
+    notices: Vec<Notice>,
 }
 
 impl Roster {
@@ -33,17 +33,19 @@ impl Roster {
     }
 
     /// What the user should know about the models.
-    pub(crate) fn notices(&self) -> &[String] {
+    pub(crate) fn notices(&self) -> &[Notice] {
         &self.notices
     }
 
     /// What the store holds, and a notice where it cannot be read: that must not stop a run that has other keys.
     /// Blocks.
-    pub(crate) fn read_store(&self) -> (AuthFile, Option<String>) {
+    pub(crate) fn read_store(&self) -> (AuthFile, Option<Notice>) {
         match self.store.as_ref().map(AuthStore::load) {
             None => (AuthFile::default(), None),
             Some(Ok(file)) => (file, None),
-            Some(Err(error)) => (AuthFile::default(), Some(error.to_string())),
+            Some(Err(error)) => {
+                (AuthFile::default(), Some(Notice::KeyStoreUnreadable { error: error.to_string() }))
+            }
         }
     }
 
@@ -69,8 +71,8 @@ impl Roster {
         })?;
         let answering = candidates.next().ok_or(RunError::NoModel)?;
         let wanted = self.choices.first().unwrap_or(&self.first);
-        if let (Some(reason), Some(on_event)) = (candidates.resting(wanted), &params.on_event) {
-            on_event(AgentRunEvent::Fallback {
+        if let Some(reason) = candidates.resting(wanted) {
+            params.events().emit(AgentRunEvent::Fallback {
                 from: wanted.reference(),
                 to: answering.choice.reference(),
                 reason: error_class(reason),

@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use myclaw_agent::{Home, SessionConfig, SessionOptions};
 use myclaw_config::{Config, Environment, Paths};
 use myclaw_engine::{
-    ActiveModel, AgentRunEvent, AuthProfile, Clock, Engine, RunError, RunParams, RunResult, Tool,
+    ActiveModel, AuthProfile, Clock, Engine, RunError, RunEvent, RunParams, RunResult, Tool,
     ToolError, ToolInvocation, ToolOutput,
 };
 use myclaw_llm::{
@@ -32,7 +32,7 @@ pub struct Bench {
     pub server: ModelServer,
     pub format: WireFormat,
     pub clock: Arc<FastClock>,
-    pub events: Arc<Mutex<Vec<AgentRunEvent>>>,
+    pub events: Arc<Mutex<Vec<RunEvent>>>,
     pub config: Config,
     pub profiles: Vec<&'static str>,
     pub context_window: u64,
@@ -150,12 +150,13 @@ impl Bench {
         names
     }
 
+    /// The events of a type, without their session and run.
     pub fn events_named(&self, name: &str) -> Vec<Value> {
         self.events
             .lock()
             .unwrap()
             .iter()
-            .map(|event| json!(event))
+            .map(|event| json!(event.kind))
             .filter(|event| event["type"] == name)
             .collect()
     }

@@ -7,10 +7,12 @@ use myclaw_agent::auth::{
     AuthFile, AuthProfile, AuthStore, ProfileOrigin, Validity, is_private, replacing_command,
 };
 use myclaw_agent::config::{AgentSettings, Config, KeySource as WrittenAs, holds_literal_secret};
-use myclaw_agent::{ActiveModel, Home, Selection, profiles_in_order};
+use myclaw_agent::{
+    ActiveModel, Home, KeyPresence, Selection, look_for_profile, profiles_in_order,
+};
 
 use super::Check;
-use super::sources::{Found, check_cloud, key_files, look_for};
+use super::sources::{check_cloud, key_files};
 use crate::commands::models::KeySource;
 use crate::time::{local_minute, now_ms};
 
@@ -23,7 +25,8 @@ pub(super) fn check_keys(
 ) -> Vec<Check> {
     let now_ms = now_ms();
     let is_over = |profile: &AuthProfile| profile.validity(now_ms) == Validity::Ended;
-    let is_missing = |profile: &AuthProfile| matches!(look_for(profile, home), Found::Missing(_));
+    let is_missing =
+        |profile: &AuthProfile| matches!(look_for_profile(profile, home), KeyPresence::Missing(_));
     let is_locked_out = |model: &ActiveModel| {
         let tried = profiles_in_order(model, stored, now_ms);
         !tried.is_empty() && tried.iter().all(|profile| is_over(profile) || is_missing(profile))
@@ -34,13 +37,13 @@ pub(super) fn check_keys(
     let provider = selection.reference.provider.as_str();
     let tried = profiles_in_order(&selection.models[0], stored, now_ms);
     let usable: Vec<&AuthProfile> = tried.iter().filter(|profile| !is_over(profile)).collect();
-    let missing = usable.iter().filter_map(|profile| match look_for(profile, home) {
-        Found::Missing(why) => {
+    let missing = usable.iter().filter_map(|profile| match look_for_profile(profile, home) {
+        KeyPresence::Missing(why) => {
             let message = format!("{} for {provider} cannot be had: {why}", profile.id);
             let next = "give the key there, or keep another with `myclaw auth add`";
             Some(problem("key", message, next.to_owned()))
         }
-        Found::There | Found::NotTried(_) => None,
+        KeyPresence::There | KeyPresence::NotTried(_) => None,
     });
     let there: Vec<&AuthProfile> =
         usable.iter().filter(|profile| !is_missing(profile)).copied().collect();
@@ -118,9 +121,9 @@ fn check_key(
 /// What a key of the settings is called, and where it comes from.
 fn name_of_given(profile: &AuthProfile, home: &Home) -> String {
     let id = &profile.id;
-    match (&profile.source, look_for(profile, home)) {
+    match (&profile.source, look_for_profile(profile, home)) {
         (Some(WrittenAs::Environment(name)), _) if name != id => format!("{id} (from {name})"),
-        (_, Found::NotTried(place)) => format!("{id} ({place}, not tried)"),
+        (_, KeyPresence::NotTried(place)) => format!("{id} ({place}, not tried)"),
         _ => id.clone(),
     }
 }

@@ -1,6 +1,6 @@
 //! `myclaw models show`: all that is known about one model, and where each figure comes from.
 
-use myclaw_agent::config::{Config, ModelDefinition, load_or_default};
+use myclaw_agent::config::{Config, ModelDefinition};
 use myclaw_agent::configured_model;
 use myclaw_agent::llm::{
     BUILTIN_PROVIDER, Catalog, InputKind, KeyNeed, Model, ModelRef, Price, ThinkingLevel,
@@ -14,7 +14,7 @@ use crate::args::ModelArgs;
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::{Printer, columns, without_login};
-use myclaw_agent::Home;
+use myclaw_agent::{Home, load_checked};
 use myclaw_agent::{local_base_url, unknown_provider};
 
 /// Prints what is known.
@@ -22,7 +22,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     let reference =
         parse_model_ref(&args.model).map_err(|error| CliError::usage(error.to_string()))?;
     let home = find_home()?;
-    let config = load_or_default(&home.environment)?.config;
+    let config = load_checked(&home.environment)?.config;
     let known = Known::new(&reference, &config, &home)?;
     let mut printer = Printer::stdout();
     if args.json {

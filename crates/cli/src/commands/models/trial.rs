@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::ModelArgs;
 use crate::exit::CliError;
-use crate::home::find_home;
+use crate::home::{find_home, load_session};
 use crate::interrupt::Interrupts;
 use crate::print::{Printer, columns, without_login};
 use crate::report::{first_line, tokens_and_cost};
@@ -36,7 +36,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     let cancel = CancellationToken::new();
     let armed = interrupts.arm(cancel.clone());
     let trial = runtime::block_on(armed.unless_quit(async {
-        let config = SessionConfig::load(home, &SessionOptions::default())?;
+        let config = load_session(home, &SessionOptions::default())?;
         let selection = config.select_model(Some(&args.model)).await?;
         run_trial(&config, &selection.models[0], &cancel).await
     }))??;

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{CompactArgs, ConversationArgs};
 use crate::exit::CliError;
+use crate::home::load_session;
 use crate::interrupt::Interrupts;
 use crate::model::announce;
 use crate::print::{Printer, note};
@@ -46,7 +47,7 @@ pub(super) fn run(args: &CompactArgs, sessions: &Sessions, home: Home) -> Result
         ..ConversationArgs::default()
     };
     let options = conversation.options();
-    let config = SessionConfig::load(home, &options)?;
+    let config = load_session(home, &options)?;
     let report = compact(config, &options, args)?;
     let name = sessions.name_of(&key);
     if report.outcome == CompactionOutcome::Forbidden {
@@ -99,8 +100,8 @@ fn compact(
 /// A callback for what is worth knowing; the rest is in the report.
 pub(crate) fn notices(say: impl Fn(&str) + Send + Sync + 'static) -> EventCallback {
     Arc::new(move |event| {
-        if let AgentRunEvent::Notice { message } = event {
-            say(&message);
+        if let AgentRunEvent::Notice(notice) = event.kind {
+            say(&notice.to_string());
         }
     })
 }
