@@ -96,7 +96,12 @@ impl AuthStore {
     /// # Errors
     /// [`AuthStoreError::Corrupt`] if it is no store, others if the system refuses.
     pub fn load(&self) -> Result<AuthFile, AuthStoreError> {
-        let file = match fs::File::open(&self.path) {
+        // The kind is looked at first: opening a pipe would wait for its other end.
+        let opened = fs::metadata(&self.path).and_then(|metadata| match metadata.is_file() {
+            true => fs::File::open(&self.path),
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        });
+        let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(AuthFile::default().read_from(self));

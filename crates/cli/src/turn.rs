@@ -109,6 +109,7 @@ fn run_params(turn: Turn<'_>) -> Result<RunAgentParams, CliError> {
     params.agent = Some(settings.agent.id.to_string());
     let command_timeout = Duration::from_secs(model.config.tools.bash.timeout_seconds);
     params.tools = myclaw_tools::builtin_tools(command_timeout);
+    params.tools.retain(|tool| model.config.tools.profile.includes(&tool.schema().name));
     params.working_directory.clone_from(&settings.directory);
     params.hooks = hooks(settings, session_key, model)?;
     params.switch = switch;

@@ -46,7 +46,7 @@ pub use myclaw_auth::AuthProfile;
 pub use queue::Arrival;
 pub use run::{RunAgentParams, RunResult};
 pub use switch::{ModelSwitch, NextModel};
-pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+pub use tool::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport};
 

@@ -93,9 +93,13 @@ fn write_starter(directory: &Path, bootstrap: &mut Bootstrap) {
     }
 }
 
-/// Reads no more than the limits can use, however large the file is.
+/// Reads no more than the limits can use, however large the file is. A pipe or a device is refused before it is opened:
+/// that could wait for ever.
 fn read_capped(path: &Path) -> std::io::Result<String> {
     const LONGEST_CHAR: usize = 4;
+    if !fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+    }
     let mut bytes = Vec::new();
     fs::File::open(path)?
         .take(((MAX_FILE_CHARS + 1) * LONGEST_CHAR) as u64)

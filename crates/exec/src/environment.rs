@@ -237,9 +237,9 @@ pub fn hide_environment() {
     {
         use std::os::unix::ffi::OsStrExt;
         // A kernel that refuses leaves things as they were; the variables are moved all the same.
-        drop(rustix::process::set_dumpable_behavior(
+        let _ = rustix::process::set_dumpable_behavior(
             rustix::process::DumpableBehavior::NotDumpable,
-        ));
+        );
         crate::system::move_variables(|name, value| {
             !is_passed(OsStr::from_bytes(name), OsStr::from_bytes(value), &[])
         });

@@ -251,8 +251,8 @@ impl Screen {
             if count == 0 {
                 return;
             }
-            for terminal in terminal.iter_mut().cycle().take(questions) {
-                let _ = terminal.write_all(CURSOR_ANSWER);
+            for _ in 0..questions {
+                let _ = terminal.as_mut().map(|terminal| terminal.write_all(CURSOR_ANSWER));
             }
         }
     }

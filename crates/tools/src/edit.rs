@@ -8,12 +8,13 @@ mod numbered;
 mod rewrite;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::files::{
     Attributes, Document, Lines, describe_nearest, diff_deadline, load, replace_file, require_writable,
     unified_diff,
@@ -36,16 +37,13 @@ pub struct EditTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "file_path", alias = "filePath")]
     path: String,
-    #[serde(rename = "oldText", alias = "old_text", alias = "old_string", alias = "oldString")]
+    #[serde(rename = "oldText")]
     old_text: String,
-    #[serde(rename = "newText", alias = "new_text", alias = "new_string", alias = "newString")]
+    #[serde(rename = "newText")]
     new_text: String,
     #[serde(
         default,
-        alias = "replace_all",
-        alias = "replaceAll",
         deserialize_with = "lenient_bool"
     )]
     all: bool,
@@ -82,12 +80,16 @@ impl Tool for EditTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::EDIT
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(invocation.arguments)?;
+            let arguments = parse_arguments(aliases::EDIT, invocation.arguments)?;
             let context = invocation.context.clone();
             run_blocking(move || edit(&context, &arguments, &invocation.cancel)).await
         })

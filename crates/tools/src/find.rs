@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::support::{
     Access, Listing, PathPatterns, Walker, cut_line, io_failure, lenient_u64,
     parse_arguments, real_root, resolve_path, run_blocking, shown_below,
@@ -27,9 +28,8 @@ pub struct FindTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "glob", alias = "name", alias = "query")]
     pattern: String,
-    #[serde(default = "here", alias = "directory", alias = "dir")]
+    #[serde(default = "here")]
     path: String,
     #[serde(default, deserialize_with = "lenient_u64")]
     limit: Option<u64>,
@@ -75,6 +75,10 @@ impl Tool for FindTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::FIND
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }
@@ -84,7 +88,7 @@ impl Tool for FindTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let arguments: Arguments = parse_arguments(aliases::FIND, invocation.arguments)?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
             run_blocking(move || find(&context, &arguments, cancel)).await
         })

@@ -4,7 +4,7 @@ mod matcher;
 mod search;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::matcher::LineMatcher;
 use self::search::{Ending, Search};
+use crate::aliases;
 use crate::support::{
     Access, PathPatterns, Walker, io_failure, lenient_bool, lenient_u64,
     parse_arguments, real_root, resolve_path, run_blocking,
@@ -39,20 +40,17 @@ pub struct GrepTool {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
-    #[serde(alias = "query", alias = "regex")]
     pattern: String,
-    #[serde(default = "here", alias = "directory", alias = "dir", alias = "file")]
+    #[serde(default = "here")]
     path: String,
-    #[serde(default, alias = "include")]
+    #[serde(default)]
     glob: Option<String>,
     #[serde(
         default,
-        deserialize_with = "lenient_bool",
-        alias = "ignore_case",
-        alias = "caseInsensitive"
+        deserialize_with = "lenient_bool"
     )]
     ignore_case: bool,
-    #[serde(default, deserialize_with = "lenient_bool", alias = "fixedStrings")]
+    #[serde(default, deserialize_with = "lenient_bool")]
     literal: bool,
     #[serde(default, deserialize_with = "lenient_u64")]
     context: Option<u64>,
@@ -105,6 +103,10 @@ impl Tool for GrepTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::GREP
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }
@@ -114,7 +116,7 @@ impl Tool for GrepTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let arguments: Arguments = parse_arguments(aliases::GREP, invocation.arguments)?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
             let permit = tokio::select! {
                 permit = SEARCHES.acquire() => permit,

@@ -5,6 +5,7 @@
 //! [`ToolContext`](myclaw_engine::ToolContext), and returns what the model shall read.
 #![forbid(unsafe_code)]
 
+mod aliases;
 mod apply_patch;
 mod bash;
 mod edit;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::support::{
     Access, Listing, io_failure, lenient_u64, parse_arguments, printable, resolve_path,
     run_blocking,
@@ -29,7 +30,7 @@ pub struct LsTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(default = "here", alias = "directory", alias = "dir", alias = "file_path")]
+    #[serde(default = "here")]
     path: String,
     #[serde(default, deserialize_with = "lenient_u64")]
     limit: Option<u64>,
@@ -69,6 +70,10 @@ impl Tool for LsTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::LS
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }
@@ -78,7 +83,7 @@ impl Tool for LsTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let arguments: Arguments = parse_arguments(aliases::LS, invocation.arguments)?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
             run_blocking(move || list(&context, &arguments, &cancel)).await
         })

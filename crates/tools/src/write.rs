@@ -4,12 +4,13 @@ use std::fs::Metadata;
 use std::io;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::files::{
     Attributes, Document, FileKind, Lines, diff_deadline, read_whole, recognise, replace_file, require_regular_file,
     require_writable, unified_diff,
@@ -29,9 +30,7 @@ pub struct WriteTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "file_path", alias = "filePath")]
     path: String,
-    #[serde(alias = "contents", alias = "text")]
     content: String,
 }
 
@@ -70,12 +69,16 @@ impl Tool for WriteTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::WRITE
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(invocation.arguments)?;
+            let arguments = parse_arguments(aliases::WRITE, invocation.arguments)?;
             let context = invocation.context.clone();
             run_blocking(move || write(&context, &arguments, &invocation.cancel)).await
         })

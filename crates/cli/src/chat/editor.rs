@@ -147,6 +147,9 @@ fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
         make_private_folder(directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(format!("{}: it is not a regular file", path.display()));
+    }
     options.open(path).map_err(|error| format!("{}: {error}", path.display()))?;
     FileBackedHistory::with_file(HISTORY_ENTRIES, path.to_path_buf())
         .map_err(|error| format!("{}: {error}", path.display()))
