@@ -186,8 +186,10 @@ impl EnvironmentPolicy {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         also_pass: &[&str],
     ) -> Self {
-        let mut kept: BTreeMap<OsString, OsString> =
-            variables.into_iter().filter(|(name, value)| is_passed(name, value, also_pass)).collect();
+        let mut kept: BTreeMap<OsString, OsString> = variables
+            .into_iter()
+            .filter(|(name, value)| is_passed(name, value, also_pass))
+            .collect();
         kept.extend(
             FIXED.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))),
         );
@@ -237,9 +239,8 @@ pub fn hide_environment() {
     {
         use std::os::unix::ffi::OsStrExt;
         // A kernel that refuses leaves things as they were; the variables are moved all the same.
-        let _ = rustix::process::set_dumpable_behavior(
-            rustix::process::DumpableBehavior::NotDumpable,
-        );
+        let _ =
+            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
         crate::system::move_variables(|name, value| {
             !is_passed(OsStr::from_bytes(name), OsStr::from_bytes(value), &[])
         });

@@ -48,7 +48,13 @@ pub(crate) const EDIT: ToolAliases = ToolAliases {
 
 pub(crate) const WRITE: ToolAliases = ToolAliases {
     names: &["Write", "write_file", "create_file", "write_to_file"],
-    arguments: &[PATH[0], PATH[1], ("contents", "content"), ("text", "content"), ("file_text", "content")],
+    arguments: &[
+        PATH[0],
+        PATH[1],
+        ("contents", "content"),
+        ("text", "content"),
+        ("file_text", "content"),
+    ],
 };
 
 pub(crate) const GREP: ToolAliases = ToolAliases {

@@ -207,4 +207,3 @@ fn text_of(bytes: Option<&[u8]>) -> Option<String> {
         Some(_) => None,
     }
 }
-

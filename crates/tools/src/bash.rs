@@ -45,10 +45,7 @@ pub struct BashTool {
 struct Arguments {
     command: String,
     /// In seconds.
-    #[serde(
-        default,
-        deserialize_with = "lenient_u64"
-    )]
+    #[serde(default, deserialize_with = "lenient_u64")]
     timeout: Option<u64>,
 }
 
@@ -154,7 +151,8 @@ impl Tool for BashTool {
         mut invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(aliases::BASH, std::mem::take(&mut invocation.arguments))?;
+            let arguments: Arguments =
+                parse_arguments(aliases::BASH, std::mem::take(&mut invocation.arguments))?;
             if arguments.command.trim().is_empty() {
                 return Err(ToolError::Failed("the command is empty; say what to run".to_owned()));
             }

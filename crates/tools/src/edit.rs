@@ -16,11 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
 use crate::files::{
-    Attributes, Document, Lines, describe_nearest, diff_deadline, load, replace_file, require_writable,
-    unified_diff,
+    Attributes, Document, Lines, describe_nearest, diff_deadline, load, replace_file,
+    require_writable, unified_diff,
 };
 use crate::support::{
-    Access, Budget, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path, run_blocking,
+    Access, Budget, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path,
+    run_blocking,
 };
 use locate::{Located, Search};
 
@@ -42,10 +43,7 @@ struct Arguments {
     old_text: String,
     #[serde(rename = "newText")]
     new_text: String,
-    #[serde(
-        default,
-        deserialize_with = "lenient_bool"
-    )]
+    #[serde(default, deserialize_with = "lenient_bool")]
     all: bool,
 }
 
@@ -220,4 +218,3 @@ fn report(
     let details = json!({"path": path.shown, "replacements": count, "diff": diff});
     ToolOutput { details: Some(details), ..ToolOutput::text(text) }
 }
-

@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
 use crate::support::{
-    Access, Listing, PathPatterns, Walker, cut_line, io_failure, lenient_u64,
-    parse_arguments, real_root, resolve_path, run_blocking, shown_below,
+    Access, Listing, PathPatterns, Walker, cut_line, io_failure, lenient_u64, parse_arguments,
+    real_root, resolve_path, run_blocking, shown_below,
 };
 
 /// Entries listed unless the call asks for another number.
@@ -188,9 +188,7 @@ fn nothing_found(pattern: &str, folder: &str) -> String {
         Some(stem) => format!(
             "nothing matches {pattern} in {folder}; try *{stem}* (ignored entries are skipped)"
         ),
-        None => format!(
-            "nothing matches {pattern} in {folder} (ignored entries are skipped)"
-        ),
+        None => format!("nothing matches {pattern} in {folder} (ignored entries are skipped)"),
     }
 }
 

@@ -15,8 +15,8 @@ use self::matcher::LineMatcher;
 use self::search::{Ending, Search};
 use crate::aliases;
 use crate::support::{
-    Access, PathPatterns, Walker, io_failure, lenient_bool, lenient_u64,
-    parse_arguments, real_root, resolve_path, run_blocking,
+    Access, PathPatterns, Walker, io_failure, lenient_bool, lenient_u64, parse_arguments,
+    real_root, resolve_path, run_blocking,
 };
 
 /// Matching lines shown unless the call asks for another number.
@@ -45,10 +45,7 @@ struct Arguments {
     path: String,
     #[serde(default)]
     glob: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "lenient_bool"
-    )]
+    #[serde(default, deserialize_with = "lenient_bool")]
     ignore_case: bool,
     #[serde(default, deserialize_with = "lenient_bool")]
     literal: bool,
@@ -67,8 +64,9 @@ impl GrepTool {
     pub fn new() -> Self {
         let schema = ToolSchema {
             name: "grep".to_owned(),
-            description: "Search file contents by regex. Skips binary files and what .gitignore excludes."
-                .to_owned(),
+            description:
+                "Search file contents by regex. Skips binary files and what .gitignore excludes."
+                    .to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {

@@ -28,11 +28,7 @@ pub struct ReadTool {
 #[derive(Debug, Deserialize)]
 struct Arguments {
     path: String,
-    #[serde(
-        default,
-        rename = "startLine",
-        deserialize_with = "lenient_u64"
-    )]
+    #[serde(default, rename = "startLine", deserialize_with = "lenient_u64")]
     start_line: Option<u64>,
     #[serde(default, rename = "endLine", deserialize_with = "lenient_u64")]
     end_line: Option<u64>,

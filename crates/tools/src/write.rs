@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
 use crate::files::{
-    Attributes, Document, FileKind, Lines, diff_deadline, read_whole, recognise, replace_file, require_regular_file,
-    require_writable, unified_diff,
+    Attributes, Document, FileKind, Lines, diff_deadline, read_whole, recognise, replace_file,
+    require_regular_file, require_writable, unified_diff,
 };
 use crate::support::{
     Access, ResolvedPath, io_failure, parse_arguments, resolve_path, run_blocking,
@@ -141,7 +141,8 @@ fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
             require_writable(path, &metadata)?;
             let small = metadata.len() <= MAX_COMPARED_BYTES;
             // An old content that cannot be read can still be replaced.
-            let bytes = if small { read_whole(path, "write").ok().map(|(bytes, _)| bytes) } else { None };
+            let bytes =
+                if small { read_whole(path, "write").ok().map(|(bytes, _)| bytes) } else { None };
             Ok(Present::File { metadata, bytes })
         }
     }

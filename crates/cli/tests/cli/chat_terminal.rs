@@ -230,10 +230,11 @@ fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
 
 /// A chat whose tool has printed something and goes on for ever; with the ids of the tool's processes.
 fn chat_with_endless_tool(command: &str) -> (TempHome, Terminal, Vec<u32>) {
-    let command = format!("{command}; echo what it has printed; sleep 600 & echo $$ $! > pids; wait");
-    let server = ModelServer::spawn_blocking_thread(Script::from([
-        Reply::anthropic().text("I look at \u{202e}it.").tool_call("call_1", "bash", json!({"command": command})),
-    ]));
+    let command =
+        format!("{command}; echo what it has printed; sleep 600 & echo $$ $! > pids; wait");
+    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic()
+        .text("I look at \u{202e}it.")
+        .tool_call("call_1", "bash", json!({"command": command}))]));
     let home = home_with(&server);
     let mut terminal = chat(&home);
     terminal.send_line("go on");

@@ -49,9 +49,10 @@ fn results(server: &ModelServer) -> Vec<String> {
 
 /// One turn with these calls.
 fn results_of(home: &TempHome, server: &ModelServer, calls: &[(&str, Value)]) -> Vec<String> {
-    let reply = calls.iter().enumerate().fold(Reply::anthropic(), |reply, (at, (name, arguments))| {
-        reply.tool_call(format!("call_{at}"), *name, arguments.clone())
-    });
+    let reply =
+        calls.iter().enumerate().fold(Reply::anthropic(), |reply, (at, (name, arguments))| {
+            reply.tool_call(format!("call_{at}"), *name, arguments.clone())
+        });
     server.push(reply);
     server.push(Reply::anthropic().text("Done."));
     run(home, &["run", "go on"]).assert_code(0);
@@ -60,7 +61,8 @@ fn results_of(home: &TempHome, server: &ModelServer, calls: &[(&str, Value)]) ->
 
 #[test]
 fn calls_by_names_of_other_agents_are_calls_of_the_tools() {
-    let server = ModelServer::spawn_blocking_thread(Script::from(Vec::<myclaw_testkit::Step>::new()));
+    let server =
+        ModelServer::spawn_blocking_thread(Script::from(Vec::<myclaw_testkit::Step>::new()));
     let home = home_with(&server);
     let found = results_of(
         &home,
@@ -80,8 +82,17 @@ fn calls_by_names_of_other_agents_are_calls_of_the_tools() {
         ],
     );
     let expected = [
-        "Created a.txt", "two", "Edited a.txt", "one\\n2\\nthree", "by bash", "a.txt:2: 2", "a.txt", "a.txt",
-        "Applied to 1 file", "one\\n2\\n3", "Unknown tool: Task",
+        "Created a.txt",
+        "two",
+        "Edited a.txt",
+        "one\\n2\\nthree",
+        "by bash",
+        "a.txt:2: 2",
+        "a.txt",
+        "a.txt",
+        "Applied to 1 file",
+        "one\\n2\\n3",
+        "Unknown tool: Task",
     ];
     assert_eq!(found.len(), expected.len(), "{found:?}");
     for (result, expected) in found.iter().zip(expected) {
@@ -91,7 +102,8 @@ fn calls_by_names_of_other_agents_are_calls_of_the_tools() {
 
 #[test]
 fn hooks_see_the_tools_own_names() {
-    let server = ModelServer::spawn_blocking_thread(Script::from(Vec::<myclaw_testkit::Step>::new()));
+    let server =
+        ModelServer::spawn_blocking_thread(Script::from(Vec::<myclaw_testkit::Step>::new()));
     let home = TempHome::new();
     let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
     config["hooks"] = json!({"tool_call": [{"match": ["bash"], "command": "cat > \"$HOME/seen\"; echo no >&2; exit 2"}]});

@@ -54,10 +54,23 @@ fn nothing_that_looks_like_a_secret_passes() {
 #[test]
 fn every_part_of_the_secret_list_counts_on_its_own() {
     for part in [
-        "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "COOKIE", "PRIVATE", "BEARER",
-        "AUTH", "SIGNATURE", "WEBHOOK",
+        "KEY",
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "COOKIE",
+        "PRIVATE",
+        "BEARER",
+        "AUTH",
+        "SIGNATURE",
+        "WEBHOOK",
     ] {
-        for name in [part.to_owned(), format!("XDG_MY_{part}S"), format!("lc_{}", part.to_lowercase())] {
+        for name in
+            [part.to_owned(), format!("XDG_MY_{part}S"), format!("lc_{}", part.to_lowercase())]
+        {
             assert_eq!(filtered(&[(&name, "value")], &[&name]), [], "{name}");
         }
     }

@@ -84,12 +84,8 @@ fn the_real_process_table_holds_this_process() {
 fn a_process_that_took_over_an_id_is_not_signalled() {
     let mut stranger = std::process::Command::new("sleep").arg("600").spawn().unwrap();
     let entry = process_entry(stranger.id().cast_signed()).unwrap();
-    let member = |start| Member {
-        pid: entry.pid,
-        name: entry.name.clone(),
-        group: entry.group,
-        start,
-    };
+    let member =
+        |start| Member { pid: entry.pid, name: entry.name.clone(), group: entry.group, start };
     member(entry.start - 1).signal(Signal::KILL);
     member(entry.start).signal(Signal::TERM);
     // Of two signals the deadlier would have won, had both been sent.

@@ -7,9 +7,7 @@ use myclaw_engine::{ToolContext, ToolError};
 use super::apply::{apply, new_content};
 use super::commit::Change;
 use super::model::{Action, ContentCheck, FileName, Hunk, Section};
-use crate::files::{
-    Attributes, Document, read_whole, require_text, require_writable, shown_size,
-};
+use crate::files::{Attributes, Document, read_whole, require_text, require_writable, shown_size};
 use crate::support::{Access, Budget, ResolvedPath, missing_path, resolve_path};
 
 /// The files that a patch is about, as they are and as they will be.
@@ -72,7 +70,9 @@ impl Plan {
         budget: Budget,
     ) -> Result<(Self, Vec<Outcome>), ToolError> {
         let too_large = |what: String| {
-            Err(ToolError::Failed(format!("nothing was changed: the patch changes {what}. Send it in parts")))
+            Err(ToolError::Failed(format!(
+                "nothing was changed: the patch changes {what}. Send it in parts"
+            )))
         };
         if sections.len() > MAX_SECTIONS {
             let count = sections.len();
@@ -89,7 +89,10 @@ impl Plan {
             }));
             plan.budget.check("anything")?;
             if plan.held_bytes() > MAX_HELD_BYTES {
-                return too_large(format!("more than {} of files", shown_size(MAX_HELD_BYTES as u64)));
+                return too_large(format!(
+                    "more than {} of files",
+                    shown_size(MAX_HELD_BYTES as u64)
+                ));
             }
         }
         Ok((plan, outcomes))

@@ -100,7 +100,9 @@ impl Search<'_> {
 
     fn check_size(&self, found: Located) -> Result<Located, ToolError> {
         let places = found.regions.len();
-        if places < MAX_PLACES && places.saturating_mul(self.arguments.new_text.len()) <= MAX_NEW_BYTES {
+        if places < MAX_PLACES
+            && places.saturating_mul(self.arguments.new_text.len()) <= MAX_NEW_BYTES
+        {
             return Ok(found);
         }
         Err(ToolError::Failed(format!(

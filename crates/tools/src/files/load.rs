@@ -47,7 +47,10 @@ pub(crate) fn read_whole(
 ) -> Result<(Vec<u8>, Metadata), ToolError> {
     let (file, metadata) = open_regular(path, action)?;
     let too_large = |problem: String| {
-        ToolError::Failed(format!("cannot {action} {}: it {problem}. Use bash with sed or a script", path.shown))
+        ToolError::Failed(format!(
+            "cannot {action} {}: it {problem}. Use bash with sed or a script",
+            path.shown
+        ))
     };
     let mut bytes = Vec::new();
     if metadata.len() <= MAX_BYTES {

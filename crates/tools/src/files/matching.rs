@@ -96,7 +96,8 @@ impl<'t> BlockFinder<'t> {
     /// Every place where the lines of the text are those of `wanted` at this level, in order; overlapping ones too, up
     /// to [`MAX_BLOCKS`]. Nothing is found for an empty block. Incomplete once the budget is used up.
     pub(crate) fn find(&self, wanted: &[&str], tolerance: Tolerance) -> Vec<Block> {
-        if wanted.is_empty() || wanted.len() > self.lines.len() || !self.budget.spend(wanted.len()) {
+        if wanted.is_empty() || wanted.len() > self.lines.len() || !self.budget.spend(wanted.len())
+        {
             return Vec::new();
         }
         let index = self.index(tolerance);

@@ -34,10 +34,7 @@ async fn patterns_find_names_and_paths() {
         (json!({"pattern": "deep/"}), "src/deep/"),
         (json!({"pattern": "*.{md,toml}"}), "Cargo.toml\nsrc/deep/notes.md"),
         (json!({"pattern": ".env"}), ".env"),
-        (
-            json!({"pattern": "*.yaml"}),
-            "nothing matches *.yaml in . (ignored entries are skipped)",
-        ),
+        (json!({"pattern": "*.yaml"}), "nothing matches *.yaml in . (ignored entries are skipped)"),
         (json!({"pattern": "*.yml"}), ".github/workflows/ci.yml"),
         (json!({"pattern": ".github/**/*.yml"}), ".github/workflows/ci.yml"),
         (json!({"pattern": "*.yml", "path": ".github"}), ".github/workflows/ci.yml"),

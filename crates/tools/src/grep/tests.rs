@@ -230,9 +230,11 @@ async fn few_searches_run_at_once_in_a_process() {
         .map(|_| Workspace::new(&[("a.txt", &"a".repeat(8 * 1024 * 1024))]))
         .collect();
     let tool = GrepTool::new();
-    let searches = futures_util::future::join_all(workspaces.iter().map(|workspace| {
-        workspace.call(&tool, json!({"pattern": SLOW, "path": "a.txt"}))
-    }));
+    let searches = futures_util::future::join_all(
+        workspaces
+            .iter()
+            .map(|workspace| workspace.call(&tool, json!({"pattern": SLOW, "path": "a.txt"}))),
+    );
     let one_more = async {
         for workspace in &workspaces {
             wait_until_read(&workspace.path("a.txt")).await;
@@ -261,7 +263,8 @@ async fn patterns_that_are_too_large_are_refused() {
     }
     let long = workspace.failure(&tool, json!({"pattern": "a".repeat(9000)})).await;
     assert!(long.starts_with("the pattern has 9000 bytes, and at most 8192"), "{long}");
-    let deep = workspace.failure(&tool, json!({"pattern": "(".repeat(4000) + &")".repeat(4000)})).await;
+    let deep =
+        workspace.failure(&tool, json!({"pattern": "(".repeat(4000) + &")".repeat(4000)})).await;
     assert!(deep.contains("is not a valid regex"), "{deep}");
 }
 
@@ -286,10 +289,8 @@ async fn long_lines_and_large_patterns_give_the_same_matches() {
         ("ber\\b", vec![6]),
     ] {
         let found = text(&workspace, json!({"pattern": pattern})).await;
-        let numbers: Vec<usize> = found
-            .lines()
-            .filter_map(|line| line.split(':').nth(1)?.parse().ok())
-            .collect();
+        let numbers: Vec<usize> =
+            found.lines().filter_map(|line| line.split(':').nth(1)?.parse().ok()).collect();
         assert_eq!(numbers, expected, "{pattern}: {found}");
     }
     let unsearched = "\\bü\\w{1,20}\\b.*\\w{1,20}nothing";

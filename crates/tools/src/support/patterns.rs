@@ -106,7 +106,9 @@ fn check_bounds(text: &str) -> Result<(), ToolError> {
         return Ok(());
     };
     let start = cut_line(text, MAX_SHOWN_CHARS);
-    Err(ToolError::Failed(format!("the glob {start:?} {problem}; use a simpler one, or several calls")))
+    Err(ToolError::Failed(format!(
+        "the glob {start:?} {problem}; use a simpler one, or several calls"
+    )))
 }
 
 /// The glob of one part as it is matched against a path relative to the searched folder.

@@ -23,8 +23,8 @@ fn almost(count: usize) -> String {
 fn edit_seeks_many_lines_in_a_large_file() {
     let workspace = Workspace::with(&[("a.txt", &many_lines(200_000))]);
     let absent = format!("{}other", many_lines(20_000));
-    let error = workspace
-        .refused("edit", json!({"path": "a.txt", "oldText": absent, "newText": "x"}));
+    let error =
+        workspace.refused("edit", json!({"path": "a.txt", "oldText": absent, "newText": "x"}));
     assert!(error.starts_with("oldText was not found in a.txt"), "{error}");
     for wanted in [20_001, 100_000] {
         let error = workspace
@@ -43,7 +43,11 @@ fn edit_counts_overlapping_places_and_replaces_bounded_ones() {
     let half = "a".repeat(500_000);
     let error =
         workspace.refused("edit", json!({"path": "a.txt", "oldText": half, "newText": "x"}));
-    assert!(error.starts_with("nothing was changed: finding the places") || error.contains("times in a.txt"), "{error}");
+    assert!(
+        error.starts_with("nothing was changed: finding the places")
+            || error.contains("times in a.txt"),
+        "{error}"
+    );
     let error = workspace
         .refused("edit", json!({"path": "a.txt", "oldText": "a", "newText": "b", "all": true}));
     assert!(error.contains("occurs at least 100000 times, which is too much"), "{error}");
@@ -72,9 +76,8 @@ fn a_patch_with_many_lost_hunks_names_some() {
 fn a_patch_with_many_hunks_is_applied() {
     let old: String = (0..20_000).map(|number| format!("line {number}\n")).collect();
     let workspace = Workspace::with(&[("a.txt", &old)]);
-    let hunks: String = (0..10_000)
-        .map(|number| format!("@@\n-line {}\n+new {number}\n", number * 2))
-        .collect();
+    let hunks: String =
+        (0..10_000).map(|number| format!("@@\n-line {}\n+new {number}\n", number * 2)).collect();
     let patch = format!("*** Begin Patch\n*** Update File: a.txt\n{hunks}*** End Patch\n");
     workspace.ok("apply_patch", json!({"patch": patch}));
     let text = workspace.text("a.txt");
@@ -87,7 +90,8 @@ fn a_patch_that_fits_almost_everywhere_is_too_much_work() {
     let patch = format!("--- a/a.txt\n+++ b/a.txt\n{}", "@@\n-}\n+]\n".repeat(100_000));
     let error = workspace.refused("apply_patch", json!({"patch": patch}));
     assert!(
-        error.contains("takes too much work") || error.contains("hunks behind that were not looked at"),
+        error.contains("takes too much work")
+            || error.contains("hunks behind that were not looked at"),
         "{error}"
     );
 }
@@ -95,7 +99,8 @@ fn a_patch_that_fits_almost_everywhere_is_too_much_work() {
 #[test]
 fn a_patch_changes_a_bounded_number_of_files() {
     let workspace = Workspace::new();
-    let sections: String = (0..1_001).map(|number| format!("*** Add File: {number}\n+x\n")).collect();
+    let sections: String =
+        (0..1_001).map(|number| format!("*** Add File: {number}\n+x\n")).collect();
     let patch = format!("*** Begin Patch\n{sections}*** End Patch\n");
     let error = workspace.refused("apply_patch", json!({"patch": patch}));
     assert!(error.contains("1001 files, more than the limit of 1000"), "{error}");
@@ -117,8 +122,8 @@ fn a_patch_holds_a_bounded_amount_of_memory() {
 fn an_abort_ends_a_search_that_finds_nothing() {
     let workspace = Workspace::with(&[("a.txt", &many_lines(1_000))]);
     workspace.cancel.cancel();
-    let edit = workspace
-        .call("edit", json!({"path": "a.txt", "oldText": "nothing", "newText": "x"}));
+    let edit =
+        workspace.call("edit", json!({"path": "a.txt", "oldText": "nothing", "newText": "x"}));
     assert!(matches!(edit, Err(ToolError::Aborted(_))), "{edit:?}");
     let patch = "--- a/a.txt\n+++ b/a.txt\n@@\n-nothing\n+x\n";
     let patched = workspace.call("apply_patch", json!({"patch": patch}));
@@ -127,7 +132,8 @@ fn an_abort_ends_a_search_that_finds_nothing() {
 
 #[test]
 fn paths_files_and_numbers_are_bounded() {
-    let workspace = Workspace::with(&[("a.txt", "a\nb\n"), ("newlines.txt", &"\n".repeat(4_000_001))]);
+    let workspace =
+        Workspace::with(&[("a.txt", "a\nb\n"), ("newlines.txt", &"\n".repeat(4_000_001))]);
     for (name, arguments) in [
         ("read", json!({"path": "a/".repeat(100_000)})),
         ("ls", json!({"path": "a/".repeat(100_000)})),
@@ -143,11 +149,11 @@ fn paths_files_and_numbers_are_bounded() {
     assert!(error.contains("is too long"), "{error}");
     let error = workspace.refused("grep", json!({"pattern": "a", "glob": "{".repeat(1_000)}));
     assert!(error.contains("has braces within braces more than 8 deep"), "{error}");
-    let error = workspace
-        .refused("edit", json!({"path": "newlines.txt", "oldText": "a", "newText": "b"}));
+    let error =
+        workspace.refused("edit", json!({"path": "newlines.txt", "oldText": "a", "newText": "b"}));
     assert!(error.contains("has 4000001 lines, more than the limit of 4000000"), "{error}");
-    let error = workspace
-        .refused("read", json!({"path": "a.txt", "offset": u64::MAX, "limit": u64::MAX}));
+    let error =
+        workspace.refused("read", json!({"path": "a.txt", "offset": u64::MAX, "limit": u64::MAX}));
     assert!(error.contains("a.txt"), "{error}");
     let listed = workspace.ok("ls", json!({"limit": u64::MAX}));
     assert_eq!(listed, "a.txt\nnewlines.txt");
