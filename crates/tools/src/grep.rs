@@ -71,7 +71,7 @@ impl GrepTool {
                 "type": "object",
                 "properties": {
                     "pattern": {"type": "string", "description": "Regex for one line"},
-                    "path": {"type": "string", "description": "File or folder; default: working directory"},
+                    "path": {"type": "string", "description": "File or directory; default: working directory"},
                     "glob": {"type": "string", "description": "Only these files, like *.rs or src/**/*.ts"},
                     "ignoreCase": {"type": "boolean"},
                     "literal": {"type": "boolean", "description": "Pattern is plain text"},
@@ -149,7 +149,7 @@ fn grep(
     let mut unreadable_folders = 0;
     if metadata.is_dir() {
         let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
-        // A folder means the files in it.
+        // A directory means the files in it.
         let glob = glob.map(|glob| {
             if glob.trim_end().ends_with('/') {
                 format!("{}**", glob.trim_end())
@@ -176,7 +176,7 @@ fn grep(
         search.file(&target.real, &root)?;
     } else {
         return Err(ToolError::Failed(format!(
-            "{} is neither a file nor a folder, so it cannot be searched",
+            "{} is neither a file nor a directory, so it cannot be searched",
             target.shown
         )));
     }

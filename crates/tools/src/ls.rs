@@ -1,4 +1,4 @@
-//! The `ls` tool: what is in a folder.
+//! The `ls` tool: what is in a directory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
@@ -22,7 +22,7 @@ const DEFAULT_LIMIT: u64 = 500;
 /// Most entries held for one result; those with the shortest names fill it.
 const MAX_LIMIT: usize = 25_000;
 
-/// Lists a folder: sorted, folders with a slash, hidden entries included.
+/// Lists a directory: sorted, directories with a slash, hidden entries included.
 #[derive(Debug)]
 pub struct LsTool {
     schema: ToolSchema,
@@ -45,7 +45,8 @@ impl LsTool {
     pub fn new() -> Self {
         let schema = ToolSchema {
             name: "ls".to_owned(),
-            description: "List a folder, hidden entries included; folders end in /.".to_owned(),
+            description: "List a directory, hidden entries included; directories end in /."
+                .to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {
@@ -99,14 +100,14 @@ fn list(
     let metadata = fs::metadata(&path.real).map_err(|error| io_failure("list", &path, &error))?;
     if !metadata.is_dir() {
         return Err(ToolError::Failed(format!(
-            "{} is a file, not a folder; use read to see what is in it",
+            "{} is a file, not a directory; use read to see what is in it",
             path.shown
         )));
     }
     let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
     let limit = usize::try_from(limit).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
     let entries = fs::read_dir(&path.real).map_err(|error| io_failure("list", &path, &error))?;
-    // Only as many as are shown are held, however large the folder is.
+    // Only as many as are shown are held, however large the directory is.
     let mut first: BTreeMap<(String, String), DirEntry> = BTreeMap::new();
     let (mut total, mut unreadable) = (0_usize, 0_usize);
     for entry in entries {
@@ -138,7 +139,7 @@ fn list(
     if unreadable > 0 {
         notes.push(format!("{unreadable} entries could not be read"));
     }
-    let text = listing.finish("(empty folder)", &notes);
+    let text = listing.finish("(empty directory)", &notes);
     let details = json!({"entries": total, "truncated": shown < total});
     Ok(ToolOutput {
         content: vec![ContentBlock::text(text)],

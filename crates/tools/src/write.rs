@@ -53,7 +53,8 @@ impl WriteTool {
             "required": ["path", "content"],
             "additionalProperties": false
         });
-        let description = "Create a file or replace all of it. Makes missing folders.".to_owned();
+        let description =
+            "Create a file or replace all of it. Makes missing directories.".to_owned();
         Self { schema: ToolSchema { name: "write".to_owned(), description, parameters } }
     }
 }
@@ -130,7 +131,7 @@ fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
     match std::fs::symlink_metadata(&path.real) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && names_a_folder => {
             Err(ToolError::Failed(format!(
-                "{given:?} ends with a slash, so it names a folder. Add a file name; missing folders are made by themselves"
+                "{given:?} ends with a slash, so it names a directory. Add a file name; missing directories are created"
             )))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Present::Nothing),
@@ -152,7 +153,7 @@ fn put(path: &ResolvedPath, content: &[u8], attributes: &Attributes) -> Result<(
     if let Some(folder) = path.real.parent() {
         std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => blocked_by_file(path),
-            _ => io_failure("make the folder of", path, &error),
+            _ => io_failure("make the directory of", path, &error),
         })?;
     }
     replace_file(&path.real, content, attributes).map_err(|error| io_failure("write", path, &error))

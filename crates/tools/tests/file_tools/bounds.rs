@@ -173,7 +173,7 @@ fn pipes_and_devices_are_never_waited_for() {
         ] {
             let error = workspace.refused(name, arguments);
             assert!(
-                error.contains("special file") || error.contains("neither a file nor a folder"),
+                error.contains("special file") || error.contains("neither a file nor a directory"),
                 "{name} {path}: {error}"
             );
         }
