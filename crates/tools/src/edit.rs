@@ -23,7 +23,7 @@ use crate::support::{
     Access, Budget, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path,
     run_blocking,
 };
-use locate::{Located, Search};
+use locate::{Located, MAX_COUNTED, Search};
 
 /// Line numbers that an error lists.
 const MAX_LINES_LISTED: usize = 10;
@@ -175,8 +175,9 @@ fn not_found(path: &ResolvedPath, search: &Search<'_>) -> ToolError {
 
 fn ambiguous(path: &ResolvedPath, lines: &Lines<'_>, located: &Located) -> ToolError {
     ToolError::Failed(format!(
-        "oldText occurs {} times in {} ({}), which was not changed. Add lines before or after it until only one \
+        "oldText occurs {}{} times in {} ({}), which was not changed. Add lines before or after it until only one \
          place fits, or set all to true to replace every one",
+        if located.regions.len() < MAX_COUNTED { "" } else { "at least " },
         located.regions.len(),
         path.shown,
         listed_lines(lines, located)

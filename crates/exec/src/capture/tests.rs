@@ -71,6 +71,7 @@ async fn a_tail_begins_at_a_line_unless_most_of_it_would_be_lost() {
         (&[b"aaaa\nbbbb\ncccc\n"], 12, "bbbb\ncccc\n"),
         (&[b"aaaabbbbbbbbcccc\nd\n"], 12, "bbbbbcccc\nd\n"),
         (&["äääää".as_bytes()], 5, "ää"),
+        (&[b"zaaaaaa\nbbbbb"], 12, "aaaaaa\nbbbbb"),
         (&[b"no newline at all"], 0, ""),
     ] {
         assert_eq!(captured(limits(limit, 100, None), pieces).await.tail, tail);
