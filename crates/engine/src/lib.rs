@@ -53,6 +53,6 @@ pub use queue::Arrival;
 pub use rules::RunRules;
 pub use run::{RunParams, RunResult, RunStores};
 pub use switch::ModelSwitch;
-pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+pub use tool::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport};
