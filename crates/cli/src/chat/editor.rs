@@ -1,7 +1,6 @@
 //! The prompt of the chat: line editing, history, several lines, completion.
 
 use std::borrow::Cow;
-use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 
