@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use myclaw_config::{Config, Paths};
 use myclaw_engine::{
-    AgentRunEvent, AuthProfile, Engine, EventCallback, ModelChoice, RunAgentParams,
+    AgentRunEvent, AuthProfile, Engine, EventCallback, ModelChoice, RunAgentParams, RunEvent,
 };
 use myclaw_llm::wire::{AnswerBody, Decoder, EncodedRequest, Progress, encode};
 use myclaw_llm::{
     Api, CallLimits, InputKind, Message, Model, ModelRequest, PairedMessages, Price, Quirks,
-    StreamEvent, ThinkingLevel, ThinkingLevels, UserMessage, install_crypto_provider,
+    StreamEvent, ThinkingLevel, ThinkingLevels, ToolUse, UserMessage, install_crypto_provider,
 };
 use myclaw_session::SessionKey;
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
@@ -227,6 +227,7 @@ fn request(model: &Model) -> EncodedRequest {
         system_prompt: "You are a benchmark.",
         messages: &messages,
         tools: &[],
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Off,
         api_key: Some(&"none".to_owned().into()),
@@ -258,8 +259,9 @@ impl EngineRun {
         let paths = Some(Paths::in_state_dir(home.state_directory()));
         let arrivals = Arc::new(Arrivals::default());
         let seen = Arc::clone(&arrivals);
-        let on_event = move |event| {
-            if let AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } = event
+        let on_event = move |event: RunEvent| {
+            if let AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } =
+                event.kind
             {
                 black_box(delta);
                 seen.note();

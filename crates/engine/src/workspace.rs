@@ -8,7 +8,7 @@ use std::path::Path;
 
 use myclaw_files::{create_private_directory, read_regular};
 
-use crate::RunError;
+use crate::{Notice, RunError};
 
 /// Files that go into the system prompt, in this order.
 pub(crate) const BOOTSTRAP_FILES: [&str; 8] = [
@@ -46,7 +46,7 @@ pub(crate) struct Bootstrap {
     /// The files that are there and not blank, in prompt order.
     pub(crate) files: Vec<BootstrapFile>,
     /// One line for each file that was cut or could not be read.
-    pub(crate) notices: Vec<String>,
+    pub(crate) notices: Vec<Notice>,
 }
 
 /// Makes the workspace and its starter file where they are missing, and reads the bootstrap files.
@@ -66,7 +66,7 @@ pub(crate) fn prepare_workspace(directory: &Path) -> Result<Bootstrap, RunError>
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => bootstrap
                 .notices
-                .push(format!("{name} in the workspace could not be read: {error}")),
+                .push(Notice::BootstrapFileUnreadable { file: name, error: error.to_string() }),
         }
     }
     Ok(bootstrap)
@@ -87,9 +87,10 @@ fn write_starter(directory: &Path, bootstrap: &mut Bootstrap) {
     match written {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        Err(error) => bootstrap
-            .notices
-            .push(format!("no starter AGENTS.md in {}: {error}", directory.display())),
+        Err(error) => bootstrap.notices.push(Notice::StarterFileMissing {
+            directory: directory.to_owned(),
+            error: error.to_string(),
+        }),
     }
 }
 
@@ -109,7 +110,7 @@ impl Bootstrap {
         let cut = text.char_indices().nth(limit).map(|(at, _)| at);
         if let Some(at) = cut {
             text.truncate(at);
-            self.notices.push(format!("{name} was cut to {limit} characters in the prompt"));
+            self.notices.push(Notice::BootstrapFileCut { file: name, limit });
         }
         if text.is_empty() {
             return;

@@ -1,8 +1,6 @@
 //! `myclaw init`.
 
-use myclaw_config::{
-    ConfigError, load_or_default, scaffold_config_if_missing,
-};
+use myclaw_config::{ConfigError, load_or_default, scaffold_config_if_missing};
 use myclaw_files::create_private_directory;
 
 use crate::exit::CliError;

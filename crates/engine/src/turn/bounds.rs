@@ -13,7 +13,7 @@ use myclaw_session::{DaySpending, Spent};
 use tokio::time::Instant;
 
 use super::Turn;
-use crate::{Bound, RunError};
+use crate::{Bound, Notice, RunError};
 
 /// What the run has used since the user last said something, and what the day has.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
         }
         Err(error) if !turn.allowance.has_warned => {
             turn.allowance.has_warned = true;
-            turn.notice(format!("the limits of a day cannot be kept: {error}"));
+            turn.notice(Notice::DayTotalsUnavailable { error: error.to_string() });
         }
         Err(_) => {}
     }

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::Turn;
-use crate::RunError;
+use crate::{Notice, RunError};
 
 /// Those among the waiting messages for which a run is stopped.
 pub(crate) fn interrupts(pending: &[QueuedMessage]) -> impl Iterator<Item = &QueuedMessage> {
@@ -75,7 +75,7 @@ impl Turn<'_> {
     /// Says why a run was stopped that its caller did not abort.
     pub(super) fn tell_interrupt(&self) {
         if self.abort.is_cancelled() && !self.caller.is_cancelled() {
-            self.notice("a message interrupted this run; the next one answers it");
+            self.notice(Notice::Interrupted {});
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use myclaw_llm::{
     AssistantMessage, CallFailure, ErrorClass, ModelError, ModelRequest, PairedMessages,
-    StopReason, StreamEvent, ThinkingLevel, classify,
+    StopReason, StreamEvent, ThinkingLevel, ToolUse, classify,
 };
 use secrecy::SecretString;
 
@@ -67,17 +67,14 @@ async fn attempt_next(
         system_prompt: &turn.start.system_prompt,
         messages: changed_by_hooks.as_ref().unwrap_or(&messages),
         tools: &turn.tool_schemas,
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking: turn.thinking,
         api_key: key,
         limits: turn.limits.call,
     };
-    let on_event = turn.params.on_event.as_ref();
-    let mut sink = |event: StreamEvent| {
-        if let Some(on_event) = on_event {
-            on_event(AgentRunEvent::LlmStream { event });
-        }
-    };
+    let events = &turn.events;
+    let mut sink = |event: StreamEvent| events.emit(AgentRunEvent::LlmStream { event });
     let outcome = turn.provider.call(request, &turn.params.cancel, &mut sink).await;
     turn.conversation.put_back(messages);
     outcome.and_then(unless_failed).and_then(|message| unless_cut(message, model.max_output))
@@ -94,6 +91,7 @@ async fn attempt_summary(
         system_prompt: "",
         messages,
         tools: &[],
+        tool_use: ToolUse::Auto,
         max_output: Some(max_output),
         thinking: ThinkingLevel::Off,
         api_key: key,
