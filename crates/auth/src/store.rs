@@ -229,9 +229,8 @@ impl AuthStore {
 
     /// Copies the file to a name of its own, readable by its owner alone.
     fn set_aside(&self) -> Result<PathBuf, AuthStoreError> {
-        myclaw_files::set_aside(&self.path).map_err(|(backup, error)| {
-            failed_to("save the unreadable store as", &backup)(error)
-        })
+        myclaw_files::set_aside(&self.path)
+            .map_err(|(backup, error)| failed_to("save the unreadable store as", &backup)(error))
     }
 
     /// Puts a new file in the place of the old one: the reserved one, or a temporary file, which is readable by its owner

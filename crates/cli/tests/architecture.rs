@@ -6,7 +6,18 @@ use std::path::Path;
 
 /// From top to bottom.
 const ROOMS: [&str; 12] = [
-    "cli", "tools", "hooks", "engine", "session", "llm-cloud", "llm", "auth", "exec", "config", "skills", "files",
+    "cli",
+    "tools",
+    "hooks",
+    "engine",
+    "session",
+    "llm-cloud",
+    "llm",
+    "auth",
+    "exec",
+    "config",
+    "skills",
+    "files",
 ];
 
 #[test]

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, MovedAside, SessionError, SessionLog, SyncHandle, Tail, TailLimit,
-    TranscriptMessage,
+    CompactionEntry, Entry, EntryId, MovedAside, SessionError, SessionLog, SyncHandle, Tail,
+    TailLimit, TranscriptMessage,
 };
 
 use crate::estimate::row_cost;

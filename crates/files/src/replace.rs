@@ -31,7 +31,8 @@ impl NewFile {
     pub fn named(path: &Path) -> io::Result<Self> {
         remove_if_there(path)?;
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let named = tempfile::Builder::new().prefix(name).rand_bytes(0).tempfile_in(parent_of(path));
+        let named =
+            tempfile::Builder::new().prefix(name).rand_bytes(0).tempfile_in(parent_of(path));
         named.map(Self)
     }
 

@@ -323,7 +323,8 @@ impl SessionIndex {
 
     /// Folds the journal into `sessions.json`, unless somebody else is using it: then they or the next one do.
     fn fold(&self) {
-        let Ok(journal) = Journal::open(&self.directory, LockKind::Exclusive, LockWait::Fail) else {
+        let Ok(journal) = Journal::open(&self.directory, LockKind::Exclusive, LockWait::Fail)
+        else {
             return;
         };
         // What the journal holds is safe there, and whoever reads it next reports what is wrong.
@@ -373,10 +374,7 @@ impl SessionIndex {
     }
 
     /// Looks at the index as of now, from the cache if the files are those read last.
-    fn read<T>(
-        &self,
-        look: impl Fn(&View) -> Result<T, Unreadable>,
-    ) -> Result<T, SessionError> {
+    fn read<T>(&self, look: impl Fn(&View) -> Result<T, Unreadable>) -> Result<T, SessionError> {
         if let Ok(found) = look(&*self.view()?) {
             return Ok(found);
         }

@@ -39,12 +39,13 @@ pub use fork::{Fork, ForkOrigin};
 pub use id::EntryId;
 pub use inbox::{Inbox, InboxWatch, OpenInbox, QueuedKind, QueuedMessage};
 pub use index::{
-    IndexRepair, IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex, UpdatedAt,
+    IndexRepair, IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex,
+    UpdatedAt,
 };
 pub use key::{PeerKind, PositionalKey, SessionKey, SessionKeyError, SessionKeyParts};
-pub use myclaw_files::LockWait;
 pub use log::{SessionLog, SyncHandle};
 pub use meta::Meta;
+pub use myclaw_files::LockWait;
 pub use reader::{Entries, SessionReader};
 pub use repair::MovedAside;
 pub use search::{Case, SearchError, SearchHit, SearchQuery, SearchReport, SearchScope};

@@ -10,7 +10,9 @@ use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
 use crate::history::History;
 use crate::line::{self, Line};
-use crate::tail::{fill_missing_times, beginning_ms, read_last_compaction, read_messages_before, read_tail};
+use crate::tail::{
+    beginning_ms, fill_missing_times, read_last_compaction, read_messages_before, read_tail,
+};
 use crate::{
     About, CompactionEntry, Entry, EntryId, FORMAT_VERSION, SessionHeader, SessionKey, Tail,
     TailLimit, TranscriptMessage,
@@ -141,8 +143,8 @@ impl SessionReader {
     /// # Errors
     /// The file cannot be read.
     pub fn tail(&self, limit: TailLimit) -> Result<Tail, SessionError> {
-        let mut tail = read_tail(self.parts_backward(), limit)
-            .context("read the session log", &self.path)?;
+        let mut tail =
+            read_tail(self.parts_backward(), limit).context("read the session log", &self.path)?;
         fill_missing_times(&mut tail.messages, &self.file);
         Ok(tail)
     }

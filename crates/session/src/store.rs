@@ -180,8 +180,7 @@ impl SessionStore {
         if let Err(foreign @ SessionError::ForeignTranscript { .. }) = self.reader(key) {
             return Err(foreign);
         }
-        let existed =
-            remove_if_there(&path).context("delete the session log", &path)?;
+        let existed = remove_if_there(&path).context("delete the session log", &path)?;
         let inbox = self.inbox(key);
         remove_if_there(inbox.path()).context("delete the inbox", inbox.path())?;
         let artifacts = self.artifact_directory(key);

@@ -142,7 +142,11 @@ fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
         create_private_directory(directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
-    private_options().append(true).create(true).open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    private_options()
+        .append(true)
+        .create(true)
+        .open(path)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
     FileBackedHistory::with_file(HISTORY_ENTRIES, path.to_path_buf())
         .map_err(|error| format!("{}: {error}", path.display()))
 }

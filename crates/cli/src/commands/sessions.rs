@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use myclaw_session::{
-    Case, IndexedSession, PruneScope, Role, SessionIndex, SessionKey, SessionReader,
-    SessionStore, TranscriptMessage,
+    Case, IndexedSession, PruneScope, Role, SessionIndex, SessionKey, SessionReader, SessionStore,
+    TranscriptMessage,
 };
 
 use crate::args::{Age, SessionsArgs, SessionsCommand};

@@ -64,11 +64,18 @@ fn a_torn_last_line_is_put_aside() {
         home.write_config(&config(server.url(), format));
         let told = run(&home, &["run", "are you there?"]);
         told.assert_code(0);
-        assert!(told.stderr().contains("45 bytes that were no whole line were moved to"), "{}", told.stderr());
+        assert!(
+            told.stderr().contains("45 bytes that were no whole line were moved to"),
+            "{}",
+            told.stderr()
+        );
         let shown = run(&home, &["sessions", "show", "main"]).stderr();
         assert!(shown.contains("45 bytes at a damaged end"), "{shown}");
         let examined = run(&home, &["doctor"]).stdout();
-        assert!(examined.contains("damaged ends of transcripts were moved aside, 45 bytes"), "{examined}");
+        assert!(
+            examined.contains("damaged ends of transcripts were moved aside, 45 bytes"),
+            "{examined}"
+        );
         let request = assert_goes_on(&home, format, "main");
         assert_eq!(count(&request, "half a sen"), 0);
         let kept = fs::read_dir(home.sessions_directory())
@@ -90,7 +97,7 @@ fn damaged_totals_of_the_day_are_told_and_kept() {
     let output = run(&home, &["run", "are you there?"]);
     output.assert_code(0);
     let stderr = output.stderr();
-    assert!(stderr.contains("the totals of the day begin at nothing"), "{stderr}");
+    assert!(stderr.contains("the totals of the day begin at zero"), "{stderr}");
     assert_eq!(stderr.matches("usage.json.bak.").count(), 1, "{stderr}");
 }
 

@@ -117,13 +117,9 @@ pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
 fn tell_of_damage(turn: &mut Turn<'_>) {
     let spending = &turn.allowance.spending;
     let Some(copy) = spending.set_aside().filter(|_| !turn.allowance.has_warned) else { return };
-    let notice = format!(
-        "{} was damaged, so the totals of the day begin at nothing; a copy is at {}",
-        spending.path().display(),
-        copy.display()
-    );
+    let (path, backup) = (spending.path().to_owned(), copy.to_owned());
     turn.allowance.has_warned = true;
-    turn.notice(notice);
+    turn.notice(Notice::DayTotalsLost { path, backup });
 }
 
 /// The day in UTC, as `2026-01-31`.

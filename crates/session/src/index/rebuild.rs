@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use super::{EntriesByKey, SessionEntry};
 use crate::about::read_about;
+use crate::entry::new_session_id;
 use crate::error::{IoContext, SessionError};
 use crate::reader::read_header;
 use crate::store::LOG_EXTENSION;
-use crate::entry::new_session_id;
 use crate::{About, SessionHeader, SessionKey};
 
 /// An entry for each log in `directory`.

@@ -6,8 +6,8 @@ use std::path::Path;
 use super::journal::Record;
 use super::snapshot::{Snapshot, SnapshotWriter};
 use super::{EntriesByKey, IndexedSession, SessionEntry};
-use crate::error::SessionError;
 use crate::SessionKey;
+use crate::error::SessionError;
 
 /// The index as of now.
 #[derive(Debug, Default)]
@@ -39,7 +39,8 @@ impl View {
             keys.map(|key| (key.to_owned(), None)).collect();
         if !changed.is_empty() {
             for span in &snapshot.spans {
-                let Some(changed) = snapshot.key(span).and_then(|key| changed.get_mut(&*key)) else {
+                let Some(changed) = snapshot.key(span).and_then(|key| changed.get_mut(&*key))
+                else {
                     continue;
                 };
                 *changed = snapshot.entry(span);
@@ -73,10 +74,7 @@ impl View {
     }
 
     /// The `limit` sessions that changed last, and how many there are; an error if one of them cannot be read.
-    pub(super) fn latest(
-        &self,
-        limit: usize,
-    ) -> Result<(Vec<IndexedSession>, usize), Unreadable> {
+    pub(super) fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), Unreadable> {
         let mut sessions = Vec::new();
         let mut passed_over = 0;
         let listed = self.listed();

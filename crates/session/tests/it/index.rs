@@ -300,7 +300,7 @@ fn large_index(home: &Home, count: usize) -> Vec<u8> {
         .map(|number| {
             let key = cli(&format!("s{number}"));
             let entry = json!({
-                "sessionId": uuid::Uuid::new_v4(),
+                "sessionId": uuid::Uuid::new_v4().to_string(),
                 "updatedAt": 1_000 + number,
                 "sessionFile": format!("{}.jsonl", key.slug()),
                 "totalTokens": 7,

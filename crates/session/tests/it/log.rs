@@ -244,7 +244,9 @@ fn a_transcript_that_was_copied_to_another_name_is_refused() {
     let copy = SessionKey::for_cli("main", "copy");
     fs::copy(home.store().transcript_path(&work()), home.store().transcript_path(&copy)).unwrap();
     let error = home.store().open(&copy, LockWait::Fail).unwrap_err();
-    assert!(matches!(&error, SessionError::ForeignTranscript { found, .. } if found == work().as_str()));
+    assert!(
+        matches!(&error, SessionError::ForeignTranscript { found, .. } if found == work().as_str())
+    );
     assert!(error.to_string().contains("myclaw sessions import"), "{error}");
     assert!(home.store().reader(&copy).is_err());
     home.open(&work()).append(&[user("still mine").into()]).unwrap();

@@ -88,12 +88,8 @@ pub(super) async fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<()
     }
     if let Some(moved) = &turn.opening.moved_aside {
         let path = turn.store.transcript_path(&turn.params.session_key);
-        turn.notice(format!(
-            "the end of {} was damaged: {} bytes that were no whole line were moved to {}",
-            path.display(),
-            moved.bytes,
-            moved.path.display()
-        ));
+        let moved_to = moved.path.clone();
+        turn.notice(Notice::TornEndMoved { path, bytes: moved.bytes, moved_to });
     }
     history::limit(turn)
 }
