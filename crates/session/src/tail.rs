@@ -141,24 +141,19 @@ pub(crate) fn read_last_compaction<R: Read + Seek>(
     Ok(None)
 }
 
-/// Gives messages that were written without a time that of the message before, else that of the next one, else that of
-/// the log's beginning: 1970 would be wrong for certain.
+/// Gives messages that were written without a time that of the message before, else that of the log's beginning: 1970
+/// would be wrong for certain. Neither changes when the log grows, for a model must be sent the same bytes again.
 pub(crate) fn fill_missing_times(messages: &mut [TranscriptMessage], file: &File) {
-    if messages.iter().all(|message| message.ts > 0) {
-        return;
-    }
-    let first_known = messages.iter().map(|message| message.ts).find(|ts| *ts > 0);
-    let mut last = first_known.unwrap_or_else(|| beginning_ms(file));
+    let mut last = None;
     for message in messages {
         if message.ts == 0 {
-            message.ts = last;
+            message.ts = last.unwrap_or_else(|| beginning_ms(file));
         }
-        last = message.ts;
+        last = Some(message.ts);
     }
 }
 
 /// When the log in `file` began, in milliseconds since the Unix epoch: as its header says, else when the file was made.
-/// Not when it changed last, for what a model is sent must stay the same from turn to turn.
 pub(crate) fn beginning_ms(file: &File) -> u64 {
     let header = read_header(file).ok().flatten();
     if let Some(header) = header.filter(|header| header.created_at > 0) {

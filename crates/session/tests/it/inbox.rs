@@ -293,6 +293,7 @@ fn whoever_watches_is_told_of_messages_from_this_process_and_others() {
     let home = Home::new();
     fs::create_dir_all(home.sessions()).unwrap();
     let (store, other) = (home.store(), myclaw_session::SessionKey::for_cli("main", "other"));
+    let elsewhere = myclaw_session::SessionKey::for_cli("main", "with-1");
     let watch = |inbox: Inbox| {
         let (tell, told) = std::sync::mpsc::channel();
         (inbox.watch(move || drop(tell.send(()))), told)
@@ -304,8 +305,8 @@ fn whoever_watches_is_told_of_messages_from_this_process_and_others() {
     told.try_recv().unwrap();
     assert!(told_other.try_recv().is_err(), "another session's message");
 
+    let (_third, told) = watch(store.inbox(&elsewhere));
     let mut child = Child::new("acknowledge").directory(home.sessions()).command().spawn().unwrap();
-    while told.try_recv().is_ok() {}
     let patience = std::time::Duration::from_secs(30);
     told.recv_timeout(patience).unwrap();
     child.kill().unwrap();
