@@ -93,12 +93,6 @@ pub enum Notice {
         /// From this size on there is no notice, in tokens.
         comfortable: u64,
     },
-    /// A fallback is not asked, because the config does not allow it.
-    #[error("{model} is left out of the fallbacks: agents.defaults.models does not allow it")]
-    FallbackNotAllowed {
-        /// `provider/model`.
-        model: String,
-    },
     /// The store of keys cannot be read; the run goes on with other keys.
     #[error("{error}")]
     KeyStoreUnreadable {

@@ -4,7 +4,7 @@ use myclaw_llm::{Message, StopReason};
 use myclaw_session::MetaPatch;
 
 use super::{Turn, bounds};
-use crate::{AgentRunEvent, Bound, HookPoint, Notice, RunAgentParams, RunError, RunResult};
+use crate::{AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult};
 
 /// Why a turn is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl Turn<'_> {
     pub(crate) async fn close(
         mut self,
         outcome: Result<RunResult, RunError>,
-    ) -> (RunAgentParams, Result<RunResult, RunError>) {
+    ) -> (RunParams, Result<RunResult, RunError>) {
         if outcome.is_err() {
             for result in [bounds::record_usage(&mut self).await, make_durable(&self).await] {
                 if let Err(error) = result {
@@ -139,7 +139,7 @@ impl Turn<'_> {
 }
 
 /// Tells the hooks and the caller how the run ended.
-pub(crate) async fn announce_end(params: &RunAgentParams, outcome: &Result<RunResult, RunError>) {
+pub(crate) async fn announce_end(params: &RunParams, outcome: &Result<RunResult, RunError>) {
     for hook in &params.hooks {
         if let Err(error) = hook.agent_end(outcome).await {
             params.events().notice(Notice::HookFailed {
