@@ -93,12 +93,6 @@ pub enum Notice {
         /// From this size on there is no notice, in tokens.
         comfortable: u64,
     },
-    /// A fallback is not asked, because the config does not allow it.
-    #[error("{model} is left out of the fallbacks: agents.defaults.models does not allow it")]
-    FallbackNotAllowed {
-        /// `provider/model`.
-        model: String,
-    },
     /// The store of keys cannot be read; the run goes on with other keys.
     #[error("{error}")]
     KeyStoreUnreadable {
@@ -146,41 +140,6 @@ pub enum Notice {
         directory: PathBuf,
         /// Why.
         error: String,
-    },
-    /// The session's file ended in the middle of a line; what was no whole line is beside it now.
-    #[error(
-        "the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}",
-        .path.display(), .moved_to.display()
-    )]
-    TornEndMoved {
-        /// File of the session.
-        path: PathBuf,
-        /// How much was moved.
-        bytes: u64,
-        /// Where it is now.
-        moved_to: PathBuf,
-    },
-    /// The list of sessions was damaged and is made again.
-    #[error(
-        "{} was damaged and was made again from the transcripts; a copy is at {}",
-        .path.display(), .backup.display()
-    )]
-    SessionListRestored {
-        /// The damaged file.
-        path: PathBuf,
-        /// A copy of it.
-        backup: PathBuf,
-    },
-    /// The file with the totals of the day was damaged; they begin at zero.
-    #[error(
-        "{} was damaged, so the totals of the day begin at zero; a copy is at {}",
-        .path.display(), .backup.display()
-    )]
-    DayTotalsLost {
-        /// The damaged file.
-        path: PathBuf,
-        /// A copy of it.
-        backup: PathBuf,
     },
     /// Lines of the session's file cannot be read and are skipped.
     #[error("{}", unreadable_lines(*.count, .path))]
@@ -279,6 +238,30 @@ pub enum Notice {
     DayTotalsUnavailable {
         /// Why.
         error: String,
+    },
+    /// The file with the totals of the day was damaged, so they begin at zero.
+    #[error("{} was damaged, so the totals of the day begin at zero; a copy is at {}", .path.display(), .copy.display())]
+    DayTotalsLost {
+        /// The file.
+        path: PathBuf,
+        /// Where its damaged state was copied to.
+        copy: PathBuf,
+    },
+    /// The end of the session's file was no whole line and was moved to a file of its own.
+    #[error("the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}", .path.display(), .moved_to.display())]
+    DamagedEndMoved {
+        /// File of the session.
+        path: PathBuf,
+        /// How many bytes.
+        bytes: u64,
+        /// Where they are now.
+        moved_to: PathBuf,
+    },
+    /// The list of sessions was damaged and was repaired.
+    #[error("{repair}")]
+    IndexRepaired {
+        /// What was damaged and what was done.
+        repair: String,
     },
     /// The list of sessions was not updated.
     #[error("the list of sessions was not updated: {error}")]

@@ -121,10 +121,14 @@ async fn prepare<'t>(
     if let Some(raw) = &call.invalid_arguments {
         return Err(result_text::invalid_json(&call.name, raw));
     }
-    let arguments = fit_arguments(&tool.schema().parameters, call.arguments.clone())
+    let arguments = tool.aliases().rename(call.arguments.clone());
+    let arguments = fit_arguments(&tool.schema().parameters, arguments)
         .map_err(|problems| result_text::wrong_arguments(&call.name, &problems))?;
-    let mut pending =
-        PendingToolCall { tool_name: call.name.clone(), tool_call_id: call.id.clone(), arguments };
+    let mut pending = PendingToolCall {
+        tool_name: tool.schema().name.clone(),
+        tool_call_id: call.id.clone(),
+        arguments,
+    };
     for hook in turn.hooks() {
         match unless_aborted(&turn.params.cancel, hook.tool_call(&mut pending)).await {
             Ok(ToolCallVerdict::Allow) => {
@@ -200,7 +204,9 @@ async fn abort_grace_is_over(turn: &Turn<'_>) {
 }
 
 fn find_tool<'t>(turn: &'t Turn<'_>, name: &str) -> Option<&'t Arc<dyn Tool>> {
-    turn.params.tools.iter().find(|tool| tool.schema().name == name)
+    let tools = &turn.params.tools;
+    let by_own_name = tools.iter().find(|tool| tool.schema().name == name);
+    by_own_name.or_else(|| tools.iter().find(|tool| tool.aliases().names_tool(name)))
 }
 
 fn is_read_only(turn: &Turn<'_>, call: &ToolCall) -> bool {

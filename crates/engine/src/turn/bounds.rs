@@ -117,9 +117,9 @@ pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
 fn tell_of_damage(turn: &mut Turn<'_>) {
     let spending = &turn.allowance.spending;
     let Some(copy) = spending.set_aside().filter(|_| !turn.allowance.has_warned) else { return };
-    let (path, backup) = (spending.path().to_owned(), copy.to_owned());
+    let notice = Notice::DayTotalsLost { path: spending.path().to_owned(), copy: copy.to_owned() };
     turn.allowance.has_warned = true;
-    turn.notice(Notice::DayTotalsLost { path, backup });
+    turn.notice(notice);
 }
 
 /// The day in UTC, as `2026-01-31`.

@@ -1,10 +1,10 @@
 //! Step `finish`: the log is made durable, the index learns of the turn, the caller gets the result.
 
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::{IndexRepair, MetaPatch};
+use myclaw_session::MetaPatch;
 
 use super::{Turn, bounds};
-use crate::{AgentRunEvent, Bound, HookPoint, Notice, RunAgentParams, RunError, RunResult};
+use crate::{AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult};
 
 /// Why a turn is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,8 +96,8 @@ pub(super) async fn make_durable(turn: &Turn<'_>) -> Result<(), RunError> {
     let (synced, indexed, repairs) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
     synced.map_err(RunError::Session)?;
-    for IndexRepair { path, backup } in repairs {
-        turn.notice(Notice::SessionListRestored { path, backup });
+    for repair in repairs {
+        turn.notice(Notice::IndexRepaired { repair: repair.to_string() });
     }
     if let Err(error) = indexed {
         turn.notice(Notice::IndexNotUpdated { error: error.to_string() });
@@ -125,7 +125,7 @@ impl Turn<'_> {
     pub(crate) async fn close(
         mut self,
         outcome: Result<RunResult, RunError>,
-    ) -> (RunAgentParams, Result<RunResult, RunError>) {
+    ) -> (RunParams, Result<RunResult, RunError>) {
         if outcome.is_err() {
             for result in [bounds::record_usage(&mut self).await, make_durable(&self).await] {
                 if let Err(error) = result {
@@ -139,7 +139,7 @@ impl Turn<'_> {
 }
 
 /// Tells the hooks and the caller how the run ended.
-pub(crate) async fn announce_end(params: &RunAgentParams, outcome: &Result<RunResult, RunError>) {
+pub(crate) async fn announce_end(params: &RunParams, outcome: &Result<RunResult, RunError>) {
     for hook in &params.hooks {
         if let Err(error) = hook.agent_end(outcome).await {
             params.events().notice(Notice::HookFailed {

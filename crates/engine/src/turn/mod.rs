@@ -38,7 +38,7 @@ use crate::conversation::{Conversation, NextStep, Opening};
 use crate::event::Events;
 use crate::failover::{Candidate, Candidates, Ledger, ProfileRotation};
 use crate::{
-    AgentRunEvent, AgentStart, Bound, Engine, Hook, ModelChoice, Notice, RunAgentParams, RunError,
+    ActiveModel, AgentRunEvent, AgentStart, Bound, Engine, Hook, Notice, RunError, RunParams,
     RunResult, ToolContext,
 };
 
@@ -48,7 +48,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) events: Events,
     /// What the caller gave. The cancellation token is the run's own: it fires with `abort`, and when the time of the run
     /// is over.
-    pub(crate) params: RunAgentParams,
+    pub(crate) params: RunParams,
     /// The caller's cancellation token.
     pub(crate) caller: CancellationToken,
     /// Fires with the caller's, and when somebody interrupts the run from outside.
@@ -57,7 +57,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) known_interrupts: Vec<EntryId>,
     pub(crate) provider: &'a dyn Provider,
     /// The model that is asked at the moment.
-    pub(crate) model: &'a ModelChoice,
+    pub(crate) model: &'a ActiveModel,
     pub(crate) thinking: ThinkingLevel,
     /// Its keys.
     pub(crate) rotation: ProfileRotation,
@@ -119,7 +119,7 @@ pub(crate) struct Tally {
 impl<'a> Turn<'a> {
     /// Asks another model from here to the end of the run.
     pub(crate) fn ask_from_now_on(&mut self, candidate: Candidate<'a>) {
-        self.provider = self.engine.provider(candidate.choice.model.api);
+        self.provider = self.engine.provider(&candidate.choice.model);
         self.model = candidate.choice;
         self.rotation = candidate.rotation;
         self.recovery = Recovery::default();
@@ -130,7 +130,7 @@ impl<'a> Turn<'a> {
     pub(crate) fn exchange_model(&mut self, place: Option<usize>) {
         if let Some(place) = place {
             self.candidates.exchange(place, &mut self.model, &mut self.rotation);
-            self.provider = self.engine.provider(self.model.model.api);
+            self.provider = self.engine.provider(&self.model.model);
         }
     }
 }
