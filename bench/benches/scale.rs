@@ -46,10 +46,10 @@ fn main() {
         return;
     }
     let most = std::env::var("MYCLAW_BENCH_SESSIONS").ok().and_then(|text| text.parse().ok());
-    let homes: Vec<Home> = HOMES
+    let homes: Vec<Sessions> = HOMES
         .into_iter()
         .filter(|count| most.is_none_or(|most: usize| *count <= most))
-        .map(|count| Home::new(&binary, count))
+        .map(|count| Sessions::new(&binary, count))
         .collect();
     one_at_a_time(&homes);
     many_at_a_time(&homes);
@@ -66,13 +66,13 @@ fn binary() -> PathBuf {
 }
 
 /// A home with many sessions.
-struct Home {
+struct Sessions {
     directory: TempDir,
     binary: PathBuf,
     count: usize,
 }
 
-impl Home {
+impl Sessions {
     fn new(binary: &Path, count: usize) -> Self {
         let directory = TempDir::new().expect("a temporary directory");
         let home = Self { directory, binary: binary.to_path_buf(), count };
@@ -133,7 +133,7 @@ fn measure(mut command: Command) -> (Duration, u64) {
     (begun.elapsed(), done.rusage.maxrss)
 }
 
-fn one_at_a_time(homes: &[Home]) {
+fn one_at_a_time(homes: &[Sessions]) {
     let mut times = vec![Vec::new(); homes.len()];
     let mut memory = vec![Vec::new(); homes.len()];
     // In turns, so that a busy machine slows all of them; the first round warms up.
@@ -161,7 +161,7 @@ fn one_at_a_time(homes: &[Home]) {
     }
 }
 
-fn many_at_a_time(homes: &[Home]) {
+fn many_at_a_time(homes: &[Sessions]) {
     println!("{PROCESSES} processes at once");
     let mut first = None;
     for home in homes {
@@ -185,7 +185,7 @@ fn many_at_a_time(homes: &[Home]) {
     }
 }
 
-fn lists(homes: &[Home]) {
+fn lists(homes: &[Sessions]) {
     println!("lists (aim: less than 100 ms)");
     for home in homes {
         let mut times: Vec<f64> = (0..RUNS)

@@ -141,41 +141,6 @@ pub enum Notice {
         /// Why.
         error: String,
     },
-    /// The session's file ended in the middle of a line; what was no whole line is beside it now.
-    #[error(
-        "the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}",
-        .path.display(), .moved_to.display()
-    )]
-    TornEndMoved {
-        /// File of the session.
-        path: PathBuf,
-        /// How much was moved.
-        bytes: u64,
-        /// Where it is now.
-        moved_to: PathBuf,
-    },
-    /// The list of sessions was damaged and is made again.
-    #[error(
-        "{} was damaged and was made again from the transcripts; a copy is at {}",
-        .path.display(), .backup.display()
-    )]
-    SessionListRestored {
-        /// The damaged file.
-        path: PathBuf,
-        /// A copy of it.
-        backup: PathBuf,
-    },
-    /// The file with the totals of the day was damaged; they begin at zero.
-    #[error(
-        "{} was damaged, so the totals of the day begin at zero; a copy is at {}",
-        .path.display(), .backup.display()
-    )]
-    DayTotalsLost {
-        /// The damaged file.
-        path: PathBuf,
-        /// A copy of it.
-        backup: PathBuf,
-    },
     /// Lines of the session's file cannot be read and are skipped.
     #[error("{}", unreadable_lines(*.count, .path))]
     UnreadableLines {
