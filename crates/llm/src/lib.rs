@@ -52,3 +52,4 @@ pub use quirks::{ExtraHeaders, Quirks};
 pub use thinking::{ThinkingForm, ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
 pub use variables::Variables;
+pub use wire::partial_arguments;

@@ -4,8 +4,8 @@
 //! such as `us.anthropic.claude-…`, and ARNs that end with either. The ARN of an application inference profile does
 //! not say which model it is for; like every unknown model it gets what all models understand.
 
-use crate::wire::{Off, ThinkingControl};
 use crate::Model;
+use crate::wire::{Off, ThinkingControl};
 
 /// Where a model takes cache points. One that it does not take makes it refuse the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
