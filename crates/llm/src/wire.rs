@@ -40,6 +40,7 @@ pub use arguments::partial_arguments;
 pub(crate) use builder::MessageBuilder;
 pub(crate) use endpoint::models_url;
 pub use endpoint::{host_label, is_link_local, is_loopback};
+pub(crate) use history::without_date;
 pub(crate) use thinking_control::{Off, ThinkingControl};
 
 use crate::sse::Frame;
