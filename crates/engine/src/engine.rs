@@ -3,6 +3,7 @@
 mod open;
 mod setup;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::KeyResolver;
@@ -10,16 +11,18 @@ use myclaw_llm::{
     Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ThinkingLevel, ToolSchema,
     Variables,
 };
+use myclaw_session::PeerKind;
 
 use crate::event::RunFrame;
 use crate::failover::{Candidate, Candidates, key_resolver};
 use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{
-    Allowance, Delivery, Recovery, Repetition, Tally, Turn, TurnLimits, announce_end,
+    Act, Bounds, CallRules, Caller, Cancellation, Delivery, Fit, Intake, Interrupts, Pauses,
+    Prompt, RunContext, Shared, Tally, Toolbox, Turn, announce_end,
 };
 use crate::{
-    AgentStart, CompactionReport, Enqueue, LanePermit, LaneRequest, Lanes, Notice, RunAgentParams,
-    RunError, RunOutcome, RunResult, RunWork, ToolContext,
+    CompactionReport, Enqueue, LanePermit, LaneRequest, Lanes, Notice, RunAgentParams, RunError,
+    RunOutcome, RunResult, RunWork, ToolContext,
 };
 use open::{Opened, open};
 use setup::Setup;
@@ -73,10 +76,10 @@ impl Engine {
     }
 
     /// Runs the turn, and further ones as long as messages wait that were promised an answer.
-    async fn run_turns(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
+    async fn run_turns(&self, mut params: RunAgentParams) -> Result<RunResult, RunError> {
         let mut setup = Setup::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
-        let (mut params, mut outcome) = self.run_once(params, &setup).await?;
+        let mut outcome = self.run_once(&mut params, &setup).await?;
         let inbox = setup.store.inbox(&params.session_key);
         while let Ok(before) = &outcome
             && before.bound.is_none()
@@ -89,10 +92,7 @@ impl Engine {
                 params.switch.clone().apply(&mut params);
                 setup = Setup::new(&params)?;
             }
-            let Ok((next_params, next)) = self.run_once(params.clone(), &setup).await else {
-                break;
-            };
-            params = next_params;
+            let Ok(next) = self.run_once(&mut params, &setup).await else { break };
             outcome = match next {
                 Err(RunError::NothingToDo) => break,
                 next => next.map(|next| before.followed_by(next)),
@@ -102,26 +102,26 @@ impl Engine {
         outcome
     }
 
-    /// Opens the session, runs a turn in it, and releases it. Gives `params` back, without the user's message.
+    /// Opens the session, runs a turn in it, and releases it. Takes the user's message out of `params`. The outer error
+    /// is why there was no turn.
     async fn run_once(
         &self,
-        params: RunAgentParams,
+        params: &mut RunAgentParams,
         setup: &Setup,
-    ) -> Result<(RunAgentParams, Result<RunResult, RunError>), RunError> {
-        let opened = open(&params, setup).await?;
+    ) -> Result<Result<RunResult, RunError>, RunError> {
+        let opened = open(params, setup).await?;
         let events = params.events();
         for notice in setup.roster.notices().iter().chain(&opened.notices) {
             events.notice(notice.clone());
         }
-        let (first, candidates) = setup.roster.line_up(&params, &opened.auth_file)?;
-        let thinking = setup.thinking(&params, first.choice);
+        let answering = setup.roster.line_up(params, &opened.auth_file)?;
+        let thinking = setup.thinking(params, answering.0.choice);
         if let Some(notice) = thinking.notice {
             events.notice(notice);
         }
-        let mut turn = self.turn(params, setup, opened, (first, candidates), thinking.requested);
+        let turn = self.turn(params, setup, opened, answering, thinking.requested);
         // Boxed: the state of a whole turn is large, and callers nest it in theirs.
-        let outcome = Box::pin(turn.run()).await;
-        Ok(turn.close(outcome).await)
+        Ok(Box::pin(turn.run()).await)
     }
 
     /// Puts a summary in the place of all but the newest messages of a session, without a turn. The session, the
@@ -143,14 +143,14 @@ impl Engine {
 
     async fn compact_session(
         &self,
-        params: RunAgentParams,
+        mut params: RunAgentParams,
         focus: Option<&str>,
     ) -> Result<CompactionReport, RunError> {
         let setup = Setup::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
         let opened = open(&params, &setup).await?;
         let answering = setup.roster.line_up(&params, &opened.auth_file)?;
-        self.turn(params, &setup, opened, answering, ThinkingLevel::Off)
+        self.turn(&mut params, &setup, opened, answering, ThinkingLevel::Off)
             .compact_by_hand(focus)
             .await
     }
@@ -179,14 +179,14 @@ impl Engine {
 
     fn turn<'a>(
         &'a self,
-        mut params: RunAgentParams,
+        params: &mut RunAgentParams,
         setup: &'a Setup,
         opened: Opened,
-        (first, candidates): (Candidate<'a>, Candidates<'a>),
+        answering: (Candidate<'a>, Candidates<'a>),
         thinking: ThinkingLevel,
     ) -> Turn<'a> {
         let Setup { settings, store, spending, .. } = setup;
-        let model = first.choice;
+        let key = &params.session_key;
         let tool_schemas: Vec<ToolSchema> =
             params.tools.iter().map(|tool| tool.schema().clone()).collect();
         let working_directory =
@@ -195,62 +195,62 @@ impl Engine {
             bootstrap: &opened.bootstrap_files,
             tools: &tool_schemas,
             working_directory: &working_directory,
-            model: &model.reference(),
+            model: &answering.0.choice.reference(),
         });
         let timeouts = &params.config.models.timeouts;
-        let call = CallLimits {
+        let limits = CallLimits {
             connect: timeouts.connect(),
             first_event: timeouts.first_event(),
             between_events: timeouts.between_events(),
         };
-        let user_message = std::mem::take(&mut params.user_message);
-        let caller = params.cancel.clone();
-        let abort = caller.child_token();
-        params.cancel = abort.child_token();
+        let tool_context = ToolContext {
+            working_directory,
+            artifact_directory: store.artifact_directory(key),
+            max_result_chars: settings.max_tool_result_chars,
+            workspace_only: params.config.tools.fs.workspace_only,
+        };
+        let delivery = Delivery {
+            steering: settings.steering_mode,
+            follow_ups: settings.follow_up_mode,
+            quiet: Duration::from_millis(params.config.messages.queue.debounce_ms),
+        };
+        let parts = key.parts();
+        let is_direct = parts.peer_kind == PeerKind::Direct;
+        let history_limit = params.config.history_limit(&parts.channel, is_direct);
+        let (compaction, pruning) = (settings.compaction.clone(), settings.context_pruning);
+        let rules = CallRules { thinking, max_retries: settings.max_retries, limits };
+        let ledger = setup.roster.ledger(&params.config);
+        let inbox = store.inbox(key);
+        let interrupts = Interrupts::new(inbox.clone(), opened.interrupts);
+        let toolbox = Toolbox::new(params.tools.clone(), tool_context, params.approver.clone());
+        let pauses = Pauses::default();
+        let most_calls = settings.max_iterations.limit();
         Turn {
-            engine: self,
-            events: params.events(),
-            provider: self.provider(model.model.api),
-            model,
-            thinking,
-            rotation: first.rotation,
-            candidates,
-            keys: &self.keys,
-            ledger: setup.roster.ledger(&params.config),
-            store: store.clone(),
-            inbox: store.inbox(&params.session_key),
-            delivery: Delivery {
-                steering: settings.steering_mode,
-                follow_ups: settings.follow_up_mode,
-                quiet: Duration::from_millis(params.config.messages.queue.debounce_ms),
+            shared: Shared {
+                run: RunContext {
+                    session_key: key.clone(),
+                    store: store.clone(),
+                    events: params.events(),
+                    clock: Arc::clone(&params.clock),
+                    hooks: params.hooks.clone(),
+                    cancel: Cancellation::new(&params.cancel),
+                    pauses: pauses.clone(),
+                },
+                conversation: opened.conversation,
+                prompt: Prompt::new(system_prompt, tool_schemas),
+                tally: Tally::default(),
             },
-            has_steered: false,
-            conversation: opened.conversation,
-            opening: opened.opening,
-            start: AgentStart { system_prompt, user_message, queued_messages: Vec::new() },
-            tool_schemas,
-            tool_context: ToolContext {
-                working_directory,
-                artifact_directory: store.artifact_directory(&params.session_key),
-                max_result_chars: settings.max_tool_result_chars,
-                workspace_only: params.config.tools.fs.workspace_only,
-            },
-            limits: TurnLimits {
-                max_iterations: settings.max_iterations.limit(),
-                max_retries: settings.max_retries,
-                compaction: settings.compaction.clone(),
-                context_pruning: settings.context_pruning,
-                call,
-            },
-            tally: Tally::default(),
-            recovery: Recovery::default(),
-            fruitless_pruning: None,
-            allowance: Allowance::new(settings.limits, spending.clone()),
-            repetition: Repetition::new(settings.limits.repeated_calls),
-            known_interrupts: opened.interrupts,
-            caller,
-            abort,
-            params,
+            bounds: Bounds::new(settings.limits, most_calls, spending.clone(), &pauses),
+            fit: Fit::new(compaction, pruning, history_limit, opened.opening),
+            call: Caller::new(self, &self.keys, answering, ledger, rules),
+            act: Act::new(toolbox, settings.limits.repeated_calls),
+            switch: params.switch.clone(),
+            intake: Intake::new(
+                inbox,
+                delivery,
+                interrupts,
+                std::mem::take(&mut params.user_message),
+            ),
         }
     }
 

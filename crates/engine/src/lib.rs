@@ -5,6 +5,7 @@
 //! that reads the workspace.
 #![forbid(unsafe_code)]
 
+mod approval;
 mod arguments;
 mod bound;
 mod clock;
@@ -30,6 +31,7 @@ mod turn;
 mod window;
 mod workspace;
 
+pub use approval::{Approval, ApprovalRequest, Approver};
 pub use bound::Bound;
 pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, run_agent};

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::Events;
 use crate::{
-    Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelChoice, ModelSwitch, RunId, SystemClock,
-    Tool,
+    Approver, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelChoice, ModelSwitch, RunId,
+    SystemClock, Tool,
 };
 
 /// How long a run waits for a session that another process runs: longer than most turns need to end after an abort,
@@ -49,6 +49,8 @@ pub struct RunAgentParams {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Called around the run and its tool calls, in this order.
     pub hooks: Vec<Arc<dyn Hook>>,
+    /// Decides about tool calls that need an approval; without one they are refused.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Aborts the run when it fires.
     pub cancel: CancellationToken,
     /// Changes the model while the run goes on.
@@ -131,6 +133,7 @@ impl RunAgentParams {
             agent: None,
             tools: Vec::new(),
             hooks: Vec::new(),
+            approver: None,
             cancel: CancellationToken::new(),
             switch: ModelSwitch::default(),
             on_event: None,
