@@ -18,7 +18,7 @@ use myclaw_engine::{
 use myclaw_llm::wire::{AnswerBody, Decoder, EncodedRequest, Progress, encode};
 use myclaw_llm::{
     Api, CallLimits, InputKind, Message, Model, ModelRequest, PairedMessages, Price, Quirks,
-    StreamEvent, ThinkingLevel, ThinkingLevels, UserMessage, install_crypto_provider,
+    StreamEvent, ThinkingLevel, ThinkingLevels, ToolUse, UserMessage, install_crypto_provider,
 };
 use myclaw_session::SessionKey;
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
@@ -227,6 +227,7 @@ fn request(model: &Model) -> EncodedRequest {
         system_prompt: "You are a benchmark.",
         messages: &messages,
         tools: &[],
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Off,
         api_key: Some(&"none".to_owned().into()),

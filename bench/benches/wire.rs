@@ -9,8 +9,8 @@ use myclaw_llm::sse::{Frame, SseDecoder};
 use myclaw_llm::wire::{Decoder, encode};
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, InputKind, Message, Model, ModelRequest,
-    PairedMessages, Price, Quirks, StopReason, ThinkingLevel, ToolCall, ToolResultMessage, Usage,
-    UserMessage,
+    PairedMessages, Price, Quirks, StopReason, ThinkingLevel, ToolCall, ToolResultMessage, ToolUse,
+    Usage, UserMessage,
 };
 use myclaw_testkit::{Reply, WireFormat};
 use serde_json::json;
@@ -106,6 +106,7 @@ fn request(bencher: Bencher<'_, '_>, format: WireFormat) {
         system_prompt: "You are a benchmark.",
         messages: &messages,
         tools: &[],
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Off,
         api_key: None,

@@ -6,9 +6,11 @@ mod answering;
 mod args;
 mod chat;
 mod commands;
+mod config_check;
 mod control;
 mod exit;
 mod interrupt;
+mod logging;
 mod model_choice;
 mod panic;
 mod print;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => Exit::Success.into(),
         Err(error) => {
+            tracing::error!(class = error.class, "{}", error.message);
             if !error.is_silent() {
                 note(format_args!("myclaw: {error}"));
             }

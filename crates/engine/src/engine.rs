@@ -9,7 +9,7 @@ use std::time::Duration;
 use myclaw_auth::KeyResolver;
 use myclaw_llm::{
     Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ThinkingLevel, ToolSchema,
-    Variables,
+    ToolUse, Variables,
 };
 use myclaw_session::PeerKind;
 
@@ -57,7 +57,7 @@ impl Engine {
         let options = http_options(variables);
         Self {
             keys: key_resolver(options.clone()),
-            http: HttpProvider::new(options),
+            http: HttpProvider::new(options).with_access(myclaw_llm_cloud::access()),
             builtin: DemoProvider,
             lanes: Lanes::default(),
         }
@@ -218,7 +218,8 @@ impl Engine {
         let is_direct = parts.peer_kind == PeerKind::Direct;
         let history_limit = params.config.history_limit(&parts.channel, is_direct);
         let (compaction, pruning) = (settings.compaction.clone(), settings.context_pruning);
-        let rules = CallRules { thinking, max_retries: settings.max_retries, limits };
+        let (tool_use, max_retries) = (ToolUse::Auto, settings.max_retries);
+        let rules = CallRules { thinking, tool_use, max_retries, limits };
         let ledger = setup.roster.ledger(&params.config);
         let inbox = store.inbox(key);
         let interrupts = Interrupts::new(inbox.clone(), opened.interrupts);

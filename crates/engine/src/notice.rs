@@ -155,6 +155,19 @@ pub enum Notice {
         /// File of the session.
         path: PathBuf,
     },
+    /// The end of the session's file was damaged and was moved to another file.
+    #[error(
+        "the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}",
+        .path.display(), .to.display()
+    )]
+    LogEndMoved {
+        /// File of the session.
+        path: PathBuf,
+        /// How much was moved.
+        bytes: u64,
+        /// Where to.
+        to: PathBuf,
+    },
     /// The session is longer than the model's window; its beginning becomes a summary.
     #[error(
         "the session is longer than the model's context window; its oldest messages become a summary"
@@ -244,6 +257,28 @@ pub enum Notice {
     DayTotalsUnavailable {
         /// Why.
         error: String,
+    },
+    /// The totals of the day could not be read and begin anew.
+    #[error(
+        "{} was damaged, so the totals of the day begin at nothing; a copy is at {}",
+        .path.display(), .copy.display()
+    )]
+    DayTotalsLost {
+        /// The file.
+        path: PathBuf,
+        /// A copy of it as it was.
+        copy: PathBuf,
+    },
+    /// A part of the list of sessions could not be read and was made again.
+    #[error(
+        "{} was damaged and was made again from the transcripts; a copy is at {}",
+        .path.display(), .copy.display()
+    )]
+    IndexRepaired {
+        /// The file.
+        path: PathBuf,
+        /// A copy of it as it was.
+        copy: PathBuf,
     },
     /// The list of sessions was not updated.
     #[error("the list of sessions was not updated: {error}")]

@@ -3,10 +3,10 @@
 //! The only module of this room that touches the file system. All of it blocks; callers run it off the async thread.
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use myclaw_config::make_private_folder;
+use myclaw_files::{create_private_directory, read_regular};
 
 use crate::{Notice, RunError};
 
@@ -54,7 +54,7 @@ pub(crate) fn prepare_workspace(directory: &Path) -> Result<Bootstrap, RunError>
     let failed = |source| RunError::Workspace { path: directory.to_owned(), source };
     if !directory.is_dir() {
         // The state folder may be among those that are missing.
-        make_private_folder(directory).map_err(failed)?;
+        create_private_directory(directory).map_err(failed)?;
     }
     let mut bootstrap = Bootstrap::default();
     write_starter(directory, &mut bootstrap);
@@ -97,10 +97,7 @@ fn write_starter(directory: &Path, bootstrap: &mut Bootstrap) {
 /// Reads no more than the limits can use, however large the file is.
 fn read_capped(path: &Path) -> std::io::Result<String> {
     const LONGEST_CHAR: usize = 4;
-    let mut bytes = Vec::new();
-    fs::File::open(path)?
-        .take(((MAX_FILE_CHARS + 1) * LONGEST_CHAR) as u64)
-        .read_to_end(&mut bytes)?;
+    let bytes = read_regular(path, ((MAX_FILE_CHARS + 1) * LONGEST_CHAR) as u64)?;
     Ok(match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),

@@ -17,7 +17,7 @@ use myclaw_llm::wire::encode;
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, ImageContent, InputKind, Message, Model,
     ModelRequest, PairedMessages, Quirks, StopReason, TextContent, ThinkingContent, ThinkingForm,
-    ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, Usage, UserMessage,
+    ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, ToolUse, Usage, UserMessage,
 };
 use myclaw_testkit::{ModelServer, Reply, Step, WireFormat, validate_body, validate_pairing};
 use serde_json::{Map, Value, json};
@@ -271,6 +271,7 @@ fn every_format_accepts_the_odd_messages_of_every_format() {
                     system_prompt: "You help.",
                     messages: &messages,
                     tools: &tools,
+                    tool_use: ToolUse::Auto,
                     max_output: None,
                     thinking,
                     api_key: Some(&key),

@@ -24,6 +24,28 @@ pub struct ToolSchema {
     pub parameters: Value,
 }
 
+/// Whether the model may call the tools on offer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToolUse {
+    /// The model decides.
+    #[default]
+    Auto,
+    /// The model must answer in text. The tools stay in the request where the format has a way to forbid calls, because
+    /// the conversation may hold calls of them. A model that calls a tool all the same breaks the rules of its host;
+    /// its calls arrive like any others.
+    Forbidden,
+}
+
+impl ToolUse {
+    /// The words of OpenAI's and Anthropic's formats for it.
+    pub(crate) fn choice(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Forbidden => "none",
+        }
+    }
+}
+
 /// Everything one model call needs.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelRequest<'a> {
@@ -35,6 +57,8 @@ pub struct ModelRequest<'a> {
     pub messages: &'a PairedMessages,
     /// The tools on offer; empty means none.
     pub tools: &'a [ToolSchema],
+    /// Whether the model may call them.
+    pub tool_use: ToolUse,
     /// Output limit in tokens; `None` means the model's own.
     pub max_output: Option<u64>,
     /// How much the model should think; one it does not offer becomes [`Model::thinking_level`].

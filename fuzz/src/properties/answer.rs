@@ -4,7 +4,7 @@ use myclaw_llm::wire::{AnswerBody, Decoder, Progress, encode};
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, InputKind, Message, Model, ModelError,
     ModelRequest, PairedMessages, Price, Quirks, StopReason, StreamEvent, ThinkingLevel,
-    ThinkingLevels, ToolResultMessage, ToolSchema, Usage, UserMessage,
+    ThinkingLevels, ToolResultMessage, ToolSchema, ToolUse, Usage, UserMessage,
 };
 use myclaw_testkit::{WireFormat, validate_body};
 
@@ -216,6 +216,7 @@ fn assert_can_go_back(message: &AssistantMessage) {
             system_prompt: "You help.",
             messages: &messages,
             tools: &tools,
+            tool_use: ToolUse::Auto,
             max_output: None,
             thinking: ThinkingLevel::Off,
             api_key: None,

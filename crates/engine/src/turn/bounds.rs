@@ -101,6 +101,7 @@ impl Bounds {
             Ok(day) => {
                 self.day = day;
                 self.recorded = usage;
+                self.report_damage(shared);
             }
             Err(error) if !self.has_warned => {
                 self.has_warned = true;
@@ -109,6 +110,15 @@ impl Bounds {
             Err(_) => {}
         }
         Ok(())
+    }
+
+    /// Says once that the totals of the day were lost.
+    fn report_damage(&mut self, shared: &Shared) {
+        if let Some(copy) = self.spending.set_aside().filter(|_| !self.has_warned) {
+            let (path, copy) = (self.spending.path().to_owned(), copy.to_owned());
+            self.has_warned = true;
+            shared.notice(Notice::DayTotalsLost { path, copy });
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use myclaw_auth::KeyResolver;
 use myclaw_llm::{
     AssistantMessage, CallFailure, CallLimits, ErrorClass, Message, ModelError, Repeat,
-    ThinkingLevel,
+    ThinkingLevel, ToolUse,
 };
 use secrecy::SecretString;
 
@@ -44,6 +44,8 @@ pub(crate) struct Caller<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallRules {
     pub(crate) thinking: ThinkingLevel,
+    /// Whether the next message may call tools.
+    pub(crate) tool_use: ToolUse,
     /// Most retries of one call.
     pub(crate) max_retries: u32,
     /// Time limits of one call.
@@ -132,9 +134,10 @@ impl<'a> Caller<'a> {
         matches!(self.rotation.pick(now_ms), Pick::Ready(_))
     }
 
-    /// From now on each key is tried once.
-    pub(super) fn forbid_retries(&mut self) {
+    /// From now on each key is tried once, and the model has to answer without tools.
+    pub(super) fn ask_for_closing_summary(&mut self) {
         self.rules.max_retries = 0;
+        self.rules.tool_use = ToolUse::Forbidden;
     }
 
     /// Asks the active model for the next message.

@@ -39,7 +39,7 @@ impl Turn<'_> {
             self.shared.notice(no_summary("every key rests after failures".to_owned()));
             return Ok(());
         }
-        self.call.forbid_retries();
+        self.call.ask_for_closing_summary();
         append_request(&mut self.shared, bound)?;
         // The time of the run may be over.
         self.shared.run.cancel.restart_time();

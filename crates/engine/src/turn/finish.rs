@@ -90,11 +90,16 @@ pub(super) async fn make_durable(shared: &Shared, model: &ModelChoice) -> Result
     };
     let blocking = tokio::task::spawn_blocking(move || {
         let synced = sync.sync();
-        (synced, store.index().upsert(&key, patch))
+        let index = store.index();
+        let recorded = index.record(&key, patch);
+        (synced, recorded, index.take_repairs())
     });
-    let (synced, indexed) =
+    let (synced, indexed, repairs) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
     synced.map_err(RunError::Session)?;
+    for repair in repairs {
+        shared.notice(Notice::IndexRepaired { path: repair.path, copy: repair.backup });
+    }
     if let Err(error) = indexed {
         shared.notice(Notice::IndexNotUpdated { error: error.to_string() });
     }

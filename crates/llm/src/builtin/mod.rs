@@ -2,31 +2,21 @@
 //!
 //! It stands in when nothing is configured and nothing listens, so that a first run shows a whole turn, and it gives
 //! scripts and tests a model whose answers never change. It is no language model and never says it is one: it
-//! understands the requests in [`forms`], calls the tools on offer and answers from their results. Everything it does is
-//! a function of the request alone; it reads no files, no clock and no settings.
+//! understands a handful of requests, calls the tools on offer and answers with their results. Everything it does is
+//! a function of the request alone; it reads no files, no clock and no config.
 //!
 //! | file | step |
 //! |---|---|
-//! | `forms` | the table of what is understood: drives the parser, the help text and the documentation |
-//! | `tokens`, `pattern`, `slots`, `parse` | from a message to a list of requests |
+//! | `request` | from a message to the tool calls that it asks for |
 //! | `plan` | from the conversation to the next step: a call or an answer |
-//! | `calls` | from a request to a tool call |
-//! | `answer`, `help` | from tool results, or their lack, to text |
 //! | `extract` | the stand-in for a summary when a conversation is compacted |
 //! | `stream` | from a planned message to stream events |
 
-mod answer;
-mod calls;
 mod extract;
 mod fingerprint;
-mod forms;
-mod help;
-mod parse;
-mod pattern;
 mod plan;
-mod slots;
+mod request;
 mod stream;
-mod tokens;
 mod usage;
 
 use futures_util::future::BoxFuture;

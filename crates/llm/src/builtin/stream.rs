@@ -3,9 +3,9 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::calls::PlannedCall;
 use super::fingerprint::call_id;
 use super::plan::Step;
+use super::request::PlannedCall;
 use super::usage::{BYTES_PER_TOKEN, input_tokens, tokens_of};
 use crate::{
     AssistantMessage, CallFailure, ContentBlock, EventSink, Message, ModelRequest, StopReason,

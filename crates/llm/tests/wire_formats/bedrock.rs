@@ -4,6 +4,7 @@ use myclaw_llm::wire::{Decoder, encode};
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, ErrorClass, Message, ModelRequest,
     PairedMessages, StopReason, ThinkingContent, ThinkingForm, ThinkingLevel, ThinkingLevels,
+    ToolUse,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -35,6 +36,7 @@ fn body_for(id: &str, thinking: ThinkingLevel, messages: &[Message]) -> Value {
         system_prompt: "You help.",
         messages: &messages,
         tools: &tools,
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking,
         api_key: None,
@@ -153,7 +155,7 @@ fn each_vendor_is_asked_to_think_in_its_own_words() {
             }),
         ),
         ("openai.gpt-oss-120b-1:0", ThinkingLevel::Minimal, json!({"reasoning_effort": "low"})),
-        ("openai.gpt-oss-120b-1:0", ThinkingLevel::Off, Value::Null),
+        ("openai.gpt-oss-120b-1:0", ThinkingLevel::Off, json!({"reasoning_effort": "low"})),
         ("openai.gpt-oss-120b-1:0", ThinkingLevel::Medium, json!({"reasoning_effort": "medium"})),
         ("amazon.nova-pro-v1:0", ThinkingLevel::High, Value::Null),
         ("us.deepseek.r1-v1:0", ThinkingLevel::High, Value::Null),
@@ -175,6 +177,7 @@ fn a_provider_s_own_word_for_a_level_is_used() {
         system_prompt: "",
         messages: &messages,
         tools: &[],
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Xhigh,
         api_key: None,
@@ -197,6 +200,7 @@ proptest! {
             system_prompt: "",
             messages: &messages,
             tools: &[],
+            tool_use: ToolUse::Auto,
             max_output: Some(limit),
             thinking: ThinkingLevel::ALL[level],
             api_key: None,
@@ -282,6 +286,7 @@ fn a_conversation_with_calls_has_tools_even_when_none_are_offered() {
             system_prompt: " ",
             messages: &messages,
             tools: &[],
+            tool_use: ToolUse::Auto,
             max_output: None,
             thinking: ThinkingLevel::Off,
             api_key: None,
@@ -309,6 +314,7 @@ fn the_id_of_a_model_is_one_segment_of_the_path() {
             system_prompt: "",
             messages: &messages,
             tools: &[],
+            tool_use: ToolUse::Auto,
             max_output: None,
             thinking: ThinkingLevel::Off,
             api_key: None,

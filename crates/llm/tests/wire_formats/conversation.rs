@@ -3,8 +3,8 @@
 use myclaw_llm::wire::{EncodedRequest, encode};
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, ImageContent, Message, Model, ModelRequest,
-    PairedMessages, StopReason, ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage, Usage,
-    UserMessage,
+    PairedMessages, StopReason, ThinkingContent, ThinkingLevel, ToolCall, ToolResultMessage,
+    ToolUse, Usage, UserMessage,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -18,12 +18,19 @@ pub(crate) struct Conversation {
     pub(crate) messages: Vec<Message>,
     pub(crate) key: Option<SecretString>,
     pub(crate) thinking: ThinkingLevel,
+    pub(crate) tool_use: ToolUse,
 }
 
 impl Conversation {
     pub(crate) fn new(api: Api, messages: &[Message]) -> Self {
         let model = model(api, "https://models.example/v1");
-        Self { model, messages: messages.to_vec(), key: None, thinking: ThinkingLevel::Off }
+        Self {
+            model,
+            messages: messages.to_vec(),
+            key: None,
+            thinking: ThinkingLevel::Off,
+            tool_use: ToolUse::Auto,
+        }
     }
 
     pub(crate) fn encode(&self) -> EncodedRequest {
@@ -34,6 +41,7 @@ impl Conversation {
             system_prompt: "You help.",
             messages: &messages,
             tools: &tools,
+            tool_use: self.tool_use,
             max_output: None,
             thinking: self.thinking,
             api_key: self.key.as_ref(),

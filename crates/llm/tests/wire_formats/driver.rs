@@ -132,6 +132,7 @@ async fn an_abort_closes_the_connection_and_keeps_what_came() {
         system_prompt: "",
         messages: &messages,
         tools: &[],
+        tool_use: myclaw_llm::ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Off,
         api_key: Some(&key),

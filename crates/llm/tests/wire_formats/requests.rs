@@ -3,7 +3,7 @@
 use myclaw_llm::wire::encode;
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, Message, ModelRequest, PairedMessages,
-    ThinkingLevel,
+    ThinkingLevel, ToolUse,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -17,6 +17,26 @@ fn whole_requests() {
     for format in FORMATS {
         let body = Conversation::new(format.api, &turn(format.api)).body();
         assert_eq!(body, (format.request)(), "{:?}", format.api);
+    }
+}
+
+#[test]
+fn tool_calls_are_forbidden_in_the_words_of_each_format() {
+    let stand_in = json!({"toolSpec": {
+        "name": "read", "description": "Not available any more.", "inputSchema": {"json": {"type": "object"}},
+    }});
+    for (api, member, forbidden) in [
+        (Api::AnthropicMessages, "tool_choice", json!({"type": "none"})),
+        (Api::OpenaiCompletions, "tool_choice", json!("none")),
+        (Api::OpenaiResponses, "tool_choice", json!("none")),
+        (Api::GoogleGenerativeAi, "toolConfig", json!({"functionCallingConfig": {"mode": "NONE"}})),
+        (Api::BedrockConverse, "toolConfig", json!({"tools": [stand_in]})),
+    ] {
+        let mut conversation = Conversation::new(api, &turn(api));
+        let mut expected = conversation.body();
+        conversation.tool_use = ToolUse::Forbidden;
+        expected[member] = forbidden;
+        assert_eq!(conversation.body(), expected, "nothing else changes: {api:?}");
     }
 }
 
@@ -230,6 +250,7 @@ fn what_cannot_be_sent_is_an_error() {
             system_prompt: "",
             messages,
             tools: &[],
+            tool_use: ToolUse::Auto,
             max_output: None,
             thinking: ThinkingLevel::Off,
             api_key,

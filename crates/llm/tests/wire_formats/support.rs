@@ -6,7 +6,7 @@ use std::time::Duration;
 use myclaw_llm::{
     Api, AssistantMessage, CallFailure, CallLimits, HttpOptions, HttpProvider, InputKind, Message,
     Model, ModelError, ModelRequest, PairedMessages, Price, Provider, Quirks, StreamEvent,
-    ThinkingLevel, ThinkingLevels, ToolSchema, UserMessage,
+    ThinkingLevel, ThinkingLevels, ToolSchema, ToolUse, UserMessage,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -282,6 +282,7 @@ pub(crate) async fn call_with(
         system_prompt: "You help.",
         messages,
         tools: &tools,
+        tool_use: ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Off,
         api_key: Some(&key),

@@ -6,7 +6,7 @@ use myclaw_auth::{AuthProfile, KeyResolver};
 use myclaw_engine::{ModelChoice, key_resolver};
 use myclaw_llm::{
     CallFailure, CallLimits, HttpProvider, Message, Model, ModelRef, ModelRequest, PairedMessages,
-    Provider, ThinkingLevel, UserMessage, parse_model_ref, provider_info,
+    Provider, ThinkingLevel, ToolUse, UserMessage, parse_model_ref, provider_info,
 };
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -125,7 +125,7 @@ impl<'a> Trial<'a> {
         Self {
             keys,
             resolver: key_resolver(options.clone()),
-            http: HttpProvider::new(options),
+            http: HttpProvider::new(options).with_access(myclaw_llm_cloud::access()),
             cancel: CancellationToken::new(),
         }
     }
@@ -204,6 +204,7 @@ impl<'a> Trial<'a> {
             system_prompt: "",
             messages: &messages,
             tools: &[],
+            tool_use: ToolUse::Auto,
             max_output: Some(MAX_OUTPUT),
             thinking: ThinkingLevel::Off,
             api_key: key.as_ref(),

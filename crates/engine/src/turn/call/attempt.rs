@@ -2,7 +2,7 @@
 
 use myclaw_llm::{
     AssistantMessage, CallFailure, ErrorClass, ModelError, ModelRequest, StopReason, StreamEvent,
-    ThinkingLevel, classify,
+    ThinkingLevel, ToolUse, classify,
 };
 use secrecy::SecretString;
 
@@ -64,6 +64,7 @@ impl Caller<'_> {
             system_prompt: &shared.prompt.system_prompt,
             messages: changed_by_hooks.as_ref().unwrap_or(&messages),
             tools: &shared.prompt.tool_schemas,
+            tool_use: self.rules.tool_use,
             max_output: None,
             thinking: self.rules.thinking,
             api_key: key,
@@ -89,6 +90,7 @@ impl Caller<'_> {
             system_prompt: "",
             messages: summary.messages,
             tools: &[],
+            tool_use: ToolUse::Auto,
             max_output: Some(summary.max_output),
             thinking: ThinkingLevel::Off,
             api_key: key,

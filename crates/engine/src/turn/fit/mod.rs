@@ -16,7 +16,7 @@ mod summary;
 
 use myclaw_config::{CompactionSettings, ContextPruning};
 use myclaw_llm::{Model, ModelError};
-use myclaw_session::{EntryId, Reduction, ReductionEntry};
+use myclaw_session::{EntryId, MovedAside, Reduction, ReductionEntry};
 
 use super::Shared;
 use crate::conversation::Opening;
@@ -125,6 +125,11 @@ impl Fit {
         if self.opening.skipped_lines > 0 {
             let path = shared.run.store.transcript_path(&shared.run.session_key);
             shared.notice(Notice::UnreadableLines { count: self.opening.skipped_lines, path });
+        }
+        if let Some(moved) = self.opening.moved_aside.take() {
+            let path = shared.run.store.transcript_path(&shared.run.session_key);
+            let MovedAside { path: to, bytes } = moved;
+            shared.notice(Notice::LogEndMoved { path, bytes, to });
         }
         self.limit_history(shared)
     }

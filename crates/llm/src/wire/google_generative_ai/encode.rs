@@ -17,7 +17,7 @@ use crate::wire::pieces::{self, ImageTypes, Piece};
 use crate::wire::{EncodedRequest, endpoint, history, json_request, nothing_to_send, output_limit};
 use crate::{
     AssistantMessage, ContentBlock, Message, Model, ModelError, ModelRequest, ThinkingContent,
-    ToolCall, ToolResultMessage, ToolSchema,
+    ToolCall, ToolResultMessage, ToolSchema, ToolUse,
 };
 
 /// What may stand as the id of a call. The service does not say; this is what every other host takes.
@@ -62,7 +62,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         tools: offers_tools.then(|| {
             [Tools { function_declarations: request.tools.iter().map(Function::new).collect() }]
         }),
-        tool_config: offers_tools.then_some(ToolConfig::AUTO),
+        tool_config: offers_tools.then(|| ToolConfig::new(request.tool_use)),
         generation_config: GenerationConfig {
             max_output_tokens: limit,
             thinking_config: ThinkingConfig::of(model, request.thinking, limit),
@@ -123,7 +123,13 @@ struct FunctionCallingConfig {
 }
 
 impl ToolConfig {
-    const AUTO: Self = Self { function_calling_config: FunctionCallingConfig { mode: "AUTO" } };
+    fn new(tool_use: ToolUse) -> Self {
+        let mode = match tool_use {
+            ToolUse::Auto => "AUTO",
+            ToolUse::Forbidden => "NONE",
+        };
+        Self { function_calling_config: FunctionCallingConfig { mode } }
+    }
 }
 
 #[derive(Serialize)]

@@ -46,7 +46,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         max_tokens: limit.filter(|_| is_older_name),
         max_completion_tokens: limit.filter(|_| !is_older_name),
         tools: request.tools.iter().map(Tool::new).collect(),
-        tool_choice: (!request.tools.is_empty()).then_some("auto"),
+        tool_choice: (!request.tools.is_empty()).then(|| request.tool_use.choice()),
         thinking: Thinking::new(compat.thinking_field, model, request.thinking),
         messages: messages.wire,
     };

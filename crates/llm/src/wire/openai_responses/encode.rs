@@ -49,7 +49,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         include: model.reasoning.then_some([ENCRYPTED_REASONING]),
         max_output_tokens: output_limit(request).map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
         tools: request.tools.iter().map(Tool::new).collect(),
-        tool_choice: (!request.tools.is_empty()).then_some("auto"),
+        tool_choice: (!request.tools.is_empty()).then(|| request.tool_use.choice()),
         input: conversation.items,
     };
     openai::encoded(request, &compat, &body)
