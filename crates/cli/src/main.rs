@@ -30,6 +30,8 @@ use crate::print::note;
 use crate::settings::Home;
 
 fn main() -> ExitCode {
+    // First, while there is no other thread.
+    myclaw_exec::hide_environment();
     panic::install_hook();
     interrupt::survive_file_size_limit();
     let outcome = match std::panic::catch_unwind(|| parse().and_then(run)) {

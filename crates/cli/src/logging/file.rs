@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use myclaw_config::make_private_folder;
+use myclaw_files::create_private_directory;
 
 const NAME: &str = "myclaw.log";
 /// Held while files are renamed, so that two processes do not both do it.
@@ -44,7 +44,7 @@ impl RotatingFile {
 
     /// The current file, after putting it aside if it is full. Another process may have done so already.
     fn open_with_room(&self) -> io::Result<File> {
-        make_private_folder(&self.directory)?;
+        create_private_directory(&self.directory)?;
         let path = self.directory.join(NAME);
         if is_full(&path, self.max_bytes) {
             let lock = private_file(&self.directory.join(LOCK_NAME))?;

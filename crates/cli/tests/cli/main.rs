@@ -27,6 +27,7 @@ mod logs;
 mod models;
 mod rpc;
 mod run;
+mod secrets;
 mod session_branches;
 mod session_export;
 mod session_import;
