@@ -4,7 +4,7 @@ mod open;
 mod setup;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use myclaw_auth::KeyResolver;
 use myclaw_llm::{
@@ -12,6 +12,7 @@ use myclaw_llm::{
     ToolUse, Variables,
 };
 use myclaw_session::PeerKind;
+use tracing::{Instrument, info, info_span};
 
 use crate::event::RunFrame;
 use crate::failover::{Candidate, Candidates, key_resolver};
@@ -21,8 +22,8 @@ use crate::turn::{
     Prompt, RunContext, Shared, Tally, Toolbox, Turn, announce_end,
 };
 use crate::{
-    CompactionReport, Enqueue, LanePermit, LaneRequest, Lanes, Notice, RunAgentParams, RunError,
-    RunOutcome, RunResult, RunWork, ToolContext,
+    AgentMeta, CompactionReport, EmbeddedResult, Enqueue, LanePermit, LaneRequest, Lanes, Notice,
+    RunAgentParams, RunError, RunOutcome, RunResult, RunWork, ToolContext,
 };
 use open::{Opened, open};
 use setup::Setup;
@@ -70,16 +71,44 @@ impl Engine {
     /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
     pub async fn run(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
         let frame = RunFrame::begin(params.events(), RunWork::Turn);
-        let result = self.run_turns(params).await;
+        let span = info_span!("run", session = %params.session_key, run = %params.run_id);
+        let result = self.run_turns(params).instrument(span.clone()).await;
+        span.in_scope(|| match &result {
+            Ok(result) => info!(duration_ms = result.duration_ms, "run ended"),
+            Err(error) => info!(class = error.class(), "run failed"),
+        });
         frame.end(&result, RunOutcome::Answered);
         result
     }
 
+    /// Runs one turn like [`Engine::run`], for programs that show payloads. A session that does not fit the model and an
+    /// abort are results here: the first has a payload that says so.
+    ///
+    /// # Errors
+    /// Every other [`RunError`].
+    pub async fn run_embedded(&self, params: RunAgentParams) -> Result<EmbeddedResult, RunError> {
+        let began = Instant::now();
+        let Setup { roster, store, .. } = Setup::new(&params)?;
+        let key = params.session_key.clone();
+        let outcome = self.run(params).await;
+        let entry = tokio::task::spawn_blocking(move || store.index().get(&key)).await;
+        let entry = entry.ok().and_then(Result::ok).flatten();
+        let model = &roster.first().model;
+        let agent_meta = AgentMeta {
+            session_id: entry.map(|entry| entry.session_id),
+            provider: model.provider.clone(),
+            model: model.id.clone(),
+            usage: None,
+        };
+        EmbeddedResult::of(outcome, agent_meta, began)
+    }
+
     /// Runs the turn, and further ones as long as messages wait that were promised an answer.
     async fn run_turns(&self, mut params: RunAgentParams) -> Result<RunResult, RunError> {
+        let began = Instant::now();
         let mut setup = Setup::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
-        let mut outcome = self.run_once(&mut params, &setup).await?;
+        let mut outcome = self.run_once(&mut params, &setup, None).await?;
         let inbox = setup.store.inbox(&params.session_key);
         while let Ok(before) = &outcome
             && before.bound.is_none()
@@ -92,24 +121,33 @@ impl Engine {
                 params.switch.clone().apply(&mut params);
                 setup = Setup::new(&params)?;
             }
-            let Ok(next) = self.run_once(&mut params, &setup).await else { break };
+            let next = self.run_once(&mut params, &setup, Some(&before)).await;
+            let Ok(next) = next else { break };
             outcome = match next {
                 Err(RunError::NothingToDo) => break,
                 next => next.map(|next| before.followed_by(next)),
             };
         }
+        if let Ok(result) = &mut outcome {
+            result.duration_ms = began.elapsed().as_millis() as u64;
+        }
         announce_end(&params, &outcome).await;
         outcome
     }
 
-    /// Opens the session, runs a turn in it, and releases it. Takes the user's message out of `params`. The outer error
-    /// is why there was no turn.
+    /// Opens the session, runs a turn in it, and releases it. Takes the user's message out of `params`; `before` is what
+    /// earlier turns of the run gave. The outer error is why there was no turn.
     async fn run_once(
         &self,
         params: &mut RunAgentParams,
         setup: &Setup,
+        before: Option<&RunResult>,
     ) -> Result<Result<RunResult, RunError>, RunError> {
         let opened = open(params, setup).await?;
+        if before.is_some() && !opened.interrupts.is_empty() {
+            // Whoever sent it cancels this run and begins another one, which answers it.
+            return Err(RunError::Aborted);
+        }
         let events = params.events();
         for notice in setup.roster.notices().iter().chain(&opened.notices) {
             events.notice(notice.clone());
@@ -119,9 +157,10 @@ impl Engine {
         if let Some(notice) = thinking.notice {
             events.notice(notice);
         }
-        let turn = self.turn(params, setup, opened, answering, thinking.requested);
+        let mut turn = self.turn(params, setup, opened, answering, thinking.requested);
+        turn.shared.tally.earlier_tokens = before.map_or(0, |before| before.usage.total_tokens);
         // Boxed: the state of a whole turn is large, and callers nest it in theirs.
-        Ok(Box::pin(turn.run()).await)
+        Ok(Box::pin(turn.run().instrument(info_span!("turn"))).await)
     }
 
     /// Puts a summary in the place of all but the newest messages of a session, without a turn. The session, the
@@ -238,7 +277,7 @@ impl Engine {
                     pauses: pauses.clone(),
                 },
                 conversation: opened.conversation,
-                prompt: Prompt::new(system_prompt, tool_schemas),
+                prompt: Prompt::new(system_prompt, tool_schemas, &opened.bootstrap_files),
                 tally: Tally::default(),
             },
             bounds: Bounds::new(settings.limits, most_calls, spending.clone(), &pauses),

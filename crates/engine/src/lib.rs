@@ -10,6 +10,7 @@ mod arguments;
 mod bound;
 mod clock;
 mod conversation;
+mod embedded;
 mod engine;
 mod error;
 mod estimate;
@@ -34,6 +35,9 @@ mod workspace;
 pub use approval::{Approval, ApprovalRequest, Approver};
 pub use bound::Bound;
 pub use clock::{Clock, SystemClock};
+pub use embedded::{
+    AgentMeta, BootstrapFileReport, EmbeddedMeta, EmbeddedResult, Payload, SystemPromptReport,
+};
 pub use engine::{Engine, run_agent};
 pub use error::{CandidateFailure, RunError};
 pub use event::{

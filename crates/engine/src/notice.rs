@@ -260,7 +260,7 @@ pub enum Notice {
     },
     /// The totals of the day could not be read and begin anew.
     #[error(
-        "{} was damaged, so the totals of the day begin at nothing; a copy is at {}",
+        "{} was damaged, so the totals of the day begin at zero; a copy is at {}",
         .path.display(), .copy.display()
     )]
     DayTotalsLost {

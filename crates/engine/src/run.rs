@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::event::Events;
 use crate::{
     Approver, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelChoice, ModelSwitch, RunId,
-    SystemClock, Tool,
+    SystemClock, SystemPromptReport, Tool,
 };
 
 /// How long a run waits for a session that another process runs: longer than most turns need to end after an abort,
@@ -70,8 +70,9 @@ pub struct RunAgentParams {
 }
 
 /// What a run gives.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RunResult {
     /// Text of the last assistant message.
     pub reply: String,
@@ -94,6 +95,10 @@ pub struct RunResult {
     pub provider: String,
     /// The model that answered last.
     pub model: String,
+    /// How long the run took, in milliseconds.
+    pub duration_ms: u64,
+    /// What the system prompt was made of.
+    pub system_prompt_report: SystemPromptReport,
 }
 
 impl RunResult {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use myclaw_llm::{ContentBlock, Message, ToolCall, ToolResultMessage, joined_text};
+use tracing::{Instrument, debug, info_span};
 
 use super::approval_gate::ApprovalGate;
 use super::repetition::Repetition;
@@ -24,6 +25,10 @@ use crate::{
 
 /// Most calls of read-only tools at the same time: enough to hide disk latency, too few to exhaust file handles.
 const MAX_PARALLEL: usize = 8;
+
+/// Most calls of one message that are made. Models ask for some ten at once; hundreds are a fault, and each costs a
+/// result in every later request.
+const MAX_CALLS: usize = 100;
 
 /// How long an aborted tool may take to clean up, and a hook to look at its result, before it is dropped.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
@@ -76,7 +81,10 @@ impl Act {
             }
             return Ok(());
         }
-        let mut calls = pending.calls.into_iter().peekable();
+        let mut wanted = pending.calls;
+        let count = wanted.len();
+        let surplus = wanted.split_off(count.min(MAX_CALLS));
+        let mut calls = wanted.into_iter().peekable();
         while let Some(call) = calls.next() {
             let has_stopped = shared.run.cancel.stop().is_some();
             let steering_waits = !has_stopped && intake.steering_waits(shared).await?;
@@ -101,6 +109,10 @@ impl Act {
                 }
             }
             self.run_group(shared, group).await?;
+        }
+        for call in surplus {
+            let text = result_text::too_many_calls(count, MAX_CALLS);
+            append_result(shared, &call, ToolOutput::error(text))?;
         }
         if shared.run.cancel.stop().is_some() { Err(RunError::Aborted) } else { Ok(()) }
     }
@@ -157,7 +169,14 @@ impl Toolbox {
     /// One call from its validation to its limited result. Never fails: whatever goes wrong is the model's to read.
     async fn run_call(&self, run: &RunContext, call: &ToolCall) -> Finished {
         match self.prepare(run, call).await {
-            Ok((tool, pending)) => self.execute(run, tool, pending).await,
+            Ok((tool, pending)) => {
+                let span = info_span!("tool_call", tool = %call.name, id = %call.id);
+                let finished = self.execute(run, tool, pending).instrument(span.clone()).await;
+                let (duration_ms, failed) =
+                    (finished.took.as_millis() as u64, finished.output.is_error);
+                span.in_scope(|| debug!(duration_ms, failed, "tool call ended"));
+                finished
+            }
             Err(refusal) => {
                 emit_start(run, call.name.clone(), call.id.clone(), call.arguments.clone());
                 Finished { output: ToolOutput::error(refusal), took: Duration::ZERO }

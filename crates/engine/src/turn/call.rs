@@ -17,6 +17,7 @@ use myclaw_llm::{
     ThinkingLevel, ToolUse,
 };
 use secrecy::SecretString;
+use tracing::info;
 
 use super::Shared;
 use super::fit::{SummaryRequest, Writers};
@@ -166,6 +167,7 @@ impl<'a> Caller<'a> {
         let Some(next) = self.candidates.next() else {
             return Err(self.candidates.exhausted(error));
         };
+        info!(from = %self.model.reference(), to = %next.choice.reference(), "another model is asked");
         shared.emit(AgentRunEvent::Fallback {
             from: self.model.reference(),
             to: next.choice.reference(),
@@ -254,9 +256,10 @@ impl<'a> Caller<'a> {
             return Err(NoMessage::Overflow(error));
         }
         patience.failures.push((self.rotation.profile(profile).id.clone(), error.message.clone()));
-        // However many keys there are, each is tried.
-        let has_turns_left = patience.retries < self.rules.max_retries
-            || self.rotation.has_fresh_other_than(profile, shared.now_ms());
+        // However many keys there are, each is tried, unless there is to be one request only.
+        let max_retries = self.rules.max_retries;
+        let has_fresh_key = || self.rotation.has_fresh_other_than(profile, shared.now_ms());
+        let has_turns_left = patience.retries < max_retries || (max_retries > 0 && has_fresh_key());
         if !has_turns_left || !self.may_retry(profile, &error) {
             return Err(NoMessage::GiveUp(patience.explain(error)));
         }

@@ -1,8 +1,8 @@
 //! Step `closing`: a run that reached a limit asks the model once for a summary.
 //!
 //! The request and the summary are rows of the log, so the next run goes on from them. The tools stay in the request,
-//! because some providers refuse a conversation with tool calls without them and the provider's cache depends on them; a
-//! call that comes all the same is not made.
+//! because some providers refuse a session with tool calls without them and the provider's cache depends on them. The
+//! request forbids to call one; a call that comes all the same is not made.
 
 use std::time::Duration;
 
@@ -47,7 +47,12 @@ impl Turn<'_> {
         let limit = TimeLimit::new(CLOSING_TIME, &self.shared.run.pauses);
         let answer = within(Some(limit), &cancel, self.next_message()).await;
         match answer {
-            Ok(message) => append_answer(&mut self.shared, message),
+            Ok(message) => {
+                if message.text().trim().is_empty() {
+                    self.shared.notice(no_summary("the model gave an empty one".to_owned()));
+                }
+                append_answer(&mut self.shared, message)
+            }
             Err(RunError::Aborted) if self.shared.run.cancel.stop() == Some(Stop::User) => {
                 Err(RunError::Aborted)
             }

@@ -2,11 +2,16 @@
 
 use myclaw_llm::{Message, StopReason};
 use myclaw_session::MetaPatch;
+use serde_json::{Map, json};
 
 use super::Shared;
 use crate::{
     AgentRunEvent, Bound, HookPoint, ModelChoice, Notice, RunAgentParams, RunError, RunResult,
+    SystemPromptReport,
 };
+
+/// Field of a session's entry in the index, in `extra`: tokens that the last run used.
+const LAST_RUN_TOKENS: &str = "lastRunTokens";
 
 /// Why a turn is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +59,11 @@ pub(super) fn result(shared: &Shared, model: &ModelChoice, ending: Ending) -> Ru
         bound,
         provider: model.provider.clone(),
         model: model.id.clone(),
+        duration_ms: 0,
+        system_prompt_report: SystemPromptReport {
+            files: shared.prompt.files.clone(),
+            total_chars: shared.prompt.system_prompt.chars().count(),
+        },
     }
 }
 
@@ -80,12 +90,14 @@ pub(super) async fn make_durable(shared: &Shared, model: &ModelChoice) -> Result
     let store = shared.run.store.clone();
     let key = shared.run.session_key.clone();
     let parts = key.parts();
+    let last_run_tokens = shared.tally.earlier_tokens + shared.tally.usage.total_tokens;
     let patch = MetaPatch {
         last_channel: Some(parts.channel),
         last_to: Some(parts.peer_id),
         chat_type: Some(parts.peer_kind),
         model: Some(model.reference()),
         add_tokens: shared.tally.usage.total_tokens,
+        extra: Some(Map::from_iter([(LAST_RUN_TOKENS.to_owned(), json!(last_run_tokens))])),
         ..MetaPatch::default()
     };
     let blocking = tokio::task::spawn_blocking(move || {

@@ -52,6 +52,14 @@ pub(super) fn blocked(hook: &str, reason: &str) -> String {
     format!("Not run: blocked by {hook}: {reason}")
 }
 
+/// For the calls of a message beyond the limit.
+pub(super) fn too_many_calls(count: usize, most: usize) -> String {
+    format!(
+        "Not run: one message may make {most} tool calls, and this one made {count}. The first {most} were run; make the \
+         others in your next message if they are still needed."
+    )
+}
+
 /// For a call that needs an approval in a run where nobody can give one.
 pub(super) fn nobody_to_ask(reason: &str) -> String {
     format!(

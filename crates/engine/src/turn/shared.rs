@@ -12,7 +12,8 @@ use super::time_limit::Pauses;
 use crate::conversation::Conversation;
 use crate::estimate::text_tokens;
 use crate::event::Events;
-use crate::{AgentRunEvent, Clock, ContextChange, Hook, Notice};
+use crate::workspace::BootstrapFile;
+use crate::{AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, Notice};
 
 /// What all steps read and some append to.
 pub(crate) struct Shared {
@@ -57,6 +58,8 @@ pub(crate) enum Stop {
 pub(crate) struct Prompt {
     pub(crate) system_prompt: String,
     pub(crate) tool_schemas: Vec<ToolSchema>,
+    /// The bootstrap files in the system prompt.
+    pub(super) files: Vec<BootstrapFileReport>,
     schema_bytes: usize,
 }
 
@@ -66,6 +69,8 @@ pub(crate) struct Tally {
     pub(crate) usage: Usage,
     pub(crate) last_call_usage: Usage,
     pub(crate) iterations: u32,
+    /// Tokens of the run's earlier turns.
+    pub(crate) earlier_tokens: u64,
 }
 
 impl Shared {
@@ -79,6 +84,7 @@ impl Shared {
 
     /// The context was made smaller; `kept` messages remain of `before`.
     pub(super) fn emit_compaction(&self, before: usize, kept: usize, change: ContextChange) {
+        tracing::info!(before, kept, ?change, "context made smaller");
         self.emit(AgentRunEvent::Compaction { old_count: before, new_count: kept, change });
     }
 
@@ -132,12 +138,22 @@ impl Cancellation {
 }
 
 impl Prompt {
-    pub(crate) fn new(system_prompt: String, tool_schemas: Vec<ToolSchema>) -> Self {
+    pub(crate) fn new(
+        system_prompt: String,
+        tool_schemas: Vec<ToolSchema>,
+        bootstrap: &[BootstrapFile],
+    ) -> Self {
         let bytes = |tool: &ToolSchema| {
             tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
         };
         let schema_bytes = tool_schemas.iter().map(bytes).sum();
-        Self { system_prompt, tool_schemas, schema_bytes }
+        let report = |file: &BootstrapFile| BootstrapFileReport {
+            name: file.name,
+            chars: file.content.chars().count(),
+            truncated: file.is_cut,
+        };
+        let files = bootstrap.iter().map(report).collect();
+        Self { system_prompt, tool_schemas, files, schema_bytes }
     }
 
     /// Tokens that every request holds, estimated.

@@ -1,10 +1,13 @@
 //! One attempt: a request with one key, and what counts as a failure of it.
 
+use std::time::Instant;
+
 use myclaw_llm::{
-    AssistantMessage, CallFailure, ErrorClass, ModelError, ModelRequest, StopReason, StreamEvent,
-    ThinkingLevel, ToolUse, classify,
+    AssistantMessage, CallFailure, ContentBlock, ErrorClass, ModelError, ModelRequest, StopReason,
+    StreamEvent, ThinkingLevel, ToolUse, classify,
 };
 use secrecy::SecretString;
+use tracing::{Instrument, debug, info, info_span};
 
 use super::{Caller, context};
 use crate::AgentRunEvent;
@@ -28,19 +31,38 @@ impl Caller<'_> {
         question: &Question<'_>,
         key: Option<&SecretString>,
     ) -> Result<AssistantMessage, CallFailure> {
+        let model = &self.model.model;
+        let span = info_span!("model_call", provider = %model.provider, model = %model.id);
+        let began = Instant::now();
         let outcome = match question {
-            Question::Next => self.attempt_next(shared, key).await,
-            Question::Summary(request) => self.attempt_summary(shared, key, request).await,
+            Question::Next => self.attempt_next(shared, key).instrument(span.clone()).await,
+            Question::Summary(request) => {
+                self.attempt_summary(shared, key, request).instrument(span.clone()).await
+            }
         };
+        let duration_ms = began.elapsed().as_millis() as u64;
+        span.in_scope(|| match &outcome {
+            Ok(message) => debug!(duration_ms, tokens = message.usage.total_tokens, "answered"),
+            Err(CallFailure::Aborted { .. }) => debug!(duration_ms, "aborted"),
+            Err(CallFailure::Failed { error, .. }) => {
+                info!(duration_ms, class = error.class.as_str(), "call failed");
+            }
+        });
         outcome.map_err(|mut failure| {
             if let Some(usage) = failure.usage() {
                 shared.tally.usage.add_call(usage);
             }
-            if matches!(question, Question::Summary(_)) {
-                // Nobody has seen what arrived, so the attempt may be repeated.
-                let (CallFailure::Aborted { partial } | CallFailure::Failed { partial, .. }) =
-                    &mut failure;
-                *partial = None;
+            // What nobody has seen may be asked for again.
+            match (&mut failure, question) {
+                (
+                    CallFailure::Aborted { partial } | CallFailure::Failed { partial, .. },
+                    Question::Summary(_),
+                ) => *partial = None,
+                (CallFailure::Failed { partial, .. }, Question::Next) => {
+                    let has_callback = shared.run.events.callback.is_some();
+                    partial.take_if(|partial| !(is_cut(partial) || has_callback && shows(partial)));
+                }
+                (CallFailure::Aborted { .. }, Question::Next) => {}
             }
             failure
         })
@@ -114,6 +136,19 @@ fn unless_failed(message: AssistantMessage) -> Result<AssistantMessage, CallFail
         return Err(error.into());
     }
     Err(CallFailure::Failed { error: Box::new(error), partial: Some(Box::new(message)) })
+}
+
+/// Whether it was complete but for the output limit: asked again, it would be cut alike.
+fn is_cut(message: &AssistantMessage) -> bool {
+    message.stop_reason == StopReason::Length
+}
+
+/// Whether the user has seen text of it. Thoughts and the beginning of a tool call are no answer yet.
+fn shows(message: &AssistantMessage) -> bool {
+    message
+        .content
+        .iter()
+        .any(|block| matches!(block, ContentBlock::Text(text) if !text.text.trim().is_empty()))
 }
 
 /// A message that was cut at the output limit before it said anything, in the middle of its thoughts perhaps, is no

@@ -13,16 +13,16 @@ use self::hooks::Decision;
 use super::summary::{self, LAST_REQUEST, Summary};
 use super::{Fit, Shared, Writers, estimated_tokens};
 use crate::estimate::{row_cost, text_tokens};
-use crate::{ContextChange, Notice, RunError};
+use crate::{ContextChange, ModelChoice, Notice, RunError};
 
 /// A compaction ahead of the provider's refusal, and one that keeps next to nothing, must take at least this part of
 /// the request away. Otherwise a conversation whose newest messages fill the window would be summarised again before
 /// each call.
 const WORTHWHILE_SHARE: u64 = 4;
 
-/// Characters of the user's last message that stay word for word when it is summarised away: a task is not to be
-/// told in other words.
-const TASK_CHARS: usize = 4_000;
+/// After a compaction the request has at most one part in so many of the size that triggers the next one: otherwise a
+/// small window with large results would be compacted before every other call.
+const KEPT_SHARE: u64 = 2;
 
 /// Part of the window that may be read of the beginning of a log that is too long to be read whole.
 const BEGINNING_SHARE: u64 = 2;
@@ -123,11 +123,22 @@ impl Older {
 
 impl Fit {
     /// Reads what there is to summarise.
-    fn find_older(&self, shared: &mut Shared, trigger: Trigger<'_>) -> Result<Older, RunError> {
+    fn find_older(
+        &self,
+        shared: &mut Shared,
+        model: &ModelChoice,
+        trigger: Trigger<'_>,
+    ) -> Result<Older, RunError> {
         let tail = shared.conversation.wide_tail()?;
         let unread = shared.conversation.unread(&tail).unwrap_or(0);
         let keep = self.compaction.keep_messages;
-        let cut = cut_position(&tail.messages, keep, unread, trigger);
+        let mut cut = cut_position(&tail.messages, keep, unread, trigger);
+        if cut > 0 && matches!(trigger, Trigger::Estimate | Trigger::Refusal) {
+            let fixed =
+                shared.prompt.tokens() + model.model.context_window / summary::LARGEST_SHARE;
+            let target = self.room(shared, model) / KEPT_SHARE;
+            cut = smaller_kept_part(&tail, cut, target.saturating_sub(fixed));
+        }
         Ok(Older { tail, unread, cut })
     }
 
@@ -138,7 +149,7 @@ impl Fit {
         writers: &mut dyn Writers,
         trigger: Trigger<'_>,
     ) -> Result<CompactionReport, RunError> {
-        let older = self.find_older(shared, trigger)?;
+        let older = self.find_older(shared, writers.active(), trigger)?;
         // What was not loaded is no part of the request, but of what these two put a summary in the place of.
         let accounts_for_unread = matches!(trigger, Trigger::Opening | Trigger::Hand { .. });
         let (older_tokens, unread_count, unread_tokens) = if accounts_for_unread {
@@ -308,12 +319,46 @@ fn cut_position(
     }
 }
 
+/// Where the kept part begins so that it costs no more than `target` tokens, or is the newest message with the results
+/// that belong to it.
+fn smaller_kept_part(tail: &Tail, cut: usize, target: u64) -> usize {
+    let rows = &tail.messages;
+    let cost = |row: &TranscriptMessage| row_cost(row, tail.reductions.get(&row.id));
+    let mut kept: u64 = rows[cut..].iter().map(cost).sum();
+    let (mut best, mut at) = (cut, cut);
+    while kept > target {
+        kept -= cost(&rows[at]);
+        at += 1;
+        // Results go with their call.
+        while let Some(row) = rows.get(at).filter(|row| row.role == Role::Tool) {
+            kept -= cost(row);
+            at += 1;
+        }
+        if at >= rows.len() {
+            break;
+        }
+        best = at;
+    }
+    best
+}
+
 /// What the user asked for last, if it is not among what is kept.
 fn task_left_behind(window: u64, older: &Older) -> String {
     if older.kept().iter().any(|row| row.role == Role::User) {
         return String::new();
     }
-    last_request(older.rows(), summary::share_bytes(window))
+    let room = summary::share_bytes(window);
+    if older.rows().iter().any(|row| row.role == Role::User) {
+        return last_request(older.rows(), room);
+    }
+    // An earlier compaction of the same turn has it.
+    let earlier = older.tail.compaction.as_ref().map(|earlier| earlier.summary.as_str());
+    match earlier.and_then(|summary| summary.split_once(LAST_REQUEST)) {
+        Some((_, request)) => {
+            format!("{LAST_REQUEST}{}", &request[..request.floor_char_boundary(room)])
+        }
+        None => String::new(),
+    }
 }
 
 /// What the user asked for last, word for word, as far as it has `room`.
@@ -322,7 +367,6 @@ fn last_request(older: &[TranscriptMessage], room: usize) -> String {
         return String::new();
     };
     let shown = &request.content[..request.content.floor_char_boundary(room)];
-    let shown: String = shown.chars().take(TASK_CHARS).collect();
     format!("{LAST_REQUEST}{shown}")
 }
 

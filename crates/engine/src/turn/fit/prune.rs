@@ -142,9 +142,11 @@ impl<'a> Context<'a> {
         Self { rows, current }
     }
 
-    /// Everything but the results of the last assistant message.
+    /// Everything but the results of the last assistant message that has some.
     fn clear_all_but_last(&self) -> Vec<Reduction> {
-        let old = &self.rows[..self.start_of_answers(1)];
+        let last = self.rows.iter().rposition(|row| row.role == Role::Tool).unwrap_or(0);
+        let call = self.rows[..last].iter().rposition(|row| row.role == Role::Assistant);
+        let old = &self.rows[..call.unwrap_or(0)];
         old.iter()
             .filter(|row| row.role == Role::Tool)
             .filter_map(|row| self.to(row, (0, 0)))

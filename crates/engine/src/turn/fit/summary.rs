@@ -33,7 +33,7 @@ const MAX_CALLS: usize = 4;
 const MAX_REFUSALS: usize = 3;
 
 /// Part of the window that a summary may fill.
-const LARGEST_SHARE: u64 = 8;
+pub(super) const LARGEST_SHARE: u64 = 8;
 
 /// Bytes in a token, on average.
 const BYTES_PER_TOKEN: u64 = 4;
