@@ -6,10 +6,12 @@
 #![forbid(unsafe_code)]
 
 mod active_model;
+mod approval;
 mod arguments;
 mod bound;
 mod clock;
 mod conversation;
+mod embedded;
 mod engine;
 mod error;
 mod estimate;
@@ -33,8 +35,12 @@ mod window;
 mod workspace;
 
 pub use active_model::{ActiveModel, WindowSource};
+pub use approval::{Approval, ApprovalRequest, Approver};
 pub use bound::Bound;
 pub use clock::{Clock, SystemClock};
+pub use embedded::{
+    AgentMeta, BootstrapFileReport, EmbeddedMeta, EmbeddedResult, Payload, SystemPromptReport,
+};
 pub use engine::Engine;
 pub use error::{CandidateFailure, RunError};
 pub use event::{
