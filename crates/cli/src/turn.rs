@@ -57,11 +57,11 @@ impl Conversation {
     /// # Errors
     /// There is no reply. The conversation is in order, and holds whatever was said and done.
     pub(crate) async fn run(&self, turn: Turn<'_>) -> Result<RunResult, CliError> {
-        let model = turn.model;
+        let (model, settings) = (turn.model, turn.settings);
         let params = run_params(turn)?;
         let engine = Arc::clone(&self.engine);
         let run = in_own_task(async move { engine.run(params).await });
-        has_reply(run.await.map_err(|error| run_error(error, model))?)
+        has_reply(run.await.map_err(|error| run_error(error, model))?, settings)
     }
 
     /// Summarises all but the newest messages, without a turn; the message of `turn` is not said. `focus` is what the
@@ -146,7 +146,7 @@ fn hooks(
 }
 
 /// A run that ended without an answer is no success, whatever else it did.
-fn has_reply(result: RunResult) -> Result<RunResult, CliError> {
+fn has_reply(result: RunResult, settings: &Settings) -> Result<RunResult, CliError> {
     if let Some(bound) = result.bound {
         let calls = if result.iterations == 1 { "model call" } else { "model calls" };
         let go_on = match bound.is_of_a_day() {
@@ -157,7 +157,7 @@ fn has_reply(result: RunResult) -> Result<RunResult, CliError> {
             "stopped after {} {calls} without a final answer, because {}; {go_on}, or raise {} in the config file",
             result.iterations,
             bound.reason(),
-            bound.setting()
+            settings.config.deciding_key(&settings.agent.id, bound.setting())
         );
         return Err(CliError::failure_of_class(bound.as_str(), message));
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::schema::AgentEntry;
 use crate::{
-    CompactionSettings, Config, ConfigError, ContextPruning, DeliveryMode, IterationCap,
-    ModelChoice, RunLimits, ThinkingDefault,
+    CompactionSettings, Config, ConfigError, ConfigPath, ContextPruning, DeliveryMode,
+    IterationCap, ModelChoice, RunLimits, ThinkingDefault,
 };
 
 /// Longest agent id, in characters.
@@ -154,6 +154,29 @@ impl Config {
                 .unwrap_or(defaults.follow_up_mode),
             id,
         })
+    }
+
+    /// The key that decides a limit of an agent. `setting` is one of the keys that can set it, such as
+    /// `agent.maxIterations` or `agents.defaults.limits.runSeconds`; an entry in `agents.list` goes before those.
+    pub fn deciding_key(&self, agent: &AgentId, setting: &str) -> ConfigPath {
+        let mut keys: Vec<&str> = setting.split('.').collect();
+        if keys == ["agent", "maxIterations"] && self.agents.defaults.max_iterations.is_some() {
+            keys = vec!["agents", "defaults", "maxIterations"];
+        }
+        let own = match keys[..] {
+            ["agents", "defaults", ref own @ ..] | ["agent", ref own @ ..] => own,
+            _ => &[],
+        };
+        let is_agent = |entry: &AgentEntry| AgentId::new(&entry.id) == *agent;
+        let index = self.agents.list.iter().position(is_agent).filter(|index| {
+            let entry = serde_json::to_value(&self.agents.list[*index]).unwrap_or_default();
+            !own.is_empty() && entry.pointer(&format!("/{}", own.join("/"))).is_some()
+        });
+        let (start, keys) = match index {
+            Some(index) => (ConfigPath::default().key("agents").key("list").index(index), own),
+            None => (ConfigPath::default(), &keys[..]),
+        };
+        keys.iter().fold(start, |path, key| path.key(key))
     }
 
     /// Whether the model `provider/id` may be used: `agents.defaults.models` does not exist, or has it, or has

@@ -43,7 +43,10 @@ pub use lookup::{SubstitutionLookup, Workspaces};
 pub use mask::holds_literal_secret;
 pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
 pub use report::{Issue, Location, RenderStyle, Report};
-pub use scaffold::{STARTER_CONFIG, Scaffold, make_private_folder, scaffold_config_if_missing};
+pub use scaffold::{
+    STARTER_CONFIG, Scaffold, StarterModel, make_private_folder, scaffold_config_if_missing,
+    starter_config, write_config_if_missing,
+};
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentsConfig, AnyHookCommand, AuthConfig,
     AuthProfile, BashToolConfig, ChannelsConfig, ChatId, CommandLine, CompactionSettings, Config,

@@ -1,6 +1,12 @@
 //! The limits that end a run which would go on.
 
+use myclaw_config::RunLimits;
+use myclaw_llm::{Catalog, KeyNeed, Model, Price, provider_info};
+use myclaw_session::Spent;
 use serde::Serialize;
+
+/// File in the state directory with the totals of the day.
+pub const SPENDING_FILE: &str = "usage.json";
 
 /// Which limit it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -66,4 +72,27 @@ impl Bound {
             Self::RepeatedCalls => "the same calls gave the same results again and again",
         }
     }
+}
+
+/// The limit of the day that keeps `model` from being called, if one does. A limit of money keeps no free model.
+pub fn exhausted_budget(limits: &RunLimits, spent: Spent, model: &Model) -> Option<Bound> {
+    if limits.day_tokens > 0 && spent.tokens >= limits.day_tokens {
+        return Some(Bound::DayTokens);
+    }
+    let has_cost_limit = limits.day_cost > 0.0;
+    let is_spent = has_cost_limit && spent.micro_dollars >= micro_dollars(limits.day_cost);
+    (is_spent && !is_free(model)).then_some(Bound::DayCost)
+}
+
+/// Whether a call costs nothing: a model of this machine, or one of the catalog that has no price. The price of a model
+/// that is in no catalog is unknown.
+fn is_free(model: &Model) -> bool {
+    let is_local = provider_info(&model.provider).is_some_and(|info| info.key == KeyNeed::None);
+    let is_known = is_local || Catalog::builtin().find(&model.provider, &model.id).is_some();
+    is_known && model.price == Price::default()
+}
+
+/// Rounded up, so that many small calls are not free.
+pub(crate) fn micro_dollars(dollars: f64) -> u64 {
+    (dollars * 1e6 - 1e-6).ceil().max(0.0) as u64
 }

@@ -29,7 +29,7 @@ mod turn;
 mod window;
 mod workspace;
 
-pub use bound::Bound;
+pub use bound::{Bound, SPENDING_FILE, exhausted_budget};
 pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, run_agent};
 pub use error::{CandidateFailure, RunError};

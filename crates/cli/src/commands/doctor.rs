@@ -1,13 +1,17 @@
 //! `myclaw doctor`: what is configured, what is missing, and what to do next.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use myclaw_config::{AgentSettings, Config, ConfigError};
+use myclaw_engine::{SPENDING_FILE, exhausted_budget};
 use myclaw_hooks::{UnusableCommand, unusable_commands};
 use myclaw_llm::{LocalCandidate, LocalFinding, survey_local};
+use myclaw_session::DaySpending;
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
@@ -125,6 +129,8 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
             match choose(&config, &home.environment, wanted).await {
                 Ok(model) => {
                     checks.extend(check_model(&model));
+                    checks
+                        .extend(agent.as_ref().and_then(|agent| check_budget(agent, &model, home)));
                     checks.extend(keys::check_keys(&model, &stored, home));
                 }
                 Err(error) => {
@@ -292,11 +298,37 @@ fn check_directory(name: &'static str, directory: &Path, setting: &str) -> Check
     }
 }
 
-/// Makes a file and removes it again.
+/// Makes a file with something in it, and removes it again. A full disk still takes an empty file.
 fn try_to_write(directory: &Path) -> io::Result<()> {
+    const PROBE: [u8; 4096] = [b'.'; 4096];
     let probe = directory.join(format!(".myclaw-doctor-{}", std::process::id()));
-    OpenOptions::new().write(true).create_new(true).open(&probe)?;
-    fs::remove_file(&probe)
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&probe)?;
+    let written = file.write_all(&PROBE).and_then(|()| file.sync_all());
+    fs::remove_file(&probe)?;
+    written
+}
+
+/// Whether the limits of the day leave anything to spend.
+fn check_budget(agent: &AgentSettings, model: &ChosenModel, home: &Home) -> Option<Check> {
+    const NAME: &str = "budget";
+    let spending = DaySpending::new(home.paths.state_dir().join(SPENDING_FILE));
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let spent = match spending.of(&today.to_string()) {
+        Ok(spent) => spent,
+        Err(error) => {
+            let next = "move the file away; the totals of the day begin anew";
+            return Some(Check::warn(NAME, error.to_string(), next));
+        }
+    };
+    let bound = exhausted_budget(&agent.limits, spent, &model.known())?;
+    Some(Check::fail(
+        NAME,
+        format!("{} (UTC)", bound.reason()),
+        format!(
+            "go on tomorrow, or raise {}",
+            model.config.deciding_key(&agent.id, bound.setting())
+        ),
+    ))
 }
 
 /// The hook commands that cannot be started. A gate that cannot be closes, so nothing else would work then.

@@ -1,21 +1,40 @@
 //! `myclaw init`.
 
+use std::sync::Arc;
+
 use myclaw_config::{
-    ConfigError, load_or_default, make_private_folder, scaffold_config_if_missing,
+    Config, ConfigError, StarterModel, load_or_default, make_private_folder, starter_config,
+    write_config_if_missing,
 };
+use myclaw_llm::ModelRef;
 
 use crate::exit::CliError;
+use crate::model_choice::{ChoiceSource, Wanted, choose};
 use crate::print::Printer;
-use crate::settings::{Home, config_error};
+use crate::runtime;
+use crate::settings::{Home, config_error, stored_keys};
+
+/// What to do where nothing but the built-in model was found.
+const SET_A_KEY: &str = "Set ANTHROPIC_API_KEY (or another provider's), or start a model server such as Ollama.\n     \
+                         Until then builtin/demo answers, a small built-in model.";
 
 /// Writes the starter config and the workspace, and says what to do next.
 pub(crate) fn run() -> Result<(), CliError> {
     let home = Home::find()?;
-    let scaffold = scaffold_config_if_missing(&home.paths).map_err(|error| config_error(&error))?;
-    // The starter config refers to a key that may not be set yet; the workspace does not depend on it.
-    let agent =
-        load_or_default(&home.environment).and_then(|loaded| loaded.config.agent_settings(None));
-    let first_step = first_step(agent.as_ref().err(), &home);
+    let starter = match home.paths.config_file().exists() {
+        // It stays as it is.
+        true => String::new(),
+        false => starter(&home)?,
+    };
+    let scaffold =
+        write_config_if_missing(&home.paths, &starter).map_err(|error| config_error(&error))?;
+    let loaded = load_or_default(&home.environment);
+    let agent = loaded.and_then(|loaded| loaded.config.agent_settings(None));
+    let first_step = match &agent {
+        Ok(agent) if scaffold.created && agent.model.is_none() => Some(SET_A_KEY.to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(first_step(error, &home)),
+    };
     let workspace = agent.map_or_else(|_| home.paths.workspace_dir(None), |agent| agent.workspace);
     let existed = workspace.is_dir();
     make_private_folder(&workspace).map_err(|error| {
@@ -41,14 +60,31 @@ pub(crate) fn run() -> Result<(), CliError> {
     printer.finish()
 }
 
-/// What stands between the config file and a turn, where anything does.
-fn first_step(error: Option<&ConfigError>, home: &Home) -> Option<String> {
-    let ConfigError::MissingEnvVar { var, .. } = error? else {
-        return Some("Correct the config file; the next command says where.".to_owned());
+/// A starter config with the model that answers on this machine today, so that nothing changes by writing it.
+fn starter(home: &Home) -> Result<String, CliError> {
+    let config = Config { paths: Some(home.paths.clone()), ..Config::default() };
+    let stored = config.agent_settings(None).map(|agent| stored_keys(&agent)).unwrap_or_default();
+    let wanted = Wanted { requested: None, configured: None, fallbacks: &[], stored: &stored };
+    let chosen = runtime::block_on(choose(&Arc::new(config), &home.environment, wanted))??;
+    let name = chosen.reference.to_string();
+    let ModelRef { provider, id } = &chosen.reference;
+    Ok(starter_config(match chosen.source {
+        ChoiceSource::Builtin => StarterModel::Unset,
+        ChoiceSource::KeyVariable(variable) => {
+            StarterModel::WithKey { provider, model: id, variable }
+        }
+        _ => StarterModel::Named(&name),
+    }))
+}
+
+/// What stands between the config file and a turn.
+fn first_step(error: &ConfigError, home: &Home) -> String {
+    let ConfigError::MissingEnvVar { var, .. } = error else {
+        return "Correct the config file; the next command says where.".to_owned();
     };
-    Some(format!(
+    format!(
         "Set {var}, for example in {}, or put another provider into the config file,\n     \
          or remove `provider` from it to use what is found on this machine.",
         home.paths.state_dir().join(".env").display()
-    ))
+    )
 }

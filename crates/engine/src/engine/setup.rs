@@ -4,11 +4,9 @@ use myclaw_config::{AgentSettings, ConfigError, ThinkingDefault};
 use myclaw_llm::ThinkingLevel;
 use myclaw_session::{DaySpending, SessionStore};
 
+use crate::bound::SPENDING_FILE;
 use crate::failover::Roster;
 use crate::{ModelChoice, RunAgentParams, RunError};
-
-/// File in the state directory with the totals of the day.
-const SPENDING_FILE: &str = "usage.json";
 
 /// The settings of the agent, who may be asked, and where things are kept.
 pub(super) struct Setup {

@@ -13,6 +13,7 @@ use myclaw_session::{DaySpending, Spent};
 use tokio::time::Instant;
 
 use super::Turn;
+use crate::bound::{exhausted_budget, micro_dollars};
 use crate::{Bound, RunError};
 
 /// What the run has used since the user last said something, and what the day has.
@@ -76,13 +77,9 @@ pub(super) async fn reached(turn: &mut Turn<'_>) -> Result<Option<Bound>, RunErr
         (Bound::RunSeconds, allowance.time_left().is_some_and(|left| left.is_zero())),
         (Bound::RunTokens, limits.run_tokens > 0 && tokens >= limits.run_tokens),
         (Bound::RunCost, limits.run_cost > 0.0 && dollars >= limits.run_cost),
-        (Bound::DayTokens, limits.day_tokens > 0 && allowance.day.tokens >= limits.day_tokens),
-        (
-            Bound::DayCost,
-            limits.day_cost > 0.0 && allowance.day.micro_dollars >= micro_dollars(limits.day_cost),
-        ),
     ];
-    Ok(checks.into_iter().find_map(|(bound, is_reached)| is_reached.then_some(bound)))
+    let of_run = checks.into_iter().find_map(|(bound, is_reached)| is_reached.then_some(bound));
+    Ok(of_run.or_else(|| exhausted_budget(limits, allowance.day, &turn.model.model)))
 }
 
 /// Adds what was used since the last time to the day's totals, and learns what other runs have added. A budget that
@@ -116,9 +113,4 @@ pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
 fn day_of(timestamp_ms: u64) -> String {
     let time = i64::try_from(timestamp_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     time.unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(TimeZone::UTC).date().to_string()
-}
-
-/// Rounded up, so that many small calls are not free.
-fn micro_dollars(dollars: f64) -> u64 {
-    (dollars * 1e6 - 1e-6).ceil().max(0.0) as u64
 }

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use myclaw_config::AgentId;
 use myclaw_llm::{Message, ToolCall};
 use myclaw_session::{Role, TranscriptMessage};
 use serde_json::json;
@@ -25,7 +26,9 @@ const BOUND: &str = "bound";
 
 /// Says which limit it was.
 pub(super) fn announce(turn: &Turn<'_>, bound: Bound) {
-    let message = format!("the run ends here, because {} ({})", bound.reason(), bound.setting());
+    let agent = AgentId::new(turn.params.agent.as_deref().unwrap_or_default());
+    let setting = turn.params.config.deciding_key(&agent, bound.setting());
+    let message = format!("the run ends here, because {} ({setting})", bound.reason());
     turn.emit(AgentRunEvent::BoundReached { bound, message });
 }
 
