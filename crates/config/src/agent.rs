@@ -86,6 +86,8 @@ pub struct AgentSettings {
     pub compaction: CompactionSettings,
     /// Whether old results of tools are sent shorter.
     pub context_pruning: ContextPruning,
+    /// The time zone of the people who talk with it, if the file says; the name of one that exists.
+    pub user_timezone: Option<String>,
     /// What else ends a run that would go on.
     pub limits: RunLimits,
     /// How many steering messages are read at once.
@@ -145,6 +147,7 @@ impl Config {
             max_tool_result_chars: self.agent.max_tool_result_chars,
             compaction: defaults.compaction.clone(),
             context_pruning: defaults.context_pruning,
+            user_timezone: defaults.user_timezone.as_deref().map(|name| name.trim().to_owned()),
             limits: defaults.limits.with(entry.map(|entry| entry.limits).unwrap_or_default()),
             steering_mode: entry
                 .and_then(|entry| entry.steering_mode)

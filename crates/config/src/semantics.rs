@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use jiff::tz::TimeZone;
 use url::Url;
 
 use crate::agent::AgentId;
@@ -55,6 +56,15 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
     if let Some(models) = &config.agents.defaults.models {
         let path = agents.clone().key("defaults").key("models");
         check_allowed_models(models, &path, findings);
+    }
+    if let Some(zone) = &config.agents.defaults.user_timezone
+        && TimeZone::get(zone.trim()).is_err()
+    {
+        findings.push(finding(
+            agents.clone().key("defaults").key("userTimezone"),
+            "there is no time zone of this name",
+            "a time zone is such as \"Europe/Berlin\" or \"UTC\"",
+        ));
     }
     let list = agents.key("list");
     for (index, entry) in config.agents.list.iter().enumerate() {

@@ -12,7 +12,7 @@ use myclaw_llm::{
 };
 
 use crate::failover::{Candidate, Candidates, key_resolver};
-use crate::prompt::{PromptParts, build_system_prompt};
+use crate::prompt::{PromptParts, build_system_prompt, time_zone};
 use crate::turn::{
     Allowance, Delivery, Recovery, Repetition, Tally, Turn, TurnLimits, announce_end,
 };
@@ -175,6 +175,7 @@ impl Engine {
             tools: &tool_schemas,
             working_directory: &working_directory,
             model: &model.reference(),
+            time_zone: time_zone(settings.user_timezone.as_deref()).as_deref(),
         });
         let timeouts = &params.config.models.timeouts;
         let call = CallLimits {

@@ -87,6 +87,14 @@ pub struct AgentDefaults {
     pub context_pruning: ContextPruning,
     /// What ends a run that would go on.
     pub limits: RunLimits,
+    /// The time zone of the people who talk with the agent, as the model is told it, such as `Europe/Berlin`. Default:
+    /// that of this machine.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub user_timezone: Option<String>,
     /// How many of the messages that were sent into a run are read before its next step.
     pub steering_mode: DeliveryMode,
     /// How many of the messages that wait for a run's end are answered together.

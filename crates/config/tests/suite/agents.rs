@@ -31,6 +31,7 @@ fn without_agents_there_is_main() {
         max_tool_result_chars: 50_000,
         compaction: CompactionSettings::default(),
         context_pruning: ContextPruning::Off,
+        user_timezone: None,
         limits: RunLimits {
             run_seconds: 600,
             run_tokens: 5_000_000,
