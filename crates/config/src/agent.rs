@@ -11,7 +11,7 @@ use crate::{
 
 /// Longest agent id, in characters.
 const MAX_ID_LENGTH: usize = 64;
-/// The agent there is when none is configured.
+/// The agent's id where the config has no agents.
 const MAIN: &str = "main";
 
 /// The name of an agent: lower-case letters, digits, `_` and `-`, a letter or digit first, at most 64 characters.
@@ -19,8 +19,8 @@ const MAIN: &str = "main";
 pub struct AgentId(String);
 
 impl AgentId {
-    /// Makes an id of any text: lower-cased, runs of other characters become `-`, which is trimmed from the ends; what
-    /// is empty then is `main`.
+    /// Makes an id of any text: lower-cased, runs of other characters become `-`, which is trimmed from the ends; an
+    /// empty result is `main`.
     pub fn new(text: &str) -> Self {
         let mut id = String::with_capacity(text.len().min(MAX_ID_LENGTH));
         for character in text.trim().chars().flat_map(char::to_lowercase) {
@@ -65,7 +65,7 @@ pub struct AgentSettings {
     pub id: AgentId,
     /// What it calls itself, if the file says.
     pub name: Option<String>,
-    /// The folder in which it works; absolute, need not exist.
+    /// The directory in which it works; absolute, need not exist.
     pub workspace: PathBuf,
     /// `provider/model`, to be parted at the first slash; `None` when the file names no model.
     pub model: Option<String>,
@@ -73,8 +73,8 @@ pub struct AgentSettings {
     pub thinking: Option<ThinkingDefault>,
     /// Models to fall back on, in this order, written as `model`.
     pub fallbacks: Vec<String>,
-    /// The folder in which what belongs to the agent itself is kept; absolute, need not exist. `None` where the
-    /// settings were made without [`Config::paths`] and name none.
+    /// The directory in which what belongs to the agent itself is kept; absolute, need not exist. `None` where the
+    /// config was made without [`Config::paths`] and names none.
     pub agent_dir: Option<PathBuf>,
     /// How often the model may be called for one message.
     pub max_iterations: IterationCap,
@@ -97,7 +97,7 @@ pub struct AgentSettings {
 }
 
 impl Config {
-    /// The agent that answers when none is named: the first entry marked as default, else the first, else `main`.
+    /// The agent that answers by default: the first entry marked as default, else the first, else `main`.
     pub fn default_agent_id(&self) -> AgentId {
         self.default_entry().map(|entry| AgentId::new(&entry.id)).unwrap_or_default()
     }
@@ -194,7 +194,7 @@ impl Config {
         )
     }
 
-    /// How many messages of a chat are sent at most, by the settings of its channel; `None` for all. `is_direct` tells
+    /// How many messages of a chat are sent at most, by the config of its channel; `None` for all. `is_direct` tells
     /// a chat with one person from a group.
     pub fn history_limit(&self, channel: &str, is_direct: bool) -> Option<usize> {
         let telegram = self.channels.telegram.as_ref().filter(|_| channel == "telegram")?;

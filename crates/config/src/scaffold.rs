@@ -1,4 +1,4 @@
-//! The settings file to start from.
+//! The config file to start from.
 
 use std::fs::DirBuilder;
 use std::io::{self, Write as _};
@@ -68,14 +68,14 @@ pub fn starter_config(model: StarterModel<'_>) -> String {
 /// What [`scaffold_config_if_missing`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scaffold {
-    /// The settings file.
+    /// The config file.
     pub path: PathBuf,
     /// Whether it was written now; otherwise it was there and is unchanged.
     pub created: bool,
 }
 
 /// Writes the starter file, readable by its owner alone, unless there is something in its place. The file appears whole
-/// or not at all, and one that somebody else writes at the same time is never replaced. Makes the state folder too.
+/// or not at all, and one that somebody else writes at the same time is never replaced. Makes the state directory too.
 ///
 /// # Errors
 /// [`ConfigError::Unwritable`].
@@ -89,23 +89,23 @@ pub fn scaffold_config_if_missing(paths: &Paths) -> Result<Scaffold, ConfigError
 /// [`ConfigError::Unwritable`].
 pub fn write_config_if_missing(paths: &Paths, text: &str) -> Result<Scaffold, ConfigError> {
     let path = paths.config_file();
-    let folder = path.parent().unwrap_or(paths.state_dir());
-    for folder in [paths.state_dir(), folder] {
-        make_private_folder(folder)
-            .map_err(|source| ConfigError::Unwritable { path: folder.to_path_buf(), source })?;
+    let directory = path.parent().unwrap_or(paths.state_dir());
+    for directory in [paths.state_dir(), directory] {
+        make_private_folder(directory)
+            .map_err(|source| ConfigError::Unwritable { path: directory.to_path_buf(), source })?;
     }
-    let created = create(path, folder, text)
+    let created = create(path, directory, text)
         .map_err(|source| ConfigError::Unwritable { path: path.to_path_buf(), source })?;
     Ok(Scaffold { path: path.to_path_buf(), created })
 }
 
-fn create(path: &Path, folder: &Path, text: &str) -> io::Result<bool> {
+fn create(path: &Path, directory: &Path, text: &str) -> io::Result<bool> {
     if path.symlink_metadata().is_ok() {
         return Ok(false);
     }
     // A temporary file is readable by its owner alone, and is removed if anything goes wrong.
     let mut file =
-        tempfile::Builder::new().prefix(".myclaw.").suffix(".tmp").tempfile_in(folder)?;
+        tempfile::Builder::new().prefix(".myclaw.").suffix(".tmp").tempfile_in(directory)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
@@ -115,15 +115,15 @@ fn create(path: &Path, folder: &Path, text: &str) -> io::Result<bool> {
     }
 }
 
-/// Makes a folder, and those above it, that others cannot look into, for settings, keys and conversations lie in the
-/// state folder, which may be among them. What exists stays as it is.
+/// Makes a directory, and those above it, that only the owner can open: the config, keys and sessions are kept in the
+/// state directory, which may be among them. What exists stays as it is.
 ///
 /// # Errors
-/// What the system says: no permission, no space, or something that is no folder in its place.
-pub fn make_private_folder(folder: &Path) -> io::Result<()> {
+/// What the system says: no permission, no space, or something that is no directory in its place.
+pub fn make_private_folder(directory: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder.create(directory)
 }

@@ -1,4 +1,4 @@
-//! What is wrong with settings whose every value is right by itself.
+//! Mistakes that involve more than one value of the config.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::locate::Target;
 use crate::schema::{CommandLine, Config, ModelChoice};
 use crate::validate::Finding;
 
-/// Every contradiction in the settings.
+/// Every such mistake.
 pub(crate) fn check(config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
     check_provider(config, &mut findings);

@@ -168,7 +168,7 @@ fn no_cap_is_written_in_two_ways() {
 }
 
 #[test]
-fn settings_made_by_hand_need_folders_or_an_absolute_workspace() {
+fn settings_made_by_hand_need_directories_or_an_absolute_workspace() {
     let mut config = Config::default();
     assert!(matches!(config.agent_settings(None), Err(ConfigError::NoPaths)));
     config.agent.workspace_dir = Some("relative".to_owned());
