@@ -73,7 +73,9 @@ pub fn examine(loaded: &Loaded, home: &Home) -> Examination {
             .mistakes
             .extend(unusable.into_iter().map(|hook| mistake(hook.place, hook.error.to_string()))),
         Err(error) => {
-            examination.mistakes.push(mistake(ConfigPath::default().key("hooks"), error));
+            examination
+                .mistakes
+                .push(mistake(ConfigPath::default().key("hooks"), error.to_string()));
         }
     }
     examination
@@ -157,7 +159,7 @@ fn examine_agents(config: &Config, home: &Home, examination: &mut Examination) {
             Ok(agent) => agent,
             Err(error) => {
                 let path = ConfigPath::default().key("agents");
-                examination.mistakes.push(mistake(path, error));
+                examination.mistakes.push(mistake(path, error.to_string()));
                 continue;
             }
         };
@@ -311,6 +313,6 @@ fn has_stored_key(config: &Config, provider: &str) -> bool {
     })
 }
 
-fn mistake(path: ConfigPath, message: impl ToString) -> Mistake {
-    Mistake { path, message: message.to_string(), help: None }
+fn mistake(path: ConfigPath, message: impl Into<String>) -> Mistake {
+    Mistake { path, message: message.into(), help: None }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use myclaw_engine::{CompactionReport, Engine, RunError, RunParams, RunResult};
+use myclaw_engine::{Bound, CompactionReport, Engine, RunError, RunParams, RunResult};
 use myclaw_llm::{ErrorClass, ModelError, StopReason};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
@@ -63,8 +63,9 @@ impl Driver {
         selection: &Selection,
     ) -> Result<RunResult, AgentError> {
         let engine = Arc::clone(&self.engine);
+        let config_keys = params.rules.config_keys.clone();
         let run = in_own_task(async move { engine.run(params).await });
-        has_reply(run.await.map_err(|error| run_error(&error, selection))?)
+        has_reply(run.await.map_err(|error| run_error(&error, selection))?, &config_keys)
     }
 
     /// Summarises all but the newest messages, without a turn.
@@ -94,7 +95,7 @@ async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + '
 }
 
 /// For a person who waits for an answer, a run without one has failed, whatever else it did.
-fn has_reply(result: RunResult) -> Result<RunResult, AgentError> {
+fn has_reply(result: RunResult, config_keys: &[(Bound, String)]) -> Result<RunResult, AgentError> {
     if let Some(bound) = result.bound {
         let calls = if result.iterations == 1 { "model call" } else { "model calls" };
         let go_on = match bound.is_of_a_day() {
@@ -105,7 +106,10 @@ fn has_reply(result: RunResult) -> Result<RunResult, AgentError> {
             "stopped after {} {calls} without a final answer, because {}; {go_on}, or raise {} in the config file",
             result.iterations,
             bound.reason(),
-            bound.setting()
+            config_keys
+                .iter()
+                .find(|(limit, _)| *limit == bound)
+                .map_or(bound.setting(), |(_, key)| key)
         );
         return Err(AgentError::new(FailureClass::Bound(bound), message));
     }

@@ -36,7 +36,8 @@ pub use session::{
     Done, Foreground, Next, Outcome, Said, Session, SessionCallback, SessionEvent, Work,
 };
 pub use session_config::{
-    MAIN_SESSION, SessionConfig, SessionOptions, call_limits, check_agent, stored_keys,
+    MAIN_SESSION, SessionConfig, SessionOptions, call_limits, check_agent, exhausted_today,
+    stored_keys,
 };
 pub use similar::did_you_mean;
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
@@ -64,9 +65,9 @@ pub mod auth {
 pub mod config {
     pub use myclaw_config::{
         AgentSettings, Config, ConfigError, Environment, ExposeSecret, KEYRING_SERVICE, KeySource,
-        LogLevel, ModelDefinition, Paths, QueueMode, RenderStyle, SecretString,
-        holds_literal_secret, json_schema, load_config, load_or_default,
-        scaffold_config_if_missing,
+        LogLevel, ModelDefinition, Paths, QueueMode, RenderStyle, SecretString, StarterModel,
+        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
+        write_config_if_missing,
     };
 }
 

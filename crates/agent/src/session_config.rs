@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
 use myclaw_config::{AgentSettings, Config, ConfigError, ThinkingDefault};
-use myclaw_engine::{ActiveModel, RunParams, RunRules, RunStores};
+use myclaw_engine::{
+    ActiveModel, Bound, Clock as _, RunParams, RunRules, RunStores, SystemClock, exhausted_budget,
+    utc_day,
+};
 use myclaw_hooks::{RunInfo, command_hooks};
-use myclaw_llm::{CallLimits, ThinkingLevel};
-use myclaw_session::{DaySpending, PeerKind, SessionKey, SessionStore};
+use myclaw_llm::{CallLimits, Model, ThinkingLevel};
+use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore};
 
 use crate::config_check::load_checked;
 use crate::selection::{Selection, Wanted, select};
@@ -174,6 +177,8 @@ impl SessionConfig {
             quiet: Duration::from_millis(config.messages.queue.debounce_ms),
             lanes: config.agents.defaults.lanes,
             call: call_limits(config),
+            time_zone: agent.user_timezone.clone(),
+            config_keys: config_keys(config, agent),
             cooldowns: CooldownRules::from(&config.auth.cooldowns),
         }
     }
@@ -182,10 +187,34 @@ impl SessionConfig {
     fn stores(&self) -> RunStores {
         RunStores {
             sessions: self.home.session_store(),
-            spending: DaySpending::new(self.home.paths.state_dir().join(SPENDING_FILE)),
+            spending: spending(&self.home),
             keys: self.agent.agent_dir.as_deref().map(AuthStore::in_agent_dir),
         }
     }
+}
+
+/// The config keys that set the limits of the agent.
+fn config_keys(config: &Config, agent: &AgentSettings) -> Vec<(Bound, String)> {
+    let key = |bound: Bound| config.deciding_key(&agent.id, bound.setting()).to_string();
+    Bound::ALL.into_iter().map(|bound| (bound, key(bound))).collect()
+}
+
+/// The limit of the day that keeps `model` from being called today, if one does. Reads the totals of the day.
+///
+/// # Errors
+/// The totals cannot be read.
+pub fn exhausted_today(
+    home: &Home,
+    agent: &AgentSettings,
+    model: &Model,
+) -> Result<Option<Bound>, SessionError> {
+    let spent = spending(home).of(&utc_day(SystemClock.now_ms()))?;
+    Ok(exhausted_budget(&agent.limits, spent, model))
+}
+
+/// The totals of the day.
+fn spending(home: &Home) -> DaySpending {
+    DaySpending::new(home.paths.state_dir().join(SPENDING_FILE))
 }
 
 /// The time limits of a model call.

@@ -43,7 +43,7 @@ pub enum AuthStoreError {
         limit: u64,
     },
     /// The system refused.
-    #[error("cannot {action} {}: {source}; check the free space and the permissions of its folder", path.display())]
+    #[error("cannot {action} {}: {source}; check the free space and the permissions of its directory", path.display())]
     Io {
         /// What was tried, as words behind "cannot".
         action: &'static str,

@@ -1,4 +1,4 @@
-//! The keys of providers: where they come from, the store of auth profiles, and how long a key that failed rests.
+//! The keys of providers: where they come from, the store of auth profiles, and the cooldown of a key that failed.
 //!
 //! An [`AuthProfile`] names a key without holding it ready: [`KeyResolver`] fetches it when a call is about to be made.
 //! [`AuthStore`] is the file `auth-profiles.json` of one agent; what several sources know about a provider's profiles

@@ -1,4 +1,4 @@
-//! Which key a failure was about. A name stays when its key is replaced in the settings or a variable, and what happened
+//! Which key a failure was about. A name stays when its key is replaced in the config or in a variable, and what happened
 //! to the old key says nothing about the new one.
 
 use std::collections::BTreeMap;

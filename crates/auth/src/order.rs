@@ -26,18 +26,18 @@ pub struct OrderRules<'a> {
 pub struct Arranged {
     /// The profile.
     pub profile: AuthProfile,
-    /// Until when it rests because of earlier runs, and why.
+    /// Until when it is in cooldown because of earlier runs, and why.
     pub resting: Option<(u64, FailureReason)>,
     /// Whether a success would change what the store remembers.
     pub has_failures: bool,
 }
 
-/// The profiles of a provider, from the settings (in their order) and from the store, in the order in which they are
+/// The profiles of a provider, from the config (in its order) and from the store, in the order in which they are
 /// tried.
 ///
 /// A pinned one stands alone. Otherwise the preferred one comes first, then those of the store's explicit order, then
-/// those of the settings, then the rest by type and the one that was used longest ago first. Profiles that rest come
-/// last, the one that is free soonest first. A profile of the settings goes before one of the store with the same name,
+/// those of the config, then the others by type and the one that was used longest ago first. Profiles in cooldown come
+/// last, the one that is free soonest first. A profile of the config goes before one of the store with the same name,
 /// and of two with the same key the first counts. Nothing if a pinned profile does not exist.
 pub fn arrange(
     settings: &[AuthProfile],
@@ -80,7 +80,7 @@ pub fn arrange(
             }
         })
         .collect();
-    // The sort is stable, so profiles of the settings keep their order.
+    // The sort is stable, so profiles of the config keep their order.
     arranged.sort_by_key(|Arranged { profile, resting, .. }| {
         let is_preferred = preferred.is_some_and(|name| is_named(profile, provider, name));
         let last_used =

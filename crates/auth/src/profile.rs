@@ -36,7 +36,7 @@ impl CredentialType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileOrigin {
-    /// In the settings file or the environment, or given by the caller.
+    /// In the config file or the environment, or given by the caller.
     Settings,
     /// In the agent's store.
     Store,
@@ -72,7 +72,7 @@ pub enum Validity {
 }
 
 impl AuthProfile {
-    /// A profile of the settings.
+    /// A profile of the config.
     pub fn new(id: impl Into<String>, source: Option<KeySource>) -> Self {
         Self {
             id: id.into(),

@@ -26,7 +26,7 @@ const MAX_KEY_FILE: u64 = 64 * 1024;
 pub enum KeyError {
     /// The variable is unset or blank.
     #[error(
-        "the variable {name} is not set, or empty; set it, for example in .env in the state folder"
+        "the variable {name} is not set, or empty; set it, for example in .env in the state directory"
     )]
     Unset {
         /// Which one.

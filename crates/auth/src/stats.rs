@@ -1,4 +1,4 @@
-//! What is remembered about a profile's use, and how long it rests after a failure.
+//! What is remembered about a profile's use, and its cooldown after a failure.
 //!
 //! A key that is refused or has no credit fails for every model of its provider, so that belongs to the profile. Too
 //! many requests, an outage and a spent quota belong to one model: the same key may still serve another.
@@ -67,18 +67,18 @@ impl FailureReason {
     }
 }
 
-/// How long a profile rests after failures that are remembered beyond a run.
+/// The cooldowns after failures that are remembered beyond a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CooldownRules {
-    /// Rest after the first failure.
+    /// Cooldown after the first failure.
     pub first: Duration,
     /// What each further failure multiplies it by.
     pub factor: u32,
-    /// Longest rest.
+    /// Longest cooldown.
     pub longest: Duration,
-    /// Rest after the first failure for want of credit; it doubles.
+    /// Cooldown after the first failure for lack of credit; it doubles.
     pub billing_first: Duration,
-    /// Longest rest for want of credit.
+    /// Longest cooldown for lack of credit.
     pub billing_longest: Duration,
     /// Time without a failure after which earlier ones no longer count.
     pub forget_after: Duration,
@@ -98,7 +98,7 @@ impl From<&myclaw_config::CooldownConfig> for CooldownRules {
 }
 
 impl CooldownRules {
-    /// Rest after the nth failure in a row (from 1).
+    /// Cooldown after the nth failure in a row (from 1).
     pub fn rest(&self, reason: FailureReason, failures: u32) -> Duration {
         let (first, factor, longest) = match reason {
             FailureReason::Billing => (self.billing_first, 2, self.billing_longest),
@@ -135,7 +135,7 @@ pub struct UsageStats {
     /// Failures of the profile itself since its last success.
     #[serde(skip_serializing_if = "is_zero")]
     pub error_count: u32,
-    /// Until when the profile rests, for every model.
+    /// Until when the profile is in cooldown, for every model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown_until: Option<u64>,
     /// Until when it counts as being without credit.
@@ -164,7 +164,7 @@ pub struct UsageStats {
 pub struct ModelStats {
     /// Failures since the last success.
     pub error_count: u32,
-    /// Until when the profile rests for this model.
+    /// Until when the profile is in cooldown for this model.
     pub cooldown_until: u64,
     /// When it failed last.
     pub last_failure_at: u64,
@@ -240,12 +240,12 @@ impl UsageStats {
         self.key_mark = mark.or(self.key_mark.take());
     }
 
-    /// Whether the last failure lies ahead: the clock was set back since, and the times of rests mean nothing.
+    /// Whether the last failure lies ahead: the clock was set back since, and the times of cooldowns mean nothing.
     fn is_ahead_of(&self, now_ms: u64) -> bool {
         self.last_failure_at.is_some_and(|at| at > now_ms)
     }
 
-    /// Until when the profile rests for a model, and why, if it does so at `now_ms`. A rest that began under a clock
+    /// Until when the profile is in cooldown for a model, and why, if it is at `now_ms`. A cooldown that began under a clock
     /// which was ahead is over.
     pub fn resting(&self, model: &str, now_ms: u64) -> Option<(u64, FailureReason)> {
         if self.is_ahead_of(now_ms) {
@@ -260,7 +260,7 @@ impl UsageStats {
             .max()
     }
 
-    /// Until when the profile rests for every model, and why, if it does so at `now_ms`.
+    /// Until when the profile is in cooldown for every model, and why, if it is at `now_ms`.
     pub fn resting_profile(&self, now_ms: u64) -> Option<(u64, FailureReason)> {
         if self.is_ahead_of(now_ms) {
             return None;

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use crate::schema::AgentEntry;
 use crate::{
-    CompactionSettings, Config, ConfigError, ContextPruning, DeliveryMode, IterationCap,
-    ModelChoice, RunLimits, ThinkingDefault,
+    CompactionSettings, Config, ConfigError, ConfigPath, ContextPruning, DeliveryMode,
+    IterationCap, ModelChoice, RunLimits, ThinkingDefault,
 };
 
 /// Longest agent id, in characters.
 const MAX_ID_LENGTH: usize = 64;
-/// The agent there is when none is configured.
+/// The agent's id where the config has no agents.
 const MAIN: &str = "main";
 
 /// The name of an agent: lower-case letters, digits, `_` and `-`, a letter or digit first, at most 64 characters.
@@ -19,8 +19,8 @@ const MAIN: &str = "main";
 pub struct AgentId(String);
 
 impl AgentId {
-    /// Makes an id of any text: lower-cased, runs of other characters become `-`, which is trimmed from the ends; what
-    /// is empty then is `main`.
+    /// Makes an id of any text: lower-cased, runs of other characters become `-`, which is trimmed from the ends; an
+    /// empty result is `main`.
     pub fn new(text: &str) -> Self {
         let mut id = String::with_capacity(text.len().min(MAX_ID_LENGTH));
         for character in text.trim().chars().flat_map(char::to_lowercase) {
@@ -65,7 +65,7 @@ pub struct AgentSettings {
     pub id: AgentId,
     /// What it calls itself, if the file says.
     pub name: Option<String>,
-    /// The folder in which it works; absolute, need not exist.
+    /// The directory in which it works; absolute, need not exist.
     pub workspace: PathBuf,
     /// `provider/model`, to be parted at the first slash; `None` when the file names no model.
     pub model: Option<String>,
@@ -73,8 +73,8 @@ pub struct AgentSettings {
     pub thinking: Option<ThinkingDefault>,
     /// Models to fall back on, in this order, written as `model`.
     pub fallbacks: Vec<String>,
-    /// The folder in which what belongs to the agent itself is kept; absolute, need not exist. `None` where the
-    /// settings were made without [`Config::paths`] and name none.
+    /// The directory in which what belongs to the agent itself is kept; absolute, need not exist. `None` where the
+    /// config was made without [`Config::paths`] and names none.
     pub agent_dir: Option<PathBuf>,
     /// How often the model may be called for one message.
     pub max_iterations: IterationCap,
@@ -86,6 +86,8 @@ pub struct AgentSettings {
     pub compaction: CompactionSettings,
     /// Whether old results of tools are sent shorter.
     pub context_pruning: ContextPruning,
+    /// The time zone of the people who talk with it, if the file says; the name of one that exists.
+    pub user_timezone: Option<String>,
     /// What else ends a run that would go on.
     pub limits: RunLimits,
     /// How many steering messages are read at once.
@@ -95,7 +97,7 @@ pub struct AgentSettings {
 }
 
 impl Config {
-    /// The agent that answers when none is named: the first entry marked as default, else the first, else `main`.
+    /// The agent that answers by default: the first entry marked as default, else the first, else `main`.
     pub fn default_agent_id(&self) -> AgentId {
         self.default_entry().map(|entry| AgentId::new(&entry.id)).unwrap_or_default()
     }
@@ -145,6 +147,7 @@ impl Config {
             max_tool_result_chars: self.agent.max_tool_result_chars,
             compaction: defaults.compaction.clone(),
             context_pruning: defaults.context_pruning,
+            user_timezone: defaults.user_timezone.as_deref().map(|name| name.trim().to_owned()),
             limits: defaults.limits.with(entry.map(|entry| entry.limits).unwrap_or_default()),
             steering_mode: entry
                 .and_then(|entry| entry.steering_mode)
@@ -154,6 +157,29 @@ impl Config {
                 .unwrap_or(defaults.follow_up_mode),
             id,
         })
+    }
+
+    /// The key that decides a limit of an agent. `setting` is one of the keys that can set it, such as
+    /// `agent.maxIterations` or `agents.defaults.limits.runSeconds`; an entry in `agents.list` goes before those.
+    pub fn deciding_key(&self, agent: &AgentId, setting: &str) -> ConfigPath {
+        let mut keys: Vec<&str> = setting.split('.').collect();
+        if keys == ["agent", "maxIterations"] && self.agents.defaults.max_iterations.is_some() {
+            keys = vec!["agents", "defaults", "maxIterations"];
+        }
+        let own = match keys[..] {
+            ["agents", "defaults", ref own @ ..] | ["agent", ref own @ ..] => own,
+            _ => &[],
+        };
+        let is_agent = |entry: &AgentEntry| AgentId::new(&entry.id) == *agent;
+        let index = self.agents.list.iter().position(is_agent).filter(|index| {
+            let entry = serde_json::to_value(&self.agents.list[*index]).unwrap_or_default();
+            !own.is_empty() && entry.pointer(&format!("/{}", own.join("/"))).is_some()
+        });
+        let (start, keys) = match index {
+            Some(index) => (ConfigPath::default().key("agents").key("list").index(index), own),
+            None => (ConfigPath::default(), &keys[..]),
+        };
+        keys.iter().fold(start, |path, key| path.key(key))
     }
 
     /// Whether the model `provider/id` may be used: `agents.defaults.models` does not exist, or has it, or has
@@ -168,7 +194,7 @@ impl Config {
         )
     }
 
-    /// How many messages of a chat are sent at most, by the settings of its channel; `None` for all. `is_direct` tells
+    /// How many messages of a chat are sent at most, by the config of its channel; `None` for all. `is_direct` tells
     /// a chat with one person from a group.
     pub fn history_limit(&self, channel: &str, is_direct: bool) -> Option<usize> {
         let telegram = self.channels.telegram.as_ref().filter(|_| channel == "telegram")?;

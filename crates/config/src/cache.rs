@@ -1,6 +1,6 @@
-//! Settings that were read a moment ago.
+//! A short-lived cache of the config.
 //!
-//! A process that serves many messages asks for the settings at each; within a moment they are the same.
+//! A process that serves many messages asks for the config at each one. This saves reading the file every time.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use crate::load::load;
 use crate::{ConfigError, Environment, Loaded, Paths};
 
-/// How long settings count as fresh: shorter than a person needs to save the file and send a message.
+/// How long a config counts as fresh: less than a person needs to save the file and send a message.
 const FRESH_FOR: Duration = Duration::from_millis(200);
 
-/// Remembers the settings that were read last. Values of variables are not part of what is compared, so a cache serves
+/// Remembers the config that was read last. Values of variables are not part of what is compared, so a cache serves
 /// one [`Environment`].
 #[derive(Debug, Default)]
 pub struct ConfigCache {
@@ -32,7 +32,7 @@ impl ConfigCache {
         Self::default()
     }
 
-    /// The settings, the very same ones if they were read from that path less than 200 ms ago.
+    /// The config; the same one if it was read from that path less than 200 ms ago.
     ///
     /// # Errors
     /// As [`crate::load_config`]. Errors are not remembered.
@@ -55,7 +55,7 @@ impl ConfigCache {
         self.refresh(environment, paths, now)
     }
 
-    /// The settings as they are in the file now; they are remembered.
+    /// The config as the file has it now; it is remembered.
     ///
     /// # Errors
     /// As [`crate::load_config`].
@@ -63,7 +63,7 @@ impl ConfigCache {
         self.refresh(environment, Paths::resolve(environment)?, Instant::now())
     }
 
-    /// Forgets what was read.
+    /// Forgets the config.
     pub fn clear(&self) {
         *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

@@ -1,11 +1,11 @@
-//! A place in the settings, written as `provider.authProfiles[0].apiKey`.
+//! A path to a value of the config, written as `provider.authProfiles[0].apiKey`.
 
 use std::fmt;
 
 /// Longest key that a message quotes, in characters.
 const MAX_SHOWN_KEY: usize = 64;
 
-/// One step down into the settings.
+/// One step down into the config.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Into an object.
@@ -14,7 +14,7 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// A place in the settings; the empty path is the whole file.
+/// A path to a value of the config; the empty path is the whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigPath(Vec<Step>);
 

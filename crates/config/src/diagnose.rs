@@ -48,10 +48,10 @@ pub(crate) fn syntax(file: &Path, text: &str, failure: ParseFailure) -> ConfigEr
 fn push_duplicates(report: &mut Report, text: &str) {
     for duplicate in Located::new(text).duplicate_keys(MAX_ISSUES) {
         let line = text[..duplicate.first.start].matches('\n').count() + 1;
-        let help = format!("it stands on line {line} already; keep one of the two");
+        let help = format!("it is on line {line} already; keep one of the two");
         report.push(
             duplicate.path,
-            "this key stands twice".to_owned(),
+            "this key appears twice".to_owned(),
             Some(help),
             Some(duplicate.span),
         );
@@ -73,7 +73,9 @@ pub(crate) fn missing_variables(
     for MissingVariable { name, path } in missing {
         let mut help = format!("set it in the environment or in {}", dotenv.display());
         if lookup.passed_over_current_dir() {
-            help.push_str("; `.env` of the current folder is not read, since an agent works there");
+            help.push_str(
+                "; `.env` of the current directory is not read, since an agent works there",
+            );
         }
         let span = located.span(path, Target::Value);
         report.push(
@@ -115,7 +117,7 @@ pub(crate) fn invalid(
     findings(file, text, vec![Finding { path, target: Target::Value, message, help: None }])
 }
 
-/// There are mistakes in the settings.
+/// The config has mistakes.
 pub(crate) fn findings(file: &Path, text: &str, findings: Vec<Finding>) -> ConfigError {
     let located = Located::new(text);
     let mut report = Report::new(file, text);

@@ -1,4 +1,4 @@
-//! What the process was started with: variables, home, current folder, and the two `.env` files.
+//! What the process was started with: variables, home, current directory, and the two `.env` files.
 //!
 //! The variables are copied once, so that a test can run with others and nothing has to change the process's own.
 
@@ -12,11 +12,11 @@ use crate::paths::{self, Paths};
 /// Name of the files that hold further variables.
 pub(crate) const DOTENV_FILE: &str = ".env";
 
-/// Variables, home and current folder.
+/// Variables, home and current directory.
 ///
-/// Three sources give variables, the first that has one wins: the process, `.env` in the state folder, and `.env` in
-/// the current folder. The last is trusted least, for it may come with somebody else's project: it only fills in
-/// `${VAR}` references that the user's own settings file makes, and only while a file is loaded. So it is no part of
+/// Three sources give variables, the first that has one wins: the process, `.env` in the state directory, and `.env` in
+/// the current directory. The last is trusted least, for it may come with somebody else's project: it only fills in
+/// `${VAR}` references that the user's own config file makes, and only while a file is loaded. So it is no part of
 /// [`Environment::get`].
 #[derive(Clone, Default)]
 pub struct Environment {
@@ -35,9 +35,9 @@ impl Environment {
         Self::new(variables, std::env::home_dir(), std::env::current_dir().ok())
     }
 
-    /// An environment with the given variables, home of the user, and current folder (absolute).
+    /// An environment with the given variables, home of the user, and current directory (absolute).
     ///
-    /// Reads `.env` in the state folder that these name. What is wrong with that file is in
+    /// Reads `.env` in the state directory that these name. What is wrong with that file is in
     /// [`Environment::warnings`].
     pub fn new<K, V>(
         variables: impl IntoIterator<Item = (K, V)>,
@@ -60,7 +60,7 @@ impl Environment {
         environment
     }
 
-    /// A variable of the process, else of `.env` in the state folder. An empty one counts as set.
+    /// A variable of the process, else of `.env` in the state directory. An empty one counts as set.
     pub fn get(&self, name: &str) -> Option<&str> {
         match self.process.get(name) {
             Some(value) => value.to_str(),
@@ -96,17 +96,17 @@ impl Environment {
         self.os_home.as_deref()
     }
 
-    /// The folder in which the process was started; `None` if it no longer exists.
+    /// The directory in which the process was started; `None` if it no longer exists.
     pub fn current_dir(&self) -> Option<&Path> {
         self.current_dir.as_deref()
     }
 
-    /// What was wrong with `.env` in the state folder, one line each, fit for the user. Quotes no content.
+    /// What was wrong with `.env` in the state directory, one line each, fit for the user. Quotes no content.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The folders and files of this installation.
+    /// The directories and files of this installation.
     ///
     /// # Errors
     /// See [`Paths::resolve`].

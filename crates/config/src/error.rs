@@ -1,45 +1,45 @@
-//! Everything that can go wrong with the settings, in words that say what happened, where, and what to do next.
+//! The errors of this crate. Each message says what happened, where, and what to do next.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::{AgentId, ConfigPath, RenderStyle, Report};
 
-/// Why there are no settings to work with. No message holds a secret.
+/// Why there is no config to work with. No message holds a secret.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The user has no home and none is given.
+    /// There is no home directory.
     #[error(
-        "no home folder found: set HOME, or set MYCLAW_HOME or MYCLAW_STATE_DIR to the folder that MyClaw shall use"
+        "no home directory found: set HOME, or set MYCLAW_HOME or MYCLAW_STATE_DIR to the directory that MyClaw shall use"
     )]
     NoHome,
-    /// The folder in which the process was started no longer exists.
+    /// The directory in which the process was started no longer exists.
     #[error(
-        "the current folder no longer exists: change to another one, or use absolute paths in MYCLAW_* variables"
+        "the current directory no longer exists: change to another one, or use absolute paths in MYCLAW_* variables"
     )]
     NoCurrentDir,
-    /// A [`crate::Config`] that was not loaded has no folders.
+    /// A [`crate::Config`] that was not loaded has no directories.
     #[error(
-        "these settings were made without folders: set `Config::paths`, or give the workspace as an absolute path"
+        "this config was made without paths: set `Config::paths`, or give the workspace as an absolute path"
     )]
     NoPaths,
-    /// There is no settings file.
-    #[error("no settings file at {}: `myclaw init` writes one to start from", path.display())]
+    /// There is no config file.
+    #[error("no config file at {}: `myclaw init` writes one to start from", path.display())]
     NotFound {
         /// Where it was looked for.
         path: PathBuf,
     },
-    /// The user named a settings file, and there is none.
+    /// The config file that the user named does not exist.
     #[error(
-        "no settings file at {}, which MYCLAW_CONFIG_PATH names: correct or unset it, or let `myclaw init` write one there",
+        "no config file at {}, which MYCLAW_CONFIG_PATH names: correct or unset it, or let `myclaw init` write one there",
         path.display()
     )]
     NamedFileNotFound {
         /// Where it was looked for.
         path: PathBuf,
     },
-    /// The settings file is a symbolic link to nothing.
+    /// The config file is a symbolic link to nothing.
     #[error("{} is a symbolic link to {}, which does not exist: repair the link or remove it", path.display(), target.display())]
     DanglingLink {
         /// The link.
@@ -47,15 +47,15 @@ pub enum ConfigError {
         /// What it points to.
         target: PathBuf,
     },
-    /// There is a folder, device or the like where the settings file should be.
-    #[error("{} is {kind}, not a file: move it away, or set MYCLAW_CONFIG_PATH to the settings file", path.display())]
+    /// There is a directory, device or the like where the config file should be.
+    #[error("{} is {kind}, not a file: move it away, or set MYCLAW_CONFIG_PATH to the config file", path.display())]
     NotAFile {
         /// Where it is.
         path: PathBuf,
-        /// What it is, such as "a folder".
+        /// What it is, such as "a directory".
         kind: &'static str,
     },
-    /// The settings file cannot be read.
+    /// The config file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
         /// The file.
@@ -63,26 +63,26 @@ pub enum ConfigError {
         /// What the operating system says.
         source: io::Error,
     },
-    /// The settings file is far larger than settings can be.
-    #[error("{} is larger than {} KiB, so it is no settings file", path.display(), limit / 1024)]
+    /// The config file is far larger than settings can be.
+    #[error("{} is larger than {} KiB, so it is not a config file", path.display(), limit / 1024)]
     TooLarge {
         /// The file.
         path: PathBuf,
         /// The largest size that is read, in bytes.
         limit: u64,
     },
-    /// The settings file is not text.
+    /// The config file is not text.
     #[error("{}:{line}: not UTF-8 text; save the file in the encoding UTF-8", path.display())]
     NotUtf8 {
         /// The file.
         path: PathBuf,
-        /// The first line that is no text, from 1.
+        /// The first line that is not text, from 1.
         line: usize,
     },
-    /// The settings file is not JSON5.
+    /// The config file is not JSON5.
     #[error("{0}")]
     Syntax(Box<Report>),
-    /// The settings refer to a variable that is unset or empty.
+    /// The config refers to a variable that is unset or empty.
     #[error("{report}")]
     MissingEnvVar {
         /// The first such variable.
@@ -92,7 +92,7 @@ pub enum ConfigError {
         /// All of them.
         report: Box<Report>,
     },
-    /// The settings hold something that they may not.
+    /// The config has a mistake.
     #[error("{0}")]
     Invalid(Box<Report>),
     /// No agent of that name is configured.
@@ -103,7 +103,7 @@ pub enum ConfigError {
         /// The names there are.
         known: Vec<AgentId>,
     },
-    /// The starter file or its folder cannot be written.
+    /// The starter file or its directory cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Unwritable {
         /// What was to be written.

@@ -1,14 +1,14 @@
-//! The JSON Schema of the settings file, for editors and for this crate's own diagnostics.
+//! The JSON Schema of the config file, for editors and for this crate's own diagnostics.
 
 use serde_json::{Map, Value};
 
 use crate::Config;
 
-/// The schema (draft 2020-12) of the settings file: every object strict, every key described, secrets plain strings
+/// The schema (draft 2020-12) of the config file: every object strict, every key described, secrets plain strings
 /// marked `writeOnly`.
 ///
 /// It describes the file before `${VAR}` references are replaced, and what it refuses [`crate::load_config`] refuses
-/// too. The loader also checks what a schema cannot say, such as that no id stands twice.
+/// too. The loader also checks what a schema cannot say, such as that every id is used once.
 pub fn json_schema() -> Value {
     let mut schema = schemars::schema_for!(Config).to_value();
     tidy(&mut schema);

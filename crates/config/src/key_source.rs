@@ -1,4 +1,4 @@
-//! How a key is written in the settings: as itself, or as where it is kept.
+//! How an API key is written in the config: as itself, or as where it is kept.
 //!
 //! | written | means |
 //! |---|---|
@@ -25,7 +25,7 @@ const ENVIRONMENT: &str = "env:";
 const KEYRING: &str = "keyring:";
 const LITERAL: &str = "literal:";
 
-/// Service under which keys lie in the system's keyring where none is named.
+/// Default service of keys in the system's keyring.
 pub const KEYRING_SERVICE: &str = "myclaw";
 
 /// Where a key comes from.
@@ -49,7 +49,7 @@ pub enum KeySource {
 }
 
 impl KeySource {
-    /// Reads a key as it is written in the settings. `resolve_path` makes a path absolute.
+    /// Reads a key as it is written in the config. `resolve_path` makes a path absolute.
     ///
     /// # Errors
     /// What `resolve_path` says.
@@ -73,11 +73,11 @@ impl KeySource {
         })
     }
 
-    /// Reads a key of the settings file, whose paths start at its folder.
+    /// Reads a key of the config file, whose paths start at its directory.
     ///
     /// # Errors
     /// [`ConfigError::NoHome`] if a path begins with `~` and there is no home, [`ConfigError::NoPaths`] if it is relative
-    /// and the settings were made without folders.
+    /// and the config was made without paths.
     pub fn from_settings(
         written: &SecretString,
         paths: Option<&Paths>,

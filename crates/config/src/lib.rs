@@ -1,7 +1,7 @@
-//! The one settings file: its schema, loading, substitution, paths and diagnostics.
+//! The one config file: its schema, loading, substitution, paths and diagnostics.
 //!
 //! This room knows where the file is, what may stand in it and how to say what is wrong with it. It must not know what
-//! the settings are used for: no model, session, tool or terminal is named here other than by its key. The process
+//! the config is used for: no model, session, tool or terminal is named here other than by its key. The process
 //! environment is read in one place, [`Environment::from_process`]; everything else takes an [`Environment`].
 #![forbid(unsafe_code)]
 
@@ -43,7 +43,10 @@ pub use lookup::{SubstitutionLookup, Workspaces};
 pub use mask::holds_literal_secret;
 pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
 pub use report::{Issue, Location, RenderStyle, Report};
-pub use scaffold::{STARTER_CONFIG, Scaffold, scaffold_config_if_missing};
+pub use scaffold::{
+    STARTER_CONFIG, Scaffold, StarterModel, scaffold_config_if_missing, starter_config,
+    write_config_if_missing,
+};
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentsConfig, AnyHookCommand, AuthConfig,
     AuthProfile, BashToolConfig, ChannelsConfig, ChatId, CommandLine, CompactionSettings, Config,

@@ -1,4 +1,4 @@
-//! From the file to [`Config`]: read, parse, substitute, check, in this order. So a missing variable is told of before
+//! From the file to [`Config`]: read, parse, substitute, check, in this order. So a missing variable is reported before
 //! an unknown key.
 
 use std::fs::{File, Metadata};
@@ -18,17 +18,17 @@ use crate::unread::unread_keys;
 use crate::validate::Finding;
 use crate::{Config, ConfigError, ConfigPath, Environment, Paths, semantics, tree};
 
-/// Largest settings file that is read. A thorough one has a few KiB.
+/// Largest config file that is read. A thorough one has a few KiB.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Mistakes that are told at once; more than that nobody reads.
+/// Mistakes that are reported at once; nobody reads more.
 pub(crate) const MAX_ISSUES: usize = 20;
 
-/// Settings and where they came from.
+/// A config and where it came from.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// The settings, with [`Config::paths`] filled in.
+    /// The config, with [`Config::paths`] filled in.
     pub config: Arc<Config>,
-    /// The settings file; absolute.
+    /// The config file; absolute.
     pub path: PathBuf,
     /// Whether there is such a file; if not, these are the built-in defaults.
     pub found: bool,
@@ -61,16 +61,16 @@ impl Loaded {
     }
 }
 
-/// Reads the settings file. Nothing is cached; see [`crate::ConfigCache`].
+/// Reads the config file. Nothing is cached; see [`crate::ConfigCache`].
 ///
 /// # Errors
-/// [`ConfigError::NotFound`] or [`ConfigError::NamedFileNotFound`] if there is none; any other [`ConfigError`] if its place cannot be told, or it cannot be
+/// [`ConfigError::NotFound`] or [`ConfigError::NamedFileNotFound`] if there is none; any other [`ConfigError`] if its path is unknown, or it cannot be
 /// read, or there is a mistake in it.
 pub fn load_config(environment: &Environment) -> Result<Loaded, ConfigError> {
     load(environment, Paths::resolve(environment)?)
 }
 
-/// Reads the settings file, or gives the built-in defaults if there is none.
+/// Reads the config file, or gives the built-in defaults if there is none.
 ///
 /// # Errors
 /// As [`load_config`], but for a missing file that `MYCLAW_CONFIG_PATH` does not name.
@@ -88,7 +88,7 @@ pub fn load_or_default(environment: &Environment) -> Result<Loaded, ConfigError>
 pub(crate) fn load(environment: &Environment, paths: Paths) -> Result<Loaded, ConfigError> {
     let path = paths.config_file().to_path_buf();
     let text = read(&path).map_err(|error| match error {
-        // Whoever names a file does not mean the built-in settings.
+        // A user who names a file does not mean the built-in defaults.
         ConfigError::NotFound { path } if environment.path(CONFIG_PATH_VARIABLE).is_some() => {
             ConfigError::NamedFileNotFound { path }
         }
@@ -133,7 +133,7 @@ fn parse(
     }
 }
 
-/// The workspaces that the settings name, before references are replaced: from these folders no `.env` is read.
+/// The workspaces that the config names, before references are replaced: no `.env` is read from these directories.
 fn workspaces(tree: &Value, environment: &Environment, paths: &Paths) -> Workspaces {
     let agents = &tree["agents"];
     let listed = agents["list"].as_array().into_iter().flatten().map(|entry| &entry["workspace"]);
@@ -142,9 +142,9 @@ fn workspaces(tree: &Value, environment: &Environment, paths: &Paths) -> Workspa
         let text = substitute(text, |name| environment.get(name)).ok()?;
         paths.resolve_in_config(&text).ok()
     };
-    let folders: Option<Vec<_>> =
+    let directories: Option<Vec<_>> =
         named.into_iter().chain(listed).filter_map(Value::as_str).map(resolve).collect();
-    folders.map_or(Workspaces::Unknown, Workspaces::Known)
+    directories.map_or(Workspaces::Unknown, Workspaces::Known)
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
@@ -182,5 +182,5 @@ fn explain_missing(path: &Path, error: io::Error) -> ConfigError {
 }
 
 fn kind_of(metadata: &Metadata) -> &'static str {
-    if metadata.is_dir() { "a folder" } else { "a device, pipe or socket" }
+    if metadata.is_dir() { "a directory" } else { "a device, pipe or socket" }
 }

@@ -1,4 +1,4 @@
-//! From a place in the settings to a place in the text.
+//! From a path in the config to a range of the text.
 //!
 //! Only an error needs this, so the text is read a second time then.
 
@@ -19,7 +19,7 @@ pub(crate) enum Target {
     Value,
 }
 
-/// Settings text whose places can be found.
+/// Config text in which paths can be located.
 pub(crate) struct Located<'a> {
     root: Option<Value<'a>>,
 }

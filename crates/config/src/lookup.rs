@@ -9,14 +9,14 @@ use crate::environment::DOTENV_FILE;
 use crate::paths::WORKSPACE_DIR_NAME;
 use crate::{Environment, Paths, dotenv};
 
-/// Variables that steer MyClaw itself begin so; no file of a working folder may set them.
+/// Variables that steer MyClaw itself begin so; no file of a working directory may set them.
 const OWN_PREFIX: &str = "MYCLAW_";
 
-/// The variables that a settings file may refer to: those of [`Environment::get`], then those of `.env` in the current
-/// folder.
+/// The variables that a config file may refer to: those of [`Environment::get`], then those of `.env` in the current
+/// directory.
 ///
 /// That last file may have come with somebody else's project, or been written by the agent itself. So it is read only
-/// when a reference finds nothing elsewhere, never for a `MYCLAW_` variable, and not at all when the current folder lies
+/// when a reference finds nothing elsewhere, never for a `MYCLAW_` variable, and not at all when the current directory lies
 /// in an agent's workspace.
 #[derive(Debug)]
 pub struct SubstitutionLookup<'a> {
@@ -26,17 +26,17 @@ pub struct SubstitutionLookup<'a> {
     current_dir_file: OnceCell<Option<BTreeMap<String, String>>>,
 }
 
-/// The folders in which agents work, as far as they are known before the settings are read.
+/// The directories in which agents work, as far as they are known before the config is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Workspaces {
-    /// These, and the default ones in the state folder.
+    /// These, and the default ones in the state directory.
     Known(Vec<PathBuf>),
-    /// Somewhere; the settings do not say where without the variables that are being looked up.
+    /// Unknown: the config names them with variables that are still to be looked up.
     Unknown,
 }
 
 impl<'a> SubstitutionLookup<'a> {
-    /// A lookup for settings with these workspaces.
+    /// A lookup for a config with these workspaces.
     pub fn new(environment: &'a Environment, paths: &'a Paths, workspaces: Workspaces) -> Self {
         Self {
             environment,
@@ -57,32 +57,32 @@ impl<'a> SubstitutionLookup<'a> {
         self.current_dir_file()?.get(name).map(String::as_str)
     }
 
-    /// Whether `.env` in the current folder was passed over because an agent may have written it.
+    /// Whether `.env` in the current directory was passed over because an agent may have written it.
     pub(crate) fn passed_over_current_dir(&self) -> bool {
-        let exists = |folder: &Path| folder.join(DOTENV_FILE).is_file();
+        let exists = |directory: &Path| directory.join(DOTENV_FILE).is_file();
         self.current_dir_file().is_none() && self.environment.current_dir().is_some_and(exists)
     }
 
     fn current_dir_file(&self) -> Option<&BTreeMap<String, String>> {
         let read = || {
-            let folder = self.environment.current_dir()?;
-            (!self.may_be_workspace(folder))
-                .then(|| dotenv::read(&folder.join(DOTENV_FILE)).variables)
+            let directory = self.environment.current_dir()?;
+            (!self.may_be_workspace(directory))
+                .then(|| dotenv::read(&directory.join(DOTENV_FILE)).variables)
         };
         self.current_dir_file.get_or_init(read).as_ref()
     }
 
-    fn may_be_workspace(&self, folder: &Path) -> bool {
+    fn may_be_workspace(&self, directory: &Path) -> bool {
         let Workspaces::Known(workspaces) = &self.workspaces else {
             return true;
         };
-        let folder = real(folder);
-        let below_state_dir = folder.strip_prefix(real(self.state_dir)).ok();
+        let directory = real(directory);
+        let below_state_dir = directory.strip_prefix(real(self.state_dir)).ok();
         let in_default_workspace = below_state_dir
             .and_then(|below| below.components().next())
             .is_some_and(|first| is_default_workspace(first.as_os_str()));
         in_default_workspace
-            || workspaces.iter().any(|workspace| folder.starts_with(real(workspace)))
+            || workspaces.iter().any(|workspace| directory.starts_with(real(workspace)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Blanks secrets in settings text before any of it is shown.
+//! Masks secrets in config text before any of it is shown.
 //!
 //! The text may be broken, which is why it is shown, so this looks at words and quotes rather than at a parsed tree. It
 //! blanks rather too much than too little. Every secret keeps its length, so places in the text stay what they were.
@@ -12,7 +12,7 @@ use crate::suggest;
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 /// What a secret is shown as, character by character.
 const MASK: char = '*';
-/// Keys of settings that hold a secret; a misspelled one counts as well.
+/// Keys whose values are secrets; a misspelled one counts as well.
 const SECRET_KEYS: [&str; 3] = ["apiKey", "botToken", "token"];
 /// A key with one of these in it holds a secret, whoever made it up.
 const SECRET_WORDS: [&str; 6] = ["apikey", "token", "secret", "password", "passwd", "credential"];
@@ -50,7 +50,7 @@ pub(crate) fn mask_secrets(text: &str) -> String {
     blank(text, &search.secrets)
 }
 
-/// Whether a settings text holds a secret itself, rather than a reference to one.
+/// Whether a config text holds a secret itself, rather than a reference to one.
 pub fn holds_literal_secret(text: &str) -> bool {
     mask_secrets(text) != text
 }

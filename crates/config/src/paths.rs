@@ -1,4 +1,4 @@
-//! Where everything lies: one state folder, the settings file, workspaces, sessions, logs.
+//! Where everything lies: one state directory, the config file, workspaces, sessions, logs.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -20,7 +20,7 @@ const AGENTS_DIR_NAME: &str = "agents";
 const AGENT_DIR_NAME: &str = "agent";
 const LOGS_DIR_NAME: &str = "logs";
 
-/// The folders and files of one installation, all absolute. None of them need exist.
+/// The directories and files of one installation, all absolute. None of them need exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
     home: Option<PathBuf>,
@@ -29,13 +29,13 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Finds them: home is `MYCLAW_HOME`, else the user's; the state folder is `MYCLAW_STATE_DIR`, else `.myclaw` in
-    /// home; the settings file is `MYCLAW_CONFIG_PATH`, else `myclaw.json` in the state folder. Blank variables count
-    /// as unset; the last two may begin with `~`, and are taken from the current folder if relative.
+    /// Finds them: home is `MYCLAW_HOME`, else the user's; the state directory is `MYCLAW_STATE_DIR`, else `.myclaw` in
+    /// home; the config file is `MYCLAW_CONFIG_PATH`, else `myclaw.json` in the state directory. Blank variables count
+    /// as unset; the last two may begin with `~`, and are taken from the current directory if relative.
     ///
     /// # Errors
     /// [`ConfigError::NoHome`] if a home is needed and there is none, [`ConfigError::NoCurrentDir`] if a relative path
-    /// is to be resolved and the current folder no longer exists.
+    /// is to be resolved and the current directory no longer exists.
     pub fn resolve(environment: &Environment) -> Result<Self, ConfigError> {
         let home = home(environment);
         let state_dir = state_dir(environment)?;
@@ -47,7 +47,7 @@ impl Paths {
         Ok(Self { home, state_dir, config_file })
     }
 
-    /// Paths around a given state folder (absolute), for tests and for programs that embed the agent.
+    /// Paths around a given state directory (absolute), for tests and for programs that embed the agent.
     pub fn in_state_dir(state_dir: impl Into<PathBuf>) -> Self {
         let state_dir = state_dir.into();
         Self { home: None, config_file: state_dir.join(CONFIG_FILE_NAME), state_dir }
@@ -58,12 +58,12 @@ impl Paths {
         self.home.as_deref()
     }
 
-    /// The folder that holds everything else.
+    /// The directory that holds everything else.
     pub fn state_dir(&self) -> &Path {
         &self.state_dir
     }
 
-    /// The settings file.
+    /// The config file.
     pub fn config_file(&self) -> &Path {
         &self.config_file
     }
@@ -91,7 +91,7 @@ impl Paths {
         self.state_dir.join(LOGS_DIR_NAME)
     }
 
-    /// A path out of the settings file: `~` is home, and a relative path starts at the folder of the file.
+    /// A path out of the config file: `~` is home, and a relative path starts at the directory of the file.
     ///
     /// # Errors
     /// [`ConfigError::NoHome`] if it begins with `~` and there is no home.
@@ -107,7 +107,7 @@ fn home(environment: &Environment) -> Option<PathBuf> {
     environment.process_path(HOME_VARIABLE).or_else(|| environment.os_home().map(Path::to_path_buf))
 }
 
-/// The state folder. It depends on the process's own variables alone, since `.env` lies in it.
+/// The state directory. It depends on the process's own variables alone, since `.env` lies in it.
 pub(crate) fn state_dir(environment: &Environment) -> Result<PathBuf, ConfigError> {
     let home = home(environment);
     let path = match environment.process_path(STATE_DIR_VARIABLE) {

@@ -1,4 +1,4 @@
-//! What is wrong with a settings file, and where: as one line each, or with the lines of the file.
+//! What is wrong with a config file, and where: as one line each, or with the lines of the file.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub enum RenderStyle {
     Coloured,
 }
 
-/// A place in the settings file.
+/// A place in the config file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
     /// From 1.
@@ -28,7 +28,7 @@ pub struct Location {
     pub column: usize,
 }
 
-/// One mistake in the settings file. No part of it holds a secret.
+/// One mistake in the config file. No part of it holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
     /// The setting; the empty path where none can be named.
@@ -52,7 +52,7 @@ impl Issue {
     }
 }
 
-/// What is wrong with a settings file.
+/// What is wrong with a config file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     file: PathBuf,

@@ -1,47 +1,110 @@
-//! The settings file to start from.
+//! The config file to start from.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use myclaw_files::{Durability, NewFile, create_private_directory};
+use serde_json::Value;
 
 use crate::{ConfigError, Paths};
+
+/// Where the section with the provider begins and ends in [`STARTER_CONFIG`], and what it names.
+const PROVIDER_BEGIN: &str = "  provider: {\n";
+const PROVIDER_END: &str = "\n  },";
+const STARTER_PROVIDER: &str = "\"anthropic\"";
+const STARTER_MODEL: &str = "\"claude-sonnet-4-6\"";
+const STARTER_KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 
 /// A commented file with one provider, for a person to go on from.
 pub const STARTER_CONFIG: &str = include_str!("../templates/myclaw.json5");
 
+/// The model that a starter file names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StarterModel<'a> {
+    /// None: the program goes on choosing by itself.
+    Unset,
+    /// `provider/model`, which needs no key or has one elsewhere.
+    Named(&'a str),
+    /// One whose key is in a variable.
+    WithKey {
+        /// The provider's name.
+        provider: &'a str,
+        /// The model's id there.
+        model: &'a str,
+        /// The variable.
+        variable: &'a str,
+    },
+}
+
+/// [`STARTER_CONFIG`] with another model than the one it names. What it does not need stays as a comment.
+pub fn starter_config(model: StarterModel<'_>) -> String {
+    let (before, rest) = STARTER_CONFIG.split_once(PROVIDER_BEGIN).unwrap_or((STARTER_CONFIG, ""));
+    let (provider, after) = rest.split_once(PROVIDER_END).unwrap_or((rest, ""));
+    let provider = match model {
+        StarterModel::WithKey { provider: name, model, variable } => {
+            let provider = provider.replace(STARTER_KEY_VARIABLE, variable);
+            let quoted = |text: &str| Value::from(text).to_string();
+            let provider = provider
+                .replace(STARTER_MODEL, &quoted(model))
+                .replace(STARTER_PROVIDER, &quoted(name));
+            return format!("{before}{PROVIDER_BEGIN}{provider}{PROVIDER_END}{after}");
+        }
+        StarterModel::Named(_) | StarterModel::Unset => provider,
+    };
+    let commented = format!("{PROVIDER_BEGIN}{provider}{PROVIDER_END}");
+    let commented: String = commented
+        .lines()
+        .map(|line| format!("  // {}\n", line.strip_prefix("  ").unwrap_or(line)))
+        .collect();
+    let named = match model {
+        StarterModel::Named(name) => {
+            format!("  agents: {{ defaults: {{ model: {} }} }},\n\n", Value::from(name))
+        }
+        _ => String::new(),
+    };
+    format!("{before}{named}{}{after}", commented.trim_end())
+}
+
 /// What [`scaffold_config_if_missing`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scaffold {
-    /// The settings file.
+    /// The config file.
     pub path: PathBuf,
     /// Whether it was written now; otherwise it was there and is unchanged.
     pub created: bool,
 }
 
 /// Writes the starter file, readable by its owner alone, unless there is something in its place. The file appears whole
-/// or not at all, and one that somebody else writes at the same time is never replaced. Makes the state folder too.
+/// or not at all, and one that somebody else writes at the same time is never replaced. Makes the state directory too.
 ///
 /// # Errors
 /// [`ConfigError::Unwritable`].
 pub fn scaffold_config_if_missing(paths: &Paths) -> Result<Scaffold, ConfigError> {
+    write_config_if_missing(paths, STARTER_CONFIG)
+}
+
+/// Like [`scaffold_config_if_missing`], with this text.
+///
+/// # Errors
+/// [`ConfigError::Unwritable`].
+pub fn write_config_if_missing(paths: &Paths, text: &str) -> Result<Scaffold, ConfigError> {
     let path = paths.config_file();
-    let folder = path.parent().unwrap_or(paths.state_dir());
-    for folder in [paths.state_dir(), folder] {
-        create_private_directory(folder)
-            .map_err(|source| ConfigError::Unwritable { path: folder.to_path_buf(), source })?;
+    let directory = path.parent().unwrap_or(paths.state_dir());
+    for directory in [paths.state_dir(), directory] {
+        create_private_directory(directory)
+            .map_err(|source| ConfigError::Unwritable { path: directory.to_path_buf(), source })?;
     }
-    let created = create(path, folder)
+    let created = create(path, directory, text)
         .map_err(|source| ConfigError::Unwritable { path: path.to_path_buf(), source })?;
     Ok(Scaffold { path: path.to_path_buf(), created })
 }
 
-fn create(path: &Path, folder: &Path) -> io::Result<bool> {
+fn create(path: &Path, directory: &Path, text: &str) -> io::Result<bool> {
     if path.symlink_metadata().is_ok() {
         return Ok(false);
     }
-    let mut file = NewFile::in_directory(folder, ".myclaw.")?;
-    file.write_all(STARTER_CONFIG.as_bytes())?;
+    let mut file = NewFile::in_directory(directory, ".myclaw.")?;
+    file.write_all(text.as_bytes())?;
     match file.put_at_free(path, Durability::Synced) {
         Ok(_) => Ok(true),
         Err(failure) if failure.kind() == io::ErrorKind::AlreadyExists => Ok(false),

@@ -1,4 +1,4 @@
-//! What may stand in the settings file: one strict type per object, defaults included.
+//! What may stand in the config file: one strict type per object, defaults included.
 //!
 //! The types check themselves while they are read, so a [`Config`] that exists is valid on its own; what needs a look
 //! at several places at once is in [`crate::semantics`]. The doc comments of the fields are the descriptions that
@@ -37,17 +37,17 @@ pub(crate) use values::{FORMATS, Format};
 
 /// Goes before `gateway.port`.
 pub const GATEWAY_PORT_VARIABLE: &str = "MYCLAW_GATEWAY_PORT";
-/// Port on which the gateway listens unless told otherwise.
+/// Port on which the gateway listens by default.
 const DEFAULT_GATEWAY_PORT: u16 = 18_789;
 /// Seconds that a shell command may run: long enough for a build, short enough that a hung command is noticed.
 const DEFAULT_BASH_TIMEOUT_SECONDS: u64 = 600;
 /// A day: whoever needs more wants a service, not a tool call.
 const MAX_SECONDS: u64 = 86_400;
 
-/// Settings of MyClaw.
+/// The config of MyClaw.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(title = "MyClaw settings")]
+#[schemars(title = "MyClaw config")]
 pub struct Config {
     /// Where this file's JSON Schema lies, for editors. MyClaw itself does not read it.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub struct Config {
     pub gateway: GatewayConfig,
     /// What is logged.
     pub logging: LoggingConfig,
-    /// Settings of the built-in tools.
+    /// Config of the built-in tools.
     pub tools: ToolsConfig,
     /// Commands that are run around an agent's work.
     pub hooks: HooksConfig,
@@ -76,7 +76,7 @@ pub struct Config {
     pub models: ModelsConfig,
     /// How keys that fail are treated.
     pub auth: AuthConfig,
-    /// Folders of this installation, which relative and default workspaces are resolved against. Not part of the
+    /// Directories of this installation, which relative and default workspaces are resolved against. Not part of the
     /// file: [`crate::load_config`] and [`crate::load_or_default`] fill it in.
     #[serde(skip)]
     #[schemars(skip)]
@@ -199,7 +199,7 @@ impl LogLevel {
     }
 }
 
-/// Settings of the built-in tools.
+/// Config of the built-in tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ToolsConfig {

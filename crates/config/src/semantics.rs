@@ -1,7 +1,8 @@
-//! What is wrong with settings whose every value is right by itself.
+//! Mistakes that involve more than one value of the config.
 
 use std::collections::HashMap;
 
+use jiff::tz::TimeZone;
 use url::Url;
 
 use crate::agent::AgentId;
@@ -10,7 +11,7 @@ use crate::locate::Target;
 use crate::schema::{CommandLine, Config, ModelChoice};
 use crate::validate::Finding;
 
-/// Every contradiction in the settings.
+/// Every such mistake.
 pub(crate) fn check(config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
     check_provider(config, &mut findings);
@@ -55,6 +56,15 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
     if let Some(models) = &config.agents.defaults.models {
         let path = agents.clone().key("defaults").key("models");
         check_allowed_models(models, &path, findings);
+    }
+    if let Some(zone) = &config.agents.defaults.user_timezone
+        && TimeZone::get(zone.trim()).is_err()
+    {
+        findings.push(finding(
+            agents.clone().key("defaults").key("userTimezone"),
+            "there is no time zone of this name",
+            "a time zone is such as \"Europe/Berlin\" or \"UTC\"",
+        ));
     }
     let list = agents.key("list");
     for (index, entry) in config.agents.list.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Reads typed settings out of a tree, with the leniency of serde taken away.
+//! Reads the typed config out of a tree, without the leniency of serde.
 //!
 //! Left to itself serde takes a list for an object (its fields in order) and `null` for a key that was left out. Here an
 //! object is an object, and no key takes `null`.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::key_source::{as_literal, is_command};
 use crate::{ConfigPath, SubstitutionLookup};
 
-/// The settings that may say where a key is kept.
+/// The key of the config whose value may say where an API key is kept.
 const KEY_SETTING: &str = "apiKey";
 
 /// One thing found in a text.

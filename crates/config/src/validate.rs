@@ -1,6 +1,6 @@
-//! What is wrong with a tree of settings, all of it at once, told from the JSON Schema.
+//! Checks a config tree against the JSON Schema and reports every mistake at once.
 //!
-//! Reading settings into [`crate::Config`] stops at the first mistake and knows only its own words for it. So when that
+//! Reading a config into [`crate::Config`] stops at the first mistake, with serde's message. So when that
 //! fails, the tree is held against the schema. Only those keywords are known here that the schema uses. No message
 //! quotes a string value, for it may be a secret in the wrong place.
 

@@ -1,5 +1,8 @@
 //! The limits that end a run which would go on.
 
+use myclaw_config::RunLimits;
+use myclaw_llm::{Model, Price};
+use myclaw_session::Spent;
 use serde::Serialize;
 
 /// Which limit it was.
@@ -23,6 +26,17 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// Every limit.
+    pub const ALL: [Self; 7] = [
+        Self::MaxIterations,
+        Self::RunSeconds,
+        Self::RunTokens,
+        Self::RunCost,
+        Self::DayTokens,
+        Self::DayCost,
+        Self::RepeatedCalls,
+    ];
+
     /// As it is called in machine-readable output.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,4 +80,20 @@ impl Bound {
             Self::RepeatedCalls => "the same calls gave the same results again and again",
         }
     }
+}
+
+/// The limit of the day that keeps `model` from being called, if one does. A limit of money keeps no free model.
+pub fn exhausted_budget(limits: &RunLimits, spent: Spent, model: &Model) -> Option<Bound> {
+    if limits.day_tokens > 0 && spent.tokens >= limits.day_tokens {
+        return Some(Bound::DayTokens);
+    }
+    let has_cost_limit = limits.day_cost > 0.0;
+    let is_spent = has_cost_limit && spent.micro_dollars >= micro_dollars(limits.day_cost);
+    let is_free = model.price == Some(Price::default());
+    (is_spent && !is_free).then_some(Bound::DayCost)
+}
+
+/// Rounded up, so that many small calls are not free.
+pub(crate) fn micro_dollars(dollars: f64) -> u64 {
+    (dollars * 1e6 - 1e-6).ceil().max(0.0) as u64
 }

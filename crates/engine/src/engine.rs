@@ -12,7 +12,7 @@ use tracing::{Instrument, info, info_span};
 
 use crate::event::RunFrame;
 use crate::failover::{Candidate, Candidates, Roster};
-use crate::prompt::{PromptParts, build_system_prompt};
+use crate::prompt::{PromptParts, build_system_prompt, time_zone};
 use crate::turn::{
     Act, Bounds, CallRules, Caller, Cancellation, Delivery, Fit, Intake, Interrupts, Pauses,
     Prompt, RunContext, Shared, Tally, Toolbox, Turn, announce_end,
@@ -212,6 +212,7 @@ impl Engine {
             tools: &tool_schemas,
             working_directory: &working_directory,
             model: &answering.0.choice.reference(),
+            time_zone: time_zone(rules.time_zone.as_deref()).as_deref(),
         });
         let tool_context = ToolContext {
             working_directory,
@@ -234,7 +235,7 @@ impl Engine {
         let pauses = Pauses::default();
         let most_calls = rules.max_iterations.limit();
         Turn {
-            bounds: Bounds::new(rules.limits, most_calls, spending, &pauses),
+            bounds: Bounds::new(rules.limits, most_calls, spending, &pauses, rules.config_keys),
             shared: Shared {
                 run: RunContext {
                     session_key: key.clone(),

@@ -36,7 +36,7 @@ mod workspace;
 
 pub use active_model::{ActiveModel, WindowSource};
 pub use approval::{Approval, ApprovalRequest, Approver};
-pub use bound::Bound;
+pub use bound::{Bound, exhausted_budget};
 pub use clock::{Clock, SystemClock};
 pub use embedded::{
     AgentMeta, BootstrapFileReport, EmbeddedMeta, EmbeddedResult, Payload, SystemPromptReport,
@@ -61,4 +61,4 @@ pub use run::{RunParams, RunResult, RunStores};
 pub use switch::ModelSwitch;
 pub use tool::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 pub use transcript::message_to_row;
-pub use turn::{CompactionOutcome, CompactionReport};
+pub use turn::{CompactionOutcome, CompactionReport, utc_day};

@@ -7,6 +7,7 @@ use std::env::consts::{ARCH, OS};
 use std::fmt::Write;
 use std::path::Path;
 
+use jiff::tz::TimeZone;
 use myclaw_llm::ToolSchema;
 
 use crate::workspace::BootstrapFile;
@@ -21,6 +22,8 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) working_directory: &'a Path,
     /// `provider/model`.
     pub(crate) model: &'a str,
+    /// The IANA name of the user's time zone, if it has one.
+    pub(crate) time_zone: Option<&'a str>,
 }
 
 /// Builds the prompt: identity, bootstrap files, tools, safety, runtime. Bootstrap files and tools are left out when
@@ -49,14 +52,24 @@ pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
     let _infallible = write!(
         prompt,
         "\n\n<safety>\n{}\n</safety>\n\n<runtime>\n- Platform: {} {}\n- Working directory: {}\n- Model: {}\n\
-         - Each user message ends with the time it was sent.\n</runtime>",
+         - Each user message ends with the time it was sent, in UTC.",
         SAFETY.trim_end(),
         platform(),
         architecture(),
         parts.working_directory.display(),
         parts.model,
     );
+    if let Some(time_zone) = parts.time_zone {
+        let _infallible = write!(prompt, "\n- User's time zone: {time_zone}");
+    }
+    prompt.push_str("\n</runtime>");
     prompt
+}
+
+/// The user's time zone: what the config says, else that of this machine, if that has a name.
+pub(crate) fn time_zone(configured: Option<&str>) -> Option<String> {
+    let machine = || TimeZone::system().iana_name().map(str::to_owned);
+    configured.map(str::to_owned).or_else(machine)
 }
 
 /// The operating system under the name that Node.js gives it, which prompts in this field use.

@@ -8,6 +8,8 @@ use myclaw_config::{
 };
 use myclaw_llm::{CallLimits, ThinkingLevel};
 
+use crate::Bound;
+
 /// What holds for a run whoever answers in it.
 #[derive(Debug, Clone)]
 pub struct RunRules {
@@ -39,6 +41,10 @@ pub struct RunRules {
     pub lanes: LaneWidths,
     /// Time limits of a model call.
     pub call: CallLimits,
+    /// The IANA name of the user's time zone; `None` means that of this machine.
+    pub time_zone: Option<String>,
+    /// The config key that sets a limit, for messages, where it is not [`Bound::setting`].
+    pub config_keys: Vec<(Bound, String)>,
     /// How long a key is left alone after failures that are remembered beyond the run.
     pub cooldowns: CooldownRules,
 }

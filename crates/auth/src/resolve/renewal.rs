@@ -149,7 +149,7 @@ impl Logins {
             login.store.keep_login(reserved, &login.name, access, refresh, expires)
         });
         let kept = kept.await;
-        // Where it could not be kept all the same, that is told, and this process goes on with it.
+        // Where it could not be kept all the same, a notice says so, and this process goes on with it.
         self.remember(login, &token);
         kept.map(|()| token)
     }

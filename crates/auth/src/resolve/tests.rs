@@ -33,8 +33,8 @@ async fn variables_are_trimmed_and_a_blank_one_is_none() {
 
 #[tokio::test]
 async fn a_command_sees_the_variables_runs_once_and_again_when_forgotten() {
-    let Ok(folder) = tempfile::tempdir() else { panic!("a folder") };
-    let count = folder.path().join("count");
+    let Ok(directory) = tempfile::tempdir() else { panic!("a directory") };
+    let count = directory.path().join("count");
     let text = format!("echo x >> '{}'; echo \"key $KEY\"", count.display());
     let resolver = resolver();
     let runs = || std::fs::read_to_string(&count).unwrap_or_default().lines().count();
@@ -85,17 +85,17 @@ async fn an_expired_login_is_not_used() {
     ));
 }
 
-/// Gives a new token each time, after what is done to the store's folder.
+/// Gives a new token each time, after what is done to the store's directory.
 #[derive(Debug)]
 struct Giver {
     meanwhile: fn(&Path),
-    folder: PathBuf,
+    directory: PathBuf,
     asked: Mutex<usize>,
 }
 
 impl RenewLogin for Giver {
     fn renew<'a>(&'a self, _: &'a Renewal) -> RenewalAnswer<'a> {
-        (self.meanwhile)(&self.folder);
+        (self.meanwhile)(&self.directory);
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         *asked += 1;
         let renewed = RenewedLogin {
@@ -108,12 +108,12 @@ impl RenewLogin for Giver {
 }
 
 /// A store with a login that has ended, a resolver that asks a `Giver`, and that.
-fn renewing(folder: &Path, meanwhile: fn(&Path)) -> (AuthStore, KeyResolver, Arc<Giver>) {
-    let store = AuthStore::in_agent_dir(folder);
+fn renewing(directory: &Path, meanwhile: fn(&Path)) -> (AuthStore, KeyResolver, Arc<Giver>) {
+    let store = AuthStore::in_agent_dir(directory);
     let login = r#"{"version": 1, "profiles": {"lab:me": {"type": "oauth", "provider": "lab",
         "access": "old", "refresh": "first", "expires": 1, "tokenUrl": "u", "clientId": "c"}}}"#;
     assert!(std::fs::write(store.path(), login).is_ok());
-    let giver = Giver { meanwhile, folder: folder.to_path_buf(), asked: Mutex::default() };
+    let giver = Giver { meanwhile, directory: directory.to_path_buf(), asked: Mutex::default() };
     let giver = Arc::new(giver);
     (store, resolver().with_renewer(Arc::<Giver>::clone(&giver)), giver)
 }
@@ -129,19 +129,19 @@ async fn token(store: &AuthStore, resolver: &KeyResolver, now_ms: u64) -> Result
 
 #[tokio::test]
 async fn room_for_new_tokens_is_taken_before_they_are_asked_for_and_given_back() {
-    let Ok(folder) = tempfile::tempdir() else { panic!("a folder") };
-    let names = |folder: &Path| -> Vec<_> {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let Ok(directory) = tempfile::tempdir() else { panic!("a directory") };
+    let names = |directory: &Path| -> Vec<_> {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
         names.sort();
         names
     };
-    let (store, resolver, giver) = renewing(folder.path(), |folder| {
-        let room = std::fs::metadata(folder.join(".auth-profiles.json.renewed"));
+    let (store, resolver, giver) = renewing(directory.path(), |directory| {
+        let room = std::fs::metadata(directory.join(".auth-profiles.json.renewed"));
         assert!(room.is_ok_and(|room| room.len() > 64 * 1024));
     });
     // What a killed process has left is in nobody's way.
-    assert!(std::fs::write(folder.path().join(".auth-profiles.json.renewed"), "left").is_ok());
+    assert!(std::fs::write(directory.path().join(".auth-profiles.json.renewed"), "left").is_ok());
     for _ in 0..2 {
         assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
     }
@@ -149,15 +149,15 @@ async fn room_for_new_tokens_is_taken_before_they_are_asked_for_and_given_back()
     assert_eq!(*giver.asked.lock().unwrap_or_else(PoisonError::into_inner), 2);
     let expected =
         ["auth-profiles.json", "auth-profiles.json.lock", "auth-profiles.json.login.lock"];
-    assert_eq!(names(folder.path()), expected);
+    assert_eq!(names(directory.path()), expected);
 }
 
 /// A later version of the program may take over while the server is asked.
 #[tokio::test]
 async fn new_tokens_that_could_not_be_kept_are_told_and_used_by_this_process() {
-    let Ok(folder) = tempfile::tempdir() else { panic!("a folder") };
-    let (store, resolver, giver) = renewing(folder.path(), |folder| {
-        let path = folder.join(crate::STORE_FILE);
+    let Ok(directory) = tempfile::tempdir() else { panic!("a directory") };
+    let (store, resolver, giver) = renewing(directory.path(), |directory| {
+        let path = directory.join(crate::STORE_FILE);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(std::fs::write(path, text.replace("\"version\": 1", "\"version\": 2")).is_ok());
     });
@@ -173,9 +173,9 @@ async fn new_tokens_that_could_not_be_kept_are_told_and_used_by_this_process() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_linked_store_has_the_locks_of_the_file_that_it_links_to() {
-    let Ok(folder) = tempfile::tempdir() else { panic!("a folder") };
-    let (store, resolver, _) = renewing(folder.path(), |_| {});
-    let linked = folder.path().join("linked");
+    let Ok(directory) = tempfile::tempdir() else { panic!("a directory") };
+    let (store, resolver, _) = renewing(directory.path(), |_| {});
+    let linked = directory.path().join("linked");
     assert!(std::fs::create_dir(&linked).is_ok());
     assert!(std::os::unix::fs::symlink(store.path(), linked.join(crate::STORE_FILE)).is_ok());
     let other = AuthStore::in_agent_dir(&linked);

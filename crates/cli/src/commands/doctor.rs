@@ -1,7 +1,7 @@
 //! `myclaw doctor`: what is configured, what is missing, and what to do next.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use myclaw_agent::config::{AgentSettings, Config, ConfigError};
 use myclaw_agent::hooks::{UnusableCommand, unusable_commands};
 use myclaw_agent::llm::{LocalCandidate, LocalFinding, survey_local};
 use myclaw_agent::{
-    FailureClass, Home, LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, find_program,
-    load_checked, local_probe, select, stored_keys, unread_keys,
+    FailureClass, Home, LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted,
+    exhausted_today, find_program, load_checked, local_probe, select, stored_keys, unread_keys,
 };
 use serde::Serialize;
 
@@ -123,6 +123,8 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
             match select(&config, &home.environment, wanted).await {
                 Ok(model) => {
                     checks.extend(check_model(&model));
+                    let budget = |agent| check_budget(agent, &model, home, &config);
+                    checks.extend(agent.as_ref().and_then(budget));
                     checks.extend(keys::check_keys(&model, &config, &stored, home));
                 }
                 Err(error) => {
@@ -305,11 +307,38 @@ fn check_directory(name: &'static str, directory: &Path, setting: &str) -> Check
     }
 }
 
-/// Makes a file and removes it again.
+/// Makes a file with something in it, and removes it again. A full disk still takes an empty file.
 fn try_to_write(directory: &Path) -> io::Result<()> {
+    const PROBE: [u8; 4096] = [b'.'; 4096];
     let probe = directory.join(format!(".myclaw-doctor-{}", std::process::id()));
-    OpenOptions::new().write(true).create_new(true).open(&probe)?;
-    fs::remove_file(&probe)
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&probe)?;
+    let written = file.write_all(&PROBE).and_then(|()| file.sync_all());
+    fs::remove_file(&probe)?;
+    written
+}
+
+/// Whether the limits of the day leave anything to spend.
+fn check_budget(
+    agent: &AgentSettings,
+    selection: &Selection,
+    home: &Home,
+    config: &Config,
+) -> Option<Check> {
+    const NAME: &str = "budget";
+    match exhausted_today(home, agent, selection.model()) {
+        Ok(bound) => bound.map(|bound| {
+            let key = config.deciding_key(&agent.id, bound.setting());
+            Check::fail(
+                NAME,
+                format!("{} (UTC)", bound.reason()),
+                format!("go on tomorrow, or raise {key}"),
+            )
+        }),
+        Err(error) => {
+            let next = "move the file away; the totals of the day begin at zero then";
+            Some(Check::warn(NAME, error.to_string(), next))
+        }
+    }
 }
 
 /// The hook commands that cannot be started. A gate that cannot be closes, so nothing else would work then.

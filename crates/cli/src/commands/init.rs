@@ -1,21 +1,36 @@
 //! `myclaw init`.
 
-use myclaw_agent::config::{ConfigError, load_or_default, scaffold_config_if_missing};
+use myclaw_agent::config::{
+    Config, ConfigError, StarterModel, load_or_default, starter_config, write_config_if_missing,
+};
+use myclaw_agent::files::create_private_directory;
+use myclaw_agent::{Home, SelectionSource, Wanted, select, stored_keys};
 
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::Printer;
-use myclaw_agent::Home;
-use myclaw_agent::files::create_private_directory;
+use crate::runtime;
+
+/// What to do where nothing but the built-in model was found.
+const SET_A_KEY: &str = "Set ANTHROPIC_API_KEY (or another provider's), or start a model server such as Ollama.\n     \
+                         Until then builtin/demo answers, a small built-in model.";
 
 /// Writes the starter config and the workspace, and says what to do next.
 pub(crate) fn run() -> Result<(), CliError> {
     let home = find_home()?;
-    let scaffold = scaffold_config_if_missing(&home.paths)?;
-    // The starter config refers to a key that may not be set yet; the workspace does not depend on it.
-    let agent =
-        load_or_default(&home.environment).and_then(|loaded| loaded.config.agent_settings(None));
-    let first_step = first_step(agent.as_ref().err(), &home);
+    let starter = match home.paths.config_file().exists() {
+        // It stays as it is.
+        true => String::new(),
+        false => starter(&home)?,
+    };
+    let scaffold = write_config_if_missing(&home.paths, &starter)?;
+    let loaded = load_or_default(&home.environment);
+    let agent = loaded.and_then(|loaded| loaded.config.agent_settings(None));
+    let first_step = match &agent {
+        Ok(agent) if scaffold.created && agent.model.is_none() => Some(SET_A_KEY.to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(first_step(error, &home)),
+    };
     let workspace = agent.map_or_else(|_| home.paths.workspace_dir(None), |agent| agent.workspace);
     let existed = workspace.is_dir();
     create_private_directory(&workspace).map_err(|error| {
@@ -41,14 +56,31 @@ pub(crate) fn run() -> Result<(), CliError> {
     printer.finish()
 }
 
-/// What stands between the config file and a turn, where anything does.
-fn first_step(error: Option<&ConfigError>, home: &Home) -> Option<String> {
-    let ConfigError::MissingEnvVar { var, .. } = error? else {
-        return Some("Correct the config file; the next command says where.".to_owned());
+/// A starter config with the model that answers on this machine today, so that nothing changes by writing it.
+fn starter(home: &Home) -> Result<String, CliError> {
+    let config = Config { paths: Some(home.paths.clone()), ..Config::default() };
+    let stored = config.agent_settings(None).map(|agent| stored_keys(&agent)).unwrap_or_default();
+    let wanted = Wanted { requested: None, configured: None, fallbacks: &[], stored: &stored };
+    let selection = runtime::block_on(select(&config, &home.environment, wanted))??;
+    let name = selection.reference.to_string();
+    let (provider, model) = (&selection.reference.provider, &selection.reference.id);
+    Ok(starter_config(match selection.source {
+        SelectionSource::Builtin => StarterModel::Unset,
+        SelectionSource::KeyVariable(variable) => {
+            StarterModel::WithKey { provider, model, variable }
+        }
+        _ => StarterModel::Named(&name),
+    }))
+}
+
+/// What stands between the config file and a turn.
+fn first_step(error: &ConfigError, home: &Home) -> String {
+    let ConfigError::MissingEnvVar { var, .. } = error else {
+        return "Correct the config file; the next command says where.".to_owned();
     };
-    Some(format!(
+    format!(
         "Set {var}, for example in {}, or put another provider into the config file,\n     \
          or remove `provider` from it to use what is found on this machine.",
         home.paths.state_dir().join(".env").display()
-    ))
+    )
 }

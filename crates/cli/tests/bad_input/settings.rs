@@ -43,7 +43,7 @@ fn a_config_file_that_cannot_be_used() {
 fn a_config_file_that_is_a_directory() {
     let home = TempHome::new();
     fs::create_dir_all(home.config_path()).expect("a directory");
-    let words = ["myclaw.json is a folder", "MYCLAW_CONFIG_PATH"];
+    let words = ["myclaw.json is a directory", "MYCLAW_CONFIG_PATH"];
     assert_fails(&run(&home, &["run", "hello"]), 3, &words);
     assert_fails(&run(&home, &["config", "check"]), 3, &words);
     assert_nothing_stored(&home);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use myclaw_testkit::{ModelServer, RunningChild, Script, TempHome, WireFormat};
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome, WireFormat};
 use serde_json::Value;
 
 use crate::{myclaw, run};
@@ -72,7 +72,7 @@ fn init_writes_once_and_never_again() {
     let stdout = output.stdout();
     assert!(stdout.contains(&format!("{} (written)", home.config_path().display())), "{stdout}");
     assert!(stdout.contains(&format!("{} (written)", home.workspace().display())), "{stdout}");
-    // The starter names a key that is not set here, and without it no turn can run.
+    // Nothing was found on this machine, so the file pins nothing and the built-in model goes on answering.
     assert!(stdout.contains("  1. Set ANTHROPIC_API_KEY"), "{stdout}");
     assert!(stdout.contains("  2. myclaw config check"), "{stdout}");
     assert!(home.workspace().is_dir());
@@ -80,6 +80,9 @@ fn init_writes_once_and_never_again() {
         |path: &std::path::Path| fs::metadata(path).expect("exists").permissions().mode() & 0o777;
     assert_eq!((mode(&home.config_path()), mode(&home.state_directory())), (0o600, 0o700));
     assert_eq!(mode(&home.workspace()), 0o700);
+
+    run(&home, &["config", "check"]).assert_code(0);
+    run(&home, &["run", "List the files in my workspace"]).assert_code(0);
 
     home.write_config_text("{ agent: { maxIterations: 7 } }");
     let output = run(&home, &["init"]);
@@ -95,6 +98,32 @@ fn init_writes_once_and_never_again() {
         fs::read_to_string(home.config_path()).expect("config"),
         "{ agent: { maxIterations: 7 } }"
     );
+}
+
+#[test]
+fn init_writes_the_model_that_answers_without_it() {
+    let home = TempHome::new();
+    let mut init = myclaw(&home, &["init"]);
+    RunningChild::run(init.env("OPENAI_API_KEY", "sk-x").env("MYCLAW_LOCAL_SERVERS", "none"))
+        .assert_code(0);
+    let text = fs::read_to_string(home.config_path()).expect("config");
+    assert!(text.contains("name: \"openai\"") && text.contains("${OPENAI_API_KEY}"), "{text}");
+    let mut check = myclaw(&home, &["config", "check"]);
+    RunningChild::run(check.env("OPENAI_API_KEY", "sk-x")).assert_code(0);
+
+    let server = ModelServer::spawn_blocking_thread(
+        Script::repeat(Reply::openai().text("Local.")).models(["qwen3:8b"]),
+    );
+    let home = TempHome::new();
+    let address = format!("ollama={}", server.address());
+    let mut init = myclaw(&home, &["init"]);
+    RunningChild::run(init.env("MYCLAW_LOCAL_SERVERS", &address)).assert_code(0);
+    let text = fs::read_to_string(home.config_path()).expect("config");
+    assert!(text.contains("agents: { defaults: { model: \"ollama/qwen3:8b\" } }"), "{text}");
+    let mut hello = myclaw(&home, &["run", "hello"]);
+    let output = RunningChild::run(hello.env("MYCLAW_LOCAL_SERVERS", &address));
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "Local.\n");
 }
 
 #[test]

@@ -94,3 +94,24 @@ fn doctor_says_what_a_cloud_lacks() {
     complete.assert_code(0);
     assert_eq!(told(&complete), "ok    key        AWS credentials for amazon-bedrock, not tried");
 }
+
+/// A limit of nothing on the size of files stands for a disk that is full: files can be made, but hold nothing.
+#[cfg(unix)]
+#[test]
+fn doctor_fails_where_nothing_can_be_written_into_a_file() {
+    let home = TempHome::new();
+    home.write_in_workspace("file.txt", "");
+    let doctor = myclaw(&home, &["doctor"]);
+    let mut limited = home.command("sh");
+    limited
+        .env("MYCLAW_LOCAL_SERVERS", "none")
+        .args(["-c", "ulimit -f 0; exec \"$0\" doctor"])
+        .arg(doctor.get_program());
+    let output = RunningChild::run(&mut limited);
+    output.assert_code(1);
+    let stdout = output.stdout();
+    assert!(stdout.contains("fail  sessions   "), "{stdout}");
+    assert!(stdout.contains("cannot be written: File too large"), "{stdout}");
+    let left = std::fs::read_dir(home.state_directory()).expect("the state directory").count();
+    assert_eq!(left, 1, "the probe is removed, the workspace stays");
+}

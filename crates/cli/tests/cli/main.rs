@@ -13,6 +13,7 @@ use myclaw_testkit::{ChildOutput, ModelServer, RunningChild, TempHome, WireForma
 mod auth;
 mod auth_login;
 mod auth_renewal;
+mod budget;
 mod chat_lines;
 mod chat_talk;
 mod chat_terminal;
@@ -34,6 +35,7 @@ mod session_import;
 mod session_search;
 mod sessions;
 mod special_files;
+mod time_zone;
 mod tools;
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.

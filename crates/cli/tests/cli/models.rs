@@ -299,3 +299,26 @@ fn the_password_in_an_address_is_not_shown() {
         assert!(stdout.contains(&shown) && !stdout.contains("PASS"), "{arguments:?}: {stdout}");
     }
 }
+
+#[test]
+fn no_value_of_an_addresss_query_is_printed() {
+    let server = ModelServer::spawn_blocking_thread(Script::repeat(Reply::openai().text("Hi.")));
+    let home = TempHome::new();
+    let base_url = format!("{}/v1?key=QUERY-SECRET&plain", server.url());
+    home.write_config(&json!({ "models": { "providers": { "mine": {
+        "baseUrl": base_url, "models": [{ "id": "m" }],
+    } } } }));
+    for arguments in
+        [&["models", "show", "mine/m"][..], &["models", "test", "mine/m"], &["models", "list"]]
+    {
+        for json in [false, true] {
+            let mut arguments = arguments.to_vec();
+            arguments.extend(json.then_some("--json"));
+            let output = run(&home, &arguments);
+            let shown = output.stdout() + &output.stderr();
+            assert!(!shown.contains("QUERY-SECRET"), "{arguments:?}: {shown}");
+        }
+    }
+    let output = run(&home, &["models", "show", "mine/m"]);
+    assert!(output.stdout().contains("/v1?key=…&…"), "{}", output.stdout());
+}

@@ -66,7 +66,7 @@ fn leaves_everything_else() {
     for text in [
         "{provider: {name: 'anthropic', model: 'claude-sonnet-4-20250514', authProfiles: [{id: 'primary', apiKey: \"${ANTHROPIC_API_KEY}\"}]}}",
         "{model: 'meta-llama/Llama-3.3-70B-Instruct-Turbo', maxTokens: 100}",
-        "{agent: {workspaceDir: '/home/somebody/a/very/long/path/to/a/folder/2024'}}",
+        "{agent: {workspaceDir: '/home/somebody/a/very/long/path/to/a/directory/2024'}}",
         "{token: '${MYCLAW_GATEWAY_TOKEN}', baseUrl: 'http://127.0.0.1:8080/v1'}",
         "the apiKey is used, and the token too",
         crate::STARTER_CONFIG,

@@ -17,8 +17,8 @@ const DEFAULT_MAX_TOOL_RESULT_CHARS: usize = 50_000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentConfig {
-    /// The folder in which the agent works. May begin with `~`; a relative path starts at the folder of this file.
-    /// Default: `workspace` in the state folder.
+    /// The directory in which the agent works. May begin with `~`; a relative path starts at the directory of this file.
+    /// Default: `workspace` in the state directory.
     #[serde(
         deserialize_with = "values::optional_non_blank",
         skip_serializing_if = "Option::is_none"
@@ -61,7 +61,7 @@ pub struct AgentsConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentDefaults {
-    /// The folder in which agents work; give each its own in `agents.list` to keep them apart.
+    /// The directory in which agents work; give each its own in `agents.list` to keep them apart.
     #[serde(
         deserialize_with = "values::optional_non_blank",
         skip_serializing_if = "Option::is_none"
@@ -87,7 +87,15 @@ pub struct AgentDefaults {
     pub context_pruning: ContextPruning,
     /// What ends a run that would go on.
     pub limits: RunLimits,
-    /// How many of the messages that were sent into a run are read before its next step.
+    /// The time zone of the people who talk with the agent, as the model is told it, such as `Europe/Berlin`. Default:
+    /// that of this machine.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub user_timezone: Option<String>,
+    /// How many of the messages that were sent into a run it reads before its next step.
     pub steering_mode: DeliveryMode,
     /// How many of the messages that wait for a run's end are answered together.
     pub follow_up_mode: DeliveryMode,
@@ -145,7 +153,7 @@ pub struct AgentEntry {
     #[serde(deserialize_with = "values::non_blank")]
     #[schemars(with = "NonBlankText")]
     pub id: String,
-    /// Whether it is the agent that answers when none is named. Without such an entry it is the first one.
+    /// Whether it answers when the user names no agent. Without such an entry the first one does.
     #[serde(default)]
     pub default: bool,
     /// What the agent calls itself.
@@ -156,7 +164,7 @@ pub struct AgentEntry {
     )]
     #[schemars(with = "Option<NonBlankText>")]
     pub name: Option<String>,
-    /// The folder in which it works. Default: `workspace` in the state folder for the default agent,
+    /// The directory in which it works. Default: `workspace` in the state directory for the default agent,
     /// `workspace-<id>` for another.
     #[serde(
         default,
@@ -165,8 +173,8 @@ pub struct AgentEntry {
     )]
     #[schemars(with = "Option<NonBlankText>")]
     pub workspace: Option<String>,
-    /// The folder in which what belongs to the agent itself is kept, such as its auth profiles. Default:
-    /// `agents/<id>/agent` in the state folder.
+    /// The directory in which what belongs to the agent itself is kept, such as its auth profiles. Default:
+    /// `agents/<id>/agent` in the state directory.
     #[serde(
         default,
         deserialize_with = "values::optional_non_blank",
@@ -186,7 +194,7 @@ pub struct AgentEntry {
     /// What ends a run of it that would go on, where that differs from the others.
     #[serde(default)]
     pub limits: AgentLimits,
-    /// How many of the messages that were sent into a run are read before its next step.
+    /// How many of the messages that were sent into a run it reads before its next step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steering_mode: Option<DeliveryMode>,
     /// How many of the messages that wait for a run's end are answered together.

@@ -15,7 +15,7 @@ const DEFAULT_RUN_COST: f64 = 5.0;
 const DEFAULT_DAY_TOKENS: u64 = 50_000_000;
 /// Dollars for a day: five runs that were each used up.
 const DEFAULT_DAY_COST: f64 = 25.0;
-/// Repetitions after which a model is taken to go in circles; it was told at the third.
+/// Repetitions after which a model is taken to go in circles; it got a warning at the third.
 const DEFAULT_REPEATED_CALLS: u32 = 6;
 /// A week: what runs longer needs no limit.
 const MAX_RUN_SECONDS: u64 = 604_800;

@@ -18,11 +18,11 @@ const MAX_CAP: u64 = 1_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MessagesConfig {
-    /// Messages that arrive while the agent is busy with the same conversation.
+    /// Messages that arrive while the agent is busy with the same session.
     pub queue: QueueConfig,
 }
 
-/// Messages that arrive while the agent is busy with the same conversation.
+/// Messages that arrive while the agent is busy with the same session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct QueueConfig {

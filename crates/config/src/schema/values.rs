@@ -1,4 +1,4 @@
-//! The values that stand at the leaves of the settings, and how they are read.
+//! The values at the leaves of the config, and how they are read.
 //!
 //! What these functions refuse, the JSON Schema refuses too: the diagnostics are made from the schema, and a test holds
 //! the two together. No message here quotes a string, for it may be a secret in the wrong place.

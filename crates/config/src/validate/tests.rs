@@ -22,7 +22,7 @@ fn full() -> Value {
         "agents": {
             "defaults": {
                 "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"],
-                "thinkingDefault": "low", "maxIterations": "unlimited",
+                "userTimezone": "UTC", "thinkingDefault": "low", "maxIterations": "unlimited",
                 "compaction": { "reserveTokens": 1, "keepMessages": 1, "maxResultChars": 1 }, "contextPruning": "cache-ttl",
                 "limits": {
                     "runSeconds": 0, "runTokens": 1, "runCost": 0.5, "dayTokens": 2, "dayCost": 0, "repeatedCalls": 3,
@@ -42,7 +42,7 @@ fn full() -> Value {
         "channels": { "telegram": { "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"] } },
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
-        "logging": { "level": "warn", "redactSensitive": false },
+        "logging": { "file": true, "level": "warn", "redactSensitive": false },
         "tools": { "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },
         "auth": { "cooldowns": {
             "firstSeconds": 60, "factor": 5, "longestSeconds": 3600, "billingFirstSeconds": 18_000,

@@ -31,6 +31,7 @@ fn without_agents_there_is_main() {
         max_tool_result_chars: 50_000,
         compaction: CompactionSettings::default(),
         context_pruning: ContextPruning::Off,
+        user_timezone: None,
         limits: RunLimits {
             run_seconds: 600,
             run_tokens: 5_000_000,
@@ -167,7 +168,7 @@ fn no_cap_is_written_in_two_ways() {
 }
 
 #[test]
-fn settings_made_by_hand_need_folders_or_an_absolute_workspace() {
+fn settings_made_by_hand_need_directories_or_an_absolute_workspace() {
     let mut config = Config::default();
     assert!(matches!(config.agent_settings(None), Err(ConfigError::NoPaths)));
     config.agent.workspace_dir = Some("relative".to_owned());

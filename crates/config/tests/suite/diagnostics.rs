@@ -1,4 +1,4 @@
-//! What a person reads when the settings file is wrong.
+//! What a person reads when the config file is wrong.
 
 use myclaw_config::{ConfigError, Location, RenderStyle};
 
@@ -233,7 +233,7 @@ fn text_that_is_no_json5_is_explained() {
         ),
         (
             "{\n  agent: {},\n  agent: {}\n}",
-            "3:3: agent: this key stands twice; it stands on line 2 already; keep one of the two",
+            "3:3: agent: this key appears twice; it is on line 2 already; keep one of the two",
         ),
     ] {
         assert_eq!(message(text), expected, "{text}");
@@ -344,7 +344,7 @@ fn errors_without_a_place_are_rendered_too() {
     let home = Home::new();
     assert_eq!(
         home.rendered_error(),
-        "error: no settings file at ~/.myclaw/myclaw.json: `myclaw init` writes one to start from"
+        "error: no config file at ~/.myclaw/myclaw.json: `myclaw init` writes one to start from"
     );
     assert!(
         matches!(home.load(), Err(ConfigError::NotFound { path }) if path == home.config_file())

@@ -49,7 +49,7 @@ fn a_variable_is_always_a_key_and_never_names_a_command() {
 }
 
 #[test]
-fn everything_lies_below_the_state_folder() {
+fn everything_lies_below_the_state_directory() {
     let paths = paths(&[]);
     assert_eq!(paths.home(), Some(Path::new("/home/me")));
     assert_eq!(paths.state_dir(), Path::new("/home/me/.myclaw"));
@@ -149,7 +149,7 @@ fn token(home: &Home, current_dir: &Path) -> Option<String> {
 }
 
 #[test]
-fn the_process_goes_before_the_state_folder_and_that_before_the_current_folder() {
+fn the_process_goes_before_the_state_directory_and_that_before_the_current_directory() {
     let home = Home::with_config(TOKEN);
     let current_dir = home.current_dir();
     assert_eq!(token(&home, &current_dir), None);
@@ -162,7 +162,7 @@ fn the_process_goes_before_the_state_folder_and_that_before_the_current_folder()
 }
 
 #[test]
-fn the_state_folders_variables_are_got_like_the_processs_own() {
+fn the_state_directories_variables_are_got_like_the_processs_own() {
     let home = Home::new().variable("A", "process");
     fs::write(
         home.state_dir().join(".env"),
@@ -178,7 +178,7 @@ fn the_state_folders_variables_are_got_like_the_processs_own() {
     assert_eq!(
         environment.paths().unwrap().state_dir(),
         home.state_dir(),
-        "a file cannot move the folder it lies in"
+        "a file cannot move the directory it lies in"
     );
 }
 
@@ -205,7 +205,7 @@ fn what_is_wrong_with_the_file_is_said_without_quoting_it() {
 }
 
 #[test]
-fn the_current_folder_serves_references_alone() {
+fn the_current_directory_serves_references_alone() {
     let home = Home::with_config("{}");
     fs::write(
         home.current_dir().join(".env"),
@@ -239,22 +239,22 @@ fn a_workspaces_file_is_never_read() {
     let home = Home::with_config(text);
     let home_path = home.path().to_path_buf();
     let home = home.variable("HERE", home_path.display().to_string());
-    for folder in
+    for directory in
         ["one", "two", "three", ".myclaw/workspace", ".myclaw/workspace-coder/deep/down", "one/src"]
     {
-        let folder = home_path.join(folder);
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join(".env"), "TOKEN=planted").unwrap();
-        assert_eq!(token(&home, &folder), None, "{}", folder.display());
+        let directory = home_path.join(directory);
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(".env"), "TOKEN=planted").unwrap();
+        assert_eq!(token(&home, &directory), None, "{}", directory.display());
         let message =
-            myclaw_config::load_config(&home.environment_in(&folder)).unwrap_err().to_string();
+            myclaw_config::load_config(&home.environment_in(&directory)).unwrap_err().to_string();
         assert!(message.contains("not read, since an agent works there"), "{message}");
     }
-    for folder in ["free", "one-and-a-half", ".myclaw"] {
-        let folder = home_path.join(folder);
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join(".env"), "TOKEN=mine").unwrap();
-        assert_eq!(token(&home, &folder).as_deref(), Some("mine"), "{}", folder.display());
+    for directory in ["free", "one-and-a-half", ".myclaw"] {
+        let directory = home_path.join(directory);
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(".env"), "TOKEN=mine").unwrap();
+        assert_eq!(token(&home, &directory).as_deref(), Some("mine"), "{}", directory.display());
     }
 }
 

@@ -194,16 +194,16 @@ fn a_mistake_in_an_earlier_step_is_told_first() {
 
 #[test]
 fn what_is_no_settings_file_is_told_apart() {
-    let folder = Home::new();
-    fs::create_dir(folder.config_file()).unwrap();
+    let directory = Home::new();
+    fs::create_dir(directory.config_file()).unwrap();
     assert_eq!(
-        folder.error(),
-        "~/.myclaw/myclaw.json is a folder, not a file: move it away, or set MYCLAW_CONFIG_PATH to the settings file"
+        directory.error(),
+        "~/.myclaw/myclaw.json is a directory, not a file: move it away, or set MYCLAW_CONFIG_PATH to the config file"
     );
     let large = Home::with_config(" ".repeat(1024 * 1024 + 1));
     assert_eq!(
         large.error(),
-        "~/.myclaw/myclaw.json is larger than 1024 KiB, so it is no settings file"
+        "~/.myclaw/myclaw.json is larger than 1024 KiB, so it is not a config file"
     );
     let largest = Home::with_config(format!("{}{{}}", " ".repeat(1024 * 1024 - 2)));
     assert!(largest.load().is_ok());
@@ -256,7 +256,7 @@ fn without_a_file_there_are_defaults_for_those_who_ask() {
     assert_eq!(
         load_or_default(&named.environment()).map(|loaded| loaded.found).unwrap_err().to_string(),
         format!(
-            "no settings file at {}, which MYCLAW_CONFIG_PATH names: correct or unset it, or let `myclaw init` write one \
+            "no config file at {}, which MYCLAW_CONFIG_PATH names: correct or unset it, or let `myclaw init` write one \
              there",
             named.path().join("elsewhere.json").display()
         )

@@ -132,7 +132,7 @@ fn where_it_cannot_be_written_the_message_says_so() {
 }
 
 #[test]
-fn a_settings_file_elsewhere_gets_its_folder() {
+fn a_settings_file_elsewhere_gets_its_directory() {
     let home = Home::new().variable("MYCLAW_CONFIG_PATH", "~/deep/down/claw.json5");
     let scaffold = scaffold_config_if_missing(&home.environment().paths().unwrap()).unwrap();
     assert_eq!(

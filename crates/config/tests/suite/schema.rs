@@ -49,7 +49,7 @@ fn secrets_are_plain_strings_marked_as_such() {
 #[test]
 fn nothing_of_the_language_it_is_written_in_shows() {
     let schema = json_schema();
-    assert_eq!(schema["title"], "MyClaw settings");
+    assert_eq!(schema["title"], "MyClaw config");
     assert!(schema["properties"].get("paths").is_none());
     let text = schema.to_string();
     for word in ["uint", "int64", "\"null\"", "NonBlankText", "SecretText"] {

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use myclaw_config::{ConfigError, Environment, Loaded, RenderStyle, load_config};
 use tempfile::TempDir;
 
-/// A temporary home with a state folder, and another folder to stand in.
+/// A temporary home with a state directory, and another directory to stand in.
 pub(crate) struct Home {
-    folder: TempDir,
+    directory: TempDir,
     variables: Vec<(String, String)>,
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
-        let home = Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() };
+        let home = Self { directory: tempfile::tempdir().unwrap(), variables: Vec::new() };
         fs::create_dir_all(home.state_dir()).unwrap();
         fs::create_dir_all(home.current_dir()).unwrap();
         home
@@ -32,7 +32,7 @@ impl Home {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        self.directory.path()
     }
 
     pub(crate) fn state_dir(&self) -> PathBuf {

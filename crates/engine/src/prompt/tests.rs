@@ -8,6 +8,7 @@ fn prompt(bootstrap: &[BootstrapFile], tools: &[ToolSchema]) -> String {
         tools,
         working_directory: Path::new("/home/ada/notes"),
         model: "anthropic/claude-x",
+        time_zone: Some("Europe/Berlin"),
     })
 }
 

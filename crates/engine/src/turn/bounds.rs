@@ -13,6 +13,7 @@ use myclaw_session::{DaySpending, Spent};
 
 use super::Shared;
 use super::time_limit::{Pauses, TimeLimit};
+use crate::bound::{exhausted_budget, micro_dollars};
 use crate::{Bound, Notice, RunError};
 
 /// The limits, and what the run has used since the user last said something, and what the day has.
@@ -21,6 +22,8 @@ pub(crate) struct Bounds {
     limits: RunLimits,
     /// Most model calls for a message; `None` means no cap.
     max_iterations: Option<u32>,
+    /// The config key that sets each limit, where it is not the usual one.
+    config_keys: Vec<(Bound, String)>,
     /// By the monotonic clock: the machine's own may jump. `None` means no limit.
     time: Option<TimeLimit>,
     iterations_before: u32,
@@ -40,11 +43,13 @@ impl Bounds {
         max_iterations: Option<u32>,
         spending: DaySpending,
         pauses: &Pauses,
+        config_keys: Vec<(Bound, String)>,
     ) -> Self {
         Self {
             time: time_limit(&limits, pauses),
             limits,
             max_iterations,
+            config_keys,
             iterations_before: 0,
             usage_before: Usage::default(),
             recorded: Usage::default(),
@@ -58,6 +63,12 @@ impl Bounds {
     /// The limit on the time of the message; `None` if there is none.
     pub(super) fn time_limit(&self) -> Option<TimeLimit> {
         self.time.clone()
+    }
+
+    /// The config key that sets a limit.
+    pub(super) fn config_key(&self, bound: Bound) -> &str {
+        let own = self.config_keys.iter().find(|(limit, _)| *limit == bound);
+        own.map_or(bound.setting(), |(_, key)| key)
     }
 
     /// The user has said something: what was used before counts no longer.
@@ -79,16 +90,14 @@ impl Bounds {
         let iterations = shared.tally.iterations - self.iterations_before;
         let tokens = shared.tally.usage.total_tokens - self.usage_before.total_tokens;
         let dollars = shared.tally.usage.cost.total - self.usage_before.cost.total;
-        let day_dollars = micro_dollars(limits.day_cost);
         let checks = [
             (Bound::MaxIterations, self.max_iterations.is_some_and(|cap| iterations >= cap)),
             (Bound::RunSeconds, self.time.as_ref().is_some_and(|time| time.left().is_zero())),
             (Bound::RunTokens, limits.run_tokens > 0 && tokens >= limits.run_tokens),
             (Bound::RunCost, limits.run_cost > 0.0 && dollars >= limits.run_cost),
-            (Bound::DayTokens, limits.day_tokens > 0 && self.day.tokens >= limits.day_tokens),
-            (Bound::DayCost, limits.day_cost > 0.0 && self.day.micro_dollars >= day_dollars),
         ];
-        Ok(checks.into_iter().find_map(|(bound, is_reached)| is_reached.then_some(bound)))
+        let of_run = checks.into_iter().find_map(|(bound, is_reached)| is_reached.then_some(bound));
+        Ok(of_run.or_else(|| exhausted_budget(limits, self.day, active)))
     }
 
     /// Reports once that a limit on money cannot apply, because the price of a call is unknown.
@@ -118,7 +127,7 @@ impl Bounds {
             micro_dollars: micro_dollars(usage.cost.total - recorded.cost.total),
         };
         let spending = self.spending.clone();
-        let day = day_of(shared.now_ms());
+        let day = utc_day(shared.now_ms());
         let blocking = tokio::task::spawn_blocking(move || {
             if used == Spent::default() { spending.of(&day) } else { spending.add(&day, used) }
         });
@@ -153,12 +162,7 @@ fn time_limit(limits: &RunLimits, pauses: &Pauses) -> Option<TimeLimit> {
 }
 
 /// The day in UTC, as `2026-01-31`.
-fn day_of(timestamp_ms: u64) -> String {
+pub fn utc_day(timestamp_ms: u64) -> String {
     let time = i64::try_from(timestamp_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     time.unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(TimeZone::UTC).date().to_string()
-}
-
-/// Rounded up, so that many small calls are not free.
-fn micro_dollars(dollars: f64) -> u64 {
-    (dollars * 1e6 - 1e-6).ceil().max(0.0) as u64
 }

@@ -25,8 +25,8 @@ const CLOSING_TIME: Duration = Duration::from_secs(60);
 const BOUND: &str = "bound";
 
 /// Says which limit it was.
-pub(super) fn announce(shared: &Shared, bound: Bound) {
-    let message = format!("the run ends here, because {} ({})", bound.reason(), bound.setting());
+pub(super) fn announce(shared: &Shared, bound: Bound, config_key: &str) {
+    let message = format!("the run ends here, because {} ({config_key})", bound.reason());
     shared.emit(AgentRunEvent::BoundReached { bound, message });
 }
 

@@ -24,6 +24,7 @@ mod time_limit;
 
 pub(crate) use act::{Act, Toolbox};
 pub(crate) use bounds::Bounds;
+pub use bounds::utc_day;
 pub(crate) use call::{CallRules, Caller};
 pub(crate) use finish::announce_end;
 pub use fit::{CompactionOutcome, CompactionReport};
@@ -88,9 +89,11 @@ impl Turn<'_> {
         };
         match ending {
             Ending::Reply | Ending::Switch => {}
-            Ending::NotBegun(bound) => closing::announce(&self.shared, bound),
+            Ending::NotBegun(bound) => {
+                closing::announce(&self.shared, bound, self.bounds.config_key(bound))
+            }
             Ending::Bound(bound) => {
-                closing::announce(&self.shared, bound);
+                closing::announce(&self.shared, bound, self.bounds.config_key(bound));
                 self.summarise_closing(bound).await?;
             }
         }
