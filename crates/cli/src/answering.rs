@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use myclaw_engine::NextModel;
-use myclaw_llm::{Model, ThinkingLevel};
+use myclaw_agent::NextModel;
+use myclaw_agent::llm::{Model, ThinkingLevel};
 
 use crate::exit::CliError;
-use crate::model_choice::ChosenModel;
-use crate::settings::Settings;
+use myclaw_agent::Selection;
+use myclaw_agent::SessionConfig;
 use crate::turn::next_model;
 
 /// Who answers, and how much it thinks.
 #[derive(Debug, Clone)]
 pub(crate) struct Answering {
     /// Who.
-    pub(crate) model: Arc<ChosenModel>,
+    pub(crate) model: Arc<Selection>,
     /// How much the user wants it to think, if the user said so.
     pub(crate) thinking: Option<ThinkingLevel>,
 }
@@ -37,7 +37,7 @@ impl Answering {
     /// It cannot answer. Nothing has changed.
     pub(crate) async fn change_model(
         &mut self,
-        settings: &Settings,
+        settings: &SessionConfig,
         name: &str,
     ) -> Result<String, CliError> {
         self.model = Arc::new(settings.choose_model(Some(name)).await?);
@@ -85,7 +85,7 @@ impl Answering {
     }
 
     /// For somebody who asks how much it thinks.
-    pub(crate) fn describe_thinking(&self, settings: &Settings) -> String {
+    pub(crate) fn describe_thinking(&self, settings: &SessionConfig) -> String {
         let model = self.model.known();
         format!(
             "the thinking level is {}; {} offers {}; /thinking LEVEL changes it",

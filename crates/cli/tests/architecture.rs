@@ -5,8 +5,20 @@ use std::fs;
 use std::path::Path;
 
 /// From top to bottom.
-const ROOMS: [&str; 10] =
-    ["cli", "tools", "hooks", "engine", "session", "llm-cloud", "llm", "auth", "exec", "config"];
+const ROOMS: [&str; 12] = [
+    "cli",
+    "tools",
+    "hooks",
+    "engine",
+    "session",
+    "llm-cloud",
+    "llm",
+    "auth",
+    "exec",
+    "config",
+    "skills",
+    "files",
+];
 
 #[test]
 fn arrows_point_down_only() {
