@@ -243,8 +243,8 @@ async fn turns(
         .map(|number| {
             let session = Some(format!("{prefix}-{number}"));
             let options = SessionOptions { session, ..SessionOptions::default() };
-            let session = SessionConfig::new(home.clone(), Arc::clone(config), &options)
-                .expect("a session");
+            let session =
+                SessionConfig::new(home.clone(), Arc::clone(config), &options).expect("a session");
             let mut params = session.bare_run(vec![configured_model(config, &reference)]);
             params.user_message.push(ContentBlock::text("hello"));
             let engine = Arc::clone(engine);

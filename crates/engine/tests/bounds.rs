@@ -60,8 +60,8 @@ async fn a_limit_on_money_says_that_it_cannot_apply_to_a_model_without_a_price()
         })
         .await;
         let mut params = bench.params("go");
-        params.model.as_mut().unwrap().model.price = None;
-        let result = myclaw_engine::run_agent(params).await.unwrap();
+        params.models[0].model.price = None;
+        let result = common::run_agent(params).await.unwrap();
         assert_eq!(result.bound, Some(Bound::MaxIterations));
         assert_eq!(result.usage.cost.unpriced_calls, 4, "three calls and the summary");
         let notices = bench.events_named("notice");
@@ -73,7 +73,7 @@ async fn a_limit_on_money_says_that_it_cannot_apply_to_a_model_without_a_price()
     assert_eq!(
         told,
         [
-            "the price of anthropic/test-model is not known, so limits.runCost and limits.dayCost cannot apply: set `price` for the model in models.providers.anthropic.models"
+            "the price of anthropic/test-model is unknown, so limits.runCost and limits.dayCost cannot apply: set `price` for the model in models.providers.anthropic.models"
         ]
     );
     let none = notices(|bench| {

@@ -102,10 +102,11 @@ fn warn_of_unknown_price(turn: &mut Turn<'_>) {
     }
     turn.allowance.has_warned_of_price = true;
     let Model { provider, id, .. } = &turn.model.model;
-    turn.notice(format!(
-        "the price of {provider}/{id} is not known, so {} cannot apply: set `price` for the model in models.providers.{provider}.models",
-        set.join(" and ")
-    ));
+    turn.notice(Notice::PriceUnknown {
+        provider: provider.clone(),
+        model: id.clone(),
+        limits: set.join(" and "),
+    });
 }
 
 /// Adds what was used since the last time to the day's totals, and learns what other runs have added. A budget that

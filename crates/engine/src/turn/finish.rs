@@ -1,7 +1,7 @@
 //! Step `finish`: the log is made durable, the index learns of the turn, the caller gets the result.
 
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::MetaPatch;
+use myclaw_session::{IndexRepair, MetaPatch};
 
 use super::{Turn, bounds};
 use crate::{AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult};
