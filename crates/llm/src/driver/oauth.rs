@@ -8,7 +8,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-use super::{HttpProvider, MAX_ERROR_BODY, read_capped, read_refusal};
+use super::refusal::MAX_ERROR_BODY;
+use super::{HttpProvider, read_capped, read_refusal};
 use crate::classify::one_line;
 use crate::http::transport_error;
 use crate::redact::redact;

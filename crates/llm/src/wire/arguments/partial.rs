@@ -105,7 +105,7 @@ fn whole_escapes(text: &str) -> &str {
     }
     // `\u12` and `\ud83d` need what comes behind them.
     let Some(at) = text.rfind("\\u") else { return text };
-    let is_escape = (text[..at].len() - text[..at].trim_end_matches('\\').len()) % 2 == 0;
+    let is_escape = (text[..at].len() - text[..at].trim_end_matches('\\').len()).is_multiple_of(2);
     let digits = &text[at + 2..];
     let is_first_half = digits.len() == 4
         && u32::from_str_radix(digits, 16).is_ok_and(|code| (0xD800..=0xDBFF).contains(&code));

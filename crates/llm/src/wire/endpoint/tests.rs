@@ -19,27 +19,6 @@ fn base_urls_as_people_write_them() {
             "https://h.example/anthropic/v1/messages",
         ),
         (
-            Api::AnthropicMessages,
-            "https://api.deepseek.com/anthropic",
-            "https://api.deepseek.com/anthropic/v1/messages",
-        ),
-        (
-            Api::AnthropicMessages,
-            "https://gateway.ai.cloudflare.com/v1/account/name/anthropic/",
-            "https://gateway.ai.cloudflare.com/v1/account/name/anthropic/v1/messages",
-        ),
-        (
-            Api::AnthropicMessages,
-            "https://h.example/claude/messages",
-            "https://h.example/claude/messages",
-        ),
-        (Api::GoogleGenerativeAi, "https://h.example/gemini", "https://h.example/gemini/v1beta"),
-        (
-            Api::GoogleGenerativeAi,
-            "https://h.example/v1/projects/p/locations/l/publishers/google",
-            "https://h.example/v1/projects/p/locations/l/publishers/google",
-        ),
-        (
             Api::OpenaiCompletions,
             "https://api.openai.com/v1",
             "https://api.openai.com/v1/chat/completions",
@@ -86,6 +65,35 @@ fn base_urls_as_people_write_them() {
         models_url(Api::GoogleGenerativeAi, "https://h.example/v1beta").unwrap().as_str(),
         "https://h.example/v1beta/models?pageSize=1000"
     );
+}
+
+#[test]
+fn vendors_base_urls_end_before_the_version() {
+    for (api, base, expected) in [
+        (
+            Api::AnthropicMessages,
+            "https://api.deepseek.com/anthropic",
+            "https://api.deepseek.com/anthropic/v1/messages",
+        ),
+        (
+            Api::AnthropicMessages,
+            "https://gateway.ai.cloudflare.com/v1/account/name/anthropic/",
+            "https://gateway.ai.cloudflare.com/v1/account/name/anthropic/v1/messages",
+        ),
+        (
+            Api::AnthropicMessages,
+            "https://h.example/claude/messages",
+            "https://h.example/claude/messages",
+        ),
+        (Api::GoogleGenerativeAi, "https://h.example/gemini", "https://h.example/gemini/v1beta"),
+        (
+            Api::GoogleGenerativeAi,
+            "https://h.example/v1/projects/p/locations/l/publishers/google",
+            "https://h.example/v1/projects/p/locations/l/publishers/google",
+        ),
+    ] {
+        assert_eq!(call_url(api, base).unwrap().as_str(), expected, "{base}");
+    }
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! Answers that are none: a refusal, and a success without content.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::Response;
+use reqwest::header::{CONTENT_ENCODING, LOCATION};
+
+use crate::{ErrorClass, ModelError, classify};
+
+/// How long an error body may take.
+const ERROR_BODY_LIMIT: Duration = Duration::from_secs(10);
+
+/// Largest error body read, in bytes: enough for any reason, and not for a whole web site.
+pub(super) const MAX_ERROR_BODY: usize = 64 * 1024;
+
+/// What is wrong with an answer that says success and can be no answer.
+pub(super) fn no_answer(response: &Response) -> Option<ModelError> {
+    let status = response.status().as_u16();
+    let message = match compression(response) {
+        Some(name) => format!(
+            "answered with a body compressed by {name}, which was not asked for: a proxy in between compresses it"
+        ),
+        None if matches!(status, 204 | 205) => {
+            format!("answered {status}, which means without content: check the base URL")
+        }
+        None => return None,
+    };
+    Some(ModelError { status: Some(status), ..ModelError::new(ErrorClass::Unknown, message) })
+}
+
+/// The compression of the body, which is never asked for.
+fn compression(response: &Response) -> Option<&str> {
+    let encoding = response.headers().get(CONTENT_ENCODING)?.to_str().ok()?.trim();
+    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
+}
+
+/// The error of an answer whose status is no success.
+pub async fn read_refusal(response: Response) -> ModelError {
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
+    if response.status().is_redirection() {
+        let target = response
+            .headers()
+            .get(LOCATION)
+            .and_then(|target| target.to_str().ok())
+            .unwrap_or("elsewhere");
+        let target = classify::one_line(target, 200);
+        let message = format!(
+            "answered {status}, a redirect to {target}: if that is right, make it the base URL"
+        );
+        return ModelError {
+            status: Some(status),
+            ..ModelError::new(ErrorClass::Unknown, message)
+        };
+    }
+    let compressed = compression(&response).map(|name| format!("(a body compressed by {name})"));
+    let body = read_capped(response, MAX_ERROR_BODY, ERROR_BODY_LIMIT).await;
+    let body = compressed.map_or(body, String::into_bytes);
+    classify::http_error(status, &headers, &String::from_utf8_lossy(&body), SystemTime::now())
+}
+
+/// As much of the body as comes within the limits.
+pub async fn read_capped(mut response: Response, limit: usize, time: Duration) -> Vec<u8> {
+    let mut body = Vec::new();
+    let reading = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk[..chunk.len().min(limit - body.len())]);
+            if body.len() == limit {
+                return;
+            }
+        }
+    };
+    // What has come by then is all there will be.
+    let _ = tokio::time::timeout(time, reading).await;
+    body
+}
