@@ -14,9 +14,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_config::{Config, Paths};
-use myclaw_engine::{Engine, ModelChoice, RunAgentParams};
-use myclaw_llm::parse_model_ref;
+use myclaw_agent::{SessionConfig, SessionOptions, configured_model, engine};
+use myclaw_config::{Config, Environment, Paths};
+use myclaw_engine::Engine;
+use myclaw_llm::{ContentBlock, HttpOptions, parse_model_ref};
 use myclaw_session::{SessionKey, SessionStore};
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
@@ -214,30 +215,38 @@ fn concurrent_turns() {
     println!("turns at once in one process, CPU time of each");
     let mut first = None;
     for count in CONCURRENT {
-        let home = TempDir::new().expect("a temporary directory");
-        let mut config = Config {
-            paths: Some(Paths::in_state_dir(home.path().join("state"))),
-            ..Config::default()
-        };
-        config.agents.defaults.lanes.main = count.try_into().expect("a small number");
+        let directory = TempDir::new().expect("a temporary directory");
+        let paths = Paths::in_state_dir(directory.path().join("state"));
+        let home = myclaw_agent::Home { environment: Environment::default(), paths };
+        let mut config = Config::default();
+        config.agents.defaults.lanes.main = count;
         let config = Arc::new(config);
-        let engine = Arc::new(Engine::new());
-        runtime.block_on(turns(&engine, &config, 50, "warm"));
+        let engine = Arc::new(engine(HttpOptions::default()));
+        runtime.block_on(turns(&engine, &home, &config, 50, "warm"));
         let before = cpu();
-        runtime.block_on(turns(&engine, &config, count, "timed"));
+        runtime.block_on(turns(&engine, &home, &config, count, "timed"));
         let each = (cpu() - before).as_secs_f64() / count as f64;
         let first = *first.get_or_insert(each);
         println!("  {count} turns: {:.2} ({:.2} ms)", each / first, each * 1e3);
     }
 }
 
-async fn turns(engine: &Arc<Engine>, config: &Arc<Config>, count: usize, prefix: &str) {
+async fn turns(
+    engine: &Arc<Engine>,
+    home: &myclaw_agent::Home,
+    config: &Arc<Config>,
+    count: usize,
+    prefix: &str,
+) {
     let reference = parse_model_ref("builtin/demo").expect("the name of a model");
     let running: Vec<_> = (0..count)
         .map(|number| {
-            let key = SessionKey::for_cli("main", &format!("{prefix}-{number}"));
-            let mut params = RunAgentParams::new(key, "hello", Arc::clone(config));
-            params.model = Some(ModelChoice::from_config(config, &reference));
+            let name = Some(format!("{prefix}-{number}"));
+            let options = SessionOptions { session: name, ..SessionOptions::default() };
+            let session = SessionConfig::new(home.clone(), Arc::clone(config), &options);
+            let session = session.expect("a session");
+            let mut params = session.bare_run(vec![configured_model(&session.config, &reference)]);
+            params.user_message.push(ContentBlock::text("hello"));
             let engine = Arc::clone(engine);
             tokio::spawn(async move { engine.run(params).await })
         })
