@@ -41,38 +41,75 @@ pub use session_config::{
 pub use similar::did_you_mean;
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
 
-/// The engine's.
-pub use myclaw_engine::*;
-/// x
-pub mod config {
-    pub use myclaw_config::*;
-}
-/// x
-pub mod auth {
-    pub use myclaw_auth::*;
-}
-/// x
-pub mod llm {
-    pub use myclaw_llm::*;
-}
-/// x
-pub mod sessions {
-    pub use myclaw_session::*;
-}
-/// x
-pub mod tools {
-    pub use myclaw_tools::*;
-}
-/// x
-pub mod hooks {
-    pub use myclaw_hooks::*;
-}
-/// x
-pub mod files {
-    pub use myclaw_files::*;
-}
-/// x
-pub mod llm_cloud {
-    pub use myclaw_llm_cloud::*;
-}
+pub use futures_util::future::BoxFuture;
+pub use myclaw_engine::{
+    ActiveModel, AgentRunEvent, AgentStart, Bound, CompactionOutcome, CompactionReason,
+    CompactionReport, CompactionVerdict, ContextChange, Engine, EventCallback, Hook, HookError,
+    Notice, PendingCompaction, PendingMessage, PendingToolCall, Providers, RunError, RunEvent,
+    RunId, RunOutcome, RunParams, RunResult, RunWork, Tool, ToolCallVerdict, ToolContext,
+    ToolError, ToolInvocation, ToolOutput, ToolUpdate, message_to_row,
+};
 pub use myclaw_exec::hide_environment;
+
+/// Keys of providers, and the store that keeps them.
+pub mod auth {
+    pub use myclaw_auth::{
+        Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, CredentialType, FailureReason,
+        OrderRules, ProfileOrigin, StoredProfile, UsageStats, Validity, arrange, is_private,
+        replacing_command,
+    };
+}
+
+/// The config file, its place and its mistakes.
+pub mod config {
+    pub use myclaw_config::{
+        AgentSettings, Config, ConfigError, Environment, ExposeSecret, KEYRING_SERVICE, KeySource,
+        LogLevel, ModelDefinition, Paths, QueueMode, RenderStyle, SecretString,
+        holds_literal_secret, json_schema, load_config, load_or_default,
+        scaffold_config_if_missing,
+    };
+}
+
+/// Files of a front-end's own, such as the history of what was typed.
+pub mod files {
+    pub use myclaw_files::{create_private_directory, private_options};
+}
+
+/// The commands of the config that are run as hooks.
+pub mod hooks {
+    pub use myclaw_hooks::{UnusableCommand, unusable_commands};
+}
+
+/// Models, messages, and what a model's answer is made of.
+pub mod llm {
+    pub use myclaw_llm::{
+        AssistantMessage, BUILTIN_PROVIDER, CallFailure, CallLimits, Catalog, ContentBlock, Cost,
+        EventSink, HttpOptions, HttpProvider, ImageContent, InputKind, KeyNeed, LocalCandidate,
+        LocalFinding, Message, Model, ModelError, ModelRef, ModelRequest, PairedMessages, Price,
+        Provider, StopReason, StreamEvent, TextContent, ThinkingContent, ThinkingLevel, ToolCall,
+        ToolResultMessage, ToolSchema, Usage, UserMessage, joined_text, parse_model_ref,
+        provider_info, redact, survey_local,
+    };
+    /// The login of GitHub Copilot.
+    pub use myclaw_llm_cloud::copilot;
+}
+
+/// Sessions on disk: keys, transcripts, the index.
+pub mod sessions {
+    pub use myclaw_session::{
+        About, AboutEntry, Case, CompactionEntry, Entry, EntryId, IndexedSession, LockWait,
+        MetaPatch, NewSession, PruneScope, QueuedKind, Role, SearchHit, SearchQuery, SearchScope,
+        SessionEntry, SessionError, SessionIndex, SessionKey, SessionReader, SessionStore,
+        TailLimit, TranscriptMessage, UpdatedAt,
+    };
+}
+
+/// Tools and what prepares their input.
+pub mod tools {
+    pub use myclaw_tools::{builtin_tools, picture_from_base64};
+}
+
+/// The example of this page must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/engine.md")]
+struct EnginePage;

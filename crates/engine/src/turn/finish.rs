@@ -1,7 +1,7 @@
 //! Step `finish`: the log is made durable, the index learns of the turn, the caller gets the result.
 
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::MetaPatch;
+use myclaw_session::{IndexRepair, MetaPatch};
 
 use super::{Turn, bounds};
 use crate::{AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult};
@@ -96,8 +96,8 @@ pub(super) async fn make_durable(turn: &Turn<'_>) -> Result<(), RunError> {
     let (synced, indexed, repairs) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
     synced.map_err(RunError::Session)?;
-    for repair in repairs {
-        turn.notice(Notice::IndexRepaired { repair: repair.to_string() });
+    for IndexRepair { path, backup } in repairs {
+        turn.notice(Notice::SessionListRestored { path, backup });
     }
     if let Err(error) = indexed {
         turn.notice(Notice::IndexNotUpdated { error: error.to_string() });

@@ -2,8 +2,8 @@
 
 use myclaw_agent::config::SecretString;
 use myclaw_agent::configured_model;
+use myclaw_agent::llm::copilot::{CopilotHosts, LoginError, finish_login, start_login};
 use myclaw_agent::llm::{HttpProvider, ModelError, ModelRef, provider_info};
-use myclaw_agent::llm_cloud::copilot::{CopilotHosts, LoginError, finish_login, start_login};
 use tokio_util::sync::CancellationToken;
 
 use super::Keys;

@@ -88,8 +88,8 @@ pub(super) async fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<()
     }
     if let Some(moved) = &turn.opening.moved_aside {
         let path = turn.store.transcript_path(&turn.params.session_key);
-        let (bytes, moved_to) = (moved.bytes, moved.path.clone());
-        turn.notice(Notice::DamagedEndMoved { path, bytes, moved_to });
+        let moved_to = moved.path.clone();
+        turn.notice(Notice::TornEndMoved { path, bytes: moved.bytes, moved_to });
     }
     history::limit(turn)
 }
