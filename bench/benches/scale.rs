@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::{Home, SessionConfig, SessionOptions, configured_model, engine};
+use myclaw_agent::{SessionConfig, SessionOptions, configured_model, engine};
 use myclaw_config::{Config, Environment, Paths};
 use myclaw_engine::Engine;
 use myclaw_llm::{ContentBlock, HttpOptions, parse_model_ref};
@@ -46,10 +46,10 @@ fn main() {
         return;
     }
     let most = std::env::var("MYCLAW_BENCH_SESSIONS").ok().and_then(|text| text.parse().ok());
-    let homes: Vec<Sessions> = HOMES
+    let homes: Vec<Home> = HOMES
         .into_iter()
         .filter(|count| most.is_none_or(|most: usize| *count <= most))
-        .map(|count| Sessions::new(&binary, count))
+        .map(|count| Home::new(&binary, count))
         .collect();
     one_at_a_time(&homes);
     many_at_a_time(&homes);
@@ -66,13 +66,13 @@ fn binary() -> PathBuf {
 }
 
 /// A home with many sessions.
-struct Sessions {
+struct Home {
     directory: TempDir,
     binary: PathBuf,
     count: usize,
 }
 
-impl Sessions {
+impl Home {
     fn new(binary: &Path, count: usize) -> Self {
         let directory = TempDir::new().expect("a temporary directory");
         let home = Self { directory, binary: binary.to_path_buf(), count };
@@ -133,7 +133,7 @@ fn measure(mut command: Command) -> (Duration, u64) {
     (begun.elapsed(), done.rusage.maxrss)
 }
 
-fn one_at_a_time(homes: &[Sessions]) {
+fn one_at_a_time(homes: &[Home]) {
     let mut times = vec![Vec::new(); homes.len()];
     let mut memory = vec![Vec::new(); homes.len()];
     // In turns, so that a busy machine slows all of them; the first round warms up.
@@ -161,7 +161,7 @@ fn one_at_a_time(homes: &[Sessions]) {
     }
 }
 
-fn many_at_a_time(homes: &[Sessions]) {
+fn many_at_a_time(homes: &[Home]) {
     println!("{PROCESSES} processes at once");
     let mut first = None;
     for home in homes {
@@ -185,7 +185,7 @@ fn many_at_a_time(homes: &[Sessions]) {
     }
 }
 
-fn lists(homes: &[Sessions]) {
+fn lists(homes: &[Home]) {
     println!("lists (aim: less than 100 ms)");
     for home in homes {
         let mut times: Vec<f64> = (0..RUNS)
@@ -217,9 +217,9 @@ fn concurrent_turns() {
     for count in CONCURRENT {
         let directory = TempDir::new().expect("a temporary directory");
         let paths = Paths::in_state_dir(directory.path().join("state"));
-        let home = Home { environment: Environment::default(), paths };
+        let home = myclaw_agent::Home { environment: Environment::default(), paths };
         let mut config = Config::default();
-        config.agents.defaults.lanes.main = count.try_into().expect("a small number");
+        config.agents.defaults.lanes.main = count;
         let config = Arc::new(config);
         let engine = Arc::new(engine(HttpOptions::default()));
         runtime.block_on(turns(&engine, &home, &config, 50, "warm"));
@@ -233,7 +233,7 @@ fn concurrent_turns() {
 
 async fn turns(
     engine: &Arc<Engine>,
-    home: &Home,
+    home: &myclaw_agent::Home,
     config: &Arc<Config>,
     count: usize,
     prefix: &str,
@@ -241,11 +241,11 @@ async fn turns(
     let reference = parse_model_ref("builtin/demo").expect("the name of a model");
     let running: Vec<_> = (0..count)
         .map(|number| {
-            let session = Some(format!("{prefix}-{number}"));
-            let options = SessionOptions { session, ..SessionOptions::default() };
-            let session =
-                SessionConfig::new(home.clone(), Arc::clone(config), &options).expect("a session");
-            let mut params = session.bare_run(vec![configured_model(config, &reference)]);
+            let name = Some(format!("{prefix}-{number}"));
+            let options = SessionOptions { session: name, ..SessionOptions::default() };
+            let session = SessionConfig::new(home.clone(), Arc::clone(config), &options);
+            let session = session.expect("a session");
+            let mut params = session.bare_run(vec![configured_model(&session.config, &reference)]);
             params.user_message.push(ContentBlock::text("hello"));
             let engine = Arc::clone(engine);
             tokio::spawn(async move { engine.run(params).await })

@@ -3,11 +3,11 @@
 
 mod journal;
 mod rebuild;
+mod repair;
 mod snapshot;
 mod view;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,6 +22,8 @@ use crate::{ForkOrigin, LockWait, PeerKind, SessionKey, SessionStore, now_ms};
 use journal::{Change, Journal, Record, Records};
 use snapshot::{Loaded, Snapshot, SnapshotWriter, Stamp};
 use view::{Unreadable, View};
+
+pub use repair::IndexRepair;
 
 /// Name of the index within the sessions directory.
 pub(crate) const INDEX_NAME: &str = "sessions.json";
@@ -128,26 +130,6 @@ pub struct PruneReport {
     pub removed: Vec<SessionKey>,
     /// The sessions that were old enough but could not be deleted, and why (most often: they are in use).
     pub kept: Vec<(SessionKey, SessionError)>,
-}
-
-/// A part of the index that could not be read and was made again from the logs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IndexRepair {
-    /// The file that was damaged.
-    pub path: PathBuf,
-    /// Where a copy of it is.
-    pub backup: PathBuf,
-}
-
-impl fmt::Display for IndexRepair {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} was damaged and was made again from the transcripts; a copy is at {}",
-            self.path.display(),
-            self.backup.display()
-        )
-    }
 }
 
 /// The index of a sessions directory. Changes are safe across threads and processes. Reads are cached.

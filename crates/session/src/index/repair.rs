@@ -1,0 +1,24 @@
+//! What is told about a damaged index.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A part of the index that could not be read and was made again from the logs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexRepair {
+    /// The file that was damaged.
+    pub path: PathBuf,
+    /// Where a copy of it is.
+    pub backup: PathBuf,
+}
+
+impl fmt::Display for IndexRepair {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} was damaged and was made again from the transcripts; a copy is at {}",
+            self.path.display(),
+            self.backup.display()
+        )
+    }
+}
