@@ -334,7 +334,7 @@ fn model(api: Api, url: &str) -> Model {
         reasoning: false,
         thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text],
-        price: Price::default(),
+        price: Some(Price::default()),
         context_window: 200_000,
         max_output: 8_192,
         quirks: Quirks::default(),

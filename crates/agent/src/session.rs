@@ -304,7 +304,9 @@ impl Session {
     ) -> Result<Said, AgentError> {
         self.selection().await?;
         let configured = &self.config.config.messages.queue;
-        let work_before = self.work();
+        // Only the work that goes on now is interrupted: work that begins meanwhile may be there to answer this.
+        let running_before = self.lock().running.clone();
+        let work_before = running_before.as_ref().map(|running| running.work);
         // Work that is being aborted reads no more: what is said behind that comes next, as if it had interrupted it.
         let is_aborting =
             self.lock().running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
@@ -324,7 +326,7 @@ impl Session {
                 Ok(Said::Queued(id))
             }
             Arrival::Interrupting { id, .. } => {
-                if let Some(running) = &self.lock().running {
+                if let Some(running) = &running_before {
                     running.cancel.cancel();
                 }
                 // A run of another process ends too; the turn that begins waits for it.

@@ -142,6 +142,7 @@ impl SessionConfig {
         let mut params = self.bare_run(selection.models.clone());
         params.auth_profile.clone_from(&self.auth_profile);
         params.tools = myclaw_tools::builtin_tools(command_timeout);
+        params.tools.retain(|tool| self.config.tools.profile.includes(&tool.schema().name));
         params.hooks = command_hooks(&self.config, run)?;
         params.working_directory.clone_from(&self.directory);
         Ok(params)

@@ -3,20 +3,23 @@
 mod open;
 mod thinking;
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use myclaw_auth::KeyResolver;
-use myclaw_llm::{Model, Provider, ThinkingLevel, ToolSchema};
+use myclaw_llm::{Model, Provider, ThinkingLevel, ToolSchema, ToolUse};
+use tracing::{Instrument, info, info_span};
 
 use crate::event::RunFrame;
 use crate::failover::{Candidate, Candidates, Roster};
 use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{
-    Allowance, Delivery, Recovery, Repetition, Tally, Turn, TurnLimits, announce_end,
+    Act, Bounds, CallRules, Caller, Cancellation, Delivery, Fit, Intake, Interrupts, Pauses,
+    Prompt, RunContext, Shared, Tally, Toolbox, Turn, announce_end,
 };
 use crate::{
-    AgentStart, CompactionReport, Enqueue, LanePermit, LaneRequest, Lanes, Notice, Providers,
-    RunError, RunOutcome, RunParams, RunResult, RunStores, RunWork, ToolContext,
+    AgentMeta, CompactionReport, EmbeddedResult, Enqueue, LanePermit, LaneRequest, Lanes, Notice,
+    Providers, RunError, RunOutcome, RunParams, RunResult, RunStores, RunWork, ToolContext,
 };
 use open::{Opened, open};
 use thinking::Thinking;
@@ -44,16 +47,44 @@ impl Engine {
     /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
     pub async fn run(&self, params: RunParams) -> Result<RunResult, RunError> {
         let frame = RunFrame::begin(params.events(), RunWork::Turn);
-        let result = self.run_turns(params).await;
+        let span = info_span!("run", session = %params.session_key, run = %params.run_id);
+        let result = self.run_turns(params).instrument(span.clone()).await;
+        span.in_scope(|| match &result {
+            Ok(result) => info!(duration_ms = result.duration_ms, "run ended"),
+            Err(error) => info!(class = error.class(), "run failed"),
+        });
         frame.end(&result, RunOutcome::Answered);
         result
     }
 
+    /// Runs one turn like [`Engine::run`], for programs that show payloads. A session that does not fit the model and an
+    /// abort are results here: the first has a payload that says so.
+    ///
+    /// # Errors
+    /// Every other [`RunError`].
+    pub async fn run_embedded(&self, params: RunParams) -> Result<EmbeddedResult, RunError> {
+        let began = Instant::now();
+        let roster = Roster::new(&params)?;
+        let (store, key) = (params.stores.sessions.clone(), params.session_key.clone());
+        let outcome = self.run(params).await;
+        let entry = tokio::task::spawn_blocking(move || store.index().get(&key)).await;
+        let entry = entry.ok().and_then(Result::ok).flatten();
+        let model = &roster.first().model;
+        let agent_meta = AgentMeta {
+            session_id: entry.map(|entry| entry.session_id),
+            provider: model.provider.clone(),
+            model: model.id.clone(),
+            usage: None,
+        };
+        EmbeddedResult::of(outcome, agent_meta, began)
+    }
+
     /// Runs the turn, and further ones as long as messages wait that were promised an answer.
-    async fn run_turns(&self, params: RunParams) -> Result<RunResult, RunError> {
+    async fn run_turns(&self, mut params: RunParams) -> Result<RunResult, RunError> {
+        let began = Instant::now();
         let mut roster = Roster::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
-        let (mut params, mut outcome) = self.run_once(params, &roster).await?;
+        let mut outcome = self.run_once(&mut params, &roster, None).await?;
         let inbox = params.stores.sessions.inbox(&params.session_key);
         while let Ok(before) = &outcome
             && before.bound.is_none()
@@ -66,39 +97,46 @@ impl Engine {
                 params.switch.clone().apply(&mut params);
                 roster = Roster::new(&params)?;
             }
-            let Ok((next_params, next)) = self.run_once(params.clone(), &roster).await else {
-                break;
-            };
-            params = next_params;
+            let next = self.run_once(&mut params, &roster, Some(&before)).await;
+            let Ok(next) = next else { break };
             outcome = match next {
                 Err(RunError::NothingToDo) => break,
                 next => next.map(|next| before.followed_by(next)),
             };
         }
+        if let Ok(result) = &mut outcome {
+            result.duration_ms = began.elapsed().as_millis() as u64;
+        }
         announce_end(&params, &outcome).await;
         outcome
     }
 
-    /// Opens the session, runs a turn in it, and releases it. Gives `params` back, without the user's message.
+    /// Opens the session, runs a turn in it, and releases it. Takes the user's message out of `params`; `before` is what
+    /// earlier turns of the run gave. The outer error is why there was no turn.
     async fn run_once(
         &self,
-        params: RunParams,
+        params: &mut RunParams,
         roster: &Roster,
-    ) -> Result<(RunParams, Result<RunResult, RunError>), RunError> {
-        let opened = open(&params, roster).await?;
+        before: Option<&RunResult>,
+    ) -> Result<Result<RunResult, RunError>, RunError> {
+        let opened = open(params, roster).await?;
+        if before.is_some() && !opened.interrupts.is_empty() {
+            // Whoever sent it cancels this run and begins another one, which answers it.
+            return Err(RunError::Aborted);
+        }
         let events = params.events();
         for notice in roster.notices().iter().chain(&opened.notices) {
             events.notice(notice.clone());
         }
-        let (first, candidates) = roster.line_up(&params, &opened.auth_file)?;
-        let thinking = Thinking::of(&params, first.choice);
+        let answering = roster.line_up(params, &opened.auth_file)?;
+        let thinking = Thinking::of(params, answering.0.choice);
         if let Some(notice) = thinking.notice {
             events.notice(notice);
         }
-        let mut turn = self.turn(params, roster, opened, (first, candidates), thinking.requested);
+        let mut turn = self.turn(params, roster, opened, answering, thinking.requested);
+        turn.shared.tally.earlier_tokens = before.map_or(0, |before| before.usage.total_tokens);
         // Boxed: the state of a whole turn is large, and callers nest it in theirs.
-        let outcome = Box::pin(turn.run()).await;
-        Ok(turn.close(outcome).await)
+        Ok(Box::pin(turn.run().instrument(info_span!("turn"))).await)
     }
 
     /// Puts a summary in the place of all but the newest messages of a session, without a turn. The session, the
@@ -120,14 +158,14 @@ impl Engine {
 
     async fn compact_session(
         &self,
-        params: RunParams,
+        mut params: RunParams,
         focus: Option<&str>,
     ) -> Result<CompactionReport, RunError> {
         let roster = Roster::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
         let opened = open(&params, &roster).await?;
         let answering = roster.line_up(&params, &opened.auth_file)?;
-        self.turn(params, &roster, opened, answering, ThinkingLevel::Off)
+        self.turn(&mut params, &roster, opened, answering, ThinkingLevel::Off)
             .compact_by_hand(focus)
             .await
     }
@@ -156,15 +194,15 @@ impl Engine {
 
     fn turn<'a>(
         &'a self,
-        mut params: RunParams,
+        params: &mut RunParams,
         roster: &'a Roster,
         opened: Opened,
-        (first, candidates): (Candidate<'a>, Candidates<'a>),
+        answering: (Candidate<'a>, Candidates<'a>),
         thinking: ThinkingLevel,
     ) -> Turn<'a> {
         let RunStores { sessions, spending, .. } = params.stores.clone();
         let rules = params.rules.clone();
-        let model = first.choice;
+        let key = &params.session_key;
         let tool_schemas: Vec<ToolSchema> =
             params.tools.iter().map(|tool| tool.schema().clone()).collect();
         let working_directory =
@@ -173,56 +211,59 @@ impl Engine {
             bootstrap: &opened.bootstrap_files,
             tools: &tool_schemas,
             working_directory: &working_directory,
-            model: &model.reference(),
+            model: &answering.0.choice.reference(),
         });
-        let user_message = std::mem::take(&mut params.user_message);
-        let caller = params.cancel.clone();
-        let abort = caller.child_token();
-        params.cancel = abort.child_token();
-        Turn {
-            engine: self,
-            events: params.events(),
-            provider: self.provider(&model.model),
-            model,
+        let tool_context = ToolContext {
+            working_directory,
+            artifact_directory: sessions.artifact_directory(key),
+            max_result_chars: rules.max_tool_result_chars,
+            workspace_only: rules.workspace_only,
+        };
+        let delivery =
+            Delivery { steering: rules.steering, follow_ups: rules.follow_ups, quiet: rules.quiet };
+        let call_rules = CallRules {
             thinking,
-            rotation: first.rotation,
-            candidates,
-            keys: &self.keys,
-            ledger: roster.ledger(rules.cooldowns),
-            inbox: sessions.inbox(&params.session_key),
-            delivery: Delivery {
-                steering: rules.steering,
-                follow_ups: rules.follow_ups,
-                quiet: rules.quiet,
+            tool_use: ToolUse::Auto,
+            max_retries: rules.max_retries,
+            limits: rules.call,
+        };
+        let ledger = roster.ledger(rules.cooldowns);
+        let inbox = sessions.inbox(key);
+        let interrupts = Interrupts::new(inbox.clone(), opened.interrupts);
+        let toolbox = Toolbox::new(params.tools.clone(), tool_context, params.approver.clone());
+        let pauses = Pauses::default();
+        let most_calls = rules.max_iterations.limit();
+        Turn {
+            bounds: Bounds::new(rules.limits, most_calls, spending, &pauses),
+            shared: Shared {
+                run: RunContext {
+                    session_key: key.clone(),
+                    store: sessions,
+                    events: params.events(),
+                    clock: Arc::clone(&params.clock),
+                    hooks: params.hooks.clone(),
+                    cancel: Cancellation::new(&params.cancel),
+                    pauses,
+                },
+                conversation: opened.conversation,
+                prompt: Prompt::new(system_prompt, tool_schemas, &opened.bootstrap_files),
+                tally: Tally::default(),
             },
-            has_steered: false,
-            conversation: opened.conversation,
-            opening: opened.opening,
-            start: AgentStart { system_prompt, user_message, queued_messages: Vec::new() },
-            tool_schemas,
-            tool_context: ToolContext {
-                working_directory,
-                artifact_directory: sessions.artifact_directory(&params.session_key),
-                max_result_chars: rules.max_tool_result_chars,
-                workspace_only: rules.workspace_only,
-            },
-            limits: TurnLimits {
-                max_iterations: rules.max_iterations.limit(),
-                max_retries: rules.max_retries,
-                compaction: rules.compaction,
-                context_pruning: rules.context_pruning,
-                call: rules.call,
-            },
-            tally: Tally::default(),
-            recovery: Recovery::default(),
-            fruitless_pruning: None,
-            allowance: Allowance::new(rules.limits, spending),
-            repetition: Repetition::new(rules.limits.repeated_calls),
-            store: sessions,
-            known_interrupts: opened.interrupts,
-            caller,
-            abort,
-            params,
+            fit: Fit::new(
+                rules.compaction,
+                rules.context_pruning,
+                rules.history_limit,
+                opened.opening,
+            ),
+            call: Caller::new(self, &self.keys, answering, ledger, call_rules),
+            act: Act::new(toolbox, rules.limits.repeated_calls),
+            switch: params.switch.clone(),
+            intake: Intake::new(
+                inbox,
+                delivery,
+                interrupts,
+                std::mem::take(&mut params.user_message),
+            ),
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::notice::with_message;
-use crate::{Bound, Notice, RunError, RunResult};
+use crate::{Approval, Bound, Notice, RunError, RunResult};
 
 /// Receives the events of a run, in order. It is called on the run's task, so it must not block for long.
 pub type EventCallback = Arc<dyn Fn(RunEvent) + Send + Sync>;
@@ -196,6 +196,25 @@ pub enum AgentRunEvent {
     LlmEnd {
         /// The whole message, with the call's usage.
         message: Box<AssistantMessage>,
+    },
+    /// A tool call waits for an approval.
+    ApprovalRequested {
+        /// Tool name.
+        tool_name: String,
+        /// The model's id for the call.
+        tool_call_id: String,
+        /// Its validated arguments.
+        arguments: Map<String, Value>,
+        /// Why it needs one.
+        reason: String,
+    },
+    /// The approval was given or denied. Not sent when the run is aborted meanwhile.
+    ApprovalResolved {
+        /// The model's id for the call.
+        tool_call_id: String,
+        /// The answer.
+        #[serde(flatten)]
+        approval: Approval,
     },
     /// A tool begins to run.
     ToolStart {

@@ -130,9 +130,15 @@ pub struct PendingToolCall {
 
 /// Whether a tool call may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ToolCallVerdict {
     /// It may.
     Allow,
+    /// It may if the run's [`crate::Approver`] agrees. Without an approver it may not.
+    Ask {
+        /// Why somebody has to decide.
+        reason: String,
+    },
     /// It may not; the model gets the reason.
     Block {
         /// Why, and what to do instead.

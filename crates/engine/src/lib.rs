@@ -6,10 +6,12 @@
 #![forbid(unsafe_code)]
 
 mod active_model;
+mod approval;
 mod arguments;
 mod bound;
 mod clock;
 mod conversation;
+mod embedded;
 mod engine;
 mod error;
 mod estimate;
@@ -33,8 +35,12 @@ mod window;
 mod workspace;
 
 pub use active_model::{ActiveModel, WindowSource};
+pub use approval::{Approval, ApprovalRequest, Approver};
 pub use bound::Bound;
 pub use clock::{Clock, SystemClock};
+pub use embedded::{
+    AgentMeta, BootstrapFileReport, EmbeddedMeta, EmbeddedResult, Payload, SystemPromptReport,
+};
 pub use engine::Engine;
 pub use error::{CandidateFailure, RunError};
 pub use event::{
@@ -53,6 +59,6 @@ pub use queue::Arrival;
 pub use rules::RunRules;
 pub use run::{RunParams, RunResult, RunStores};
 pub use switch::ModelSwitch;
-pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+pub use tool::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport};

@@ -141,6 +141,53 @@ pub enum Notice {
         /// Why.
         error: String,
     },
+    /// The end of the session's file was no whole line and was moved to a file of its own.
+    #[error(
+        "the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}",
+        .path.display(), .moved_to.display()
+    )]
+    TornEndMoved {
+        /// File of the session.
+        path: PathBuf,
+        /// How many bytes.
+        bytes: u64,
+        /// Where they are now.
+        moved_to: PathBuf,
+    },
+    /// The list of sessions was damaged; it was restored from the logs.
+    #[error(
+        "{} was damaged and was restored from the logs; a copy is at {}",
+        .path.display(), .backup.display()
+    )]
+    SessionListRestored {
+        /// The damaged file.
+        path: PathBuf,
+        /// A copy of it.
+        backup: PathBuf,
+    },
+    /// The file with the totals of the day was damaged; they begin at zero.
+    #[error(
+        "{} was damaged, so the totals of the day begin at zero; a copy is at {}",
+        .path.display(), .backup.display()
+    )]
+    DayTotalsLost {
+        /// The damaged file.
+        path: PathBuf,
+        /// A copy of it.
+        backup: PathBuf,
+    },
+    /// The price of the model is unknown, so limits on money cannot apply.
+    #[error(
+        "the price of {provider}/{model} is unknown, so {limits} cannot apply: set `price` for the model in models.providers.{provider}.models"
+    )]
+    PriceUnknown {
+        /// Name of the provider.
+        provider: String,
+        /// Id of the model.
+        model: String,
+        /// The config keys of the limits.
+        limits: String,
+    },
     /// Lines of the session's file cannot be read and are skipped.
     #[error("{}", unreadable_lines(*.count, .path))]
     UnreadableLines {
@@ -238,30 +285,6 @@ pub enum Notice {
     DayTotalsUnavailable {
         /// Why.
         error: String,
-    },
-    /// The file with the totals of the day was damaged, so they begin at zero.
-    #[error("{} was damaged, so the totals of the day begin at zero; a copy is at {}", .path.display(), .copy.display())]
-    DayTotalsLost {
-        /// The file.
-        path: PathBuf,
-        /// Where its damaged state was copied to.
-        copy: PathBuf,
-    },
-    /// The end of the session's file was no whole line and was moved to a file of its own.
-    #[error("the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}", .path.display(), .moved_to.display())]
-    DamagedEndMoved {
-        /// File of the session.
-        path: PathBuf,
-        /// How many bytes.
-        bytes: u64,
-        /// Where they are now.
-        moved_to: PathBuf,
-    },
-    /// The list of sessions was damaged and was repaired.
-    #[error("{repair}")]
-    IndexRepaired {
-        /// What was damaged and what was done.
-        repair: String,
     },
     /// The list of sessions was not updated.
     #[error("the list of sessions was not updated: {error}")]

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::Events;
 use crate::{
-    ActiveModel, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch, RunId, RunRules,
-    SystemClock, Tool,
+    ActiveModel, Approver, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch, RunId,
+    RunRules, SystemClock, SystemPromptReport, Tool,
 };
 
 /// How long a run waits for a session that another process runs: longer than most turns need to end after an abort,
@@ -45,6 +45,8 @@ pub struct RunParams {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Called around the run and its tool calls, in this order.
     pub hooks: Vec<Arc<dyn Hook>>,
+    /// Decides about tool calls that need an approval; without one they are refused.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Aborts the run when it fires.
     pub cancel: CancellationToken,
     /// Changes the model while the run goes on.
@@ -77,8 +79,9 @@ pub struct RunStores {
 }
 
 /// What a run gives.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RunResult {
     /// Text of the last assistant message.
     pub reply: String,
@@ -101,6 +104,10 @@ pub struct RunResult {
     pub provider: String,
     /// The model that answered last.
     pub model: String,
+    /// How long the run took, in milliseconds.
+    pub duration_ms: u64,
+    /// What the system prompt was made of.
+    pub system_prompt_report: SystemPromptReport,
 }
 
 impl RunResult {
@@ -133,6 +140,7 @@ impl RunParams {
             stores,
             tools: Vec::new(),
             hooks: Vec::new(),
+            approver: None,
             cancel: CancellationToken::new(),
             switch: ModelSwitch::default(),
             on_event: None,

@@ -23,7 +23,7 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
     match row.role {
         Role::System => None,
         Role::User => Some(Message::User(UserMessage {
-            content: meta.content(row.content),
+            content: unless_blank(meta.content(row.content)),
             annotation: Some(sent_at(row.ts)),
             timestamp: row.ts,
         })),
@@ -46,6 +46,15 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
             timestamp: row.ts,
         })),
     }
+}
+
+/// A message without anything in it would be left out of the request, which then might begin with an answer.
+fn unless_blank(content: Vec<ContentBlock>) -> Vec<ContentBlock> {
+    let is_blank = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.text.trim().is_empty());
+    if content.iter().all(is_blank) {
+        return vec![ContentBlock::text("[empty message]")];
+    }
+    content
 }
 
 /// The blocks of a user's message that was stored as `text` and `meta`.

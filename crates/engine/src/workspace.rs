@@ -38,6 +38,8 @@ pub(crate) struct BootstrapFile {
     pub(crate) name: &'static str,
     /// Its text, cut to the limits.
     pub(crate) content: String,
+    /// Whether it was cut.
+    pub(crate) is_cut: bool,
 }
 
 /// What was found in the workspace.
@@ -116,7 +118,7 @@ impl Bootstrap {
             return;
         }
         *remaining -= if cut.is_some() { limit } else { text.chars().count() };
-        self.files.push(BootstrapFile { name, content: text });
+        self.files.push(BootstrapFile { name, content: text, is_cut: cut.is_some() });
     }
 }
 

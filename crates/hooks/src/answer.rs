@@ -64,6 +64,8 @@ pub(crate) struct CompactionAnswer {
 enum Decision {
     Allow,
     Block,
+    /// For tool calls alone: somebody has to approve it.
+    Ask,
 }
 
 /// An answer that can say no.
@@ -73,6 +75,14 @@ pub(crate) trait Gate {
     /// # Errors
     /// There is a reason for nothing.
     fn block_reason(&mut self) -> Result<Option<String>, HookError>;
+}
+
+impl CallAnswer {
+    /// Why somebody has to approve the call; `None` if nobody has to.
+    pub(crate) fn approval_reason(&mut self) -> Option<String> {
+        self.decision.take_if(|decision| *decision == Decision::Ask)?;
+        Some(self.reason.take().unwrap_or_else(|| "it gave no reason".to_owned()))
+    }
 }
 
 macro_rules! gate {
@@ -92,6 +102,9 @@ fn block_reason(
     reason: Option<String>,
 ) -> Result<Option<String>, HookError> {
     match (decision, reason) {
+        (Some(Decision::Ask), _) => {
+            Err(HookError("only an answer to tool_call can have \"decision\": \"ask\"".to_owned()))
+        }
         (Some(Decision::Block), reason) => {
             Ok(Some(reason.unwrap_or_else(|| "it gave no reason".to_owned())))
         }

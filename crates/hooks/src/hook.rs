@@ -1,4 +1,4 @@
-//! The trait's methods: what a command is told, and what becomes of its answer.
+//! The trait's methods: the input of a command, and what its answer does.
 
 use std::sync::Arc;
 
@@ -128,13 +128,14 @@ impl Hook for CommandHook {
                 return Ok(ToolCallVerdict::Allow);
             }
             let mut answer: CallAnswer = self.ask(told_of(call)).await?;
+            let question = answer.approval_reason();
             if let Some(reason) = answer.block_reason()? {
                 return Ok(ToolCallVerdict::Block { reason });
             }
             if let Some(arguments) = answer.arguments {
                 call.arguments = arguments;
             }
-            Ok(ToolCallVerdict::Allow)
+            Ok(question.map_or(ToolCallVerdict::Allow, |reason| ToolCallVerdict::Ask { reason }))
         })
     }
 

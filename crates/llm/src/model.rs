@@ -85,8 +85,8 @@ pub struct Model {
     pub thinking_levels: ThinkingLevels,
     /// What it takes as input.
     pub input: Vec<InputKind>,
-    /// What it costs; zero when unknown.
-    pub price: Price,
+    /// What it costs; `None` when unknown, and zero when it is free.
+    pub price: Option<Price>,
     /// Context window in tokens.
     pub context_window: u64,
     /// Largest answer in tokens; zero when unknown.

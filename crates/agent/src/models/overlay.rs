@@ -52,12 +52,12 @@ pub(super) fn overlay(
         model.input = input.iter().copied().map(input_kind).collect();
     }
     if let Some(price) = &definition.price {
-        model.price = Price {
+        model.price = Some(Price {
             input: price.input,
             output: price.output,
             cache_read: price.cache_read,
             cache_write: price.cache_write,
-        };
+        });
     }
 }
 

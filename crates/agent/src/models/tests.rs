@@ -77,7 +77,7 @@ fn what_the_settings_say_about_a_model_wins() {
         reasoning: true,
         thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text],
-        price: Price { input: 3.0, ..Price::default() },
+        price: Some(Price { input: 3.0, ..Price::default() }),
         context_window: 4_096,
         max_output: 512,
         quirks: Quirks::default(),

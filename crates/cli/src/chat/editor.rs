@@ -142,6 +142,9 @@ fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
         create_private_directory(directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(format!("{}: it is not a regular file", path.display()));
+    }
     private_options()
         .append(true)
         .create(true)

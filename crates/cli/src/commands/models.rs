@@ -178,15 +178,18 @@ fn table(models: &[ListedModel]) -> Vec<String> {
         .map(str::to_owned)
         .to_vec();
     let rows = models.iter().map(|ListedModel { model, thinking, key }| {
-        let price =
-            |dollars: f64| if dollars > 0.0 { format!("{dollars}") } else { "-".to_owned() };
+        let price = |dollars: Option<f64>| match dollars {
+            Some(dollars) if dollars > 0.0 => format!("{dollars}"),
+            Some(_) => "-".to_owned(),
+            None => "?".to_owned(),
+        };
         let images = if model.input.contains(&InputKind::Image) { "yes" } else { "no" };
         vec![
             format!("{}/{}", model.provider, model.id),
             thousands(model.context_window),
             thousands(model.max_output),
-            price(model.price.input),
-            price(model.price.output),
+            price(model.price.map(|price| price.input)),
+            price(model.price.map(|price| price.output)),
             images.to_owned(),
             level_range(thinking),
             key.as_str().to_owned(),

@@ -120,7 +120,11 @@ impl Sessions {
 
     /// The names of all that are in the index, the latest first.
     pub(crate) fn names(&self) -> Result<Vec<String>, CliError> {
-        Ok(self.store.index().keys()?.iter().map(|key| self.name_of(key)).collect())
+        let any = SessionKey::for_cli(&self.agent_id, "x");
+        let prefix = any.as_str().strip_suffix('x').unwrap_or_default();
+        let name =
+            |key: &SessionKey| key.as_str().strip_prefix(prefix).unwrap_or(key.as_str()).to_owned();
+        Ok(self.store.index().keys()?.iter().map(name).collect())
     }
 
     /// The key that `name` stands for, whether or not there is such a conversation.

@@ -11,17 +11,13 @@ fn object(value: &Value) -> Map<String, Value> {
 }
 
 fn result(usage: Usage) -> RunResult {
-    RunResult {
-        stop_reason: None,
-        reply: "Hi".to_owned(),
-        usage,
-        last_call_usage: Usage::default(),
-        iterations: 2,
-        max_iterations_reached: false,
-        bound: None,
-        provider: "anthropic".to_owned(),
-        model: "claude".to_owned(),
-    }
+    let mut result = RunResult::default();
+    result.reply = "Hi".to_owned();
+    result.usage = usage;
+    result.iterations = 2;
+    result.provider = "anthropic".to_owned();
+    result.model = "claude".to_owned();
+    result
 }
 
 #[test]

@@ -9,21 +9,42 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use myclaw_llm::{ContentBlock, Message, ToolCall, ToolResultMessage, joined_text};
+use tracing::{Instrument, debug, info_span};
 
-use super::{Stop, Turn, intake, result_text};
+use super::approval_gate::ApprovalGate;
+use super::repetition::Repetition;
+use super::shared::Stop;
+use super::{Intake, RunContext, Shared, result_text};
 use crate::arguments::fit_arguments;
 use crate::conversation::PendingCalls;
 use crate::hook::unless_aborted;
 use crate::{
-    AgentRunEvent, HookError, HookPoint, Notice, PendingToolCall, RunError, Tool, ToolCallVerdict,
-    ToolError, ToolInvocation, ToolOutput, ToolUpdate,
+    AgentRunEvent, Approver, HookError, HookPoint, Notice, PendingToolCall, RunError, Tool,
+    ToolCallVerdict, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate,
 };
 
 /// Most calls of read-only tools at the same time: enough to hide disk latency, too few to exhaust file handles.
 const MAX_PARALLEL: usize = 8;
 
+/// Most calls of one message that are made. Models ask for some ten at once; hundreds are a fault, and each costs a
+/// result in every later request.
+const MAX_CALLS: usize = 100;
+
 /// How long an aborted tool may take to clean up, and a hook to look at its result, before it is dropped.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
+
+/// The tools of a run, and who approves their calls.
+pub(crate) struct Toolbox {
+    tools: Vec<Arc<dyn Tool>>,
+    context: ToolContext,
+    gate: ApprovalGate,
+}
+
+/// The step and its state.
+pub(crate) struct Act {
+    toolbox: Toolbox,
+    repetition: Repetition,
+}
 
 /// A call that was made or refused.
 struct Finished {
@@ -31,210 +52,281 @@ struct Finished {
     took: Duration,
 }
 
-/// Runs the calls that have no result, or says why they do not run.
-pub(super) async fn run_tools(turn: &mut Turn<'_>, pending: PendingCalls) -> Result<(), RunError> {
-    if pending.message_was_cut {
-        for call in pending.calls {
-            append_result(turn, &call, ToolOutput::error(result_text::CUT_CALL))?;
-        }
-        return Ok(());
+impl Act {
+    /// Ends a run after `repeated_calls` rounds of the same call; 0 never does.
+    pub(crate) fn new(toolbox: Toolbox, repeated_calls: u32) -> Self {
+        Self { toolbox, repetition: Repetition::new(repeated_calls) }
     }
-    let mut calls = pending.calls.into_iter().peekable();
-    while let Some(call) = calls.next() {
-        let steering_waits = turn.stop().is_none() && intake::steering_waits(turn).await?;
-        if let Some(stop) = turn.stop() {
-            let text = result_text::stopped_before_start(stop);
-            append_result(turn, &call, ToolOutput::error(text))?;
-            continue;
-        }
-        if steering_waits {
-            skip(turn, &call)?;
-            for call in calls.by_ref() {
-                skip(turn, &call)?;
-            }
-            break;
-        }
-        let mut group = vec![call];
-        if is_read_only(turn, &group[0]) {
-            while group.len() < MAX_PARALLEL
-                && let Some(next) = calls.next_if(|next| is_read_only(turn, next))
-            {
-                group.push(next);
-            }
-        }
-        run_group(turn, group).await?;
+
+    /// The user has said something: what was repeated before counts no longer.
+    pub(super) fn begin_message(&mut self) {
+        self.repetition.begin_anew();
     }
-    if turn.stop().is_some() { Err(RunError::Aborted) } else { Ok(()) }
+
+    /// Whether the run should end, because the model repeats itself.
+    pub(super) fn goes_in_circles(&self) -> bool {
+        self.repetition.goes_in_circles()
+    }
+
+    /// Runs the calls that have no result, or says why they do not run.
+    pub(super) async fn run_tools(
+        &mut self,
+        shared: &mut Shared,
+        intake: &Intake,
+        pending: PendingCalls,
+    ) -> Result<(), RunError> {
+        if pending.message_was_cut {
+            for call in pending.calls {
+                append_result(shared, &call, ToolOutput::error(result_text::CUT_CALL))?;
+            }
+            return Ok(());
+        }
+        let mut wanted = pending.calls;
+        let count = wanted.len();
+        let surplus = wanted.split_off(count.min(MAX_CALLS));
+        let mut calls = wanted.into_iter().peekable();
+        while let Some(call) = calls.next() {
+            let has_stopped = shared.run.cancel.stop().is_some();
+            let steering_waits = !has_stopped && intake.steering_waits(shared).await?;
+            if let Some(stop) = shared.run.cancel.stop() {
+                let text = result_text::stopped_before_start(stop);
+                append_result(shared, &call, ToolOutput::error(text))?;
+                continue;
+            }
+            if steering_waits {
+                skip(shared, &call)?;
+                for call in calls.by_ref() {
+                    skip(shared, &call)?;
+                }
+                break;
+            }
+            let mut group = vec![call];
+            if self.toolbox.is_read_only(&group[0]) {
+                while group.len() < MAX_PARALLEL
+                    && let Some(next) = calls.next_if(|next| self.toolbox.is_read_only(next))
+                {
+                    group.push(next);
+                }
+            }
+            self.run_group(shared, group).await?;
+        }
+        for call in surplus {
+            let text = result_text::too_many_calls(count, MAX_CALLS);
+            append_result(shared, &call, ToolOutput::error(text))?;
+        }
+        if shared.run.cancel.stop().is_some() { Err(RunError::Aborted) } else { Ok(()) }
+    }
+
+    /// Runs the calls of a group at the same time and stores their results in order, each as soon as it and those
+    /// before it are there.
+    async fn run_group(
+        &mut self,
+        shared: &mut Shared,
+        group: Vec<ToolCall>,
+    ) -> Result<(), RunError> {
+        let Self { toolbox, repetition } = self;
+        let Shared { run, conversation, .. } = shared;
+        // The futures only read; storing a result changes what they do not look at.
+        let running = |call| toolbox.run_call(run, call);
+        let mut finished: FuturesOrdered<_> = group.iter().map(running).collect();
+        for call in &group {
+            let Some(Finished { mut output, took }) = finished.next().await else { break };
+            let note = repetition.note(call, &joined_text(&output.content, "\n"));
+            output.content.extend(note.map(ContentBlock::text));
+            emit_end(run, call, took, &output);
+            conversation.append(result_message(call, output, run.clock.now_ms()))?;
+        }
+        Ok(())
+    }
 }
 
 /// Answers a call that is not made, because the user said something first.
-fn skip(turn: &mut Turn<'_>, call: &ToolCall) -> Result<(), RunError> {
-    turn.emit(AgentRunEvent::ToolSkipped {
+fn skip(shared: &mut Shared, call: &ToolCall) -> Result<(), RunError> {
+    shared.emit(AgentRunEvent::ToolSkipped {
         tool_name: call.name.clone(),
         tool_call_id: call.id.clone(),
     });
-    append_result(turn, call, ToolOutput::error(result_text::SKIPPED))
+    append_result(shared, call, ToolOutput::error(result_text::SKIPPED))
 }
 
-/// Runs the calls of a group at the same time and stores their results in order.
-async fn run_group(turn: &mut Turn<'_>, group: Vec<ToolCall>) -> Result<(), RunError> {
-    // Running only reads the turn, storing changes it. A group of several holds read-only calls alone, so a crash
-    // before their results are stored loses nothing that cannot be asked again.
-    let mut finished = Vec::with_capacity(group.len());
-    if let [call] = group.as_slice() {
-        finished.push(run_call(turn, call).await);
-    } else {
-        let mut running: FuturesOrdered<_> =
-            group.iter().map(|call| run_call(turn, call)).collect();
-        while let Some(output) = running.next().await {
-            finished.push(output);
-        }
+impl Toolbox {
+    pub(crate) fn new(
+        tools: Vec<Arc<dyn Tool>>,
+        context: ToolContext,
+        approver: Option<Arc<dyn Approver>>,
+    ) -> Self {
+        Self { tools, context, gate: ApprovalGate::new(approver) }
     }
-    for (call, Finished { mut output, took }) in group.iter().zip(finished) {
-        let text = joined_text(&output.content, "\n");
-        let note = turn.repetition.note(call, &text);
-        output.content.extend(note.map(ContentBlock::text));
-        emit_end(turn, call, took, &output);
-        append_result(turn, call, output)?;
-    }
-    Ok(())
-}
 
-/// One call from its validation to its limited result. Never fails: whatever goes wrong is the model's to read.
-async fn run_call(turn: &Turn<'_>, call: &ToolCall) -> Finished {
-    match prepare(turn, call).await {
-        Ok((tool, pending)) => execute(turn, tool, pending).await,
-        Err(refusal) => {
-            emit_start(turn, call.name.clone(), call.id.clone(), call.arguments.clone());
-            Finished { output: ToolOutput::error(refusal), took: Duration::ZERO }
-        }
+    fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        let by_own_name = self.tools.iter().find(|tool| tool.schema().name == name);
+        by_own_name.or_else(|| self.tools.iter().find(|tool| tool.aliases().names_tool(name)))
     }
-}
 
-/// Finds the tool, fits the arguments and asks the hooks; the error is the text for the model.
-async fn prepare<'t>(
-    turn: &'t Turn<'_>,
-    call: &ToolCall,
-) -> Result<(&'t Arc<dyn Tool>, PendingToolCall), String> {
-    let tool = find_tool(turn, &call.name)
-        .ok_or_else(|| result_text::unknown_tool(&call.name, &turn.tool_schemas))?;
-    if let Some(raw) = &call.invalid_arguments {
-        return Err(result_text::invalid_json(&call.name, raw));
+    fn is_read_only(&self, call: &ToolCall) -> bool {
+        self.find(&call.name).is_some_and(|tool| tool.is_read_only())
     }
-    let arguments = fit_arguments(&tool.schema().parameters, call.arguments.clone())
-        .map_err(|problems| result_text::wrong_arguments(&call.name, &problems))?;
-    let mut pending =
-        PendingToolCall { tool_name: call.name.clone(), tool_call_id: call.id.clone(), arguments };
-    for hook in turn.hooks() {
-        match unless_aborted(&turn.params.cancel, hook.tool_call(&mut pending)).await {
-            Ok(ToolCallVerdict::Allow) => {
-                pending.arguments = fit_arguments(&tool.schema().parameters, pending.arguments)
-                    .map_err(|problems| result_text::unfit_change(hook.name(), &problems))?;
+
+    /// One call from its validation to its limited result. Never fails: whatever goes wrong is the model's to read.
+    async fn run_call(&self, run: &RunContext, call: &ToolCall) -> Finished {
+        match self.prepare(run, call).await {
+            Ok((tool, pending)) => {
+                let span = info_span!("tool_call", tool = %call.name, id = %call.id);
+                let finished = self.execute(run, tool, pending).instrument(span.clone()).await;
+                let (duration_ms, failed) =
+                    (finished.took.as_millis() as u64, finished.output.is_error);
+                span.in_scope(|| debug!(duration_ms, failed, "tool call ended"));
+                finished
             }
-            Ok(ToolCallVerdict::Block { reason }) => {
-                return Err(result_text::blocked(hook.name(), &reason));
+            Err(refusal) => {
+                emit_start(run, call.name.clone(), call.id.clone(), call.arguments.clone());
+                Finished { output: ToolOutput::error(refusal), took: Duration::ZERO }
             }
-            Err(error) => return Err(result_text::blocked(hook.name(), &error.to_string())),
         }
     }
-    Ok((tool, pending))
-}
 
-async fn execute(turn: &Turn<'_>, tool: &Arc<dyn Tool>, pending: PendingToolCall) -> Finished {
-    emit_start(
-        turn,
-        pending.tool_name.clone(),
-        pending.tool_call_id.clone(),
-        pending.arguments.clone(),
-    );
-    let started = std::time::Instant::now();
-    let on_update = |update: ToolUpdate| {
-        turn.emit(AgentRunEvent::ToolExecutionUpdate {
-            tool_name: pending.tool_name.clone(),
-            tool_call_id: pending.tool_call_id.clone(),
-            text: update.text,
-            details: update.details,
+    /// Finds the tool, fits the arguments and asks the hooks; the error is the text for the model.
+    async fn prepare(
+        &self,
+        run: &RunContext,
+        call: &ToolCall,
+    ) -> Result<(&Arc<dyn Tool>, PendingToolCall), String> {
+        let Some(tool) = self.find(&call.name) else {
+            let names: Vec<&str> =
+                self.tools.iter().map(|tool| tool.schema().name.as_str()).collect();
+            return Err(result_text::unknown_tool(&call.name, &names));
+        };
+        if let Some(raw) = &call.invalid_arguments {
+            return Err(result_text::invalid_json(&call.name, raw));
+        }
+        let parameters = &tool.schema().parameters;
+        let arguments = tool.aliases().rename(call.arguments.clone());
+        let arguments = fit_arguments(parameters, arguments)
+            .map_err(|problems| result_text::wrong_arguments(&call.name, &problems))?;
+        let mut pending = PendingToolCall {
+            tool_name: tool.schema().name.clone(),
+            tool_call_id: call.id.clone(),
+            arguments,
+        };
+        let mut questions = Vec::new();
+        for hook in &run.hooks {
+            match unless_aborted(run.cancel.token(), hook.tool_call(&mut pending)).await {
+                Ok(verdict @ (ToolCallVerdict::Allow | ToolCallVerdict::Ask { .. })) => {
+                    pending.arguments = fit_arguments(parameters, pending.arguments)
+                        .map_err(|problems| result_text::unfit_change(hook.name(), &problems))?;
+                    if let ToolCallVerdict::Ask { reason } = verdict {
+                        questions.push(format!("{}: {reason}", hook.name()));
+                    }
+                }
+                Ok(ToolCallVerdict::Block { reason }) => {
+                    return Err(result_text::blocked(hook.name(), &reason));
+                }
+                Err(error) => return Err(result_text::blocked(hook.name(), &error.to_string())),
+            }
+        }
+        if !questions.is_empty() {
+            self.gate.pass(run, &pending, questions.join("\n")).await?;
+        }
+        Ok((tool, pending))
+    }
+
+    async fn execute(
+        &self,
+        run: &RunContext,
+        tool: &Arc<dyn Tool>,
+        pending: PendingToolCall,
+    ) -> Finished {
+        let PendingToolCall { tool_name, tool_call_id, arguments } = &pending;
+        emit_start(run, tool_name.clone(), tool_call_id.clone(), arguments.clone());
+        let started = std::time::Instant::now();
+        let on_update = |update: ToolUpdate| {
+            run.events.emit(AgentRunEvent::ToolExecutionUpdate {
+                tool_name: tool_name.clone(),
+                tool_call_id: tool_call_id.clone(),
+                text: update.text,
+                details: update.details,
+            });
+        };
+        let running = tool.execute(ToolInvocation {
+            call_id: tool_call_id,
+            arguments: arguments.clone(),
+            on_update: &on_update,
+            context: &self.context,
+            cancel: run.cancel.token().clone(),
         });
-    };
-    let running = tool.execute(ToolInvocation {
-        call_id: &pending.tool_call_id,
-        arguments: pending.arguments.clone(),
-        on_update: &on_update,
-        context: &turn.tool_context,
-        cancel: turn.params.cancel.clone(),
-    });
-    let outcome = tokio::select! {
-        biased;
-        outcome = running => outcome,
-        () = abort_grace_is_over(turn) => Err(ToolError::Aborted(String::new())),
-    };
-    let mut output = match outcome {
-        Ok(output) => output,
-        Err(ToolError::Failed(text)) => ToolOutput::error(result_text::tool_failed(&text)),
-        Err(ToolError::Aborted(text)) => {
-            ToolOutput::error(result_text::aborted(&text, turn.stop().unwrap_or(Stop::User)))
-        }
-    };
-    for hook in turn.hooks() {
         let outcome = tokio::select! {
             biased;
-            outcome = hook.tool_result(&pending, &mut output) => outcome,
-            () = abort_grace_is_over(turn) => Err(HookError("the run was aborted".to_owned())),
+            outcome = running => outcome,
+            () = abort_grace_is_over(run) => Err(ToolError::Aborted(String::new())),
+        };
+        let mut output = match outcome {
+            Ok(output) => output,
+            Err(ToolError::Failed(text)) => ToolOutput::error(result_text::tool_failed(&text)),
+            Err(ToolError::Aborted(text)) => {
+                let stop = run.cancel.stop().unwrap_or(Stop::User);
+                ToolOutput::error(result_text::aborted(&text, stop))
+            }
+        };
+        let_hooks_change(run, &pending, &mut output).await;
+        result_text::limit(&mut output.content, self.context.max_result_chars);
+        Finished { output, took: started.elapsed() }
+    }
+}
+
+async fn let_hooks_change(run: &RunContext, pending: &PendingToolCall, output: &mut ToolOutput) {
+    for hook in &run.hooks {
+        let outcome = tokio::select! {
+            biased;
+            outcome = hook.tool_result(pending, output) => outcome,
+            () = abort_grace_is_over(run) => Err(HookError("the run was aborted".to_owned())),
         };
         if let Err(error) = outcome {
-            turn.notice(Notice::HookFailed {
+            run.events.notice(Notice::HookFailed {
                 hook: hook.name().to_owned(),
                 point: HookPoint::ToolResult,
                 error: error.to_string(),
             });
         }
     }
-    result_text::limit(&mut output.content, turn.tool_context.max_result_chars);
-    Finished { output, took: started.elapsed() }
 }
 
 /// Completes some time after the run was aborted, for tools and hooks that do not end by themselves.
-async fn abort_grace_is_over(turn: &Turn<'_>) {
-    turn.params.cancel.cancelled().await;
-    turn.params.clock.sleep(ABORT_GRACE).await;
-}
-
-fn find_tool<'t>(turn: &'t Turn<'_>, name: &str) -> Option<&'t Arc<dyn Tool>> {
-    turn.params.tools.iter().find(|tool| tool.schema().name == name)
-}
-
-fn is_read_only(turn: &Turn<'_>, call: &ToolCall) -> bool {
-    find_tool(turn, &call.name).is_some_and(|tool| tool.is_read_only())
+async fn abort_grace_is_over(run: &RunContext) {
+    run.cancel.cancelled().await;
+    run.clock.sleep(ABORT_GRACE).await;
 }
 
 pub(super) fn append_result(
-    turn: &mut Turn<'_>,
+    shared: &mut Shared,
     call: &ToolCall,
     output: ToolOutput,
 ) -> Result<(), RunError> {
-    let timestamp = turn.now_ms();
-    turn.conversation.append(Message::ToolResult(ToolResultMessage {
+    let timestamp = shared.now_ms();
+    Ok(shared.conversation.append(result_message(call, output, timestamp))?)
+}
+
+fn result_message(call: &ToolCall, output: ToolOutput, timestamp: u64) -> Message {
+    Message::ToolResult(ToolResultMessage {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
         content: output.content,
         is_error: output.is_error,
         details: output.details,
         timestamp,
-    }))?;
-    Ok(())
+    })
 }
 
 fn emit_start(
-    turn: &Turn<'_>,
+    run: &RunContext,
     tool_name: String,
     tool_call_id: String,
     arguments: serde_json::Map<String, serde_json::Value>,
 ) {
-    turn.emit(AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments });
+    run.events.emit(AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments });
 }
 
-fn emit_end(turn: &Turn<'_>, call: &ToolCall, took: Duration, output: &ToolOutput) {
-    turn.emit(AgentRunEvent::ToolEnd {
+fn emit_end(run: &RunContext, call: &ToolCall, took: Duration, output: &ToolOutput) {
+    run.events.emit(AgentRunEvent::ToolEnd {
         tool_name: call.name.clone(),
         tool_call_id: call.id.clone(),
         duration_ms: took.as_millis() as u64,

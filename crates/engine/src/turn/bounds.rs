@@ -8,19 +8,21 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use myclaw_config::RunLimits;
-use myclaw_llm::Usage;
+use myclaw_llm::{Model, Usage};
 use myclaw_session::{DaySpending, Spent};
-use tokio::time::Instant;
 
-use super::Turn;
+use super::Shared;
+use super::time_limit::{Pauses, TimeLimit};
 use crate::{Bound, Notice, RunError};
 
-/// What the run has used since the user last said something, and what the day has.
+/// The limits, and what the run has used since the user last said something, and what the day has.
 #[derive(Debug)]
-pub(crate) struct Allowance {
+pub(crate) struct Bounds {
     limits: RunLimits,
-    /// By the monotonic clock: the machine's own may jump.
-    began: Instant,
+    /// Most model calls for a message; `None` means no cap.
+    max_iterations: Option<u32>,
+    /// By the monotonic clock: the machine's own may jump. `None` means no limit.
+    time: Option<TimeLimit>,
     iterations_before: u32,
     usage_before: Usage,
     /// What of the run's usage the day's totals hold.
@@ -28,98 +30,126 @@ pub(crate) struct Allowance {
     day: Spent,
     spending: DaySpending,
     has_warned: bool,
+    has_warned_of_price: bool,
 }
 
-impl Allowance {
+impl Bounds {
     /// Begins now.
-    pub(crate) fn new(limits: RunLimits, spending: DaySpending) -> Self {
+    pub(crate) fn new(
+        limits: RunLimits,
+        max_iterations: Option<u32>,
+        spending: DaySpending,
+        pauses: &Pauses,
+    ) -> Self {
         Self {
+            time: time_limit(&limits, pauses),
             limits,
-            began: Instant::now(),
+            max_iterations,
             iterations_before: 0,
             usage_before: Usage::default(),
             recorded: Usage::default(),
             day: Spent::default(),
             spending,
             has_warned: false,
+            has_warned_of_price: false,
         }
     }
 
-    /// Time that is left; `None` if there is no limit.
-    pub(super) fn time_left(&self) -> Option<Duration> {
-        let limit = Duration::from_secs(self.limits.run_seconds);
-        (!limit.is_zero()).then(|| limit.saturating_sub(self.began.elapsed()))
+    /// The limit on the time of the message; `None` if there is none.
+    pub(super) fn time_limit(&self) -> Option<TimeLimit> {
+        self.time.clone()
     }
-}
 
-impl Turn<'_> {
     /// The user has said something: what was used before counts no longer.
-    pub(super) fn begin_allowance(&mut self) {
-        self.allowance.began = Instant::now();
-        self.allowance.iterations_before = self.tally.iterations;
-        self.allowance.usage_before = self.tally.usage;
-        self.repetition.begin_anew();
+    pub(super) fn begin_message(&mut self, shared: &Shared) {
+        self.time = time_limit(&self.limits, &shared.run.pauses);
+        self.iterations_before = shared.tally.iterations;
+        self.usage_before = shared.tally.usage;
+    }
+
+    /// The limit that is reached, if one is.
+    pub(super) async fn reached(
+        &mut self,
+        shared: &Shared,
+        active: &Model,
+    ) -> Result<Option<Bound>, RunError> {
+        self.record_usage(shared).await?;
+        self.warn_of_unknown_price(shared, active);
+        let limits = &self.limits;
+        let iterations = shared.tally.iterations - self.iterations_before;
+        let tokens = shared.tally.usage.total_tokens - self.usage_before.total_tokens;
+        let dollars = shared.tally.usage.cost.total - self.usage_before.cost.total;
+        let day_dollars = micro_dollars(limits.day_cost);
+        let checks = [
+            (Bound::MaxIterations, self.max_iterations.is_some_and(|cap| iterations >= cap)),
+            (Bound::RunSeconds, self.time.as_ref().is_some_and(|time| time.left().is_zero())),
+            (Bound::RunTokens, limits.run_tokens > 0 && tokens >= limits.run_tokens),
+            (Bound::RunCost, limits.run_cost > 0.0 && dollars >= limits.run_cost),
+            (Bound::DayTokens, limits.day_tokens > 0 && self.day.tokens >= limits.day_tokens),
+            (Bound::DayCost, limits.day_cost > 0.0 && self.day.micro_dollars >= day_dollars),
+        ];
+        Ok(checks.into_iter().find_map(|(bound, is_reached)| is_reached.then_some(bound)))
+    }
+
+    /// Reports once that a limit on money cannot apply, because the price of a call is unknown.
+    fn warn_of_unknown_price(&mut self, shared: &Shared, active: &Model) {
+        let limits =
+            [("limits.runCost", self.limits.run_cost), ("limits.dayCost", self.limits.day_cost)];
+        let set: Vec<&str> =
+            limits.iter().filter(|(_, dollars)| *dollars > 0.0).map(|(name, _)| *name).collect();
+        let is_priced = shared.tally.usage.cost.unpriced_calls == 0;
+        if self.has_warned_of_price || set.is_empty() || is_priced {
+            return;
+        }
+        self.has_warned_of_price = true;
+        shared.notice(Notice::PriceUnknown {
+            provider: active.provider.clone(),
+            model: active.id.clone(),
+            limits: set.join(" and "),
+        });
+    }
+
+    /// Adds what was used since the last time to the day's totals, and reads what other runs have added. Totals that
+    /// cannot be kept are reported once; they are no reason to fail a run.
+    pub(super) async fn record_usage(&mut self, shared: &Shared) -> Result<(), RunError> {
+        let (usage, recorded) = (shared.tally.usage, self.recorded);
+        let used = Spent {
+            tokens: usage.total_tokens - recorded.total_tokens,
+            micro_dollars: micro_dollars(usage.cost.total - recorded.cost.total),
+        };
+        let spending = self.spending.clone();
+        let day = day_of(shared.now_ms());
+        let blocking = tokio::task::spawn_blocking(move || {
+            if used == Spent::default() { spending.of(&day) } else { spending.add(&day, used) }
+        });
+        match blocking.await.map_err(|error| RunError::Internal(error.to_string()))? {
+            Ok(day) => {
+                self.day = day;
+                self.recorded = usage;
+                self.report_damage(shared);
+            }
+            Err(error) if !self.has_warned => {
+                self.has_warned = true;
+                shared.notice(Notice::DayTotalsUnavailable { error: error.to_string() });
+            }
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Says once that the totals of the day were lost.
+    fn report_damage(&mut self, shared: &Shared) {
+        if let Some(copy) = self.spending.set_aside().filter(|_| !self.has_warned) {
+            let (path, backup) = (self.spending.path().to_owned(), copy.to_owned());
+            self.has_warned = true;
+            shared.notice(Notice::DayTotalsLost { path, backup });
+        }
     }
 }
 
-/// The limit that is reached, if one is.
-pub(super) async fn reached(turn: &mut Turn<'_>) -> Result<Option<Bound>, RunError> {
-    record_usage(turn).await?;
-    let allowance = &turn.allowance;
-    let limits = &allowance.limits;
-    let iterations = turn.tally.iterations - allowance.iterations_before;
-    let tokens = turn.tally.usage.total_tokens - allowance.usage_before.total_tokens;
-    let dollars = turn.tally.usage.cost.total - allowance.usage_before.cost.total;
-    let checks = [
-        (Bound::MaxIterations, turn.limits.max_iterations.is_some_and(|cap| iterations >= cap)),
-        (Bound::RepeatedCalls, turn.repetition.goes_in_circles()),
-        (Bound::RunSeconds, allowance.time_left().is_some_and(|left| left.is_zero())),
-        (Bound::RunTokens, limits.run_tokens > 0 && tokens >= limits.run_tokens),
-        (Bound::RunCost, limits.run_cost > 0.0 && dollars >= limits.run_cost),
-        (Bound::DayTokens, limits.day_tokens > 0 && allowance.day.tokens >= limits.day_tokens),
-        (
-            Bound::DayCost,
-            limits.day_cost > 0.0 && allowance.day.micro_dollars >= micro_dollars(limits.day_cost),
-        ),
-    ];
-    Ok(checks.into_iter().find_map(|(bound, is_reached)| is_reached.then_some(bound)))
-}
-
-/// Adds what was used since the last time to the day's totals, and learns what other runs have added. A budget that
-/// cannot be kept is told once; it is no reason to fail a conversation.
-pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
-    let (usage, recorded) = (turn.tally.usage, turn.allowance.recorded);
-    let used = Spent {
-        tokens: usage.total_tokens - recorded.total_tokens,
-        micro_dollars: micro_dollars(usage.cost.total - recorded.cost.total),
-    };
-    let spending = turn.allowance.spending.clone();
-    let day = day_of(turn.now_ms());
-    let blocking = tokio::task::spawn_blocking(move || {
-        if used == Spent::default() { spending.of(&day) } else { spending.add(&day, used) }
-    });
-    match blocking.await.map_err(|error| RunError::Internal(error.to_string()))? {
-        Ok(day) => {
-            turn.allowance.day = day;
-            turn.allowance.recorded = usage;
-            tell_of_damage(turn);
-        }
-        Err(error) if !turn.allowance.has_warned => {
-            turn.allowance.has_warned = true;
-            turn.notice(Notice::DayTotalsUnavailable { error: error.to_string() });
-        }
-        Err(_) => {}
-    }
-    Ok(())
-}
-
-/// Says once that the totals of the day were lost.
-fn tell_of_damage(turn: &mut Turn<'_>) {
-    let spending = &turn.allowance.spending;
-    let Some(copy) = spending.set_aside().filter(|_| !turn.allowance.has_warned) else { return };
-    let notice = Notice::DayTotalsLost { path: spending.path().to_owned(), copy: copy.to_owned() };
-    turn.allowance.has_warned = true;
-    turn.notice(notice);
+fn time_limit(limits: &RunLimits, pauses: &Pauses) -> Option<TimeLimit> {
+    let limit = Duration::from_secs(limits.run_seconds);
+    (!limit.is_zero()).then(|| TimeLimit::new(limit, pauses))
 }
 
 /// The day in UTC, as `2026-01-31`.

@@ -4,19 +4,64 @@
 //! never is: the partial message is closed, kept, and the failure is reported.
 
 mod attempt;
+mod context;
 mod wait;
 
 use std::fmt::Write;
 
 use attempt::Question;
+use futures_util::future::BoxFuture;
+use myclaw_auth::KeyResolver;
 use myclaw_llm::{
-    AssistantMessage, CallFailure, ErrorClass, Message, ModelError, PairedMessages, Repeat,
+    AssistantMessage, CallFailure, CallLimits, ErrorClass, Message, ModelError, Repeat,
+    ThinkingLevel, ToolUse,
 };
 use secrecy::SecretString;
+use tracing::info;
 
-use super::{Turn, fit};
-use crate::failover::{Use, concerns_every_model, failure_reason};
-use crate::{AgentRunEvent, Notice, RunError};
+use super::Shared;
+use super::fit::{SummaryRequest, Writers};
+use crate::failover::{
+    Candidate, Candidates, Ledger, Pick, ProfileRotation, Use, concerns_every_model, failure_reason,
+};
+use crate::{ActiveModel, AgentRunEvent, Engine, Notice, RunError};
+
+/// The step and its state: who is asked, with which keys, and what was tried.
+pub(crate) struct Caller<'a> {
+    engine: &'a Engine,
+    /// The active model.
+    model: &'a ActiveModel,
+    /// Its keys.
+    rotation: ProfileRotation,
+    /// The models to ask when it cannot answer.
+    candidates: Candidates<'a>,
+    keys: &'a KeyResolver,
+    ledger: Ledger,
+    rules: CallRules,
+    patience: Patience,
+}
+
+/// How calls are made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallRules {
+    pub(crate) thinking: ThinkingLevel,
+    /// Whether the next message may call tools.
+    pub(crate) tool_use: ToolUse,
+    /// Most retries of one call.
+    pub(crate) max_retries: u32,
+    /// Time limits of one call.
+    pub(crate) limits: CallLimits,
+}
+
+/// What came of asking for the next message.
+pub(super) enum Answer {
+    /// There is one.
+    Message(Box<AssistantMessage>),
+    /// The request is too long for the active model; a shorter one may be answered.
+    Overflow(ModelError),
+    /// The active model cannot answer. From now on another one is the active model.
+    OtherModel,
+}
 
 /// Why there is no message.
 enum NoMessage {
@@ -35,7 +80,7 @@ impl<E: Into<RunError>> From<E> for NoMessage {
 }
 
 /// What was tried already to get one message of one model.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Patience {
     retries: u32,
     /// Whether an empty answer was asked for again.
@@ -67,239 +112,283 @@ impl Patience {
     }
 }
 
-/// Asks until a model gives a message, or until nothing is left to try.
-pub(super) async fn call_model(turn: &mut Turn<'_>) -> Result<AssistantMessage, RunError> {
-    loop {
-        match call_candidate(turn).await {
-            Ok(message) => return Ok(message),
-            Err(NoMessage::Stop(error)) => return Err(error),
-            Err(NoMessage::Overflow(error) | NoMessage::GiveUp(error)) => {
-                fall_back(turn, error).await?;
-            }
-        }
+impl<'a> Caller<'a> {
+    pub(crate) fn new(
+        engine: &'a Engine,
+        keys: &'a KeyResolver,
+        (first, candidates): (Candidate<'a>, Candidates<'a>),
+        ledger: Ledger,
+        rules: CallRules,
+    ) -> Self {
+        let Candidate { choice: model, rotation, .. } = first;
+        let patience = Patience::default();
+        Self { engine, model, rotation, candidates, keys, ledger, rules, patience }
     }
-}
 
-/// Goes on to the next model.
-async fn fall_back(turn: &mut Turn<'_>, error: ModelError) -> Result<(), RunError> {
-    turn.candidates.give_up_on(turn.model, &error);
-    let Some(next) = turn.candidates.next() else {
-        return Err(turn.candidates.exhausted(error));
-    };
-    turn.emit(AgentRunEvent::Fallback {
-        from: turn.model.reference(),
-        to: next.choice.reference(),
-        reason: error.class,
-        message: error.message,
-    });
-    turn.ask_from_now_on(next);
-    // Its window may be smaller.
-    fit::before_call(turn).await
-}
+    /// The active model.
+    pub(super) fn model(&self) -> &'a ActiveModel {
+        self.model
+    }
 
-/// Calls the current model until it gives the next message, or until none of its keys can help.
-async fn call_candidate(turn: &mut Turn<'_>) -> Result<AssistantMessage, NoMessage> {
-    let mut patience = Patience::default();
-    loop {
-        match ask(turn, &Question::Next, &mut patience).await {
+    /// Whether a call can be made without waiting for a key.
+    pub(super) fn has_key_now(&mut self, now_ms: u64) -> bool {
+        matches!(self.rotation.pick(now_ms), Pick::Ready(_))
+    }
+
+    /// From now on each key is tried once, and the model has to answer without tools.
+    pub(super) fn ask_for_closing_summary(&mut self) {
+        self.rules.max_retries = 0;
+        self.rules.tool_use = ToolUse::Forbidden;
+    }
+
+    /// Asks the active model for the next message.
+    pub(super) async fn next_message(&mut self, shared: &mut Shared) -> Result<Answer, RunError> {
+        let mut patience = std::mem::take(&mut self.patience);
+        match self.ask(shared, &Question::Next, &mut patience).await {
             Ok(message) => {
-                turn.emit(AgentRunEvent::LlmEnd { message: Box::new(message.clone()) });
-                return Ok(message);
+                shared.emit(AgentRunEvent::LlmEnd { message: Box::new(message.clone()) });
+                Ok(Answer::Message(Box::new(message)))
             }
-            Err(NoMessage::Overflow(error)) => fit::recover_from_overflow(turn, &error).await?,
-            Err(other) => return Err(other),
+            Err(NoMessage::Stop(error)) => Err(error),
+            Err(NoMessage::Overflow(error)) => {
+                self.patience = patience;
+                Ok(Answer::Overflow(error))
+            }
+            Err(NoMessage::GiveUp(error)) => {
+                self.fall_back(shared, error)?;
+                Ok(Answer::OtherModel)
+            }
         }
     }
-}
 
-/// The summary that `messages` ask the current model for. The inner error is why it gives none with any of its keys.
-pub(super) async fn call_for_summary(
-    turn: &mut Turn<'_>,
-    messages: &PairedMessages,
-    max_output: u64,
-) -> Result<Result<AssistantMessage, ModelError>, RunError> {
-    let question = Question::Summary { messages, max_output };
-    match ask(turn, &question, &mut Patience::default()).await {
-        Ok(message) => Ok(Ok(message)),
-        Err(NoMessage::Stop(error)) => Err(error),
-        Err(NoMessage::Overflow(error) | NoMessage::GiveUp(error)) => Ok(Err(error)),
-    }
-}
-
-/// Asks the current model with one key after another, until it answers or none of them can help.
-async fn ask(
-    turn: &mut Turn<'_>,
-    question: &Question<'_>,
-    patience: &mut Patience,
-) -> Result<AssistantMessage, NoMessage> {
-    loop {
-        let profile = wait::available_profile(turn, patience.last_error.as_ref()).await?;
-        let key = match key_of(turn, profile).await? {
-            Ok(key) => key,
-            Err(error) => {
-                // Nothing was sent, so no retry is spent; a key that is not there is not looked for again.
-                // Where there is no other key, it is why the run fails.
-                if turn.rotation.has_other_than(profile) {
-                    turn.notice(Notice::KeyUnavailable { error: error.message.clone() });
-                }
-                turn.rotation.failed(profile, &error, turn.now_ms());
-                patience.last_error = Some(error);
-                continue;
-            }
+    /// Makes the next model the active one, until the run is over.
+    fn fall_back(&mut self, shared: &Shared, error: ModelError) -> Result<(), RunError> {
+        self.candidates.give_up_on(self.model, &error);
+        let Some(next) = self.candidates.next() else {
+            return Err(self.candidates.exhausted(error));
         };
-        match question.attempt(turn, key.as_ref()).await {
-            Ok(message) if !patience.asked_again && message.is_empty_answer() => {
-                patience.asked_again = true;
-                turn.tally.usage.add_call(&message.usage);
-                turn.notice(Notice::EmptyAnswer {});
-            }
-            Ok(message) => {
-                succeeded(turn, profile).await;
-                return Ok(message);
-            }
-            Err(CallFailure::Aborted { partial }) => {
-                keep_partial(turn, partial)?;
-                return Err(NoMessage::Stop(RunError::Aborted));
-            }
-            Err(CallFailure::Failed { error, partial: None })
-                if !patience.has_renewed
-                    && error.status == Some(401)
-                    && refuse_login(turn, profile) =>
-            {
-                patience.has_renewed = true;
-                turn.notice(Notice::LoginRenewed { error: error.message });
-            }
-            Err(CallFailure::Failed { error, partial }) => {
-                after_failure(turn, profile, *error, partial, patience).await?;
+        info!(from = %self.model.reference(), to = %next.choice.reference(), "another model is asked");
+        shared.emit(AgentRunEvent::Fallback {
+            from: self.model.reference(),
+            to: next.choice.reference(),
+            reason: error.class,
+            message: error.message,
+        });
+        self.model = next.choice;
+        self.rotation = next.rotation;
+        Ok(())
+    }
+
+    /// Lets the fallback at `place` and the active model change places. A second call swaps back; `None` is a no-op.
+    fn exchange_model(&mut self, place: Option<usize>) {
+        if let Some(place) = place {
+            self.candidates.exchange(place, &mut self.model, &mut self.rotation);
+        }
+    }
+
+    /// Asks the active model with one key after another, until it answers or none of them can help.
+    async fn ask(
+        &mut self,
+        shared: &mut Shared,
+        question: &Question<'_>,
+        patience: &mut Patience,
+    ) -> Result<AssistantMessage, NoMessage> {
+        loop {
+            let profile = self.available_profile(shared, patience.last_error.as_ref()).await?;
+            let key = match self.key_of(shared, profile).await? {
+                Ok(key) => key,
+                Err(error) => {
+                    // Nothing was sent, so no retry is used up; a key that is not there is not looked for again.
+                    // Where there is no other key, it is why the run fails.
+                    if self.rotation.has_other_than(profile) {
+                        shared.notice(Notice::KeyUnavailable { error: error.message.clone() });
+                    }
+                    self.rotation.failed(profile, &error, shared.now_ms());
+                    patience.last_error = Some(error);
+                    continue;
+                }
+            };
+            match self.attempt(shared, question, key.as_ref()).await {
+                Ok(message) if !patience.asked_again && message.is_empty_answer() => {
+                    patience.asked_again = true;
+                    shared.tally.usage.add_call(&message.usage);
+                    shared.notice(Notice::EmptyAnswer {});
+                }
+                Ok(message) => {
+                    self.succeeded(shared, profile).await;
+                    return Ok(message);
+                }
+                Err(CallFailure::Aborted { partial }) => {
+                    keep_partial(shared, partial)?;
+                    return Err(NoMessage::Stop(RunError::Aborted));
+                }
+                Err(CallFailure::Failed { error, partial: None })
+                    if !patience.has_renewed
+                        && error.status == Some(401)
+                        && self.keys.refuse_login(self.rotation.profile(profile)) =>
+                {
+                    patience.has_renewed = true;
+                    shared.notice(Notice::LoginRenewed { error: error.message });
+                }
+                Err(CallFailure::Failed { error, partial }) => {
+                    self.after_failure(shared, profile, *error, partial, patience).await?;
+                }
             }
         }
     }
-}
 
-/// Gets ready for the next attempt, where one can help.
-async fn after_failure(
-    turn: &mut Turn<'_>,
-    profile: usize,
-    error: ModelError,
-    partial: Option<Box<AssistantMessage>>,
-    patience: &mut Patience,
-) -> Result<(), NoMessage> {
-    failed(turn, profile, &error).await;
-    if partial.is_some() {
-        keep_partial(turn, partial)?;
-        turn.candidates.give_up_on(turn.model, &error);
-        return Err(NoMessage::Stop(turn.candidates.exhausted(error)));
+    /// Gets ready for the next attempt, where one can help.
+    async fn after_failure(
+        &mut self,
+        shared: &mut Shared,
+        profile: usize,
+        error: ModelError,
+        partial: Option<Box<AssistantMessage>>,
+        patience: &mut Patience,
+    ) -> Result<(), NoMessage> {
+        self.failed(shared, profile, &error).await;
+        if partial.is_some() {
+            keep_partial(shared, partial)?;
+            self.candidates.give_up_on(self.model, &error);
+            return Err(NoMessage::Stop(self.candidates.exhausted(error)));
+        }
+        if error.class == ErrorClass::ContextOverflow {
+            return Err(NoMessage::Overflow(error));
+        }
+        patience.failures.push((self.rotation.profile(profile).id.clone(), error.message.clone()));
+        // However many keys there are, each is tried, unless there is to be one request only.
+        let max_retries = self.rules.max_retries;
+        let has_fresh_key = || self.rotation.has_fresh_other_than(profile, shared.now_ms());
+        let has_turns_left = patience.retries < max_retries || (max_retries > 0 && has_fresh_key());
+        if !has_turns_left || !self.may_retry(profile, &error) {
+            return Err(NoMessage::GiveUp(patience.explain(error)));
+        }
+        patience.retries += 1;
+        self.rotation.failed(profile, &error, shared.now_ms());
+        self.announce_retry(shared, patience.retries, &error);
+        patience.last_error = Some(error);
+        Ok(())
     }
-    if error.class == ErrorClass::ContextOverflow {
-        return Err(NoMessage::Overflow(error));
-    }
-    patience.failures.push((turn.rotation.profile(profile).id.clone(), error.message.clone()));
-    // However many keys there are, each is tried.
-    let has_turns_left = patience.retries < turn.limits.max_retries
-        || turn.rotation.has_fresh_other_than(profile, turn.now_ms());
-    if !has_turns_left || !may_retry(turn, profile, &error) {
-        return Err(NoMessage::GiveUp(patience.explain(error)));
-    }
-    patience.retries += 1;
-    turn.rotation.failed(profile, &error, turn.now_ms());
-    announce_retry(turn, patience.retries, &error);
-    patience.last_error = Some(error);
-    Ok(())
-}
 
-/// The key of a profile, or why it cannot be had.
-async fn key_of(
-    turn: &Turn<'_>,
-    profile: usize,
-) -> Result<Result<Option<SecretString>, ModelError>, RunError> {
-    let profile = turn.rotation.profile(profile);
-    let cancel = &turn.params.cancel;
-    match turn.keys.resolve(profile, turn.now_ms(), cancel).await {
-        Ok(key) => Ok(Ok(key)),
-        Err(_) if cancel.is_cancelled() => Err(RunError::Aborted),
-        Err(error) => {
-            let message = format!(
-                "{}: the key of the auth profile {} cannot be had: {error}",
-                turn.model.model.provider, profile.id
-            );
-            Ok(Err(ModelError::new(ErrorClass::Auth, message)))
+    /// The key of a profile, or why it cannot be had.
+    async fn key_of(
+        &self,
+        shared: &Shared,
+        profile: usize,
+    ) -> Result<Result<Option<SecretString>, ModelError>, RunError> {
+        let profile = self.rotation.profile(profile);
+        let cancel = shared.run.cancel.token();
+        match self.keys.resolve(profile, shared.now_ms(), cancel).await {
+            Ok(key) => Ok(Ok(key)),
+            Err(_) if cancel.is_cancelled() => Err(RunError::Aborted),
+            Err(error) => {
+                let message = format!(
+                    "{}: the key of the auth profile {} cannot be had: {error}",
+                    self.model.model.provider, profile.id
+                );
+                Ok(Err(ModelError::new(ErrorClass::Auth, message)))
+            }
         }
     }
-}
 
-/// Has a login renewed whose token was refused, though it had not ended; whether that can be.
-fn refuse_login(turn: &Turn<'_>, profile: usize) -> bool {
-    turn.keys.refuse_login(turn.rotation.profile(profile))
-}
-
-/// Whether trying again can help: later with the same key, or at once with another.
-fn may_retry(turn: &Turn<'_>, profile: usize, error: &ModelError) -> bool {
-    if error.repeat == Repeat::Pointless {
-        return false;
-    }
-    match error.class {
-        ErrorClass::RateLimit | ErrorClass::Timeout => true,
-        ErrorClass::Auth | ErrorClass::Billing | ErrorClass::Quota => {
-            turn.rotation.has_other_than(profile)
+    /// Whether trying again can help: later with the same key, or at once with another.
+    fn may_retry(&self, profile: usize, error: &ModelError) -> bool {
+        if error.repeat == Repeat::Pointless {
+            return false;
         }
-        ErrorClass::ContextOverflow | ErrorClass::Unknown => false,
+        match error.class {
+            ErrorClass::RateLimit | ErrorClass::Timeout => true,
+            ErrorClass::Auth | ErrorClass::Billing | ErrorClass::Quota => {
+                self.rotation.has_other_than(profile)
+            }
+            ErrorClass::ContextOverflow | ErrorClass::Unknown => false,
+        }
+    }
+
+    async fn succeeded(&mut self, shared: &Shared, profile: usize) {
+        let had_failures = self.rotation.succeeded(profile);
+        let (call, count) = (self.use_of(shared, profile), self.rotation.count());
+        if let Some(complaint) = self.ledger.succeeded(call, had_failures, count).await {
+            shared.notice(complaint);
+        }
+    }
+
+    /// Stores what a failed call says about its key, for this run's other models and for later runs.
+    async fn failed(&mut self, shared: &Shared, profile: usize, error: &ModelError) {
+        let Some(reason) = failure_reason(error.class) else { return };
+        let call = self.use_of(shared, profile);
+        if concerns_every_model(error.class) {
+            let provider = &self.model.model.provider;
+            self.candidates.spend(provider, &self.rotation.profile(profile).id);
+            self.keys.forget(self.rotation.profile(profile));
+        }
+        if let Some(complaint) = self.ledger.failed(call, reason, error.retry_after).await {
+            shared.notice(complaint);
+        }
+    }
+
+    fn use_of(&self, shared: &Shared, profile: usize) -> Use {
+        let model = &self.model.model;
+        Use {
+            profile: self.rotation.profile(profile).store_name(&model.provider),
+            model: model.id.clone(),
+            at_ms: shared.now_ms(),
+        }
+    }
+
+    fn announce_retry(&self, shared: &Shared, attempt: u32, error: &ModelError) {
+        let (profile_id, delay) = self.rotation.upcoming(shared.now_ms());
+        if delay > self.longest_wait() {
+            // There is none: the error will say until when the key is in cooldown.
+            return;
+        }
+        shared.emit(AgentRunEvent::Retry {
+            attempt,
+            reason: error.class,
+            profile_id,
+            delay_ms: delay.as_millis() as u64,
+            message: error.message.clone(),
+        });
     }
 }
 
-async fn succeeded(turn: &mut Turn<'_>, profile: usize) {
-    let had_failures = turn.rotation.succeeded(profile);
-    let (call, count) = (use_of(turn, profile), turn.rotation.count());
-    if let Some(complaint) = turn.ledger.succeeded(call, had_failures, count).await {
-        turn.notice(complaint);
+impl Writers for Caller<'_> {
+    fn active(&self) -> &ActiveModel {
+        self.model
     }
-}
 
-/// Writes down what a failed call says about its key, for this run's other models and for later runs.
-async fn failed(turn: &mut Turn<'_>, profile: usize, error: &ModelError) {
-    let Some(reason) = failure_reason(error.class) else { return };
-    let call = use_of(turn, profile);
-    if concerns_every_model(error.class) {
-        let provider = &turn.model.model.provider;
-        turn.candidates.spend(provider, &turn.rotation.profile(profile).id);
-        turn.keys.forget(turn.rotation.profile(profile));
+    fn fallback(&self, place: usize) -> Option<&ActiveModel> {
+        self.candidates.waiting().nth(place).map(|candidate| candidate.choice)
     }
-    if let Some(complaint) = turn.ledger.failed(call, reason, error.retry_after).await {
-        turn.notice(complaint);
-    }
-}
 
-fn use_of(turn: &Turn<'_>, profile: usize) -> Use {
-    let model = &turn.model.model;
-    Use {
-        profile: turn.rotation.profile(profile).store_name(&model.provider),
-        model: model.id.clone(),
-        at_ms: turn.now_ms(),
+    fn ask<'f>(
+        &'f mut self,
+        shared: &'f mut Shared,
+        request: SummaryRequest<'f>,
+    ) -> BoxFuture<'f, Result<Result<AssistantMessage, ModelError>, RunError>> {
+        Box::pin(async move {
+            // The fallback stays in line for the answer itself.
+            self.exchange_model(request.fallback);
+            let question = Question::Summary(&request);
+            let asked = Caller::ask(self, shared, &question, &mut Patience::default()).await;
+            self.exchange_model(request.fallback);
+            match asked {
+                Ok(message) => Ok(Ok(message)),
+                Err(NoMessage::Stop(error)) => Err(error),
+                Err(NoMessage::Overflow(error) | NoMessage::GiveUp(error)) => Ok(Err(error)),
+            }
+        })
     }
-}
-
-fn announce_retry(turn: &Turn<'_>, attempt: u32, error: &ModelError) {
-    let (profile_id, delay) = turn.rotation.upcoming(turn.now_ms());
-    if delay > wait::longest_wait(turn) {
-        // There is none: the error will say until when the key rests.
-        return;
-    }
-    turn.emit(AgentRunEvent::Retry {
-        attempt,
-        reason: error.class,
-        profile_id,
-        delay_ms: delay.as_millis() as u64,
-        message: error.message.clone(),
-    });
 }
 
 /// Stores what had arrived of a message that will not be completed.
 fn keep_partial(
-    turn: &mut Turn<'_>,
+    shared: &mut Shared,
     partial: Option<Box<AssistantMessage>>,
 ) -> Result<(), RunError> {
     let Some(partial) = partial else { return Ok(()) };
     if partial.content.is_empty() {
         return Ok(());
     }
-    Ok(turn.conversation.append(Message::Assistant(*partial))?)
+    Ok(shared.conversation.append(Message::Assistant(*partial))?)
 }

@@ -1,10 +1,17 @@
 //! Step `finish`: the log is made durable, the index learns of the turn, the caller gets the result.
 
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::MetaPatch;
+use myclaw_session::{IndexRepair, MetaPatch};
+use serde_json::{Map, json};
 
-use super::{Turn, bounds};
-use crate::{AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult};
+use super::Shared;
+use crate::{
+    ActiveModel, AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult,
+    SystemPromptReport,
+};
+
+/// Field of a session's entry in the index, in `extra`: tokens that the last run used.
+const LAST_RUN_TOKENS: &str = "lastRunTokens";
 
 /// Why a turn is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +33,10 @@ impl Ending {
     }
 }
 
-pub(super) async fn finish(turn: &mut Turn<'_>, ending: Ending) -> Result<RunResult, RunError> {
-    bounds::record_usage(turn).await?;
-    make_durable(turn).await?;
-    let model = &turn.model.model;
-    let messages = turn.conversation.messages();
+/// What the caller gets.
+pub(super) fn result(shared: &Shared, model: &ActiveModel, ending: Ending) -> RunResult {
+    let model = &model.model;
+    let messages = shared.conversation.messages();
     let (bound, reply) = match ending {
         Ending::Reply | Ending::Switch => (None, last_assistant_text(messages, Blank::Counts)),
         // A closing summary that failed or said nothing leaves what was said before.
@@ -39,28 +45,33 @@ pub(super) async fn finish(turn: &mut Turn<'_>, ending: Ending) -> Result<RunRes
         Ending::NotBegun(bound) => (Some(bound), String::new()),
     };
     let stop_reason = last_stop_reason(messages).filter(|_| ending == Ending::Reply);
-    if let Some(notice) = stop_reason.and_then(|reason| not_whole(reason, &reply, turn)) {
-        turn.notice(notice);
+    let notice = stop_reason.and_then(|reason| not_whole(reason, &reply, model.max_output));
+    if let Some(notice) = notice {
+        shared.notice(notice);
     }
-    let result = RunResult {
+    RunResult {
         reply,
         stop_reason,
-        usage: turn.tally.usage,
-        last_call_usage: turn.tally.last_call_usage,
-        iterations: turn.tally.iterations,
+        usage: shared.tally.usage,
+        last_call_usage: shared.tally.last_call_usage,
+        iterations: shared.tally.iterations,
         max_iterations_reached: bound == Some(Bound::MaxIterations),
         bound,
         provider: model.provider.clone(),
         model: model.id.clone(),
-    };
-    Ok(result)
+        duration_ms: 0,
+        system_prompt_report: SystemPromptReport {
+            files: shared.prompt.files.clone(),
+            total_chars: shared.prompt.system_prompt.chars().count(),
+        },
+    }
 }
 
 /// What the user should know of an answer that is not what the model meant to say.
-fn not_whole(reason: StopReason, reply: &str, turn: &Turn<'_>) -> Option<Notice> {
+fn not_whole(reason: StopReason, reply: &str, max_output: u64) -> Option<Notice> {
     match reason {
         _ if reply.trim().is_empty() => None,
-        StopReason::Length => Some(Notice::AnswerCut { max_output: turn.model.model.max_output }),
+        StopReason::Length => Some(Notice::AnswerCut { max_output }),
         StopReason::Refusal => Some(Notice::AnswerFiltered {}),
         _ => None,
     }
@@ -74,17 +85,19 @@ fn last_stop_reason(messages: &[Message]) -> Option<StopReason> {
 }
 
 /// Waits until the log is on disk, then updates the index. The index is derived, so its failure is only a notice.
-pub(super) async fn make_durable(turn: &Turn<'_>) -> Result<(), RunError> {
-    let sync = turn.conversation.sync_handle();
-    let store = turn.store.clone();
-    let key = turn.params.session_key.clone();
+pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result<(), RunError> {
+    let sync = shared.conversation.sync_handle();
+    let store = shared.run.store.clone();
+    let key = shared.run.session_key.clone();
     let parts = key.parts();
+    let last_run_tokens = shared.tally.earlier_tokens + shared.tally.usage.total_tokens;
     let patch = MetaPatch {
         last_channel: Some(parts.channel),
         last_to: Some(parts.peer_id),
         chat_type: Some(parts.peer_kind),
-        model: Some(turn.model.reference()),
-        add_tokens: turn.tally.usage.total_tokens,
+        model: Some(model.reference()),
+        add_tokens: shared.tally.usage.total_tokens,
+        extra: Some(Map::from_iter([(LAST_RUN_TOKENS.to_owned(), json!(last_run_tokens))])),
         ..MetaPatch::default()
     };
     let blocking = tokio::task::spawn_blocking(move || {
@@ -96,11 +109,11 @@ pub(super) async fn make_durable(turn: &Turn<'_>) -> Result<(), RunError> {
     let (synced, indexed, repairs) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
     synced.map_err(RunError::Session)?;
-    for repair in repairs {
-        turn.notice(Notice::IndexRepaired { repair: repair.to_string() });
+    for IndexRepair { path, backup } in repairs {
+        shared.notice(Notice::SessionListRestored { path, backup });
     }
     if let Err(error) = indexed {
-        turn.notice(Notice::IndexNotUpdated { error: error.to_string() });
+        shared.notice(Notice::IndexNotUpdated { error: error.to_string() });
     }
     Ok(())
 }
@@ -118,24 +131,6 @@ fn last_assistant_text(messages: &[Message], blank: Blank) -> String {
         _ => None,
     });
     texts.find(|text| blank == Blank::Counts || !text.trim().is_empty()).unwrap_or_default()
-}
-
-impl Turn<'_> {
-    /// Makes a failed run durable too, and releases the session.
-    pub(crate) async fn close(
-        mut self,
-        outcome: Result<RunResult, RunError>,
-    ) -> (RunParams, Result<RunResult, RunError>) {
-        if outcome.is_err() {
-            for result in [bounds::record_usage(&mut self).await, make_durable(&self).await] {
-                if let Err(error) = result {
-                    self.notice(Notice::NotDurable { error: error.to_string() });
-                }
-            }
-        }
-        self.params.cancel = self.caller;
-        (self.params, outcome)
-    }
 }
 
 /// Tells the hooks and the caller how the run ended.

@@ -10,14 +10,15 @@ use std::time::Duration;
 use myclaw_config::DeliveryMode;
 use myclaw_llm::{ContentBlock, UserMessage, joined_text};
 use myclaw_session::{
-    EntryId, MetaPatch, OpenInbox, QueuedKind, QueuedMessage, SessionError, TranscriptMessage,
+    EntryId, Inbox, MetaPatch, OpenInbox, QueuedKind, QueuedMessage, SessionError,
+    TranscriptMessage,
 };
 
-use super::Turn;
+use super::{Interrupts, Shared};
 use crate::conversation::NextStep;
 use crate::hook::unless_aborted;
 use crate::transcript::{row_to_blocks, taken_row};
-use crate::{AgentRunEvent, RunError};
+use crate::{AgentRunEvent, AgentStart, RunError};
 
 /// Most quiet windows that collected messages are waited for. Somebody who never stops writing is answered all the same.
 const MOST_QUIET_WINDOWS: usize = 30;
@@ -46,134 +47,185 @@ pub(crate) struct Delivery {
     pub(crate) quiet: Duration,
 }
 
-/// Appends the user message, as the hooks left it, behind the steering messages that an earlier run left.
-pub(super) async fn take_user_message(turn: &mut Turn<'_>) -> Result<(), RunError> {
-    if !turn.hooks().is_empty()
-        && let Some((_, pending)) = waiting(turn).await?
-    {
-        let blocks = pending.into_iter().map(|message| TakenMessage::from(message).content);
-        turn.start.queued_messages = blocks.collect();
+/// The step and its state.
+pub(crate) struct Intake {
+    inbox: Inbox,
+    delivery: Delivery,
+    pub(super) interrupts: Interrupts,
+    /// The user message of this run, until it is in the log.
+    user_message: Vec<ContentBlock>,
+    /// Whether messages were taken since the last model call: the next one is for them.
+    has_taken: bool,
+}
+
+impl Intake {
+    pub(crate) fn new(
+        inbox: Inbox,
+        delivery: Delivery,
+        interrupts: Interrupts,
+        user_message: Vec<ContentBlock>,
+    ) -> Self {
+        Self { inbox, delivery, interrupts, user_message, has_taken: false }
     }
-    for hook in &turn.params.hooks {
-        let asked = hook.before_agent_start(&mut turn.start);
-        unless_aborted(&turn.params.cancel, asked).await.map_err(|error| {
-            if turn.params.cancel.is_cancelled() {
-                return RunError::Aborted;
+
+    /// Whether messages were taken that no model call was made for yet.
+    pub(super) fn has_taken(&self) -> bool {
+        self.has_taken
+    }
+
+    /// A model call was made for what was taken.
+    pub(super) fn answered(&mut self) {
+        self.has_taken = false;
+    }
+
+    /// Appends the user message, as the hooks left it, behind the steering messages that an earlier run left; whether
+    /// there were any.
+    pub(super) async fn take_user_message(
+        &mut self,
+        shared: &mut Shared,
+    ) -> Result<bool, RunError> {
+        let content = self.ask_hooks(shared).await?;
+        let is_new_session = shared.conversation.messages().is_empty();
+        let took = self.take_waiting(shared, Point::BeforeCall).await?;
+        if content.is_empty() {
+            let may_go_on = took || shared.conversation.next_step() != NextStep::Finish;
+            if !may_go_on && self.waiting(shared).await?.is_none() {
+                return Err(RunError::NothingToDo);
             }
-            RunError::Hook { hook: hook.name().to_owned(), reason: error.to_string() }
-        })?;
-    }
-    let is_new_session = turn.conversation.messages().is_empty();
-    let took = take_waiting(turn, Point::BeforeCall).await?;
-    let content = std::mem::take(&mut turn.start.user_message);
-    if content.is_empty() {
-        let may_go_on = took || turn.conversation.next_step() != NextStep::Finish;
-        if !may_go_on && waiting(turn).await?.is_none() {
-            return Err(RunError::NothingToDo);
+        } else {
+            let timestamp = shared.now_ms();
+            let message = UserMessage { content, annotation: None, timestamp };
+            shared.conversation.append_user(message)?;
         }
-    } else {
-        let timestamp = turn.now_ms();
-        turn.conversation.append_user(UserMessage { content, annotation: None, timestamp })?;
+        if is_new_session {
+            enter_in_index(shared);
+        }
+        Ok(took)
     }
-    if is_new_session {
-        enter_in_index(turn);
-    }
-    Ok(())
-}
 
-/// Whether a steering message waits.
-pub(super) async fn steering_waits(turn: &Turn<'_>) -> Result<bool, RunError> {
-    match waiting(turn).await {
-        Ok(waiting) => Ok(waiting.is_some_and(|(_, pending)| has(&pending, QueuedKind::Steer))),
-        // An interrupt: the calls are told that they are not made, and the turn ends behind them.
-        Err(RunError::Aborted) => Ok(false),
-        Err(error) => Err(error),
+    /// Lets the hooks change the system prompt and the user message; gives the latter.
+    async fn ask_hooks(&mut self, shared: &mut Shared) -> Result<Vec<ContentBlock>, RunError> {
+        let user_message = std::mem::take(&mut self.user_message);
+        if shared.run.hooks.is_empty() {
+            return Ok(user_message);
+        }
+        let system_prompt = std::mem::take(&mut shared.prompt.system_prompt);
+        let mut start = AgentStart { system_prompt, user_message, queued_messages: Vec::new() };
+        if let Some((_, pending)) = self.waiting(shared).await? {
+            let blocks = pending.into_iter().map(|message| TakenMessage::from(message).content);
+            start.queued_messages = blocks.collect();
+        }
+        let cancel = &shared.run.cancel;
+        for hook in &shared.run.hooks {
+            let asked = hook.before_agent_start(&mut start);
+            unless_aborted(cancel.token(), asked).await.map_err(|error| {
+                if cancel.is_cancelled() {
+                    return RunError::Aborted;
+                }
+                RunError::Hook { hook: hook.name().to_owned(), reason: error.to_string() }
+            })?;
+        }
+        shared.prompt.system_prompt = start.system_prompt;
+        Ok(start.user_message)
     }
-}
 
-/// Takes what is to be taken at this point of the turn; whether there was anything.
-pub(super) async fn take_waiting(turn: &mut Turn<'_>, point: Point) -> Result<bool, RunError> {
-    if point == Point::TurnEnd {
-        wait_for_quiet(turn).await?;
+    /// Whether a steering message waits.
+    pub(super) async fn steering_waits(&self, shared: &Shared) -> Result<bool, RunError> {
+        match self.waiting(shared).await {
+            Ok(waiting) => Ok(waiting.is_some_and(|(_, pending)| has(&pending, QueuedKind::Steer))),
+            // An interrupt: the calls get a result that says so, and the turn ends behind them.
+            Err(RunError::Aborted) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
-    let Some((mut inbox, pending)) = waiting(turn).await? else { return Ok(false) };
-    let taken = select(&pending, point, turn.delivery);
-    if taken.is_empty() {
-        return Ok(false);
-    }
-    let ids: Vec<EntryId> = taken.iter().flat_map(|message| message.ids.clone()).collect();
-    let rows: Vec<TranscriptMessage> = taken
-        .iter()
-        .map(|message| {
-            let user = UserMessage {
-                content: message.content.clone(),
-                annotation: None,
-                timestamp: message.ts,
-            };
-            taken_row(user, &message.ids)
+
+    /// Takes what is to be taken at this point of the turn; whether there was anything.
+    pub(super) async fn take_waiting(
+        &mut self,
+        shared: &mut Shared,
+        point: Point,
+    ) -> Result<bool, RunError> {
+        if point == Point::TurnEnd {
+            self.wait_for_quiet(shared).await?;
+        }
+        let Some((mut inbox, pending)) = self.waiting(shared).await? else { return Ok(false) };
+        let taken = select(&pending, point, self.delivery);
+        if taken.is_empty() {
+            return Ok(false);
+        }
+        let ids: Vec<EntryId> = taken.iter().flat_map(|message| message.ids.clone()).collect();
+        let rows: Vec<TranscriptMessage> = taken
+            .iter()
+            .map(|message| {
+                let content = message.content.clone();
+                let user = UserMessage { content, annotation: None, timestamp: message.ts };
+                taken_row(user, &message.ids)
+            })
+            .collect();
+        shared.conversation.append_user_rows(rows)?;
+        let sync = shared.conversation.sync_handle();
+        blocking(move || {
+            sync.sync()?;
+            inbox.change(&[], &ids)
         })
-        .collect();
-    turn.conversation.append_user_rows(rows)?;
-    let sync = turn.conversation.sync_handle();
-    blocking(move || {
-        sync.sync()?;
-        inbox.change(&[], &ids)
-    })
-    .await?;
-    turn.has_steered = true;
-    turn.begin_allowance();
-    for message in taken {
-        let text = joined_text(&message.content, "\n");
-        turn.emit(AgentRunEvent::Taken { ids: message.ids, text });
+        .await?;
+        self.has_taken = true;
+        for message in taken {
+            let text = joined_text(&message.content, "\n");
+            shared.emit(AgentRunEvent::Taken { ids: message.ids, text });
+        }
+        Ok(true)
     }
-    Ok(true)
-}
 
-/// Holds the inbox, with what waits there; `None` if nothing does. Mostly a look at a file's length.
-///
-/// # Errors
-/// [`RunError::Aborted`] if something waits for which the run is to be stopped.
-async fn waiting(turn: &Turn<'_>) -> Result<Option<(OpenInbox, Vec<QueuedMessage>)>, RunError> {
-    if !turn.inbox.may_hold_messages() {
-        return Ok(None);
+    /// Holds the inbox, with what waits there; `None` if nothing does. Mostly a look at a file's length.
+    ///
+    /// # Errors
+    /// [`RunError::Aborted`] if something waits for which the run is to be stopped.
+    async fn waiting(
+        &self,
+        shared: &Shared,
+    ) -> Result<Option<(OpenInbox, Vec<QueuedMessage>)>, RunError> {
+        if !self.inbox.may_hold_messages() {
+            return Ok(None);
+        }
+        let inbox = self.inbox.clone();
+        let found = blocking(move || {
+            let Some(open) = inbox.open()? else { return Ok(None) };
+            let pending = open.pending()?;
+            Ok(Some((open, pending)).filter(|(_, pending)| !pending.is_empty()))
+        })
+        .await?;
+        if let Some((_, pending)) = &found {
+            self.interrupts.heed(pending, &shared.run.cancel)?;
+        }
+        Ok(found)
     }
-    let inbox = turn.inbox.clone();
-    let found = blocking(move || {
-        let Some(open) = inbox.open()? else { return Ok(None) };
-        let pending = open.pending()?;
-        Ok(Some((open, pending)).filter(|(_, pending)| !pending.is_empty()))
-    })
-    .await?;
-    if let Some((_, pending)) = &found {
-        turn.heed(pending)?;
-    }
-    Ok(found)
-}
 
-/// Waits until nobody has written for a moment, if what waits is to be collected.
-async fn wait_for_quiet(turn: &Turn<'_>) -> Result<(), RunError> {
-    let mut newest = None;
-    for _ in 0..MOST_QUIET_WINDOWS {
-        let Some((inbox, pending)) = waiting(turn).await? else { return Ok(()) };
-        // Those who write must not wait for the quiet.
-        drop(inbox);
-        let last = pending.iter().rfind(|message| message.kind == QueuedKind::Collect);
-        let Some(last) = last.filter(|last| newest != Some(last.id)) else { return Ok(()) };
-        if has(&pending, QueuedKind::Steer) || has(&pending, QueuedKind::FollowUp) {
-            return Ok(());
+    /// Waits until nobody has written for a moment, if what waits is to be collected.
+    async fn wait_for_quiet(&self, shared: &Shared) -> Result<(), RunError> {
+        let mut newest = None;
+        for _ in 0..MOST_QUIET_WINDOWS {
+            let Some((inbox, pending)) = self.waiting(shared).await? else { return Ok(()) };
+            // Those who write must not wait for the quiet.
+            drop(inbox);
+            let last = pending.iter().rfind(|message| message.kind == QueuedKind::Collect);
+            let Some(last) = last.filter(|last| newest != Some(last.id)) else { return Ok(()) };
+            if has(&pending, QueuedKind::Steer) || has(&pending, QueuedKind::FollowUp) {
+                return Ok(());
+            }
+            newest = Some(last.id);
+            let since = Duration::from_millis(shared.now_ms().saturating_sub(last.ts));
+            let quiet = self.delivery.quiet.saturating_sub(since);
+            if quiet.is_zero() {
+                return Ok(());
+            }
+            tokio::select! {
+                () = shared.run.clock.sleep(quiet) => {}
+                () = shared.run.cancel.cancelled() => return Err(RunError::Aborted),
+            }
         }
-        newest = Some(last.id);
-        let since = Duration::from_millis(turn.now_ms().saturating_sub(last.ts));
-        let quiet = turn.delivery.quiet.saturating_sub(since);
-        if quiet.is_zero() {
-            return Ok(());
-        }
-        tokio::select! {
-            () = turn.params.clock.sleep(quiet) => {}
-            () = turn.params.cancel.cancelled() => return Err(RunError::Aborted),
-        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Waiting messages that become one message of the conversation.
@@ -289,7 +341,7 @@ async fn blocking<T: Send + 'static>(
 
 /// Lists a new session before its first answer, so that one which is killed in its first turn can be found. The model
 /// is called meanwhile; a failure is reported by the update at the end of the turn, which does the same again.
-fn enter_in_index(turn: &Turn<'_>) {
-    let (store, key) = (turn.store.clone(), turn.params.session_key.clone());
+fn enter_in_index(shared: &Shared) {
+    let (store, key) = (shared.run.store.clone(), shared.run.session_key.clone());
     tokio::task::spawn_blocking(move || store.index().record(&key, MetaPatch::default()));
 }

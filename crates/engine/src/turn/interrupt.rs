@@ -11,7 +11,7 @@ use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::Turn;
+use super::{Cancellation, Shared};
 use crate::{Notice, RunError};
 
 /// Those among the waiting messages for which a run is stopped.
@@ -19,10 +19,45 @@ pub(crate) fn interrupts(pending: &[QueuedMessage]) -> impl Iterator<Item = &Que
     pending.iter().filter(|message| message.kind == QueuedKind::Interrupt)
 }
 
-/// Looks for interrupts as long as it is polled, and fires the abort of the run at the first one.
-pub(super) fn watch(turn: &Turn<'_>) -> impl Future<Output = Infallible> + use<> {
-    let (inbox, known) = (turn.inbox.clone(), turn.known_interrupts.clone());
-    look(inbox, known, turn.abort.clone())
+/// Which messages stop this run.
+pub(crate) struct Interrupts {
+    inbox: Inbox,
+    /// Messages that waited when the run began: it is the run that answers them.
+    known: Vec<EntryId>,
+}
+
+impl Interrupts {
+    pub(crate) fn new(inbox: Inbox, known: Vec<EntryId>) -> Self {
+        Self { inbox, known }
+    }
+
+    /// Looks for interrupts as long as it is polled, and fires the abort of the run at the first one.
+    pub(super) fn watch(&self, cancel: &Cancellation) -> impl Future<Output = Infallible> + use<> {
+        look(self.inbox.clone(), self.known.clone(), cancel.abort_token().clone())
+    }
+
+    /// Stops the run if one of these messages interrupts it.
+    ///
+    /// # Errors
+    /// [`RunError::Aborted`] if so.
+    pub(super) fn heed(
+        &self,
+        pending: &[QueuedMessage],
+        cancel: &Cancellation,
+    ) -> Result<(), RunError> {
+        if is_new(pending, &self.known) {
+            cancel.abort_token().cancel();
+            return Err(RunError::Aborted);
+        }
+        Ok(())
+    }
+}
+
+/// Says why a run was stopped that its caller did not abort.
+pub(super) fn report(shared: &Shared) {
+    if shared.run.cancel.is_interrupted() {
+        shared.notice(Notice::Interrupted {});
+    }
 }
 
 async fn look(inbox: Inbox, known: Vec<EntryId>, abort: CancellationToken) -> Infallible {
@@ -56,26 +91,5 @@ pub(super) async fn unless_ended<T>(
         biased;
         outcome = &mut work => outcome,
         never = &mut watch => match never {},
-    }
-}
-
-impl Turn<'_> {
-    /// Stops the run if one of these messages interrupts it.
-    ///
-    /// # Errors
-    /// [`RunError::Aborted`] if so.
-    pub(super) fn heed(&self, pending: &[QueuedMessage]) -> Result<(), RunError> {
-        if is_new(pending, &self.known_interrupts) {
-            self.abort.cancel();
-            return Err(RunError::Aborted);
-        }
-        Ok(())
-    }
-
-    /// Says why a run was stopped that its caller did not abort.
-    pub(super) fn tell_interrupt(&self) {
-        if self.abort.is_cancelled() && !self.caller.is_cancelled() {
-            self.notice(Notice::Interrupted {});
-        }
     }
 }

@@ -3,12 +3,15 @@
 //! The loop holds no plan. It asks the end of the log what comes next ([`crate::conversation::NextStep`]), does that,
 //! and asks again; every step appends its outcome before the next begins. What the user says meanwhile waits in the
 //! session's inbox until a step takes it in.
+//!
+//! Each step is a struct that keeps its own state; [`Shared`] is what they have in common. Only the loop here knows all
+//! of them.
 
 mod act;
+mod approval_gate;
 mod bounds;
 mod call;
 mod closing;
-mod context;
 mod finish;
 mod fit;
 mod intake;
@@ -16,262 +19,177 @@ mod interrupt;
 mod repair;
 mod repetition;
 mod result_text;
+mod shared;
+mod time_limit;
 
-pub(crate) use bounds::Allowance;
+pub(crate) use act::{Act, Toolbox};
+pub(crate) use bounds::Bounds;
+pub(crate) use call::{CallRules, Caller};
 pub(crate) use finish::announce_end;
 pub use fit::{CompactionOutcome, CompactionReport};
-pub(crate) use fit::{Outlook, Recovery, input_budget};
-pub(crate) use intake::Delivery;
-pub(crate) use interrupt::interrupts;
-pub(crate) use repetition::Repetition;
+pub(crate) use fit::{Fit, input_budget};
+pub(crate) use intake::{Delivery, Intake};
+pub(crate) use interrupt::{Interrupts, interrupts};
+pub(crate) use shared::{Cancellation, Prompt, RunContext, Shared, Tally};
+pub(crate) use time_limit::Pauses;
 
-use std::pin::pin;
-use std::sync::Arc;
-use std::time::Duration;
+use myclaw_llm::{AssistantMessage, Message};
 
-use myclaw_auth::KeyResolver;
-use myclaw_llm::{Provider, ThinkingLevel, ToolSchema, Usage};
-use myclaw_session::{EntryId, Inbox, SessionStore};
-use tokio_util::sync::CancellationToken;
+use crate::conversation::NextStep;
+use crate::{Bound, ModelSwitch, RunError, RunResult};
+use call::Answer;
+use finish::Ending;
+use intake::Point;
+use shared::Stop;
+use time_limit::within;
 
-use crate::conversation::{Conversation, NextStep, Opening};
-use crate::event::Events;
-use crate::failover::{Candidate, Candidates, Ledger, ProfileRotation};
-use crate::{
-    ActiveModel, AgentRunEvent, AgentStart, Bound, Engine, Hook, Notice, RunError, RunParams,
-    RunResult, ToolContext,
-};
-
-/// What the steps of a turn share.
+/// The steps of a turn.
 pub(crate) struct Turn<'a> {
-    pub(crate) engine: &'a Engine,
-    pub(crate) events: Events,
-    /// What the caller gave. The cancellation token is the run's own: it fires with `abort`, and when the time of the run
-    /// is over.
-    pub(crate) params: RunParams,
-    /// The caller's cancellation token.
-    pub(crate) caller: CancellationToken,
-    /// Fires with the caller's, and when somebody interrupts the run from outside.
-    pub(crate) abort: CancellationToken,
-    /// Messages that waited when the run began: they interrupt it no longer.
-    pub(crate) known_interrupts: Vec<EntryId>,
-    pub(crate) provider: &'a dyn Provider,
-    /// The model that is asked at the moment.
-    pub(crate) model: &'a ActiveModel,
-    pub(crate) thinking: ThinkingLevel,
-    /// Its keys.
-    pub(crate) rotation: ProfileRotation,
-    /// Those to ask when it cannot answer.
-    pub(crate) candidates: Candidates<'a>,
-    pub(crate) keys: &'a KeyResolver,
-    pub(crate) ledger: Ledger,
-    pub(crate) store: SessionStore,
-    pub(crate) inbox: Inbox,
-    pub(crate) delivery: Delivery,
-    /// Whether messages were taken since the last model call: the next one is for them.
-    pub(crate) has_steered: bool,
-    pub(crate) conversation: Conversation,
-    pub(crate) opening: Opening,
-    pub(crate) start: AgentStart,
-    pub(crate) tool_schemas: Vec<ToolSchema>,
-    pub(crate) tool_context: ToolContext,
-    pub(crate) limits: TurnLimits,
-    pub(crate) tally: Tally,
-    pub(crate) recovery: Recovery,
-    /// What pruning saw when it last looked and found nothing.
-    pub(crate) fruitless_pruning: Option<Outlook>,
-    pub(crate) allowance: Allowance,
-    pub(crate) repetition: Repetition,
-}
-
-/// Why a run is stopped in the middle of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// The caller aborted it, or somebody interrupted it.
-    User,
-    /// Its time is over.
-    TimeLimit,
-}
-
-/// Limits of a turn, from the agent's settings.
-#[derive(Debug, Clone)]
-pub(crate) struct TurnLimits {
-    /// Most model calls that give a message; `None` means no cap.
-    pub(crate) max_iterations: Option<u32>,
-    /// Most retries of one model call.
-    pub(crate) max_retries: u32,
-    /// When and how older messages are summarised.
-    pub(crate) compaction: myclaw_config::CompactionSettings,
-    /// Whether old results are sent shorter.
-    pub(crate) context_pruning: myclaw_config::ContextPruning,
-    /// Time limits of one model call.
-    pub(crate) call: myclaw_llm::CallLimits,
-}
-
-/// What a turn has used so far.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
-    pub(crate) usage: Usage,
-    pub(crate) last_call_usage: Usage,
-    pub(crate) iterations: u32,
-}
-
-impl<'a> Turn<'a> {
-    /// Asks another model from here to the end of the run.
-    pub(crate) fn ask_from_now_on(&mut self, candidate: Candidate<'a>) {
-        self.provider = self.engine.provider(&candidate.choice.model);
-        self.model = candidate.choice;
-        self.rotation = candidate.rotation;
-        self.recovery = Recovery::default();
-    }
-
-    /// Lets the model at `place` of those in line stand where the one that answers stands, and the other way round.
-    /// Said twice, all is as it was. `None` changes nothing.
-    pub(crate) fn exchange_model(&mut self, place: Option<usize>) {
-        if let Some(place) = place {
-            self.candidates.exchange(place, &mut self.model, &mut self.rotation);
-            self.provider = self.engine.provider(&self.model.model);
-        }
-    }
+    pub(crate) shared: Shared,
+    pub(crate) intake: Intake,
+    pub(crate) bounds: Bounds,
+    pub(crate) fit: Fit,
+    pub(crate) call: Caller<'a>,
+    pub(crate) act: Act,
+    pub(crate) switch: ModelSwitch,
 }
 
 impl Turn<'_> {
-    /// Runs the turn to its end, or until somebody interrupts it.
-    pub(crate) async fn run(&mut self) -> Result<RunResult, RunError> {
-        let watch = interrupt::watch(self);
-        interrupt::unless_ended(self.run_steps(), watch)
-            .await
-            .inspect_err(|_| self.tell_interrupt())
+    /// Runs the turn to its end, or until somebody interrupts it. What was done is on disk then, whatever came of it.
+    pub(crate) async fn run(mut self) -> Result<RunResult, RunError> {
+        let watch = self.intake.interrupts.watch(&self.shared.run.cancel);
+        let outcome = interrupt::unless_ended(self.run_steps(), watch).await;
+        if outcome.is_err() {
+            interrupt::report(&self.shared);
+            self.save_failed_run().await;
+        }
+        outcome
     }
 
     async fn run_steps(&mut self) -> Result<RunResult, RunError> {
-        repair::close_interrupted_calls(self)?;
-        fit::account_for_older_messages(self).await?;
-        intake::take_user_message(self).await?;
+        repair::close_interrupted_calls(&mut self.shared)?;
+        self.fit.account_for_older_messages(&mut self.shared)?;
+        if self.intake.take_user_message(&mut self.shared).await? {
+            self.begin_message();
+        }
         let ending = loop {
-            let (time_left, cancel) = (self.allowance.time_left(), self.params.cancel.clone());
-            match within(time_left, &cancel, self.step()).await {
+            let (limit, cancel) =
+                (self.bounds.time_limit(), self.shared.run.cancel.token().clone());
+            match within(limit, &cancel, self.step()).await {
                 Ok(None) => {}
                 Ok(Some(ending)) => break ending,
-                Err(RunError::Aborted) if self.stop() == Some(Stop::TimeLimit) => {
-                    break finish::Ending::Bound(Bound::RunSeconds);
+                Err(RunError::Aborted)
+                    if self.shared.run.cancel.stop() == Some(Stop::TimeLimit) =>
+                {
+                    break Ending::Bound(Bound::RunSeconds);
                 }
                 Err(error) => return Err(error),
             }
         };
         match ending {
-            finish::Ending::Reply | finish::Ending::Switch => {}
-            finish::Ending::NotBegun(bound) => closing::announce(self, bound),
-            finish::Ending::Bound(bound) => {
-                closing::announce(self, bound);
-                closing::summarise(self, bound).await?;
+            Ending::Reply | Ending::Switch => {}
+            Ending::NotBegun(bound) => closing::announce(&self.shared, bound),
+            Ending::Bound(bound) => {
+                closing::announce(&self.shared, bound);
+                self.summarise_closing(bound).await?;
             }
         }
-        finish::finish(self, ending).await
+        self.bounds.record_usage(&self.shared).await?;
+        finish::make_durable(&self.shared, self.call.model()).await?;
+        Ok(finish::result(&self.shared, self.call.model(), ending))
     }
 
-    /// Summarises the older part of the conversation, and nothing else.
+    /// Summarises the older part of the session, and nothing else.
     pub(crate) async fn compact_by_hand(
-        &mut self,
+        mut self,
         focus: Option<&str>,
     ) -> Result<CompactionReport, RunError> {
-        repair::close_interrupted_calls(self)?;
-        fit::account_for_older_messages(self).await?;
-        let watch = interrupt::watch(self);
-        let report = interrupt::unless_ended(fit::compact_by_hand(self, focus), watch).await;
-        let report = report.inspect_err(|_| self.tell_interrupt());
-        bounds::record_usage(self).await?;
-        // What never was said needs no place in the list.
-        if !self.conversation.messages().is_empty() {
-            finish::make_durable(self).await?;
+        repair::close_interrupted_calls(&mut self.shared)?;
+        self.fit.account_for_older_messages(&mut self.shared)?;
+        let watch = self.intake.interrupts.watch(&self.shared.run.cancel);
+        let compacting = self.fit.compact_by_hand(&mut self.shared, &mut self.call, focus);
+        let report = interrupt::unless_ended(compacting, watch).await;
+        if report.is_err() {
+            interrupt::report(&self.shared);
+        }
+        self.bounds.record_usage(&self.shared).await?;
+        // A session without a message needs no place in the list.
+        if !self.shared.conversation.messages().is_empty() {
+            finish::make_durable(&self.shared, self.call.model()).await?;
         }
         report
     }
 
-    /// Does what the end of the log asks for, or tells how the turn ends.
-    async fn step(&mut self) -> Result<Option<finish::Ending>, RunError> {
-        match self.conversation.next_step() {
+    /// Does what the end of the log asks for, or says how the turn ends.
+    async fn step(&mut self) -> Result<Option<Ending>, RunError> {
+        match self.shared.conversation.next_step() {
             NextStep::Finish => {
-                let took = intake::take_waiting(self, intake::Point::TurnEnd).await?;
-                return Ok((!took).then_some(finish::Ending::Reply));
+                let took = self.take_waiting(Point::TurnEnd).await?;
+                return Ok((!took).then_some(Ending::Reply));
             }
             // What was taken has time of its own, so it is a step of its own.
             NextStep::CallModel
-                if !self.has_steered
-                    && intake::take_waiting(self, intake::Point::BeforeCall).await? => {}
-            NextStep::CallModel if self.params.switch.is_due() => {
-                return Ok(Some(finish::Ending::Switch));
-            }
+                if !self.intake.has_taken() && self.take_waiting(Point::BeforeCall).await? => {}
+            NextStep::CallModel if self.switch.is_due() => return Ok(Some(Ending::Switch)),
             NextStep::CallModel => {
-                if let Some(bound) = bounds::reached(self).await? {
-                    return Ok(Some(finish::Ending::at(bound, self.tally.iterations)));
+                let reached = self.bounds.reached(&self.shared, &self.call.model().model).await?;
+                let in_circles = || self.act.goes_in_circles().then_some(Bound::RepeatedCalls);
+                if let Some(bound) = reached.or_else(in_circles) {
+                    return Ok(Some(Ending::at(bound, self.shared.tally.iterations)));
                 }
-                fit::before_call(self).await?;
-                let message = call::call_model(self).await?;
-                self.has_steered = false;
-                self.tally.count(&message.usage);
-                self.recovery = Recovery::default();
-                self.conversation.append(myclaw_llm::Message::Assistant(message))?;
+                self.fit.before_call(&mut self.shared, &mut self.call).await?;
+                let message = self.next_message().await?;
+                self.intake.answered();
+                self.shared.tally.count(&message.usage);
+                self.shared.conversation.append(Message::Assistant(message))?;
             }
-            NextStep::RunTools(pending) => act::run_tools(self, pending).await?,
+            NextStep::RunTools(pending) => {
+                self.act.run_tools(&mut self.shared, &self.intake, pending).await?;
+            }
         }
         Ok(None)
     }
 
-    /// Why the step that goes on is to be stopped, if it is.
-    pub(crate) fn stop(&self) -> Option<Stop> {
-        match (self.abort.is_cancelled(), self.params.cancel.is_cancelled()) {
-            (true, _) => Some(Stop::User),
-            (false, true) => Some(Stop::TimeLimit),
-            (false, false) => None,
+    /// The model's next message, through smaller requests and other models where needed.
+    async fn next_message(&mut self) -> Result<AssistantMessage, RunError> {
+        loop {
+            match self.call.next_message(&mut self.shared).await? {
+                Answer::Message(message) => {
+                    self.fit.answered();
+                    return Ok(*message);
+                }
+                Answer::Overflow(error) => {
+                    self.fit.recover(&mut self.shared, &mut self.call, &error).await?;
+                }
+                Answer::OtherModel => {
+                    self.fit.answered();
+                    // Its window may be smaller.
+                    self.fit.before_call(&mut self.shared, &mut self.call).await?;
+                }
+            }
         }
     }
 
-    pub(crate) fn emit(&self, event: AgentRunEvent) {
-        self.events.emit(event);
+    async fn take_waiting(&mut self, point: Point) -> Result<bool, RunError> {
+        let took = self.intake.take_waiting(&mut self.shared, point).await?;
+        if took {
+            self.begin_message();
+        }
+        Ok(took)
     }
 
-    pub(crate) fn notice(&self, notice: Notice) {
-        self.events.notice(notice);
+    /// The user has said something: limits and repetitions are counted from here.
+    fn begin_message(&mut self) {
+        self.bounds.begin_message(&self.shared);
+        self.act.begin_message();
     }
 
-    pub(crate) fn hooks(&self) -> &[Arc<dyn Hook>] {
-        &self.params.hooks
-    }
-
-    pub(crate) fn now_ms(&self) -> u64 {
-        self.params.clock.now_ms()
-    }
-}
-
-impl Tally {
-    /// Counts a call that gave the turn's next message.
-    fn count(&mut self, call: &Usage) {
-        self.iterations += 1;
-        self.last_call_usage = *call;
-        self.usage.add_call(call);
-    }
-
-    /// Counts the call for a closing summary, which is no iteration.
-    fn count_closing(&mut self, call: &Usage) {
-        self.last_call_usage = *call;
-        self.usage.add_call(call);
-    }
-}
-
-/// Runs `work`, and fires `cancel` if it takes longer than `time`: whatever goes on then ends in good order.
-async fn within<T>(
-    time: Option<Duration>,
-    cancel: &CancellationToken,
-    work: impl Future<Output = T>,
-) -> T {
-    let mut work = pin!(work);
-    if let Some(time) = time {
-        tokio::select! {
-            biased;
-            outcome = &mut work => return outcome,
-            () = tokio::time::sleep(time) => cancel.cancel(),
+    /// Makes a failed turn durable too.
+    async fn save_failed_run(&mut self) {
+        let recorded = self.bounds.record_usage(&self.shared).await;
+        let saved = finish::make_durable(&self.shared, self.call.model()).await;
+        for error in [recorded, saved].into_iter().filter_map(Result::err) {
+            self.shared.notice(crate::Notice::NotDurable { error: error.to_string() });
         }
     }
-    work.await
 }

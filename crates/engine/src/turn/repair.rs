@@ -6,20 +6,21 @@
 
 use myclaw_llm::{ContentBlock, INTERRUPTED_RESULT, Message, ToolResultMessage};
 
-use super::Turn;
+use super::Shared;
 use crate::RunError;
 use crate::conversation::NextStep;
 
-pub(super) fn close_interrupted_calls(turn: &mut Turn<'_>) -> Result<(), RunError> {
-    let NextStep::RunTools(pending) = turn.conversation.next_step() else { return Ok(()) };
+pub(super) fn close_interrupted_calls(shared: &mut Shared) -> Result<(), RunError> {
+    let NextStep::RunTools(pending) = shared.conversation.next_step() else { return Ok(()) };
     for call in pending.calls {
-        turn.conversation.append(Message::ToolResult(ToolResultMessage {
+        let timestamp = shared.now_ms();
+        shared.conversation.append(Message::ToolResult(ToolResultMessage {
             tool_call_id: call.id,
             tool_name: call.name,
             content: vec![ContentBlock::text(INTERRUPTED_RESULT)],
             is_error: true,
             details: None,
-            timestamp: turn.params.clock.now_ms(),
+            timestamp,
         }))?;
     }
     Ok(())

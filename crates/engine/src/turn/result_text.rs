@@ -1,8 +1,8 @@
 //! What a model reads where a tool gave no result of its own, and the limit on what it reads of a result.
 
-use myclaw_llm::{ContentBlock, ToolSchema};
+use myclaw_llm::ContentBlock;
 
-use super::Stop;
+use super::shared::Stop;
 
 /// For a call in a message that the output limit cut off.
 pub(super) const CUT_CALL: &str = "Not run: the message was cut off by the model's output limit before it was complete. \
@@ -27,11 +27,10 @@ pub(super) fn stopped_before_start(stop: Stop) -> &'static str {
 /// How much of bad JSON is quoted back.
 const QUOTED_CHARS: usize = 200;
 
-pub(super) fn unknown_tool(name: &str, tools: &[ToolSchema]) -> String {
-    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    match names.as_slice() {
+pub(super) fn unknown_tool(name: &str, tools: &[&str]) -> String {
+    match tools {
         [] => format!("Unknown tool: {name}. There are no tools in this run; answer without one."),
-        _ => format!("Unknown tool: {name}. The tools are: {}.", names.join(", ")),
+        _ => format!("Unknown tool: {name}. The tools are: {}.", tools.join(", ")),
     }
 }
 
@@ -51,6 +50,28 @@ pub(super) fn wrong_arguments(name: &str, problems: &[String]) -> String {
 
 pub(super) fn blocked(hook: &str, reason: &str) -> String {
     format!("Not run: blocked by {hook}: {reason}")
+}
+
+/// For the calls of a message beyond the limit.
+pub(super) fn too_many_calls(count: usize, most: usize) -> String {
+    format!(
+        "Not run: one message may make {most} tool calls, and this one made {count}. The first {most} were run; make the \
+         others in your next message if they are still needed."
+    )
+}
+
+/// For a call that needs an approval in a run where nobody can give one.
+pub(super) fn nobody_to_ask(reason: &str) -> String {
+    format!(
+        "Not run: this call needs an approval, and there is nobody to ask in this run. Why it needs one: {reason}"
+    )
+}
+
+pub(super) fn denied(reason: &str) -> String {
+    match reason.trim() {
+        "" => "Not run: the approval for this call was denied.".to_owned(),
+        reason => format!("Not run: the approval for this call was denied: {reason}"),
+    }
 }
 
 pub(super) fn unfit_change(hook: &str, problems: &[String]) -> String {

@@ -14,7 +14,7 @@ fn a_new_workspace_gets_its_directory_and_the_starter_file_only() {
     assert_eq!(names, ["AGENTS.md"]);
     assert_eq!(
         bootstrap.files,
-        [BootstrapFile { name: "AGENTS.md", content: STARTER_AGENTS.to_owned() }]
+        [BootstrapFile { name: "AGENTS.md", content: STARTER_AGENTS.to_owned(), is_cut: false }]
     );
     assert_eq!(bootstrap.notices, Vec::<Notice>::new());
 }

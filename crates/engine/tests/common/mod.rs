@@ -98,7 +98,7 @@ impl Bench {
             reasoning: false,
             thinking_levels: ThinkingLevels::default(),
             input: vec![InputKind::Text, InputKind::Image],
-            price: Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 },
+            price: Some(Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 }),
             context_window: self.context_window,
             max_output: 8_192,
             quirks: Quirks::default(),

@@ -38,6 +38,14 @@ fn a_reason_needs_a_decision() {
     let reason = |printed| read::<CallAnswer>(printed).unwrap().block_reason();
     assert_eq!(reason(r#"{"decision":"block","reason":"no"}"#), Ok(Some("no".to_owned())));
     assert_eq!(reason(r#"{"decision":"block"}"#), Ok(Some("it gave no reason".to_owned())));
+    let question = |printed| {
+        let mut answer = read::<CallAnswer>(printed).unwrap();
+        (answer.approval_reason(), answer.block_reason())
+    };
+    let asked = Some("it deletes files".to_owned());
+    assert_eq!(question(r#"{"decision":"ask","reason":"it deletes files"}"#), (asked, Ok(None)));
+    assert_eq!(question(r#"{"decision":"allow"}"#), (None, Ok(None)));
+    assert!(read::<StartAnswer>(r#"{"decision":"ask"}"#).unwrap().block_reason().is_err());
     assert_eq!(reason(r#"{"decision":"allow","reason":"fine"}"#), Ok(None));
     assert!(reason(r#"{"reason":"no"}"#).is_err());
 }

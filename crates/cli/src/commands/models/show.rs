@@ -151,7 +151,7 @@ impl Known {
             figure("context window", tokens(model.context_window), origins.context_window),
             figure("output limit", tokens(model.max_output), origins.max_output),
             figure("input", input.join(", "), origins.input),
-            figure("price", price(&model.price), origins.price),
+            figure("price", price(model.price), origins.price),
             figure("thinking", self.thinking(), origins.thinking),
             fact("key", self.key.describe()),
         ];
@@ -224,9 +224,10 @@ fn tokens(count: u64) -> String {
 }
 
 /// `$3 in, $15 out, $0.3 cache read, $3.75 cache write per million tokens`.
-fn price(price: &Price) -> String {
-    if *price == Price::default() {
-        return "free or unknown".to_owned();
+fn price(price: Option<Price>) -> String {
+    let Some(price) = price else { return "unknown".to_owned() };
+    if price == Price::default() {
+        return "free".to_owned();
     }
     format!(
         "${} in, ${} out, ${} cache read, ${} cache write per million tokens",

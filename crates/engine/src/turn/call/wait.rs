@@ -6,80 +6,82 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use myclaw_llm::{ErrorClass, ModelError};
 
-use super::NoMessage;
+use super::{Caller, NoMessage};
 use crate::failover::{LONGEST_WAIT_BEFORE_FALLBACK, Pick, error_class};
 use crate::notice::every_key_rests;
-use crate::turn::Turn;
+use crate::turn::Shared;
 use crate::{Notice, RunError};
 
 /// Longest time that a run waits for a key to be available again. Beyond it a clear message is worth more than
 /// silence.
 const LONGEST_WAIT: Duration = Duration::from_secs(90);
 
-/// How long the run waits for a key.
-pub(super) fn longest_wait(turn: &Turn<'_>) -> Duration {
-    if turn.candidates.is_any_left() { LONGEST_WAIT_BEFORE_FALLBACK } else { LONGEST_WAIT }
-}
+impl Caller<'_> {
+    /// How long the run waits for a key.
+    pub(super) fn longest_wait(&self) -> Duration {
+        if self.candidates.is_any_left() { LONGEST_WAIT_BEFORE_FALLBACK } else { LONGEST_WAIT }
+    }
 
-/// Waits until a profile is available; `last_error` is why there may be none.
-pub(super) async fn available_profile(
-    turn: &mut Turn<'_>,
-    last_error: Option<&ModelError>,
-) -> Result<usize, NoMessage> {
-    let longest = longest_wait(turn);
-    loop {
-        if turn.params.cancel.is_cancelled() {
-            return Err(NoMessage::Stop(RunError::Aborted));
-        }
-        let now_ms = turn.now_ms();
-        match turn.rotation.pick(now_ms) {
-            Pick::Ready(profile) => return Ok(profile),
-            Pick::Spent => {
-                return Err(NoMessage::GiveUp(
-                    last_error.cloned().unwrap_or_else(|| nothing_left(turn)),
-                ));
+    /// Waits until a profile is available; `last_error` is why there may be none.
+    pub(super) async fn available_profile(
+        &mut self,
+        shared: &Shared,
+        last_error: Option<&ModelError>,
+    ) -> Result<usize, NoMessage> {
+        let longest = self.longest_wait();
+        loop {
+            if shared.run.cancel.is_cancelled() {
+                return Err(NoMessage::Stop(RunError::Aborted));
             }
-            Pick::Wait(wait) if wait > longest => {
-                let mut error = last_error.cloned().unwrap_or_else(|| resting(turn));
-                let until = until(now_ms, wait);
-                error.message = if last_error.is_some() {
-                    format!("{} (the provider asks to wait until {until})", error.message)
-                } else {
-                    format!("{} until {until}", error.message)
-                };
-                return Err(NoMessage::GiveUp(error));
-            }
-            Pick::Wait(wait) => {
-                // A wait after a failure of this run was announced with the retry.
-                if last_error.is_none() {
-                    turn.notice(Notice::WaitingForKey {
-                        provider: turn.model.model.provider.clone(),
-                        reason: resting(turn).class,
-                        wait_ms: wait.as_millis() as u64,
-                    });
+            let now_ms = shared.now_ms();
+            match self.rotation.pick(now_ms) {
+                Pick::Ready(profile) => return Ok(profile),
+                Pick::Spent => {
+                    let error = last_error.cloned().unwrap_or_else(|| self.nothing_left());
+                    return Err(NoMessage::GiveUp(error));
                 }
-                tokio::select! {
-                    () = turn.params.clock.sleep(wait) => {}
-                    () = turn.params.cancel.cancelled() => {
-                        return Err(NoMessage::Stop(RunError::Aborted));
+                Pick::Wait(wait) if wait > longest => {
+                    let mut error = last_error.cloned().unwrap_or_else(|| self.resting());
+                    let until = until(now_ms, wait);
+                    error.message = if last_error.is_some() {
+                        format!("{} (the provider asks to wait until {until})", error.message)
+                    } else {
+                        format!("{} until {until}", error.message)
+                    };
+                    return Err(NoMessage::GiveUp(error));
+                }
+                Pick::Wait(wait) => {
+                    // A wait after a failure of this run was announced with the retry.
+                    if last_error.is_none() {
+                        shared.notice(Notice::WaitingForKey {
+                            provider: self.model.model.provider.clone(),
+                            reason: self.resting().class,
+                            wait_ms: wait.as_millis() as u64,
+                        });
+                    }
+                    tokio::select! {
+                        () = shared.run.clock.sleep(wait) => {}
+                        () = shared.run.cancel.cancelled() => {
+                            return Err(NoMessage::Stop(RunError::Aborted));
+                        }
                     }
                 }
             }
         }
     }
-}
 
-/// Every key was refused for another model of the same provider.
-fn nothing_left(turn: &Turn<'_>) -> ModelError {
-    let provider = &turn.model.model.provider;
-    ModelError::new(ErrorClass::Auth, format!("{provider}: no key is left to try"))
-}
+    /// Every key was refused for another model of the same provider.
+    fn nothing_left(&self) -> ModelError {
+        let provider = &self.model.model.provider;
+        ModelError::new(ErrorClass::Auth, format!("{provider}: no key is left to try"))
+    }
 
-/// Every key rests.
-fn resting(turn: &Turn<'_>) -> ModelError {
-    let provider = &turn.model.model.provider;
-    let class = turn.rotation.resting_for().map_or(ErrorClass::Unknown, error_class);
-    ModelError::new(class, every_key_rests(provider, class))
+    /// Every key is in cooldown.
+    fn resting(&self) -> ModelError {
+        let provider = &self.model.model.provider;
+        let class = self.rotation.resting_for().map_or(ErrorClass::Unknown, error_class);
+        ModelError::new(class, every_key_rests(provider, class))
+    }
 }
 
 /// `14:05 (for 2 h 3 min)`, with the day where it is not today, in the zone of this machine.

@@ -11,18 +11,18 @@ use serde::Serialize;
 
 use self::hooks::Decision;
 use super::summary::{self, LAST_REQUEST, Summary};
-use super::{Turn, estimated_tokens};
+use super::{Fit, Shared, Writers, estimated_tokens};
 use crate::estimate::{row_cost, text_tokens};
-use crate::{ContextChange, Notice, RunError};
+use crate::{ActiveModel, ContextChange, Notice, RunError};
 
 /// A compaction ahead of the provider's refusal, and one that keeps next to nothing, must take at least this part of
 /// the request away. Otherwise a conversation whose newest messages fill the window would be summarised again before
 /// each call.
 const WORTHWHILE_SHARE: u64 = 4;
 
-/// Characters of the user's last message that stay word for word when it is summarised away: a task is not to be
-/// told in other words.
-const TASK_CHARS: usize = 4_000;
+/// After a compaction the request has at most one part in so many of the size that triggers the next one: otherwise a
+/// small window with large results would be compacted before every other call.
+const KEPT_SHARE: u64 = 2;
 
 /// Part of the window that may be read of the beginning of a log that is too long to be read whole.
 const BEGINNING_SHARE: u64 = 2;
@@ -121,99 +121,116 @@ impl Older {
     }
 }
 
-/// Reads what there is to summarise.
-fn find_older(turn: &mut Turn<'_>, trigger: Trigger<'_>) -> Result<Older, RunError> {
-    let tail = turn.conversation.wide_tail()?;
-    let unread = turn.conversation.unread(&tail).unwrap_or(0);
-    let keep = turn.limits.compaction.keep_messages;
-    let cut = cut_position(&tail.messages, keep, unread, trigger);
-    Ok(Older { tail, unread, cut })
-}
+impl Fit {
+    /// Reads what there is to summarise.
+    fn find_older(
+        &self,
+        shared: &mut Shared,
+        model: &ActiveModel,
+        trigger: Trigger<'_>,
+    ) -> Result<Older, RunError> {
+        let tail = shared.conversation.wide_tail()?;
+        let unread = shared.conversation.unread(&tail).unwrap_or(0);
+        let keep = self.compaction.keep_messages;
+        let mut cut = cut_position(&tail.messages, keep, unread, trigger);
+        if cut > 0 && matches!(trigger, Trigger::Estimate | Trigger::Refusal) {
+            let fixed =
+                shared.prompt.tokens() + model.model.context_window / summary::LARGEST_SHARE;
+            let target = self.room(shared, model) / KEPT_SHARE;
+            cut = smaller_kept_part(&tail, cut, target.saturating_sub(fixed));
+        }
+        Ok(Older { tail, unread, cut })
+    }
 
-/// Summarises all but the newest messages, if that makes the request smaller.
-pub(super) async fn compact(
-    turn: &mut Turn<'_>,
-    trigger: Trigger<'_>,
-) -> Result<CompactionReport, RunError> {
-    let older = find_older(turn, trigger)?;
-    // What was not loaded is no part of the request, but of what these two put a summary in the place of.
-    let accounts_for_unread = matches!(trigger, Trigger::Opening | Trigger::Hand { .. });
-    let (older_tokens, unread_count, unread_tokens) = if accounts_for_unread {
-        (older.tokens(), older.unread, older.tokens().saturating_sub(older.tokens_sent()))
-    } else {
-        (older.tokens_sent(), 0, 0)
-    };
-    let old_count = turn.conversation.messages().len() + unread_count;
-    let tokens_before = estimated_tokens(turn) + unread_tokens;
-    let unchanged = |outcome| CompactionReport {
-        outcome,
-        old_count,
-        new_count: old_count,
-        tokens_before,
-        tokens_after: tokens_before,
-    };
-    // One turn may be longer than what is read at most; then nobody knows what came before it.
-    let leaves_out = trigger == Trigger::Opening && older.tail.older_messages_exist;
-    let Some(first_kept) = older.kept().first().filter(|_| older.cut > 0 || leaves_out) else {
-        return Ok(unchanged(CompactionOutcome::NothingOlder));
-    };
-    let must_be_worthwhile = matches!(trigger, Trigger::Estimate | Trigger::LastResort);
-    if must_be_worthwhile && older_tokens < tokens_before / WORTHWHILE_SHARE {
-        return Ok(unchanged(CompactionOutcome::NotShorter));
+    /// Summarises all but the newest messages, if that makes the request smaller.
+    pub(super) async fn compact(
+        &mut self,
+        shared: &mut Shared,
+        writers: &mut dyn Writers,
+        trigger: Trigger<'_>,
+    ) -> Result<CompactionReport, RunError> {
+        let older = self.find_older(shared, writers.active(), trigger)?;
+        // What was not loaded is no part of the request, but of what these two put a summary in the place of.
+        let accounts_for_unread = matches!(trigger, Trigger::Opening | Trigger::Hand { .. });
+        let (older_tokens, unread_count, unread_tokens) = if accounts_for_unread {
+            (older.tokens(), older.unread, older.tokens().saturating_sub(older.tokens_sent()))
+        } else {
+            (older.tokens_sent(), 0, 0)
+        };
+        let old_count = shared.conversation.messages().len() + unread_count;
+        let tokens_before = estimated_tokens(shared) + unread_tokens;
+        let unchanged = |outcome| CompactionReport {
+            outcome,
+            old_count,
+            new_count: old_count,
+            tokens_before,
+            tokens_after: tokens_before,
+        };
+        // One turn may be longer than what is read at most; then nobody knows what came before it.
+        let leaves_out = trigger == Trigger::Opening && older.tail.older_messages_exist;
+        let Some(first_kept) = older.kept().first().filter(|_| older.cut > 0 || leaves_out) else {
+            return Ok(unchanged(CompactionOutcome::NothingOlder));
+        };
+        let must_be_worthwhile = matches!(trigger, Trigger::Estimate | Trigger::LastResort);
+        if must_be_worthwhile && older_tokens < tokens_before / WORTHWHILE_SHARE {
+            return Ok(unchanged(CompactionOutcome::NotShorter));
+        }
+        let task = task_left_behind(writers.active().model.context_window, &older);
+        let must_be_shorter = trigger != Trigger::Opening;
+        if must_be_shorter && text_tokens(task.len()) >= older_tokens {
+            return Ok(unchanged(CompactionOutcome::NotShorter));
+        }
+        let (mut text, change) = match stand_in(shared, writers, trigger, &older).await? {
+            Ok(stand_in) => stand_in,
+            Err(outcome) => return Ok(unchanged(outcome)),
+        };
+        text.push_str(&task);
+        if must_be_shorter && text_tokens(text.len()) >= older_tokens {
+            return Ok(unchanged(CompactionOutcome::NotShorter));
+        }
+        let new_count = older.kept().len() + 1;
+        let entry = CompactionEntry {
+            id: EntryId::generate(),
+            ts: shared.now_ms(),
+            summary: text,
+            first_kept_id: first_kept.id,
+            tokens_before,
+            old_count: old_count as u64,
+            new_count: new_count as u64,
+        };
+        let summary = entry.summary.clone();
+        shared.conversation.append_change(entry)?;
+        self.opening.cut_before = None;
+        shared.emit_compaction(old_count, new_count, change);
+        // Both sides of this comparison are estimates of the same kind; what a provider has counted is not.
+        let tokens_after = estimated_tokens(shared).min(tokens_before.saturating_sub(1));
+        let report =
+            CompactionReport { new_count, tokens_after, ..unchanged(CompactionOutcome::Done) };
+        hooks::tell(shared, &report, &summary).await;
+        Ok(report)
     }
-    let task = task_left_behind(turn, &older);
-    let must_be_shorter = trigger != Trigger::Opening;
-    if must_be_shorter && text_tokens(task.len()) >= older_tokens {
-        return Ok(unchanged(CompactionOutcome::NotShorter));
-    }
-    let (mut text, change) = match stand_in(turn, trigger, &older).await? {
-        Ok(stand_in) => stand_in,
-        Err(outcome) => return Ok(unchanged(outcome)),
-    };
-    text.push_str(&task);
-    if must_be_shorter && text_tokens(text.len()) >= older_tokens {
-        return Ok(unchanged(CompactionOutcome::NotShorter));
-    }
-    let new_count = older.kept().len() + 1;
-    let entry = CompactionEntry {
-        id: EntryId::generate(),
-        ts: turn.now_ms(),
-        summary: text,
-        first_kept_id: first_kept.id,
-        tokens_before,
-        old_count: old_count as u64,
-        new_count: new_count as u64,
-    };
-    let summary = entry.summary.clone();
-    turn.conversation.append_change(entry)?;
-    turn.opening.cut_before = None;
-    turn.emit_compaction(old_count, new_count, change);
-    // Both sides of this comparison are estimates of the same kind; what a provider has counted is not.
-    let tokens_after = estimated_tokens(turn).min(tokens_before.saturating_sub(1));
-    let report = CompactionReport { new_count, tokens_after, ..unchanged(CompactionOutcome::Done) };
-    hooks::tell(turn, &report, &summary).await;
-    Ok(report)
 }
 
 /// The text that takes the place of the older messages: a hook's, the model's, or a note, and
 /// which of these it is; the inner error is why there is none.
 /// A conversation that still fits is not given away for a note.
 async fn stand_in(
-    turn: &mut Turn<'_>,
+    shared: &mut Shared,
+    writers: &mut dyn Writers,
     trigger: Trigger<'_>,
     older: &Older,
 ) -> Result<Result<(String, ContextChange), CompactionOutcome>, RunError> {
     let older_tokens = older.tokens();
-    let focus = match hooks::ask(turn, trigger, &older.tail, older.rows()).await? {
+    let focus = match hooks::ask(shared, trigger, &older.tail, older.rows()).await? {
         Decision::Veto => return Ok(Err(CompactionOutcome::Forbidden)),
         Decision::Summary(text) => return Ok(Ok((text, ContextChange::Summary))),
         Decision::Model { focus } => focus,
     };
     let is_by_hand = matches!(trigger, Trigger::Hand { .. });
-    let beginning = beginning(turn, &older.tail)?;
+    let beginning = beginning(shared, writers.active().model.context_window, &older.tail)?;
     let rows = summary::Rows { beginning: &beginning, older: older.rows() };
     // Boxed: its state is large, callers nest it in theirs, and hardly any call needs it.
-    let writing = Box::pin(summary::of(turn, &older.tail, rows, focus.as_deref()));
+    let writing = Box::pin(summary::of(shared, writers, &older.tail, rows, focus.as_deref()));
     Ok(match writing.await? {
         Summary::Written(text) if text_tokens(text.len()) < older_tokens => {
             Ok((text, ContextChange::Summary))
@@ -222,11 +239,11 @@ async fn stand_in(
         Summary::Written(_) => Ok((LEFT_OUT.to_owned(), ContextChange::LeftOut)),
         Summary::Failed { error, .. } if is_by_hand => return Err(RunError::Model(*error)),
         Summary::Failed { error, .. } if trigger.can_wait() && will_pass(error.class) => {
-            turn.notice(Notice::SummaryPostponed { error: error.message });
+            shared.notice(Notice::SummaryPostponed { error: error.message });
             Err(CompactionOutcome::NotShorter)
         }
         Summary::Failed { note, error } => {
-            turn.notice(Notice::SummaryReplaced { error: error.message });
+            shared.notice(Notice::SummaryReplaced { error: error.message });
             Ok((note, ContextChange::LeftOut))
         }
     })
@@ -245,12 +262,16 @@ fn will_pass(class: ErrorClass) -> bool {
 }
 
 /// The first rows of a log that is too long to be read back to its beginning: they hold the task.
-fn beginning(turn: &Turn<'_>, tail: &Tail) -> Result<Vec<TranscriptMessage>, RunError> {
+fn beginning(
+    shared: &Shared,
+    window: u64,
+    tail: &Tail,
+) -> Result<Vec<TranscriptMessage>, RunError> {
     let first_read = tail.messages.first().map(|row| row.id);
-    let reader = turn.store.reader(&turn.params.session_key)?;
+    let reader = shared.run.store.reader(&shared.run.session_key)?;
     let Some(reader) = reader.filter(|_| tail.older_messages_exist) else { return Ok(Vec::new()) };
     let mut rows = Vec::new();
-    let mut room = turn.model.model.context_window / BEGINNING_SHARE;
+    let mut room = window / BEGINNING_SHARE;
     for entry in reader.entries() {
         let Entry::Message(row) = entry? else { continue };
         let cost = row_cost(&row, None);
@@ -298,12 +319,46 @@ fn cut_position(
     }
 }
 
+/// Where the kept part begins so that it costs no more than `target` tokens, or is the newest message with the results
+/// that belong to it.
+fn smaller_kept_part(tail: &Tail, cut: usize, target: u64) -> usize {
+    let rows = &tail.messages;
+    let cost = |row: &TranscriptMessage| row_cost(row, tail.reductions.get(&row.id));
+    let mut kept: u64 = rows[cut..].iter().map(cost).sum();
+    let (mut best, mut at) = (cut, cut);
+    while kept > target {
+        kept -= cost(&rows[at]);
+        at += 1;
+        // Results go with their call.
+        while let Some(row) = rows.get(at).filter(|row| row.role == Role::Tool) {
+            kept -= cost(row);
+            at += 1;
+        }
+        if at >= rows.len() {
+            break;
+        }
+        best = at;
+    }
+    best
+}
+
 /// What the user asked for last, if it is not among what is kept.
-fn task_left_behind(turn: &Turn<'_>, older: &Older) -> String {
+fn task_left_behind(window: u64, older: &Older) -> String {
     if older.kept().iter().any(|row| row.role == Role::User) {
         return String::new();
     }
-    last_request(older.rows(), summary::share_bytes(turn.model.model.context_window))
+    let room = summary::share_bytes(window);
+    if older.rows().iter().any(|row| row.role == Role::User) {
+        return last_request(older.rows(), room);
+    }
+    // An earlier compaction of the same turn has it.
+    let earlier = older.tail.compaction.as_ref().map(|earlier| earlier.summary.as_str());
+    match earlier.and_then(|summary| summary.split_once(LAST_REQUEST)) {
+        Some((_, request)) => {
+            format!("{LAST_REQUEST}{}", &request[..request.floor_char_boundary(room)])
+        }
+        None => String::new(),
+    }
 }
 
 /// What the user asked for last, word for word, as far as it has `room`.
@@ -312,7 +367,6 @@ fn last_request(older: &[TranscriptMessage], room: usize) -> String {
         return String::new();
     };
     let shown = &request.content[..request.content.floor_char_boundary(room)];
-    let shown: String = shown.chars().take(TASK_CHARS).collect();
     format!("{LAST_REQUEST}{shown}")
 }
 

@@ -2,39 +2,41 @@
 
 use myclaw_session::{CompactionEntry, EntryId, Role, TranscriptMessage};
 
-use super::{Turn, estimated_tokens};
+use super::{Fit, Shared, estimated_tokens};
 use crate::{ContextChange, RunError};
 
 /// Of a history that has grown over its limit three parts of four stay, so that it is not cut again, and the
 /// provider's cache lost, with each message.
 const KEPT_QUARTERS: usize = 3;
 
-/// Cuts the history in the log if it has more messages than the settings allow. Nothing is summarised: a limit is
-/// meant to forget.
-pub(super) fn limit(turn: &mut Turn<'_>) -> Result<(), RunError> {
-    let Some(limit) = turn.params.rules.history_limit else { return Ok(()) };
-    // The message about to be added counts too.
-    if turn.conversation.messages().len() < limit {
-        return Ok(());
+impl Fit {
+    /// Cuts the history in the log if it has more messages than the config allows. Nothing is summarised: a limit is
+    /// meant to forget.
+    pub(super) fn limit_history(&mut self, shared: &mut Shared) -> Result<(), RunError> {
+        let Some(limit) = self.history_limit else { return Ok(()) };
+        let old_count = shared.conversation.messages().len();
+        // The message about to be added counts too.
+        if old_count < limit {
+            return Ok(());
+        }
+        let tail = shared.conversation.tail()?;
+        let first_kept = first_kept(&tail.messages, limit);
+        let id = EntryId::generate();
+        let kept = first_kept.map_or(0, |position| tail.messages.len() - position);
+        let entry = CompactionEntry {
+            id,
+            ts: shared.now_ms(),
+            summary: String::new(),
+            first_kept_id: first_kept.map_or(id, |position| tail.messages[position].id),
+            tokens_before: estimated_tokens(shared),
+            old_count: old_count as u64,
+            new_count: kept as u64,
+        };
+        shared.conversation.append_change(entry)?;
+        self.opening.cut_before = None;
+        shared.emit_compaction(old_count, kept, ContextChange::LeftOut);
+        Ok(())
     }
-    let tail = turn.conversation.tail()?;
-    let first_kept = first_kept(&tail.messages, limit);
-    let old_count = turn.conversation.messages().len();
-    let id = EntryId::generate();
-    let kept = first_kept.map_or(0, |position| tail.messages.len() - position);
-    let entry = CompactionEntry {
-        id,
-        ts: turn.now_ms(),
-        summary: String::new(),
-        first_kept_id: first_kept.map_or(id, |position| tail.messages[position].id),
-        tokens_before: estimated_tokens(turn),
-        old_count: old_count as u64,
-        new_count: kept as u64,
-    };
-    turn.conversation.append_change(entry)?;
-    turn.opening.cut_before = None;
-    turn.emit_compaction(old_count, kept, ContextChange::LeftOut);
-    Ok(())
 }
 
 /// The first user message from which on few enough remain; `None` if there is none.

@@ -14,20 +14,35 @@ mod prune;
 mod reduce;
 mod summary;
 
-use myclaw_config::CompactionSettings;
+use myclaw_config::{CompactionSettings, ContextPruning};
 use myclaw_llm::{Model, ModelError};
-use myclaw_session::{EntryId, Reduction, ReductionEntry};
+use myclaw_session::{EntryId, MovedAside, Reduction, ReductionEntry};
 
-use super::Turn;
-use crate::estimate::{message_tokens, request_tokens, text_tokens};
-use crate::{AgentRunEvent, ContextChange, Notice, RunError};
+use super::Shared;
+use crate::conversation::Opening;
+use crate::estimate::{message_tokens, request_tokens};
+use crate::{ActiveModel, Notice, RunError};
 
 pub use compact::{CompactionOutcome, CompactionReport};
-pub(crate) use prune::Outlook;
+pub(super) use summary::{SummaryRequest, Writers};
+
+/// The step and its state.
+pub(crate) struct Fit {
+    /// When and how older messages are summarised.
+    compaction: CompactionSettings,
+    /// Whether old results are sent shorter.
+    pruning: ContextPruning,
+    /// Most messages that are sent of a chat.
+    history_limit: Option<usize>,
+    opening: Opening,
+    recovery: Recovery,
+    /// What pruning saw when it last looked and found nothing.
+    fruitless_pruning: Option<prune::Outlook>,
+}
 
 /// Which rungs may still be taken before the next successful call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Recovery {
+struct Recovery {
     compacted_ahead: bool,
     next: Rung,
 }
@@ -80,153 +95,175 @@ pub(crate) fn input_budget(model: &Model, settings: &CompactionSettings) -> u64 
     window - reserve
 }
 
-/// Tells of lines that nobody can read, and cuts a chat whose history is limited by its settings.
-pub(super) async fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<(), RunError> {
-    if turn.opening.skipped_lines > 0 {
-        let path = turn.store.transcript_path(&turn.params.session_key);
-        turn.notice(Notice::UnreadableLines { count: turn.opening.skipped_lines, path });
-    }
-    if let Some(moved) = &turn.opening.moved_aside {
-        let path = turn.store.transcript_path(&turn.params.session_key);
-        let (bytes, moved_to) = (moved.bytes, moved.path.clone());
-        turn.notice(Notice::DamagedEndMoved { path, bytes, moved_to });
-    }
-    history::limit(turn)
-}
-
-/// Makes room before the window is full: prunes as the settings say, then compacts where the summary would make a
-/// real difference. What can certainly not fit climbs the ladder without asking the provider first.
-///
-/// A log of which no more than the end was loaded is compacted there once, so that the next request and all after it
-/// begin with the same bytes.
-pub(super) async fn before_call(turn: &mut Turn<'_>) -> Result<(), RunError> {
-    if turn.opening.cut_before.take().is_some() {
-        turn.notice(Notice::SessionTooLong {});
-        compact::compact(turn, compact::Trigger::Opening).await?;
-    }
-    prune::prune(turn)?;
-    if !turn.recovery.compacted_ahead && is_full(turn) {
-        turn.recovery.compacted_ahead = true;
-        compact::compact(turn, compact::Trigger::Estimate).await?;
-    }
-    while is_certain_to_overflow(turn) && climb(turn).await? {}
-    Ok(())
-}
-
-/// Whether more waits to be sent than is planned for. The size of the texts tells only where the model has refused one:
-/// what a provider has counted is known better.
-fn is_full(turn: &Turn<'_>) -> bool {
-    let refused = turn.conversation.smallest_refused(&turn.model.reference());
-    estimated_tokens(turn) > turn.budget() || (refused.is_some() && text_size(turn) > turn.room())
-}
-
-fn is_certain_to_overflow(turn: &Turn<'_>) -> bool {
-    let refused = turn.conversation.smallest_refused(&turn.model.reference());
-    estimated_tokens(turn) > turn.model.model.context_window
-        || refused.is_some_and(|tokens| text_size(turn) >= tokens)
-}
-
-/// Takes the next rung that makes the request smaller.
-///
-/// # Errors
-/// [`RunError::ContextOverflow`] when none is left.
-pub(super) async fn recover_from_overflow(
-    turn: &mut Turn<'_>,
-    error: &ModelError,
-) -> Result<(), RunError> {
-    let tokens = text_size(turn);
-    turn.conversation.note_refusal(turn.model.reference(), tokens);
-    if climb(turn).await? {
-        return Ok(());
-    }
-    Err(RunError::ContextOverflow { model: turn.model.reference(), detail: error.message.clone() })
-}
-
-/// Summarises by hand; `focus` is what the summary should pay attention to.
-pub(crate) async fn compact_by_hand(
-    turn: &mut Turn<'_>,
-    focus: Option<&str>,
-) -> Result<CompactionReport, RunError> {
-    compact::compact(turn, compact::Trigger::Hand { focus }).await
-}
-
-/// Takes rungs until one made the request smaller; false when the ladder has ended.
-async fn climb(turn: &mut Turn<'_>) -> Result<bool, RunError> {
-    while turn.recovery.next != Rung::End {
-        let rung = turn.recovery.next;
-        turn.recovery.next = rung.next();
-        let is_smaller = match rung {
-            Rung::Summary => compact::compact(turn, compact::Trigger::Refusal).await?.is_smaller(),
-            Rung::LongResults => reduce::long_results(turn)?,
-            Rung::LongTexts => reduce::long_texts(turn)?,
-            Rung::NewestOnly => {
-                compact::compact(turn, compact::Trigger::LastResort).await?.is_smaller()
-                    || reduce::long_texts(turn)?
-            }
-            Rung::End => false,
-        };
-        if is_smaller {
-            return Ok(true);
+impl Fit {
+    pub(crate) fn new(
+        compaction: CompactionSettings,
+        pruning: ContextPruning,
+        history_limit: Option<usize>,
+        opening: Opening,
+    ) -> Self {
+        Self {
+            compaction,
+            pruning,
+            history_limit,
+            opening,
+            recovery: Recovery::default(),
+            fruitless_pruning: None,
         }
     }
-    Ok(false)
+
+    /// A call succeeded, or another model answers from now on: every rung may be taken again.
+    pub(super) fn answered(&mut self) {
+        self.recovery = Recovery::default();
+    }
+
+    /// Reports lines that cannot be read, and cuts a chat whose history is limited by its config.
+    pub(super) fn account_for_older_messages(
+        &mut self,
+        shared: &mut Shared,
+    ) -> Result<(), RunError> {
+        if self.opening.skipped_lines > 0 {
+            let path = shared.run.store.transcript_path(&shared.run.session_key);
+            shared.notice(Notice::UnreadableLines { count: self.opening.skipped_lines, path });
+        }
+        if let Some(moved) = self.opening.moved_aside.take() {
+            let path = shared.run.store.transcript_path(&shared.run.session_key);
+            let MovedAside { path: moved_to, bytes } = moved;
+            shared.notice(Notice::TornEndMoved { path, bytes, moved_to });
+        }
+        self.limit_history(shared)
+    }
+
+    /// Makes room before the window is full: prunes as the config says, then compacts where the summary would make a
+    /// real difference. What can certainly not fit climbs the ladder without asking the provider first.
+    ///
+    /// A log of which no more than the end was loaded is compacted there once, so that the next request and all after
+    /// it begin with the same bytes.
+    pub(super) async fn before_call(
+        &mut self,
+        shared: &mut Shared,
+        writers: &mut dyn Writers,
+    ) -> Result<(), RunError> {
+        if self.opening.cut_before.take().is_some() {
+            shared.notice(Notice::SessionTooLong {});
+            self.compact(shared, writers, compact::Trigger::Opening).await?;
+        }
+        self.prune(shared, writers.active())?;
+        if !self.recovery.compacted_ahead && self.is_full(shared, writers.active()) {
+            self.recovery.compacted_ahead = true;
+            self.compact(shared, writers, compact::Trigger::Estimate).await?;
+        }
+        while is_certain_to_overflow(shared, writers.active())
+            && self.climb(shared, writers).await?
+        {}
+        Ok(())
+    }
+
+    /// Takes the next rung that makes the request smaller, after the active model refused it.
+    ///
+    /// # Errors
+    /// [`RunError::ContextOverflow`] when none is left.
+    pub(super) async fn recover(
+        &mut self,
+        shared: &mut Shared,
+        writers: &mut dyn Writers,
+        error: &ModelError,
+    ) -> Result<(), RunError> {
+        let model = writers.active().reference();
+        let tokens = text_size(shared);
+        shared.conversation.note_refusal(model.clone(), tokens);
+        if self.climb(shared, writers).await? {
+            return Ok(());
+        }
+        Err(RunError::ContextOverflow { model, detail: error.message.clone() })
+    }
+
+    /// Summarises by hand; `focus` is what the summary should pay attention to.
+    pub(super) async fn compact_by_hand(
+        &mut self,
+        shared: &mut Shared,
+        writers: &mut dyn Writers,
+        focus: Option<&str>,
+    ) -> Result<CompactionReport, RunError> {
+        self.compact(shared, writers, compact::Trigger::Hand { focus }).await
+    }
+
+    /// Takes rungs until one made the request smaller; false when the ladder has ended.
+    async fn climb(
+        &mut self,
+        shared: &mut Shared,
+        writers: &mut dyn Writers,
+    ) -> Result<bool, RunError> {
+        while self.recovery.next != Rung::End {
+            let rung = self.recovery.next;
+            self.recovery.next = rung.next();
+            let is_smaller = match rung {
+                Rung::Summary => {
+                    let trigger = compact::Trigger::Refusal;
+                    self.compact(shared, writers, trigger).await?.is_smaller()
+                }
+                Rung::LongResults => self.cut_long_results(shared)?,
+                Rung::LongTexts => self.cut_long_texts(shared, writers.active())?,
+                Rung::NewestOnly => {
+                    let trigger = compact::Trigger::LastResort;
+                    self.compact(shared, writers, trigger).await?.is_smaller()
+                        || self.cut_long_texts(shared, writers.active())?
+                }
+                Rung::End => false,
+            };
+            if is_smaller {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether more waits to be sent than is planned for. The size of the texts counts only where the model has refused
+    /// one: what a provider has counted is known better.
+    fn is_full(&self, shared: &Shared, model: &ActiveModel) -> bool {
+        let refused = shared.conversation.smallest_refused(&model.reference());
+        estimated_tokens(shared) > input_budget(&model.model, &self.compaction)
+            || (refused.is_some() && text_size(shared) > self.room(shared, model))
+    }
+
+    /// Tokens that a request may hold by its length alone: less than the window where the model has refused a request of
+    /// no more than that.
+    fn room(&self, shared: &Shared, model: &ActiveModel) -> u64 {
+        let refused = shared.conversation.smallest_refused(&model.reference());
+        let budget = input_budget(&model.model, &self.compaction);
+        refused.map_or(u64::MAX, |tokens| tokens / 4 * SAFE_QUARTERS).min(budget)
+    }
+}
+
+fn is_certain_to_overflow(shared: &Shared, model: &ActiveModel) -> bool {
+    let refused = shared.conversation.smallest_refused(&model.reference());
+    estimated_tokens(shared) > model.model.context_window
+        || refused.is_some_and(|tokens| text_size(shared) >= tokens)
 }
 
 /// Stores reductions, if there are any, and sends less from now on.
 fn append_reductions(
-    turn: &mut Turn<'_>,
+    shared: &mut Shared,
     reason: &str,
     messages: Vec<Reduction>,
 ) -> Result<bool, RunError> {
     if messages.is_empty() {
         return Ok(false);
     }
-    let (id, ts) = (EntryId::generate(), turn.now_ms());
-    turn.conversation.append_change(ReductionEntry {
-        id,
-        ts,
-        reason: reason.to_owned(),
-        messages,
-    })?;
+    let (id, ts) = (EntryId::generate(), shared.now_ms());
+    let reason = reason.to_owned();
+    shared.conversation.append_change(ReductionEntry { id, ts, reason, messages })?;
     Ok(true)
 }
 
 /// Tokens of the next request, as far as they can be known before it is sent.
-pub(super) fn estimated_tokens(turn: &Turn<'_>) -> u64 {
-    request_tokens(turn.conversation.messages(), fixed_tokens(turn))
+fn estimated_tokens(shared: &Shared) -> u64 {
+    request_tokens(shared.conversation.messages(), shared.prompt.tokens())
 }
 
 /// Tokens of the next request by its length alone: what two requests can be compared by, whatever a provider has counted
 /// of one of them.
-fn text_size(turn: &Turn<'_>) -> u64 {
-    let messages = turn.conversation.messages();
-    fixed_tokens(turn) + messages.iter().map(message_tokens).sum::<u64>()
-}
-
-/// Tokens of what every request holds: the system prompt and the tools.
-fn fixed_tokens(turn: &Turn<'_>) -> u64 {
-    let schemas: usize = turn
-        .tool_schemas
-        .iter()
-        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len())
-        .sum();
-    text_tokens(turn.start.system_prompt.len() + schemas)
-}
-
-impl Turn<'_> {
-    /// Tokens that a request of this turn may hold.
-    fn budget(&self) -> u64 {
-        input_budget(&self.model.model, &self.limits.compaction)
-    }
-
-    /// The same by length alone, and less where the model has refused a request of no more than that.
-    fn room(&self) -> u64 {
-        let refused = self.conversation.smallest_refused(&self.model.reference());
-        refused.map_or(u64::MAX, |tokens| tokens / 4 * SAFE_QUARTERS).min(self.budget())
-    }
-
-    /// The context was made smaller; `kept` messages remain of `before`.
-    fn emit_compaction(&self, before: usize, kept: usize, change: ContextChange) {
-        self.emit(AgentRunEvent::Compaction { old_count: before, new_count: kept, change });
-    }
+fn text_size(shared: &Shared) -> u64 {
+    let messages = shared.conversation.messages();
+    shared.prompt.tokens() + messages.iter().map(message_tokens).sum::<u64>()
 }

@@ -11,10 +11,10 @@ use myclaw_llm::{Message, joined_text};
 use myclaw_session::{EntryId, Meta, Reduction, Role, TranscriptMessage};
 use serde_json::Value;
 
-use super::{Turn, append_reductions, estimated_tokens};
+use super::{Fit, Shared, append_reductions, estimated_tokens};
 use crate::estimate::row_cost;
 use crate::transcript::row_to_message;
-use crate::{AgentRunEvent, RunError};
+use crate::{ActiveModel, AgentRunEvent, RunError};
 
 /// How an entry of pruning says why it was made.
 const REASON: &str = "pruning";
@@ -40,54 +40,62 @@ const WORTH_CLEARING: usize = 50_000;
 /// How long a provider keeps a prompt in its cache: Anthropic's usual five minutes, and about what others do.
 const CACHE_LIFETIME_MS: u64 = 5 * 60 * 1_000;
 
-/// Prunes as the settings of the agent say.
-pub(super) fn prune(turn: &mut Turn<'_>) -> Result<(), RunError> {
-    let mode = turn.limits.context_pruning;
-    let fill_percent = estimated_tokens(turn) * 100 / turn.model.model.context_window.max(1);
-    let is_due = match mode {
-        ContextPruning::Off => false,
-        ContextPruning::Adaptive => fill_percent >= TRIM_FROM_PERCENT,
-        ContextPruning::Aggressive => true,
-        ContextPruning::CacheTtl => fill_percent >= TRIM_FROM_PERCENT && cache_is_cold(turn),
-    };
-    if !is_due {
-        return Ok(());
-    }
-    let outlook = Outlook::of(turn.conversation.messages(), mode);
-    if !outlook.promises_anything(fill_percent) || turn.fruitless_pruning == Some(outlook) {
-        return Ok(());
-    }
-    let tail = turn.conversation.tail()?;
-    let context = Context::new(&tail.messages, &tail.reductions);
-    let planned = match mode {
-        ContextPruning::Aggressive => context.clear_all_but_last(),
-        _ if fill_percent >= CLEAR_FROM_PERCENT => {
-            let cleared = context.clear_old();
-            if cleared.is_empty() { context.trim_long() } else { cleared }
+impl Fit {
+    /// Prunes as the config says.
+    pub(super) fn prune(
+        &mut self,
+        shared: &mut Shared,
+        model: &ActiveModel,
+    ) -> Result<(), RunError> {
+        let mode = self.pruning;
+        let fill_percent = estimated_tokens(shared) * 100 / model.model.context_window.max(1);
+        let is_due = match mode {
+            ContextPruning::Off => false,
+            ContextPruning::Adaptive => fill_percent >= TRIM_FROM_PERCENT,
+            ContextPruning::Aggressive => true,
+            ContextPruning::CacheTtl => fill_percent >= TRIM_FROM_PERCENT && cache_is_cold(shared),
+        };
+        if !is_due {
+            return Ok(());
         }
-        _ => context.trim_long(),
-    };
-    let results = planned.len();
-    turn.fruitless_pruning = planned.is_empty().then_some(outlook);
-    if append_reductions(turn, REASON, planned)? {
-        turn.emit(AgentRunEvent::Pruning { results });
+        let outlook = Outlook::of(shared.conversation.messages(), mode);
+        let was_fruitless = self.fruitless_pruning == Some(outlook);
+        if !outlook.promises_anything(fill_percent) || was_fruitless {
+            return Ok(());
+        }
+        let tail = shared.conversation.tail()?;
+        let context = Context::new(&tail.messages, &tail.reductions);
+        let planned = match mode {
+            ContextPruning::Aggressive => context.clear_all_but_last(),
+            _ if fill_percent >= CLEAR_FROM_PERCENT => {
+                let cleared = context.clear_old();
+                if cleared.is_empty() { context.trim_long() } else { cleared }
+            }
+            _ => context.trim_long(),
+        };
+        let results = planned.len();
+        self.fruitless_pruning = planned.is_empty().then_some(outlook);
+        if append_reductions(shared, REASON, planned)? {
+            shared.emit(AgentRunEvent::Pruning { results });
+        }
+        Ok(())
     }
-    Ok(())
 }
 
-/// Whether the provider's cache of this conversation has lapsed, so that nothing is lost by changing what is sent.
-fn cache_is_cold(turn: &Turn<'_>) -> bool {
-    let last_answer = turn.conversation.messages().iter().rev().find_map(|message| match message {
-        Message::Assistant(assistant) => Some(assistant.timestamp),
-        Message::User(_) | Message::ToolResult(_) => None,
-    });
-    last_answer.is_some_and(|at| turn.now_ms().saturating_sub(at) > CACHE_LIFETIME_MS)
+/// Whether the provider's cache of this session has lapsed, so that nothing is lost by changing what is sent.
+fn cache_is_cold(shared: &Shared) -> bool {
+    let last_answer =
+        shared.conversation.messages().iter().rev().find_map(|message| match message {
+            Message::Assistant(assistant) => Some(assistant.timestamp),
+            Message::User(_) | Message::ToolResult(_) => None,
+        });
+    last_answer.is_some_and(|at| shared.now_ms().saturating_sub(at) > CACHE_LIFETIME_MS)
 }
 
 /// What pruning could find, told from the messages in memory: the rows have to be read from the log, which is not worth
 /// it before each call of a long chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Outlook {
+pub(super) struct Outlook {
     mode: ContextPruning,
     /// Old results that are sent in more characters than a trimmed one.
     long_results: usize,
@@ -134,9 +142,11 @@ impl<'a> Context<'a> {
         Self { rows, current }
     }
 
-    /// Everything but the results of the last assistant message.
+    /// Everything but the results of the last assistant message that has some.
     fn clear_all_but_last(&self) -> Vec<Reduction> {
-        let old = &self.rows[..self.start_of_answers(1)];
+        let last = self.rows.iter().rposition(|row| row.role == Role::Tool).unwrap_or(0);
+        let call = self.rows[..last].iter().rposition(|row| row.role == Role::Assistant);
+        let old = &self.rows[..call.unwrap_or(0)];
         old.iter()
             .filter(|row| row.role == Role::Tool)
             .filter_map(|row| self.to(row, (0, 0)))

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use myclaw_session::{EntryId, Reduction, Role, TranscriptMessage};
 
-use super::{Turn, append_reductions};
+use super::{Fit, Shared, append_reductions};
 use crate::estimate::{chars_of, row_cost};
-use crate::{ContextChange, Notice, RunError};
+use crate::{ActiveModel, ContextChange, Notice, RunError};
 
 /// How an entry of these rungs says why it was made.
 const REASON: &str = "overflow";
@@ -24,51 +24,58 @@ const SHARE_OF_RESULTS: u64 = 2;
 /// Of a user's text that is too long for the window, three parts of four are kept from its beginning.
 const USER_HEAD_QUARTERS: usize = 3;
 
-/// Cuts each longer result of a tool to the length that the settings allow; whether that helps.
-pub(super) fn long_results(turn: &mut Turn<'_>) -> Result<bool, RunError> {
-    let head = turn.limits.compaction.max_result_chars;
-    let tail = turn.conversation.tail()?;
-    let planned = plan(&tail.messages, &tail.reductions, |row| match row.role {
-        Role::Tool => Some((head, 0)),
-        Role::User | Role::Assistant | Role::System => None,
-    });
-    apply(turn, planned, ContextChange::ResultsCut)
-}
-
-/// Cuts every long text: results to their beginning and end, the shorter the more there are, and what the user wrote to a
-/// quarter of the window.
-pub(super) fn long_texts(turn: &mut Turn<'_>) -> Result<bool, RunError> {
-    // At four characters a token, as many characters as there is room for tokens are a quarter of it.
-    let of_user = usize::try_from(turn.room()).unwrap_or(usize::MAX);
-    let head_of_user = of_user / 4 * USER_HEAD_QUARTERS;
-    let tail = turn.conversation.tail()?;
-    let results = tail.messages.iter().filter(|row| row.role == Role::Tool).count();
-    let tokens = turn.room() / SHARE_OF_RESULTS;
-    let planned = plan(&tail.messages, &tail.reductions, |row| match row.role {
-        Role::Tool => {
-            let half = half_of_result(row, tokens, results);
-            Some((half, half))
-        }
-        Role::User => Some((head_of_user, of_user - head_of_user)),
-        Role::Assistant | Role::System => None,
-    });
-    let changed = apply(turn, planned, ContextChange::TextsCut)?;
-    if changed {
-        turn.notice(Notice::MessagesCut {});
+impl Fit {
+    /// Cuts each longer result of a tool to the length that the config allows; whether that helps.
+    pub(super) fn cut_long_results(&self, shared: &mut Shared) -> Result<bool, RunError> {
+        let head = self.compaction.max_result_chars;
+        let tail = shared.conversation.tail()?;
+        let planned = plan(&tail.messages, &tail.reductions, |row| match row.role {
+            Role::Tool => Some((head, 0)),
+            Role::User | Role::Assistant | Role::System => None,
+        });
+        apply(shared, planned, ContextChange::ResultsCut)
     }
-    Ok(changed)
+
+    /// Cuts every long text: results to their beginning and end, the shorter the more there are, and what the user
+    /// wrote to a quarter of the window.
+    pub(super) fn cut_long_texts(
+        &self,
+        shared: &mut Shared,
+        model: &ActiveModel,
+    ) -> Result<bool, RunError> {
+        let room = self.room(shared, model);
+        // At four characters a token, as many characters as there is room for tokens are a quarter of it.
+        let of_user = usize::try_from(room).unwrap_or(usize::MAX);
+        let head_of_user = of_user / 4 * USER_HEAD_QUARTERS;
+        let tail = shared.conversation.tail()?;
+        let results = tail.messages.iter().filter(|row| row.role == Role::Tool).count();
+        let tokens = room / SHARE_OF_RESULTS;
+        let planned = plan(&tail.messages, &tail.reductions, |row| match row.role {
+            Role::Tool => {
+                let half = half_of_result(row, tokens, results);
+                Some((half, half))
+            }
+            Role::User => Some((head_of_user, of_user - head_of_user)),
+            Role::Assistant | Role::System => None,
+        });
+        let changed = apply(shared, planned, ContextChange::TextsCut)?;
+        if changed {
+            shared.notice(Notice::MessagesCut {});
+        }
+        Ok(changed)
+    }
 }
 
-/// Sends less from now on, and tells, if there is anything to reduce.
+/// Sends less from now on, and says so, if there is anything to reduce.
 fn apply(
-    turn: &mut Turn<'_>,
+    shared: &mut Shared,
     planned: Vec<Reduction>,
     change: ContextChange,
 ) -> Result<bool, RunError> {
-    let count = turn.conversation.messages().len();
-    let changed = append_reductions(turn, REASON, planned)?;
+    let count = shared.conversation.messages().len();
+    let changed = append_reductions(shared, REASON, planned)?;
     if changed {
-        turn.emit_compaction(count, count, change);
+        shared.emit_compaction(count, count, change);
     }
     Ok(changed)
 }

@@ -5,7 +5,8 @@ mod note;
 
 use std::fmt::Write;
 
-use myclaw_llm::{ErrorClass, Message, ModelError, PairedMessages, UserMessage};
+use futures_util::future::BoxFuture;
+use myclaw_llm::{AssistantMessage, ErrorClass, Message, ModelError, PairedMessages, UserMessage};
 use myclaw_session::{Role, Tail, TranscriptMessage};
 use serde_json::Value;
 
@@ -13,9 +14,8 @@ pub(super) use self::note::LAST_REQUEST;
 use self::note::Standing;
 
 use crate::transcript::row_to_message;
-use crate::turn::Turn;
-use crate::turn::call::call_for_summary;
-use crate::{Notice, RunError};
+use crate::turn::Shared;
+use crate::{ActiveModel, Notice, RunError};
 
 /// Characters of each tool result in the summary's input: enough to tell what it was.
 const TOOL_TEXT_CHARS: usize = 500;
@@ -33,7 +33,7 @@ const MAX_CALLS: usize = 4;
 const MAX_REFUSALS: usize = 3;
 
 /// Part of the window that a summary may fill.
-const LARGEST_SHARE: u64 = 8;
+pub(super) const LARGEST_SHARE: u64 = 8;
 
 /// Bytes in a token, on average.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -42,6 +42,31 @@ const BYTES_PER_TOKEN: u64 = 4;
 const GAP: &str = "[… many messages left out …]\n";
 
 const INSTRUCTION: &str = include_str!("../../../prompts/summarise.md");
+
+/// The models that can write a summary.
+pub(in crate::turn) trait Writers: Send {
+    /// The one that answers.
+    fn active(&self) -> &ActiveModel;
+
+    /// The fallback at `place`, from 0.
+    fn fallback(&self, place: usize) -> Option<&ActiveModel>;
+
+    /// Asks one of them. The inner error is why it gives no summary with any of its keys.
+    fn ask<'f>(
+        &'f mut self,
+        shared: &'f mut Shared,
+        request: SummaryRequest<'f>,
+    ) -> BoxFuture<'f, Result<Result<AssistantMessage, ModelError>, RunError>>;
+}
+
+/// What a model is asked for a summary with.
+pub(in crate::turn) struct SummaryRequest<'f> {
+    /// Which fallback is asked; `None` means the active model.
+    pub(in crate::turn) fallback: Option<usize>,
+    pub(in crate::turn) messages: &'f PairedMessages,
+    /// Tokens that the summary may have.
+    pub(in crate::turn) max_output: u64,
+}
 
 /// What came of it.
 pub(super) enum Summary {
@@ -87,12 +112,13 @@ struct Work<'a> {
 /// Asks the model to summarise `rows` and what was summarised before it, and the next one when it cannot. A failure
 /// must not end the run.
 pub(super) async fn of(
-    turn: &mut Turn<'_>,
+    shared: &mut Shared,
+    writers: &mut dyn Writers,
     tail: &Tail,
     rows: Rows<'_>,
     focus: Option<&str>,
 ) -> Result<Summary, RunError> {
-    let longest = share_bytes(turn.model.model.context_window);
+    let longest = share_bytes(writers.active().model.context_window);
     let earlier = tail.compaction.as_ref().map(|earlier| Standing::read(&earlier.summary));
     let earlier = earlier.map(|standing| standing.into_text(longest));
     let so_far = earlier.filter(|summary| !summary.is_empty());
@@ -104,21 +130,19 @@ pub(super) async fn of(
         refusals_left: MAX_REFUSALS,
     };
     let mut first_error = None;
-    let writers = MAX_WRITERS.min(1 + turn.candidates.waiting().count());
-    for writer in 0..writers {
-        // The others stay in line for the answer itself.
-        let place = writer.checked_sub(1);
-        turn.exchange_model(place);
-        let written = write(turn, &mut work).await;
-        let (name, window) = (turn.model.reference(), turn.model.model.context_window);
-        turn.exchange_model(place);
-        let Some(error) = written? else { return Ok(Summary::Written(finished(work, window))) };
-        if writer + 1 < writers
-            && let Some(next) = turn.candidates.waiting().nth(writer)
+    for number in 0..MAX_WRITERS {
+        let mut writer = Writer { shared, writers, fallback: number.checked_sub(1) };
+        let Some(model) = writer.model() else { break };
+        let (name, window) = (model.reference(), model.model.context_window);
+        let Some(error) = writer.write(&mut work).await? else {
+            return Ok(Summary::Written(finished(work, window)));
+        };
+        if number + 1 < MAX_WRITERS
+            && let Some(next) = writers.fallback(number)
         {
-            turn.notice(Notice::SummaryFailed {
+            shared.notice(Notice::SummaryFailed {
                 model: name,
-                next: next.choice.reference(),
+                next: next.reference(),
                 error: error.message.clone(),
             });
         }
@@ -130,43 +154,94 @@ pub(super) async fn of(
     Ok(Summary::Failed { note, error: Box::new(error) })
 }
 
-/// Lets one model work as far as it can; why it went no further, if it did not. What it refuses as too long it gets in
-/// smaller pieces.
-async fn write(turn: &mut Turn<'_>, work: &mut Work<'_>) -> Result<Option<ModelError>, RunError> {
-    let refused = turn.conversation.smallest_refused(&turn.model.reference());
-    let window = turn.model.model.context_window.min(refused.unwrap_or(u64::MAX));
-    let mut limit = usize::try_from(window * INPUT_BYTES_PER_WINDOW_TOKEN).unwrap_or(usize::MAX);
-    loop {
-        let Some(error) = write_pieces(turn, work, limit).await? else { return Ok(None) };
-        if error.class != ErrorClass::ContextOverflow || work.refusals_left == 0 {
-            return Ok(Some(error));
+/// One of the models, at work.
+struct Writer<'w> {
+    shared: &'w mut Shared,
+    writers: &'w mut dyn Writers,
+    /// Which fallback it is; `None` means the active model.
+    fallback: Option<usize>,
+}
+
+impl Writer<'_> {
+    fn model(&self) -> Option<&ActiveModel> {
+        self.fallback.map_or(Some(self.writers.active()), |place| self.writers.fallback(place))
+    }
+
+    /// Works as far as it can; why it went no further, if it did not. What it refuses as too long it gets in smaller
+    /// pieces.
+    async fn write(&mut self, work: &mut Work<'_>) -> Result<Option<ModelError>, RunError> {
+        let Some(model) = self.model() else { return Ok(Some(no_summary())) };
+        let refused = self.shared.conversation.smallest_refused(&model.reference());
+        let window = model.model.context_window.min(refused.unwrap_or(u64::MAX));
+        let mut limit =
+            usize::try_from(window * INPUT_BYTES_PER_WINDOW_TOKEN).unwrap_or(usize::MAX);
+        loop {
+            let Some(error) = self.write_pieces(work, limit).await? else { return Ok(None) };
+            if error.class != ErrorClass::ContextOverflow || work.refusals_left == 0 {
+                return Ok(Some(error));
+            }
+            work.refusals_left -= 1;
+            limit = limit.min(work.text.len()) / 2;
         }
-        work.refusals_left -= 1;
-        limit = limit.min(work.text.len()) / 2;
+    }
+
+    /// Summarises one piece of at most `limit` bytes after the other; why it went no further, if it did not.
+    async fn write_pieces(
+        &mut self,
+        work: &mut Work<'_>,
+        limit: usize,
+    ) -> Result<Option<ModelError>, RunError> {
+        let text = std::mem::take(&mut work.text);
+        let pieces = pieces(&text, limit, work.calls_left);
+        for (number, piece) in pieces.iter().enumerate() {
+            match self.call(work, piece).await? {
+                Ok(summary) => {
+                    work.so_far = Some(summary);
+                    work.calls_left -= 1;
+                }
+                Err(error) => {
+                    work.text = pieces[number..].concat();
+                    return Ok(Some(error));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// One part of the summary. The inner error is why there is none.
+    async fn call(
+        &mut self,
+        work: &Work<'_>,
+        piece: &str,
+    ) -> Result<Result<String, ModelError>, RunError> {
+        let Some(model) = self.model().map(|choice| &choice.model) else {
+            return Ok(Err(no_summary()));
+        };
+        let max_output = model.max_output.min(model.context_window / LARGEST_SHARE);
+        let message = UserMessage::text(work.request(piece), self.shared.now_ms());
+        let messages = PairedMessages::repair(vec![Message::User(message)]);
+        let request = SummaryRequest { fallback: self.fallback, messages: &messages, max_output };
+        let message = match self.writers.ask(self.shared, request).await? {
+            Ok(message) => message,
+            Err(error) => return Ok(Err(error)),
+        };
+        self.shared.tally.usage.add_call(&message.usage);
+        let summary = message.text();
+        Ok(if summary.trim().is_empty() { Err(no_summary()) } else { Ok(summary) })
     }
 }
 
-/// Lets a model summarise one piece of at most `limit` bytes after the other; why it went no further, if it did not.
-async fn write_pieces(
-    turn: &mut Turn<'_>,
-    work: &mut Work<'_>,
-    limit: usize,
-) -> Result<Option<ModelError>, RunError> {
-    let text = std::mem::take(&mut work.text);
-    let pieces = pieces(&text, limit, work.calls_left);
-    for (number, piece) in pieces.iter().enumerate() {
-        match call(turn, work, piece).await? {
-            Ok(summary) => {
-                work.so_far = Some(summary);
-                work.calls_left -= 1;
-            }
-            Err(error) => {
-                work.text = pieces[number..].concat();
-                return Ok(Some(error));
-            }
-        }
+impl Work<'_> {
+    /// The text that asks for a summary of `piece`.
+    fn request(&self, piece: &str) -> String {
+        let focus = self.focus.map_or_else(String::new, |focus| {
+            format!("\nPay attention to this above all: {focus}\n")
+        });
+        let before = self.so_far.as_ref().map_or_else(String::new, |summary| {
+            format!("summary of what came before: {summary}\n")
+        });
+        format!("{INSTRUCTION}{focus}\n<conversation>\n{before}{piece}</conversation>")
     }
-    Ok(None)
 }
 
 /// The summary, cut to its share of the window.
@@ -179,35 +254,6 @@ fn finished(work: Work<'_>, window: u64) -> String {
 /// Bytes of the part of a window that a summary may fill.
 pub(super) fn share_bytes(window: u64) -> usize {
     usize::try_from(window / LARGEST_SHARE * BYTES_PER_TOKEN).unwrap_or(usize::MAX)
-}
-
-/// One part of the summary. The inner error is why there is none.
-async fn call(
-    turn: &mut Turn<'_>,
-    work: &Work<'_>,
-    piece: &str,
-) -> Result<Result<String, ModelError>, RunError> {
-    let focus = work
-        .focus
-        .map(|focus| format!("\nPay attention to this above all: {focus}\n"))
-        .unwrap_or_default();
-    let before = work
-        .so_far
-        .as_ref()
-        .map(|summary| format!("summary of what came before: {summary}\n"))
-        .unwrap_or_default();
-    let text = format!("{INSTRUCTION}{focus}\n<conversation>\n{before}{piece}</conversation>");
-    let message = UserMessage::text(text, turn.now_ms());
-    let messages = PairedMessages::repair(vec![Message::User(message)]);
-    let model = &turn.model.model;
-    let max_output = model.max_output.min(model.context_window / LARGEST_SHARE);
-    let message = match call_for_summary(turn, &messages, max_output).await? {
-        Ok(message) => message,
-        Err(error) => return Ok(Err(error)),
-    };
-    turn.tally.usage.add_call(&message.usage);
-    let summary = message.text();
-    Ok(if summary.trim().is_empty() { Err(no_summary()) } else { Ok(summary) })
 }
 
 fn no_summary() -> ModelError {

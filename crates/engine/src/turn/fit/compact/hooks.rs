@@ -2,7 +2,7 @@
 
 use myclaw_session::{Tail, TranscriptMessage};
 
-use super::super::{Turn, estimated_tokens};
+use super::super::{Shared, estimated_tokens};
 use super::{CompactionReport, Trigger, cost_of_older};
 use crate::estimate::text_tokens;
 use crate::hook::unless_aborted;
@@ -27,7 +27,7 @@ pub(super) enum Decision {
 
 /// Asks the hooks one after the other, until one decides.
 pub(super) async fn ask(
-    turn: &Turn<'_>,
+    shared: &Shared,
     trigger: Trigger<'_>,
     tail: &Tail,
     older: &[TranscriptMessage],
@@ -37,38 +37,38 @@ pub(super) async fn ask(
         Trigger::Refusal | Trigger::LastResort => (CompactionReason::Overflow, None),
         Trigger::Hand { focus } => (CompactionReason::Manual, focus.map(str::to_owned)),
     };
-    if turn.hooks().is_empty() {
+    if shared.run.hooks.is_empty() {
         return Ok(Decision::Model { focus });
     }
     let mut pending = PendingCompaction {
         reason,
-        tokens_before: estimated_tokens(turn),
+        tokens_before: estimated_tokens(shared),
         focus,
         previous_summary: tail.compaction.as_ref().map(|earlier| earlier.summary.clone()),
         messages: older.iter().cloned().filter_map(row_to_message).collect(),
     };
     let older_tokens = cost_of_older(tail, older);
-    for hook in turn.hooks() {
+    for hook in &shared.run.hooks {
         let name = || hook.name().to_owned();
         let asked = hook.before_session_compact(&mut pending);
-        match unless_aborted(&turn.params.cancel, asked).await {
+        match unless_aborted(shared.run.cancel.token(), asked).await {
             Ok(CompactionVerdict::Proceed) => {}
             Ok(CompactionVerdict::Veto { reason }) => {
-                turn.notice(Notice::CompactionForbidden { hook: name(), reason });
+                shared.notice(Notice::CompactionForbidden { hook: name(), reason });
                 return Ok(Decision::Veto);
             }
-            Ok(CompactionVerdict::Summary(text)) if text.trim().is_empty() => turn
+            Ok(CompactionVerdict::Summary(text)) if text.trim().is_empty() => shared
                 .notice(Notice::HookSummaryUnused { hook: name(), problem: SummaryProblem::Empty }),
             Ok(CompactionVerdict::Summary(text)) if text_tokens(text.len()) < older_tokens => {
                 return Ok(Decision::Summary(text));
             }
-            Ok(CompactionVerdict::Summary(_)) => turn.notice(Notice::HookSummaryUnused {
+            Ok(CompactionVerdict::Summary(_)) => shared.notice(Notice::HookSummaryUnused {
                 hook: name(),
                 problem: SummaryProblem::TooLong,
             }),
-            Err(_) if turn.params.cancel.is_cancelled() => return Err(RunError::Aborted),
+            Err(_) if shared.run.cancel.is_cancelled() => return Err(RunError::Aborted),
             Err(error) => {
-                turn.notice(Notice::HookFailed {
+                shared.notice(Notice::HookFailed {
                     hook: name(),
                     point: HookPoint::BeforeSessionCompact,
                     error: error.to_string(),
@@ -80,11 +80,11 @@ pub(super) async fn ask(
 }
 
 /// Tells the hooks what was done. An abort ends the telling; what was done stays.
-pub(super) async fn tell(turn: &Turn<'_>, report: &CompactionReport, summary: &str) {
-    for hook in turn.hooks() {
+pub(super) async fn tell(shared: &Shared, report: &CompactionReport, summary: &str) {
+    for hook in &shared.run.hooks {
         let told = hook.session_compact(report, summary);
-        if let Err(error) = unless_aborted(&turn.params.cancel, told).await {
-            turn.notice(Notice::HookFailed {
+        if let Err(error) = unless_aborted(shared.run.cancel.token(), told).await {
+            shared.notice(Notice::HookFailed {
                 hook: hook.name().to_owned(),
                 point: HookPoint::SessionCompact,
                 error: error.to_string(),

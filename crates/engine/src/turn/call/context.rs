@@ -4,43 +4,43 @@
 
 use myclaw_llm::{CallFailure, PairedMessages};
 
-use super::Turn;
 use crate::hook::unless_aborted;
+use crate::turn::{RunContext, Shared};
 use crate::{HookPoint, Notice};
 
 /// The messages to send in place of the conversation's; `None` if no hook changes them.
-pub(super) async fn ask_hooks(turn: &mut Turn<'_>) -> Result<Option<PairedMessages>, CallFailure> {
-    if turn.hooks().is_empty() {
+pub(super) async fn ask_hooks(shared: &mut Shared) -> Result<Option<PairedMessages>, CallFailure> {
+    if shared.run.hooks.is_empty() {
         return Ok(None);
     }
-    let messages = turn.conversation.take_paired();
-    let changed = changed(turn, &messages).await;
-    turn.conversation.put_back(messages);
+    let messages = shared.conversation.take_paired();
+    let changed = changed(&shared.run, &messages).await;
+    shared.conversation.put_back(messages);
     changed
 }
 
 /// Each hook sees what those before it have left, repaired.
 async fn changed(
-    turn: &Turn<'_>,
+    run: &RunContext,
     messages: &PairedMessages,
 ) -> Result<Option<PairedMessages>, CallFailure> {
     let mut changed = None;
-    for hook in turn.hooks() {
+    for hook in &run.hooks {
         let current = changed.as_ref().unwrap_or(messages).as_slice();
-        match unless_aborted(&turn.params.cancel, hook.context(current)).await {
+        match unless_aborted(run.cancel.token(), hook.context(current)).await {
             Ok(None) => {}
             Ok(Some(given)) => {
                 let repaired = PairedMessages::repair(given);
                 if repaired.as_slice().is_empty() {
-                    turn.notice(Notice::HookMessagesUnused { hook: hook.name().to_owned() });
+                    run.events.notice(Notice::HookMessagesUnused { hook: hook.name().to_owned() });
                 } else {
                     changed = Some(repaired);
                 }
             }
-            Err(_) if turn.params.cancel.is_cancelled() => {
+            Err(_) if run.cancel.is_cancelled() => {
                 return Err(CallFailure::Aborted { partial: None });
             }
-            Err(error) => turn.notice(Notice::HookFailed {
+            Err(error) => run.events.notice(Notice::HookFailed {
                 hook: hook.name().to_owned(),
                 point: HookPoint::Context,
                 error: error.to_string(),

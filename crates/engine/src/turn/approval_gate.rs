@@ -1,0 +1,67 @@
+//! Part of step `act`: waits for the approval of a call that needs one.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::{RunContext, result_text};
+use crate::{AgentRunEvent, Approval, ApprovalRequest, Approver, PendingToolCall};
+
+/// Who approves the calls of a run, and what was approved for all of it.
+pub(super) struct ApprovalGate {
+    approver: Option<Arc<dyn Approver>>,
+    granted: Mutex<HashSet<(String, String)>>,
+}
+
+impl ApprovalGate {
+    pub(super) fn new(approver: Option<Arc<dyn Approver>>) -> Self {
+        Self { approver, granted: Mutex::default() }
+    }
+
+    /// Waits until the call may be made; the error is the text for the model.
+    pub(super) async fn pass(
+        &self,
+        run: &RunContext,
+        call: &PendingToolCall,
+        reason: String,
+    ) -> Result<(), String> {
+        let Some(approver) = &self.approver else {
+            return Err(result_text::nobody_to_ask(&reason));
+        };
+        let arguments = Value::Object(call.arguments.clone()).to_string();
+        let grant = (format!("{}\n{reason}", call.tool_name), arguments);
+        if self.granted.lock().unwrap_or_else(PoisonError::into_inner).contains(&grant) {
+            return Ok(());
+        }
+        run.events.emit(AgentRunEvent::ApprovalRequested {
+            tool_name: call.tool_name.clone(),
+            tool_call_id: call.tool_call_id.clone(),
+            arguments: call.arguments.clone(),
+            reason: reason.clone(),
+        });
+        let session = Arc::clone(&run.events.session);
+        let request = ApprovalRequest { session, run: run.events.run, call: call.clone(), reason };
+        let pause = run.pauses.begin();
+        let approval = tokio::select! {
+            biased;
+            () = run.cancel.cancelled() => {
+                let stop = run.cancel.stop().unwrap_or(super::shared::Stop::User);
+                return Err(result_text::stopped_before_start(stop).to_owned());
+            }
+            approval = approver.decide(&request) => approval,
+        };
+        drop(pause);
+        let tool_call_id = call.tool_call_id.clone();
+        run.events
+            .emit(AgentRunEvent::ApprovalResolved { tool_call_id, approval: approval.clone() });
+        match approval {
+            Approval::Once => Ok(()),
+            Approval::Always => {
+                self.granted.lock().unwrap_or_else(PoisonError::into_inner).insert(grant);
+                Ok(())
+            }
+            Approval::Denied { reason } => Err(result_text::denied(&reason)),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What the steps of a turn share: where the turn happens, the end of the session in memory, and what it has used.
+//!
+//! Everything else belongs to one step, which keeps it to itself.
+
+use std::sync::Arc;
+
+use myclaw_llm::{ToolSchema, Usage};
+use myclaw_session::{SessionKey, SessionStore};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+
+use super::time_limit::Pauses;
+use crate::conversation::Conversation;
+use crate::estimate::text_tokens;
+use crate::event::Events;
+use crate::workspace::BootstrapFile;
+use crate::{AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, Notice};
+
+/// What all steps read and some append to.
+pub(crate) struct Shared {
+    pub(crate) run: RunContext,
+    pub(crate) conversation: Conversation,
+    pub(crate) prompt: Prompt,
+    pub(crate) tally: Tally,
+}
+
+/// Where a turn happens. It does not change while the turn goes on.
+pub(crate) struct RunContext {
+    pub(crate) session_key: SessionKey,
+    pub(crate) store: SessionStore,
+    pub(crate) events: Events,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) hooks: Vec<Arc<dyn Hook>>,
+    pub(crate) cancel: Cancellation,
+    /// When the run waits for a person.
+    pub(crate) pauses: Pauses,
+}
+
+/// What stops a turn: its caller, a message that interrupts it, or the end of its time.
+pub(crate) struct Cancellation {
+    /// The caller's own token.
+    caller: CancellationToken,
+    /// Fires with the caller's, and at an interrupt.
+    abort: CancellationToken,
+    /// Fires with `abort`, and when the time is over.
+    run: CancellationToken,
+}
+
+/// Why a turn is stopped in the middle of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The caller aborted it, or a message interrupted it.
+    User,
+    /// Its time is over.
+    TimeLimit,
+}
+
+/// What every request begins with.
+pub(crate) struct Prompt {
+    pub(crate) system_prompt: String,
+    pub(crate) tool_schemas: Vec<ToolSchema>,
+    /// The bootstrap files in the system prompt.
+    pub(super) files: Vec<BootstrapFileReport>,
+    schema_bytes: usize,
+}
+
+/// What a turn has used so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) usage: Usage,
+    pub(crate) last_call_usage: Usage,
+    pub(crate) iterations: u32,
+    /// Tokens of the run's earlier turns.
+    pub(crate) earlier_tokens: u64,
+}
+
+impl Shared {
+    pub(crate) fn emit(&self, event: AgentRunEvent) {
+        self.run.events.emit(event);
+    }
+
+    pub(crate) fn notice(&self, notice: Notice) {
+        self.run.events.notice(notice);
+    }
+
+    /// The context was made smaller; `kept` messages remain of `before`.
+    pub(super) fn emit_compaction(&self, before: usize, kept: usize, change: ContextChange) {
+        tracing::info!(before, kept, ?change, "context made smaller");
+        self.emit(AgentRunEvent::Compaction { old_count: before, new_count: kept, change });
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.run.clock.now_ms()
+    }
+}
+
+impl Cancellation {
+    pub(crate) fn new(caller: &CancellationToken) -> Self {
+        let abort = caller.child_token();
+        Self { caller: caller.clone(), run: abort.child_token(), abort }
+    }
+
+    /// The token that every step obeys.
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.run
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.run.is_cancelled()
+    }
+
+    pub(crate) fn cancelled(&self) -> WaitForCancellationFuture<'_> {
+        self.run.cancelled()
+    }
+
+    /// Fires at an abort, not at the end of the time.
+    pub(crate) fn abort_token(&self) -> &CancellationToken {
+        &self.abort
+    }
+
+    /// Whether a message interrupted the turn and not its caller.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.abort.is_cancelled() && !self.caller.is_cancelled()
+    }
+
+    /// Why the step that goes on is to be stopped, if it is.
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        match (self.abort.is_cancelled(), self.run.is_cancelled()) {
+            (true, _) => Some(Stop::User),
+            (false, true) => Some(Stop::TimeLimit),
+            (false, false) => None,
+        }
+    }
+
+    /// Gives the turn time again after its limit, for a closing summary.
+    pub(super) fn restart_time(&mut self) {
+        self.run = self.abort.child_token();
+    }
+}
+
+impl Prompt {
+    pub(crate) fn new(
+        system_prompt: String,
+        tool_schemas: Vec<ToolSchema>,
+        bootstrap: &[BootstrapFile],
+    ) -> Self {
+        let bytes = |tool: &ToolSchema| {
+            tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
+        };
+        let schema_bytes = tool_schemas.iter().map(bytes).sum();
+        let report = |file: &BootstrapFile| BootstrapFileReport {
+            name: file.name,
+            chars: file.content.chars().count(),
+            truncated: file.is_cut,
+        };
+        let files = bootstrap.iter().map(report).collect();
+        Self { system_prompt, tool_schemas, files, schema_bytes }
+    }
+
+    /// Tokens that every request holds, estimated.
+    pub(super) fn tokens(&self) -> u64 {
+        text_tokens(self.system_prompt.len() + self.schema_bytes)
+    }
+}
+
+impl Tally {
+    /// Counts a call that gave the turn's next message.
+    pub(super) fn count(&mut self, call: &Usage) {
+        self.iterations += 1;
+        self.count_closing(call);
+    }
+
+    /// Counts the call for a closing summary, which is no iteration.
+    pub(super) fn count_closing(&mut self, call: &Usage) {
+        self.last_call_usage = *call;
+        self.usage.add_call(call);
+    }
+}

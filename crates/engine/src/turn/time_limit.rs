@@ -1,0 +1,140 @@
+//! Part of step `bounds`: a time limit that stands still while the run waits for a person.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How long the run has waited for people.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pauses(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    waits: Mutex<Waits>,
+    ended: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waits {
+    /// Several calls may wait at once; together they are one pause.
+    open: usize,
+    since: Option<Instant>,
+    before: Duration,
+}
+
+/// A pause that lasts until this is dropped.
+pub(super) struct Pause(Pauses);
+
+impl Waits {
+    fn begin(&mut self, now: Instant) {
+        self.open += 1;
+        self.since.get_or_insert(now);
+    }
+
+    /// Whether nobody waits any more.
+    fn end(&mut self, now: Instant) -> bool {
+        self.open -= 1;
+        if self.open == 0 {
+            self.before = self.total(now);
+            self.since = None;
+        }
+        self.open == 0
+    }
+
+    /// All pauses so far, the one that lasts included.
+    fn total(&self, now: Instant) -> Duration {
+        self.before + self.since.map_or(Duration::ZERO, |since| now.duration_since(since))
+    }
+}
+
+impl Pauses {
+    /// Begins a pause.
+    pub(super) fn begin(&self) -> Pause {
+        self.lock().begin(Instant::now());
+        Pause(self.clone())
+    }
+
+    fn is_open(&self) -> bool {
+        self.lock().open > 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waits> {
+        // The value is whole after every statement, so a panic elsewhere does not spoil it.
+        self.0.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        let has_ended = self.0.lock().end(Instant::now());
+        if has_ended {
+            // One waits at most, and a permit stays for it if it does not wait yet.
+            self.0.0.ended.notify_one();
+        }
+    }
+}
+
+/// How long work may take.
+#[derive(Debug, Clone)]
+pub(super) struct TimeLimit {
+    limit: Duration,
+    began: Instant,
+    pauses: Pauses,
+    paused_before: Duration,
+}
+
+impl TimeLimit {
+    /// From now on.
+    pub(super) fn new(limit: Duration, pauses: &Pauses) -> Self {
+        let began = Instant::now();
+        let paused_before = pauses.lock().total(began);
+        Self { limit, began, pauses: pauses.clone(), paused_before }
+    }
+
+    /// What is left of it.
+    pub(super) fn left(&self) -> Duration {
+        self.left_at(Instant::now())
+    }
+
+    fn left_at(&self, now: Instant) -> Duration {
+        let paused = self.pauses.lock().total(now).saturating_sub(self.paused_before);
+        self.limit.saturating_sub(now.duration_since(self.began).saturating_sub(paused))
+    }
+
+    async fn is_over(&self) {
+        loop {
+            let left = self.left();
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left).await;
+            if self.pauses.is_open() {
+                self.pauses.0.ended.notified().await;
+            }
+        }
+    }
+}
+
+/// Runs `work`, and fires `cancel` if it takes longer than `limit`: whatever goes on then ends in good order.
+pub(super) async fn within<T>(
+    limit: Option<TimeLimit>,
+    cancel: &CancellationToken,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = pin!(work);
+    if let Some(limit) = limit {
+        tokio::select! {
+            biased;
+            outcome = &mut work => return outcome,
+            () = limit.is_over() => cancel.cancel(),
+        }
+    }
+    work.await
+}
+
+#[cfg(test)]
+mod tests;
