@@ -65,15 +65,7 @@ impl SessionConfig {
     /// The config file has a mistake, or an option names nothing that exists.
     pub fn load(home: Home, options: &SessionOptions) -> Result<Self, AgentError> {
         let loaded = load_checked(&home.environment)?;
-        let session = Self::new(home, loaded.config, options)?;
-        tracing::info!(
-            config = %loaded.path.display(),
-            found = loaded.found,
-            agent = %session.agent.id,
-            session = %session.session_key,
-            "config loaded"
-        );
-        Ok(session)
+        Self::new(home, loaded.config, options)
     }
 
     /// Applies `options` to a config.

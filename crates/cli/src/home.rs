@@ -38,5 +38,13 @@ pub(crate) fn load_session(
 ) -> Result<SessionConfig, CliError> {
     let session = SessionConfig::load(home, options)?;
     logging::start_with_config(&session.config, &session.agent, &session.home);
+    let file = session.home.paths.config_file();
+    tracing::info!(
+        config = %file.display(),
+        found = file.exists(),
+        agent = %session.agent.id,
+        session = %session.session_key,
+        "config loaded"
+    );
     Ok(session)
 }
