@@ -133,7 +133,7 @@ impl Fit {
         let unread = shared.conversation.unread(&tail).unwrap_or(0);
         let keep = self.compaction.keep_messages;
         let mut cut = cut_position(&tail.messages, keep, unread, trigger);
-        if cut > 0 && matches!(trigger, Trigger::Estimate | Trigger::Refusal) {
+        if cut > 0 && trigger == Trigger::Estimate {
             let room = self.room(shared, model);
             let fixed = shared.prompt.tokens() + room / summary::LARGEST_SHARE;
             // Where the system prompt alone takes half, no cut could leave less.
