@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use file::Login;
 pub use file::{AuthFile, StoredProfile};
-use myclaw_files::{Durability, NewFile, create_private_directory, remove_if_there};
+use myclaw_files::{Durability, NewFile, create_private_directory, open_regular, remove_if_there};
 use secrecy::SecretString;
 use secret::StoredSecret;
 
@@ -86,7 +86,7 @@ impl AuthStore {
     /// # Errors
     /// [`AuthStoreError::Corrupt`] if it is no store, others if the system refuses.
     pub fn load(&self) -> Result<AuthFile, AuthStoreError> {
-        let file = match fs::File::open(&self.path) {
+        let file = match open_regular(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(AuthFile::default().read_from(self));

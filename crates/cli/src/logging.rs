@@ -9,15 +9,15 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use myclaw_auth::AuthFile;
-use myclaw_config::{AgentSettings, Config, Environment, ExposeSecret as _, LogLevel};
-use myclaw_llm::redact;
+use myclaw_agent::auth::AuthFile;
+use myclaw_agent::config::{AgentSettings, Config, Environment, ExposeSecret as _, LogLevel};
+use myclaw_agent::llm::redact;
+use myclaw_agent::{Home, stored_keys};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry;
 
 use crate::print::note;
-use crate::settings::{Home, stored_keys};
 use file::RotatingFile;
 
 /// Turns logs on and says which: a level, or `target=level` pairs separated by commas.

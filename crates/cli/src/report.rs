@@ -5,8 +5,8 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use myclaw_engine::{AgentRunEvent, ContextChange, EventCallback, RunResult};
-use myclaw_llm::{StreamEvent, Usage};
+use myclaw_agent::llm::{StreamEvent, Usage};
+use myclaw_agent::{AgentRunEvent, ContextChange, EventCallback, RunResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

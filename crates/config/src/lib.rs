@@ -53,7 +53,7 @@ pub use schema::{
     ModelName, ModelPrice, ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel,
     ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
     StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName,
-    ThinkingWords, ToolHookCommand, ToolsConfig,
+    ThinkingWords, ToolHookCommand, ToolProfile, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

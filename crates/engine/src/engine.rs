@@ -1,21 +1,17 @@
 //! Sets a run up, runs its turn, and tells how it ended.
 
 mod open;
-mod setup;
+mod thinking;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_auth::KeyResolver;
-use myclaw_llm::{
-    Api, CallLimits, DemoProvider, HttpOptions, HttpProvider, Provider, ThinkingLevel, ToolSchema,
-    ToolUse, Variables,
-};
-use myclaw_session::PeerKind;
+use myclaw_llm::{Model, Provider, ThinkingLevel, ToolSchema, ToolUse};
 use tracing::{Instrument, info, info_span};
 
 use crate::event::RunFrame;
-use crate::failover::{Candidate, Candidates, key_resolver};
+use crate::failover::{Candidate, Candidates, Roster};
 use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{
     Act, Bounds, CallRules, Caller, Cancellation, Delivery, Fit, Intake, Interrupts, Pauses,
@@ -23,45 +19,25 @@ use crate::turn::{
 };
 use crate::{
     AgentMeta, CompactionReport, EmbeddedResult, Enqueue, LanePermit, LaneRequest, Lanes, Notice,
-    RunAgentParams, RunError, RunOutcome, RunResult, RunWork, ToolContext,
+    Providers, RunError, RunOutcome, RunParams, RunResult, RunStores, RunWork, ToolContext,
 };
 use open::{Opened, open};
-use setup::Setup;
+use thinking::Thinking;
 
 /// A wait longer than this is told.
 const SILENT_WAIT: Duration = Duration::from_secs(2);
 
 /// Runs turns. Keep one for several turns: it keeps the connection to the model's server open between them.
 pub struct Engine {
-    http: HttpProvider,
-    builtin: DemoProvider,
+    providers: Box<dyn Providers>,
     keys: KeyResolver,
     lanes: Lanes,
 }
 
-/// Runs one turn: see [`Engine::run`].
-///
-/// # Errors
-/// See [`Engine::run`].
-pub async fn run_agent(params: RunAgentParams) -> Result<RunResult, RunError> {
-    Engine::new().run(params).await
-}
-
 impl Engine {
-    /// Opens no connection yet. Credentials of cloud providers are looked for in the variables of this process.
-    pub fn new() -> Self {
-        Self::with_variables(Variables::from_process())
-    }
-
-    /// Like [`Engine::new`], with other variables.
-    pub fn with_variables(variables: Variables) -> Self {
-        let options = http_options(variables);
-        Self {
-            keys: key_resolver(options.clone()),
-            http: HttpProvider::new(options).with_access(myclaw_llm_cloud::access()),
-            builtin: DemoProvider,
-            lanes: Lanes::default(),
-        }
+    /// An engine that calls models through `providers`, with keys that `keys` looks up.
+    pub fn new(providers: impl Providers + 'static, keys: KeyResolver) -> Self {
+        Self { providers: Box::new(providers), keys, lanes: Lanes::default() }
     }
 
     /// Runs one turn: takes the user message, calls the model, runs tools until the model answers, and returns when
@@ -69,7 +45,7 @@ impl Engine {
     ///
     /// # Errors
     /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
-    pub async fn run(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
+    pub async fn run(&self, params: RunParams) -> Result<RunResult, RunError> {
         let frame = RunFrame::begin(params.events(), RunWork::Turn);
         let began = Instant::now();
         let span = info_span!("run", session = %params.session_key, run = %params.run_id);
@@ -88,10 +64,10 @@ impl Engine {
     ///
     /// # Errors
     /// Every other [`RunError`].
-    pub async fn run_embedded(&self, params: RunAgentParams) -> Result<EmbeddedResult, RunError> {
+    pub async fn run_embedded(&self, params: RunParams) -> Result<EmbeddedResult, RunError> {
         let began = Instant::now();
-        let Setup { roster, store, .. } = Setup::new(&params)?;
-        let key = params.session_key.clone();
+        let roster = Roster::new(&params)?;
+        let (store, key) = (params.stores.sessions.clone(), params.session_key.clone());
         let outcome = self.run(params).await;
         let entry = tokio::task::spawn_blocking(move || store.index().get(&key)).await;
         let entry = entry.ok().and_then(Result::ok).flatten();
@@ -106,11 +82,11 @@ impl Engine {
     }
 
     /// Runs the turn, and further ones as long as messages wait that were promised an answer.
-    async fn run_turns(&self, mut params: RunAgentParams) -> Result<RunResult, RunError> {
-        let mut setup = Setup::new(&params)?;
+    async fn run_turns(&self, mut params: RunParams) -> Result<RunResult, RunError> {
+        let mut roster = Roster::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
-        let mut outcome = self.run_once(&mut params, &setup, None).await?;
-        let inbox = setup.store.inbox(&params.session_key);
+        let mut outcome = self.run_once(&mut params, &roster, None).await?;
+        let inbox = params.stores.sessions.inbox(&params.session_key);
         while let Ok(before) = &outcome
             && before.bound.is_none()
             // Somebody may have sent a message between the turn's last look and the session's release, and been told
@@ -120,9 +96,9 @@ impl Engine {
             let before = before.clone();
             if params.switch.is_due() {
                 params.switch.clone().apply(&mut params);
-                setup = Setup::new(&params)?;
+                roster = Roster::new(&params)?;
             }
-            let next = self.run_once(&mut params, &setup, Some(&before)).await;
+            let next = self.run_once(&mut params, &roster, Some(&before)).await;
             let Ok(next) = next else { break };
             outcome = match next {
                 Err(RunError::NothingToDo) => break,
@@ -137,25 +113,25 @@ impl Engine {
     /// earlier turns of the run gave. The outer error is why there was no turn.
     async fn run_once(
         &self,
-        params: &mut RunAgentParams,
-        setup: &Setup,
+        params: &mut RunParams,
+        roster: &Roster,
         before: Option<&RunResult>,
     ) -> Result<Result<RunResult, RunError>, RunError> {
-        let opened = open(params, setup).await?;
+        let opened = open(params, roster).await?;
         if before.is_some() && !opened.interrupts.is_empty() {
             // Whoever sent it cancels this run and begins another one, which answers it.
             return Err(RunError::Aborted);
         }
         let events = params.events();
-        for notice in setup.roster.notices().iter().chain(&opened.notices) {
+        for notice in roster.notices().iter().chain(&opened.notices) {
             events.notice(notice.clone());
         }
-        let answering = setup.roster.line_up(params, &opened.auth_file)?;
-        let thinking = setup.thinking(params, answering.0.choice);
+        let answering = roster.line_up(params, &opened.auth_file)?;
+        let thinking = Thinking::of(params, answering.0.choice);
         if let Some(notice) = thinking.notice {
             events.notice(notice);
         }
-        let mut turn = self.turn(params, setup, opened, answering, thinking.requested);
+        let mut turn = self.turn(params, roster, opened, answering, thinking.requested);
         turn.shared.tally.earlier_tokens = before.map_or(0, |before| before.usage.total_tokens);
         // Boxed: the state of a whole turn is large, and callers nest it in theirs.
         Ok(Box::pin(turn.run().instrument(info_span!("turn"))).await)
@@ -169,7 +145,7 @@ impl Engine {
     /// See [`RunError`]. The session is as it was then.
     pub async fn compact(
         &self,
-        params: RunAgentParams,
+        params: RunParams,
         focus: Option<&str>,
     ) -> Result<CompactionReport, RunError> {
         let frame = RunFrame::begin(params.events(), RunWork::Compaction);
@@ -180,25 +156,25 @@ impl Engine {
 
     async fn compact_session(
         &self,
-        mut params: RunAgentParams,
+        mut params: RunParams,
         focus: Option<&str>,
     ) -> Result<CompactionReport, RunError> {
-        let setup = Setup::new(&params)?;
+        let roster = Roster::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
-        let opened = open(&params, &setup).await?;
-        let answering = setup.roster.line_up(&params, &opened.auth_file)?;
-        self.turn(&mut params, &setup, opened, answering, ThinkingLevel::Off)
+        let opened = open(&params, &roster).await?;
+        let answering = roster.line_up(&params, &opened.auth_file)?;
+        self.turn(&mut params, &roster, opened, answering, ThinkingLevel::Off)
             .compact_by_hand(focus)
             .await
     }
 
     /// Waits until the run may begin.
-    async fn enter_lanes(&self, params: &RunAgentParams) -> Result<LanePermit, RunError> {
+    async fn enter_lanes(&self, params: &RunParams) -> Result<LanePermit, RunError> {
         let enqueue: &dyn Enqueue = params.enqueue.as_deref().unwrap_or(&self.lanes);
         let request = LaneRequest {
             session_key: params.session_key.clone(),
             lane: params.lane,
-            widths: params.config.agents.defaults.lanes,
+            widths: params.rules.lanes,
         };
         let mut entering = enqueue.enter(request);
         tokio::select! {
@@ -216,72 +192,69 @@ impl Engine {
 
     fn turn<'a>(
         &'a self,
-        params: &mut RunAgentParams,
-        setup: &'a Setup,
+        params: &mut RunParams,
+        roster: &'a Roster,
         opened: Opened,
         answering: (Candidate<'a>, Candidates<'a>),
         thinking: ThinkingLevel,
     ) -> Turn<'a> {
-        let Setup { settings, store, spending, .. } = setup;
+        let RunStores { sessions, spending, .. } = params.stores.clone();
+        let rules = params.rules.clone();
         let key = &params.session_key;
         let tool_schemas: Vec<ToolSchema> =
             params.tools.iter().map(|tool| tool.schema().clone()).collect();
         let working_directory =
-            params.working_directory.clone().unwrap_or_else(|| settings.workspace.clone());
+            params.working_directory.clone().unwrap_or_else(|| params.workspace.clone());
         let system_prompt = build_system_prompt(&PromptParts {
             bootstrap: &opened.bootstrap_files,
             tools: &tool_schemas,
             working_directory: &working_directory,
             model: &answering.0.choice.reference(),
         });
-        let timeouts = &params.config.models.timeouts;
-        let limits = CallLimits {
-            connect: timeouts.connect(),
-            first_event: timeouts.first_event(),
-            between_events: timeouts.between_events(),
-        };
         let tool_context = ToolContext {
             working_directory,
-            artifact_directory: store.artifact_directory(key),
-            max_result_chars: settings.max_tool_result_chars,
-            workspace_only: params.config.tools.fs.workspace_only,
+            artifact_directory: sessions.artifact_directory(key),
+            max_result_chars: rules.max_tool_result_chars,
+            workspace_only: rules.workspace_only,
         };
-        let delivery = Delivery {
-            steering: settings.steering_mode,
-            follow_ups: settings.follow_up_mode,
-            quiet: Duration::from_millis(params.config.messages.queue.debounce_ms),
+        let delivery =
+            Delivery { steering: rules.steering, follow_ups: rules.follow_ups, quiet: rules.quiet };
+        let call_rules = CallRules {
+            thinking,
+            tool_use: ToolUse::Auto,
+            max_retries: rules.max_retries,
+            limits: rules.call,
         };
-        let parts = key.parts();
-        let is_direct = parts.peer_kind == PeerKind::Direct;
-        let history_limit = params.config.history_limit(&parts.channel, is_direct);
-        let (compaction, pruning) = (settings.compaction.clone(), settings.context_pruning);
-        let (tool_use, max_retries) = (ToolUse::Auto, settings.max_retries);
-        let rules = CallRules { thinking, tool_use, max_retries, limits };
-        let ledger = setup.roster.ledger(&params.config);
-        let inbox = store.inbox(key);
+        let ledger = roster.ledger(rules.cooldowns);
+        let inbox = sessions.inbox(key);
         let interrupts = Interrupts::new(inbox.clone(), opened.interrupts);
         let toolbox = Toolbox::new(params.tools.clone(), tool_context, params.approver.clone());
         let pauses = Pauses::default();
-        let most_calls = settings.max_iterations.limit();
+        let most_calls = rules.max_iterations.limit();
         Turn {
+            bounds: Bounds::new(rules.limits, most_calls, spending, &pauses),
             shared: Shared {
                 run: RunContext {
                     session_key: key.clone(),
-                    store: store.clone(),
+                    store: sessions,
                     events: params.events(),
                     clock: Arc::clone(&params.clock),
                     hooks: params.hooks.clone(),
                     cancel: Cancellation::new(&params.cancel),
-                    pauses: pauses.clone(),
+                    pauses,
                 },
                 conversation: opened.conversation,
                 prompt: Prompt::new(system_prompt, tool_schemas, &opened.bootstrap_files),
                 tally: Tally::default(),
             },
-            bounds: Bounds::new(settings.limits, most_calls, spending.clone(), &pauses),
-            fit: Fit::new(compaction, pruning, history_limit, opened.opening),
-            call: Caller::new(self, &self.keys, answering, ledger, rules),
-            act: Act::new(toolbox, settings.limits.repeated_calls),
+            fit: Fit::new(
+                rules.compaction,
+                rules.context_pruning,
+                rules.history_limit,
+                opened.opening,
+            ),
+            call: Caller::new(self, &self.keys, answering, ledger, call_rules),
+            act: Act::new(toolbox, rules.limits.repeated_calls),
             switch: params.switch.clone(),
             intake: Intake::new(
                 inbox,
@@ -292,30 +265,8 @@ impl Engine {
         }
     }
 
-    /// What stands behind a wire format.
-    pub(crate) fn provider(&self, api: Api) -> &dyn Provider {
-        match api {
-            Api::AnthropicMessages
-            | Api::OpenaiCompletions
-            | Api::OpenaiResponses
-            | Api::GoogleGenerativeAi
-            | Api::BedrockConverse => &self.http,
-            Api::Builtin => &self.builtin,
-        }
-    }
-}
-
-/// Servers are told which program calls, as their operators expect.
-fn http_options(variables: Variables) -> HttpOptions {
-    HttpOptions {
-        user_agent: concat!("myclaw/", env!("CARGO_PKG_VERSION")).to_owned(),
-        variables,
-        ..HttpOptions::default()
-    }
-}
-
-impl Default for Engine {
-    fn default() -> Self {
-        Self::new()
+    /// Who answers for `model`.
+    pub(crate) fn provider(&self, model: &Model) -> &dyn Provider {
+        self.providers.provider(model)
     }
 }

@@ -2,7 +2,6 @@
 
 mod candidates;
 mod ledger;
-mod renewal;
 mod roster;
 
 use std::time::Duration;
@@ -13,7 +12,6 @@ use myclaw_llm::{ErrorClass, ModelError};
 use crate::AuthProfile;
 pub(crate) use candidates::{Candidate, Candidates, LONGEST_WAIT_BEFORE_FALLBACK};
 pub(crate) use ledger::{Ledger, Use};
-pub use renewal::key_resolver;
 pub(crate) use roster::Roster;
 
 /// Rest after a profile's first failure; it doubles with each further one.

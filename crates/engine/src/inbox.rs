@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use myclaw_config::{Config, ConfigError};
 use myclaw_llm::{ContentBlock, Message, UserMessage};
 use myclaw_session::{
     EntryId, QueuedKind, QueuedMessage, SessionError, SessionKey, SessionStore, TranscriptMessage,
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::Events;
 use crate::transcript::{message_to_row, row_to_blocks};
-use crate::{AgentRunEvent, Clock, EventCallback, RunAgentParams};
+use crate::{AgentRunEvent, Clock, EventCallback, RunParams};
 
 /// The inbox of a session, for everybody who has something to say to it.
 #[derive(Clone)]
@@ -64,9 +63,6 @@ pub enum InboxError {
     /// There is nothing in it.
     #[error("the message is empty; say something")]
     Empty,
-    /// The settings were made without folders.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
     /// The inbox could not be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -77,18 +73,9 @@ pub enum InboxError {
 
 impl SessionInbox {
     /// The inbox of a session, whoever runs it: this process, another, or nobody.
-    ///
-    /// # Errors
-    /// `config` was made without folders.
-    pub fn new(
-        config: &Config,
-        key: SessionKey,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, InboxError> {
-        let paths = config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
-        let store = SessionStore::new(paths.sessions_dir());
+    pub fn new(store: SessionStore, key: SessionKey, clock: Arc<dyn Clock>) -> Self {
         let events = Events { session: Arc::new(key.clone()), run: None, callback: None };
-        Ok(Self { store, key, clock, events, cancel: None })
+        Self { store, key, clock, events, cancel: None }
     }
 
     /// The same inbox, which tells `on_event` what it acknowledges and what it drops.
@@ -99,13 +86,14 @@ impl SessionInbox {
 
     /// The inbox of the session that a run of `params` is for: it can abort that run, and tells its callback what it
     /// acknowledges.
-    ///
-    /// # Errors
-    /// As for [`SessionInbox::new`].
-    pub fn of_run(params: &RunAgentParams) -> Result<Self, InboxError> {
-        let inbox =
-            Self::new(&params.config, params.session_key.clone(), Arc::clone(&params.clock))?;
-        Ok(Self { events: params.events(), cancel: Some(params.cancel.clone()), ..inbox })
+    pub fn of_run(params: &RunParams) -> Self {
+        Self {
+            store: params.stores.sessions.clone(),
+            key: params.session_key.clone(),
+            clock: Arc::clone(&params.clock),
+            events: params.events(),
+            cancel: Some(params.cancel.clone()),
+        }
     }
 
     /// Sends a message that the run takes before its next model call, in front of tool calls that have not begun.

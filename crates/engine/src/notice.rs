@@ -93,12 +93,6 @@ pub enum Notice {
         /// From this size on there is no notice, in tokens.
         comfortable: u64,
     },
-    /// A fallback is not asked, because the config does not allow it.
-    #[error("{model} is left out of the fallbacks: agents.defaults.models does not allow it")]
-    FallbackNotAllowed {
-        /// `provider/model`.
-        model: String,
-    },
     /// The store of keys cannot be read; the run goes on with other keys.
     #[error("{error}")]
     KeyStoreUnreadable {
@@ -147,6 +141,53 @@ pub enum Notice {
         /// Why.
         error: String,
     },
+    /// The end of the session's file was no whole line and was moved to a file of its own.
+    #[error(
+        "the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}",
+        .path.display(), .moved_to.display()
+    )]
+    TornEndMoved {
+        /// File of the session.
+        path: PathBuf,
+        /// How many bytes.
+        bytes: u64,
+        /// Where they are now.
+        moved_to: PathBuf,
+    },
+    /// The list of sessions was damaged; it was restored from the logs.
+    #[error(
+        "{} was damaged and was restored from the logs; a copy is at {}",
+        .path.display(), .backup.display()
+    )]
+    SessionListRestored {
+        /// The damaged file.
+        path: PathBuf,
+        /// A copy of it.
+        backup: PathBuf,
+    },
+    /// The file with the totals of the day was damaged; they begin at zero.
+    #[error(
+        "{} was damaged, so the totals of the day begin at zero; a copy is at {}",
+        .path.display(), .backup.display()
+    )]
+    DayTotalsLost {
+        /// The damaged file.
+        path: PathBuf,
+        /// A copy of it.
+        backup: PathBuf,
+    },
+    /// The price of the model is unknown, so limits on money cannot apply.
+    #[error(
+        "the price of {provider}/{model} is unknown, so {limits} cannot apply: set `price` for the model in models.providers.{provider}.models"
+    )]
+    PriceUnknown {
+        /// Name of the provider.
+        provider: String,
+        /// Id of the model.
+        model: String,
+        /// The config keys of the limits.
+        limits: String,
+    },
     /// Lines of the session's file cannot be read and are skipped.
     #[error("{}", unreadable_lines(*.count, .path))]
     UnreadableLines {
@@ -154,19 +195,6 @@ pub enum Notice {
         count: usize,
         /// File of the session.
         path: PathBuf,
-    },
-    /// The end of the session's file was damaged and was moved to another file.
-    #[error(
-        "the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}",
-        .path.display(), .to.display()
-    )]
-    LogEndMoved {
-        /// File of the session.
-        path: PathBuf,
-        /// How much was moved.
-        bytes: u64,
-        /// Where to.
-        to: PathBuf,
     },
     /// The session is longer than the model's window; its beginning becomes a summary.
     #[error(
@@ -257,28 +285,6 @@ pub enum Notice {
     DayTotalsUnavailable {
         /// Why.
         error: String,
-    },
-    /// The totals of the day could not be read and begin anew.
-    #[error(
-        "{} was damaged, so the totals of the day begin at zero; a copy is at {}",
-        .path.display(), .copy.display()
-    )]
-    DayTotalsLost {
-        /// The file.
-        path: PathBuf,
-        /// A copy of it as it was.
-        copy: PathBuf,
-    },
-    /// A part of the list of sessions could not be read and was made again.
-    #[error(
-        "{} was damaged and was made again from the transcripts; a copy is at {}",
-        .path.display(), .copy.display()
-    )]
-    IndexRepaired {
-        /// The file.
-        path: PathBuf,
-        /// A copy of it as it was.
-        copy: PathBuf,
     },
     /// The list of sessions was not updated.
     #[error("the list of sessions was not updated: {error}")]

@@ -3,7 +3,7 @@
 //! The system prompt, the tools' descriptions and one tool result already fill several thousand tokens; below the
 //! minimum a model spends its turns on summaries of what it has just read.
 
-use crate::{ModelChoice, Notice, RunError, WindowSource};
+use crate::{ActiveModel, Notice, RunError, WindowSource};
 
 /// Windows below this are not used unasked, in tokens.
 const SMALLEST_WINDOW: u64 = 16_000;
@@ -17,8 +17,8 @@ const COMFORTABLE_WINDOW: u64 = 32_000;
 /// # Errors
 /// [`RunError::WindowTooSmall`] about the first model if none is left.
 pub(crate) fn guard(
-    choices: Vec<ModelChoice>,
-) -> Result<(Vec<ModelChoice>, Vec<Notice>), RunError> {
+    choices: Vec<ActiveModel>,
+) -> Result<(Vec<ActiveModel>, Vec<Notice>), RunError> {
     let mut notices = Vec::new();
     let mut first_refusal = None;
     let mut kept = Vec::with_capacity(choices.len());

@@ -5,11 +5,11 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, EchoTool};
+use common::{Bench, EchoTool, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
     Approval, ApprovalRequest, Approver, Hook, HookError, PendingToolCall, RunError, RunResult,
-    ToolCallVerdict, run_agent,
+    ToolCallVerdict,
 };
 use myclaw_testkit::{Reply, WireFormat};
 use serde_json::json;

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::Bench;
-use myclaw_engine::{Engine, RunError};
+use common::{Bench, engine};
+use myclaw_engine::RunError;
 use myclaw_session::SessionStore;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::json;
@@ -23,7 +23,7 @@ async fn an_answer_is_a_payload_with_all_about_its_run() {
     let params = bench.params("hi");
     let store = SessionStore::new(bench.home.sessions_directory());
     let key = params.session_key.clone();
-    let result = json!(Engine::new().run_embedded(params).await.unwrap());
+    let result = json!(engine().run_embedded(params).await.unwrap());
     assert_eq!(result["payloads"], json!([{"text": "Hi."}]));
     let meta = &result["meta"];
     assert!(meta["durationMs"].is_u64());
@@ -44,7 +44,7 @@ async fn an_answer_is_a_payload_with_all_about_its_run() {
 #[tokio::test]
 async fn an_overflow_is_a_payload_and_still_an_error_of_the_engine() {
     let bench = Bench::new(FORMAT, Script::repeat(overflow())).await;
-    let engine = Engine::new();
+    let engine = engine();
     let error = engine.run(bench.params("hi")).await.unwrap_err();
     assert!(matches!(error, RunError::ContextOverflow { .. }), "{error}");
     let result = json!(engine.run_embedded(bench.params("hi")).await.unwrap());
@@ -58,7 +58,7 @@ async fn an_abort_has_no_payload_and_says_so() {
     let bench = Bench::new(FORMAT, [Reply::anthropic().text("Hi.")]).await;
     let params = bench.params("hi");
     params.cancel.cancel();
-    let result = json!(Engine::new().run_embedded(params).await.unwrap());
+    let result = json!(engine().run_embedded(params).await.unwrap());
     assert_eq!((result.get("payloads"), &result["meta"]["aborted"]), (None, &json!(true)));
 }
 
@@ -67,6 +67,6 @@ async fn any_other_failure_stays_an_error() {
     let body =
         json!({"type": "error", "error": {"type": "not_found_error", "message": "no such model"}});
     let bench = Bench::new(FORMAT, [Step::status(404, &[], body.to_string())]).await;
-    let error = Engine::new().run_embedded(bench.params("hi")).await.unwrap_err();
+    let error = engine().run_embedded(bench.params("hi")).await.unwrap_err();
     assert!(matches!(error, RunError::Model(_)), "{error}");
 }

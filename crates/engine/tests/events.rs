@@ -6,8 +6,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Bench, EchoTool};
-use myclaw_engine::run_agent;
+use common::{Bench, EchoTool, run_agent};
 use myclaw_session::{LockWait, SessionKey, SessionStore};
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};

@@ -5,11 +5,11 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::Bench;
+use common::{Bench, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    AgentStart, Hook, HookError, PendingToolCall, RunAgentParams, RunError, RunResult,
-    ToolCallVerdict, ToolOutput, run_agent,
+    AgentStart, Hook, HookError, PendingToolCall, RunError, RunParams, RunResult, ToolCallVerdict,
+    ToolOutput,
 };
 use myclaw_llm::ContentBlock;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
@@ -109,7 +109,7 @@ async fn run_with(
     let call = Reply::anthropic().tool_call("call_a", "echo", json!({"text": "one"}));
     let bench = Bench::new(FORMAT, Script::new().then(call).then(last)).await;
     let hooks: Vec<Arc<dyn Hook>> = vec![hook.clone()];
-    let outcome = run_agent(RunAgentParams { hooks, ..bench.params("go") }).await;
+    let outcome = run_agent(RunParams { hooks, ..bench.params("go") }).await;
     (bench, outcome)
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{Bench, EchoTool, asks_for_summary};
+use common::{Bench, EchoTool, asks_for_summary, engine, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_config::ContextPruning;
-use myclaw_engine::{Clock, Engine, RunAgentParams, run_agent};
+use myclaw_engine::{Clock, RunParams};
 use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage, SessionStore};
 use myclaw_testkit::{Reply, Script, WireFormat};
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ async fn an_interrupt_while_a_run_ends_is_left_to_the_next_run() {
             seen.store(true, Ordering::SeqCst);
         }
     }));
-    let engine = Engine::new();
+    let engine = engine();
     let cancel = params.cancel.clone();
 
     assert_eq!(engine.run(params).await.unwrap().reply, "First.");
@@ -69,7 +69,7 @@ async fn an_interrupt_while_a_run_ends_is_left_to_the_next_run() {
     cancel.cancel();
     assert_eq!(inbox.pending().unwrap().len(), 1, "the run that ends does not take it");
 
-    let next = RunAgentParams { user_message: Vec::new(), ..bench.params("") };
+    let next = RunParams { user_message: Vec::new(), ..bench.params("") };
     assert_eq!(engine.run(next).await.unwrap().reply, "Second.");
 }
 
@@ -128,7 +128,7 @@ async fn text_that_nobody_has_seen_does_not_forbid_a_second_attempt() {
     let script =
         || [breaks_off(Reply::anthropic().text("Half")), Reply::anthropic().text("Whole.")];
     let unseen = Bench::new(FORMAT, script()).await;
-    let params = RunAgentParams { on_event: None, ..unseen.params("hi") };
+    let params = RunParams { on_event: None, ..unseen.params("hi") };
     assert_eq!(run_agent(params).await.unwrap().reply, "Whole.");
 
     let seen = Bench::new(FORMAT, script()).await;
@@ -160,7 +160,7 @@ async fn one_message_makes_a_hundred_calls_and_no_more() {
     let bench = Bench::new(FORMAT, [calls, Reply::anthropic().text("Done.")]).await;
     let tool = EchoTool::new("echo");
     let runs = Arc::clone(&tool.runs);
-    let params = RunAgentParams { tools: vec![Arc::new(tool)], ..bench.params("go") };
+    let params = RunParams { tools: vec![Arc::new(tool)], ..bench.params("go") };
     run_agent(params).await.unwrap();
     assert_eq!(runs.load(Ordering::SeqCst), 100);
     let rows = bench.rows();

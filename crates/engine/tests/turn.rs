@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::Bench;
-use myclaw_engine::{RunAgentParams, run_agent};
+use common::{Bench, run_agent};
+use myclaw_engine::RunParams;
 use myclaw_testkit::{Reply, Step, Stop, WireFormat};
 use serde_json::json;
 
@@ -126,7 +126,7 @@ async fn without_a_callback_the_result_and_the_transcript_are_the_same() {
 
         let with_events = streamed.run("go").await.unwrap();
         let without =
-            run_agent(RunAgentParams { on_event: None, ..buffered.params("go") }).await.unwrap();
+            run_agent(RunParams { on_event: None, ..buffered.params("go") }).await.unwrap();
 
         assert_eq!(with_events, without);
         let without_ids = |bench: &Bench| {

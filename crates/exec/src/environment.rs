@@ -146,11 +146,11 @@ const SECRET_PARTS: &[&str] = &[
     "WEBHOOK",
 ];
 
-/// Names that match [`SECRET_PARTS`] and are none: an address of an agent, and names of people.
+/// Names that match [`SECRET_PARTS`] but hold no secret: an address of an agent, and names of people.
 const NO_SECRETS: &[&str] =
     &["SSH_AUTH_SOCK", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"];
 
-/// Nobody answers a prompt or pages through output in a child, so programs are told not to try.
+/// Keeps programs from prompting and from paging output, which would wait for ever in a child.
 const FIXED: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),

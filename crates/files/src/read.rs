@@ -6,15 +6,20 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Opens a regular file for reading, following symbolic links. Never blocks: a FIFO, device, socket or directory is
-/// refused. The check is made on the open file, so that replacing the path in between changes nothing.
+/// refused, before it is opened, since opening a device may do something. The check is repeated on the open file, so that
+/// replacing the path in between changes nothing.
 ///
 /// # Errors
 /// [`io::ErrorKind::InvalidInput`] for anything but a regular file; otherwise what the system says.
 pub fn open_regular(path: &Path) -> io::Result<File> {
+    let refused = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(refused());
+    }
     // Without O_NONBLOCK, opening a FIFO waits for a writer and opening a terminal may wait for a carrier.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        return Err(refused());
     }
     Ok(file)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use reqwest::header::LOCATION;
+use reqwest::header::{CONTENT_ENCODING, LOCATION};
 use reqwest::{Client, Response};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Instant, Sleep};
@@ -143,6 +143,9 @@ impl HttpProvider {
         };
         if !response.status().is_success() {
             return Err(server.refused(response).await);
+        }
+        if let Some(error) = no_answer(&response) {
+            return Err(server.said(error));
         }
         let mut body = AnswerBody::default();
         let message =
@@ -426,7 +429,14 @@ impl Server<'_> {
     }
 
     async fn refused(&self, response: Response) -> ModelError {
-        self.said(read_refusal(response).await)
+        let mut error = self.said(read_refusal(response).await);
+        if matches!(error.status, Some(404 | 405)) {
+            // A key may stand in the query.
+            let mut url = self.url.clone();
+            url.set_query(None);
+            error.message = format!("{} (the call went to {url})", error.message);
+        }
+        self.without_secrets(error)
     }
 
     fn without_secrets(&self, mut error: ModelError) -> ModelError {
@@ -448,6 +458,27 @@ impl Server<'_> {
     }
 }
 
+/// What is wrong with an answer that says success and can be no answer.
+fn no_answer(response: &Response) -> Option<ModelError> {
+    let status = response.status().as_u16();
+    let message = match compression(response) {
+        Some(name) => format!(
+            "answered with a body compressed by {name}, which was not asked for: a proxy in between compresses it"
+        ),
+        None if matches!(status, 204 | 205) => {
+            format!("answered {status}, which means without content: check the base URL")
+        }
+        None => return None,
+    };
+    Some(ModelError { status: Some(status), ..ModelError::new(ErrorClass::Unknown, message) })
+}
+
+/// The compression of the body, which is never asked for.
+fn compression(response: &Response) -> Option<&str> {
+    let encoding = response.headers().get(CONTENT_ENCODING)?.to_str().ok()?.trim();
+    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
+}
+
 /// The error of an answer whose status is no success.
 pub async fn read_refusal(response: Response) -> ModelError {
     let status = response.status().as_u16();
@@ -467,7 +498,9 @@ pub async fn read_refusal(response: Response) -> ModelError {
             ..ModelError::new(ErrorClass::Unknown, message)
         };
     }
+    let compressed = compression(&response).map(|name| format!("(a body compressed by {name})"));
     let body = read_capped(response, MAX_ERROR_BODY, ERROR_BODY_LIMIT).await;
+    let body = compressed.map_or(body, String::into_bytes);
     classify::http_error(status, &headers, &String::from_utf8_lossy(&body), SystemTime::now())
 }
 

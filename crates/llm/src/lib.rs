@@ -53,3 +53,4 @@ pub use redact::redact;
 pub use thinking::{ThinkingForm, ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
 pub use variables::Variables;
+pub use wire::partial_arguments;

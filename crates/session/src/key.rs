@@ -163,7 +163,18 @@ impl SessionKey {
 
     /// Reads the canonical form only, as files hold it.
     pub(crate) fn parse_canonical(text: &str) -> Option<Self> {
-        split_canonical(text).map(|parts| Self::build(&parts))
+        let parts = split_canonical(text)?;
+        let is_normal = |part: &str| {
+            let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'@' | b'+' | b'-' | b':');
+            part.len() <= MAX_PART_CHARS && part.bytes().all(is_plain)
+        };
+        // Nearly every key in a list of many: building it anew would give the same text.
+        let is_written_so = parts.peer_kind != PeerKind::Direct || !text.contains(":peer:dm:");
+        let texts = [&parts.agent_id, &parts.channel, &parts.account_id, &parts.peer_id];
+        if is_written_so && texts.into_iter().all(|part| is_normal(part)) {
+            return Some(Self(text.to_owned()));
+        }
+        Some(Self::build(&parts))
     }
 
     /// What the key is made of.

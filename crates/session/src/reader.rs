@@ -11,7 +11,7 @@ use crate::error::{IoContext, SessionError};
 use crate::history::History;
 use crate::line::{self, Line};
 use crate::tail::{
-    fill_missing_times, modified_ms, read_last_compaction, read_messages_before, read_tail,
+    beginning_ms, fill_missing_times, read_last_compaction, read_messages_before, read_tail,
 };
 use crate::{
     About, CompactionEntry, Entry, EntryId, FORMAT_VERSION, SessionHeader, SessionKey, Tail,
@@ -214,7 +214,7 @@ impl Entries<'_> {
     fn date(&mut self, entry: &mut Entry) {
         let Entry::Message(message) = entry else { return };
         if message.ts == 0 {
-            message.ts = self.last_ts.unwrap_or_else(|| modified_ms(&self.reader.file));
+            message.ts = self.last_ts.unwrap_or_else(|| beginning_ms(&self.reader.file));
         }
         self.last_ts = Some(message.ts);
     }

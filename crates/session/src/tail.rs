@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::backward::BackwardLines;
 use crate::line::{self, Line};
+use crate::reader::read_header;
 use crate::repair::MovedAside;
 use crate::wanted::WantedId;
 use crate::{CompactionEntry, Entry, EntryId, Reduction, ReductionEntry, Role, TranscriptMessage};
@@ -140,26 +141,26 @@ pub(crate) fn read_last_compaction<R: Read + Seek>(
     Ok(None)
 }
 
-/// Gives messages that were written without a time that of the message before, else that of the next one, else that of
-/// the file's last change: 1970 would be wrong for certain.
+/// Gives messages that were written without a time that of the message before, else that of the log's beginning: 1970
+/// would be wrong for certain. Neither changes when the log grows, for a model must be sent the same bytes again.
 pub(crate) fn fill_missing_times(messages: &mut [TranscriptMessage], file: &File) {
-    if messages.iter().all(|message| message.ts > 0) {
-        return;
-    }
-    let first_known = messages.iter().map(|message| message.ts).find(|ts| *ts > 0);
-    let mut last = first_known.unwrap_or_else(|| modified_ms(file));
+    let mut last = None;
     for message in messages {
         if message.ts == 0 {
-            message.ts = last;
+            message.ts = last.unwrap_or_else(|| beginning_ms(file));
         }
-        last = message.ts;
+        last = Some(message.ts);
     }
 }
 
-/// When `file` changed last, in milliseconds since the Unix epoch.
-pub(crate) fn modified_ms(file: &File) -> u64 {
-    let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
-    let since = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+/// When the log in `file` began, in milliseconds since the Unix epoch: as its header says, else when the file was made.
+pub(crate) fn beginning_ms(file: &File) -> u64 {
+    let header = read_header(file).ok().flatten();
+    if let Some(header) = header.filter(|header| header.created_at > 0) {
+        return header.created_at;
+    }
+    let made = file.metadata().and_then(|found| found.created().or_else(|_| found.modified()));
+    let since = made.ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 

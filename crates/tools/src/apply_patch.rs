@@ -15,12 +15,13 @@ mod plan;
 mod unified;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::files::{Document, FileKind, diff_deadline, recognise, unified_diff};
 use crate::support::{Budget, cut_end, parse_arguments, run_blocking};
 use commit::{CommitError, commit};
@@ -39,7 +40,6 @@ pub struct ApplyPatchTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "input", alias = "diff")]
     patch: String,
 }
 
@@ -70,12 +70,16 @@ impl Tool for ApplyPatchTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::APPLY_PATCH
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let arguments: Arguments = parse_arguments(aliases::APPLY_PATCH, invocation.arguments)?;
             let context = invocation.context.clone();
             run_blocking(move || apply_patch(&context, &arguments.patch, &invocation.cancel)).await
         })

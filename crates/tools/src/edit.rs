@@ -8,12 +8,13 @@ mod numbered;
 mod rewrite;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::files::{
     Attributes, Document, Lines, describe_nearest, diff_deadline, load, replace_file,
     require_writable, unified_diff,
@@ -22,7 +23,7 @@ use crate::support::{
     Access, Budget, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path,
     run_blocking,
 };
-use locate::{Located, Search};
+use locate::{Located, MAX_COUNTED, Search};
 
 /// Line numbers that an error lists.
 const MAX_LINES_LISTED: usize = 10;
@@ -37,18 +38,12 @@ pub struct EditTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "file_path", alias = "filePath")]
     path: String,
-    #[serde(rename = "oldText", alias = "old_text", alias = "old_string", alias = "oldString")]
+    #[serde(rename = "oldText")]
     old_text: String,
-    #[serde(rename = "newText", alias = "new_text", alias = "new_string", alias = "newString")]
+    #[serde(rename = "newText")]
     new_text: String,
-    #[serde(
-        default,
-        alias = "replace_all",
-        alias = "replaceAll",
-        deserialize_with = "lenient_bool"
-    )]
+    #[serde(default, deserialize_with = "lenient_bool")]
     all: bool,
 }
 
@@ -83,12 +78,16 @@ impl Tool for EditTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::EDIT
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(invocation.arguments)?;
+            let arguments = parse_arguments(aliases::EDIT, invocation.arguments)?;
             let context = invocation.context.clone();
             run_blocking(move || edit(&context, &arguments, &invocation.cancel)).await
         })
@@ -176,8 +175,9 @@ fn not_found(path: &ResolvedPath, search: &Search<'_>) -> ToolError {
 
 fn ambiguous(path: &ResolvedPath, lines: &Lines<'_>, located: &Located) -> ToolError {
     ToolError::Failed(format!(
-        "oldText occurs {} times in {} ({}), which was not changed. Add lines before or after it until only one \
+        "oldText occurs {}{} times in {} ({}), which was not changed. Add lines before or after it until only one \
          place fits, or set all to true to replace every one",
+        if located.regions.len() < MAX_COUNTED { "" } else { "at least " },
         located.regions.len(),
         path.shown,
         listed_lines(lines, located)

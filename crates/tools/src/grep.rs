@@ -4,7 +4,7 @@ mod matcher;
 mod search;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::matcher::LineMatcher;
 use self::search::{Ending, Search};
+use crate::aliases;
 use crate::support::{
     Access, PathPatterns, Walker, io_failure, lenient_bool, lenient_u64, parse_arguments,
     real_root, resolve_path, run_blocking,
@@ -39,20 +40,14 @@ pub struct GrepTool {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
-    #[serde(alias = "query", alias = "regex")]
     pattern: String,
-    #[serde(default = "here", alias = "directory", alias = "dir", alias = "file")]
+    #[serde(default = "here")]
     path: String,
-    #[serde(default, alias = "include")]
+    #[serde(default)]
     glob: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "lenient_bool",
-        alias = "ignore_case",
-        alias = "caseInsensitive"
-    )]
+    #[serde(default, deserialize_with = "lenient_bool")]
     ignore_case: bool,
-    #[serde(default, deserialize_with = "lenient_bool", alias = "fixedStrings")]
+    #[serde(default, deserialize_with = "lenient_bool")]
     literal: bool,
     #[serde(default, deserialize_with = "lenient_u64")]
     context: Option<u64>,
@@ -76,7 +71,7 @@ impl GrepTool {
                 "type": "object",
                 "properties": {
                     "pattern": {"type": "string", "description": "Regex for one line"},
-                    "path": {"type": "string", "description": "File or folder; default: working directory"},
+                    "path": {"type": "string", "description": "File or directory; default: working directory"},
                     "glob": {"type": "string", "description": "Only these files, like *.rs or src/**/*.ts"},
                     "ignoreCase": {"type": "boolean"},
                     "literal": {"type": "boolean", "description": "Pattern is plain text"},
@@ -106,6 +101,10 @@ impl Tool for GrepTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::GREP
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }
@@ -115,7 +114,7 @@ impl Tool for GrepTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let arguments: Arguments = parse_arguments(aliases::GREP, invocation.arguments)?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
             let permit = tokio::select! {
                 permit = SEARCHES.acquire() => permit,
@@ -150,7 +149,7 @@ fn grep(
     let mut unreadable_folders = 0;
     if metadata.is_dir() {
         let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
-        // A folder means the files in it.
+        // A directory means the files in it.
         let glob = glob.map(|glob| {
             if glob.trim_end().ends_with('/') {
                 format!("{}**", glob.trim_end())
@@ -177,7 +176,7 @@ fn grep(
         search.file(&target.real, &root)?;
     } else {
         return Err(ToolError::Failed(format!(
-            "{} is neither a file nor a folder, so it cannot be searched",
+            "{} is neither a file nor a directory, so it cannot be searched",
             target.shown
         )));
     }

@@ -6,12 +6,13 @@ mod text;
 use std::io::Read;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::files::{BYTES_TO_RECOGNISE, FileKind, open_regular, recognise, refuse_binary};
 use crate::support::{
     Access, io_failure, lenient_u64, parse_arguments, resolve_path, run_blocking,
@@ -26,17 +27,10 @@ pub struct ReadTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "file_path", alias = "filePath")]
     path: String,
-    #[serde(
-        default,
-        rename = "startLine",
-        alias = "start_line",
-        alias = "offset",
-        deserialize_with = "lenient_u64"
-    )]
+    #[serde(default, rename = "startLine", deserialize_with = "lenient_u64")]
     start_line: Option<u64>,
-    #[serde(default, rename = "endLine", alias = "end_line", deserialize_with = "lenient_u64")]
+    #[serde(default, rename = "endLine", deserialize_with = "lenient_u64")]
     end_line: Option<u64>,
     /// A number of lines, for models that know this tool with `offset` and `limit`.
     #[serde(default, deserialize_with = "lenient_u64")]
@@ -76,6 +70,10 @@ impl Tool for ReadTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::READ
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }
@@ -85,7 +83,7 @@ impl Tool for ReadTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(invocation.arguments)?;
+            let arguments = parse_arguments(aliases::READ, invocation.arguments)?;
             let context = invocation.context.clone();
             run_blocking(move || read(&context, &arguments, &invocation.cancel)).await
         })

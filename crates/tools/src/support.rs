@@ -8,7 +8,7 @@
 //!   for any other I/O error.
 //! - [`cut_end`], [`cut_start`] and [`cut_line`] shorten text at character boundaries and say so.
 //! - [`Listing`] collects the lines of a result up to its limit; [`plain_text`] removes what only terminals understand.
-//! - [`Walker`] walks a folder in order, by the rules of ignore files; [`PathPatterns`] are the globs of a call.
+//! - [`Walker`] walks a directory in order, by the rules of ignore files; [`PathPatterns`] are the globs of a call.
 //! - [`Budget`] bounds what a call computes.
 //! - [`run_blocking`] runs file work off the async threads.
 //!

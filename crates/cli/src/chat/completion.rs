@@ -1,6 +1,6 @@
 //! What Tab offers: commands, and the models and conversations that they take.
 
-use myclaw_llm::{Catalog, ThinkingLevel};
+use myclaw_agent::llm::{Catalog, ThinkingLevel};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
 use crate::commands::sessions::Sessions;

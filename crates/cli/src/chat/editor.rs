@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
-use myclaw_files::{create_private_directory, private_options};
+use myclaw_agent::files::{create_private_directory, private_options};
 use reedline::{
     ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
@@ -14,8 +14,8 @@ use reedline::{
 
 use crate::commands::sessions::Sessions;
 use crate::print::note;
-use crate::settings::Settings;
 use crate::terminal::Paint;
+use myclaw_agent::SessionConfig;
 
 use super::Input;
 use super::completion::ChatCompleter;
@@ -38,7 +38,7 @@ pub(super) struct Editor {
 
 impl Editor {
     /// A line editor with the history of earlier chats. Where that cannot be read or kept, one without.
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &SessionConfig) -> Self {
         let completer = ChatCompleter {
             sessions: Sessions::of_agent(settings),
             own_models: own_models(settings),
@@ -126,7 +126,7 @@ fn on_ctrl_c() -> ReedlineEvent {
     ])
 }
 
-fn own_models(settings: &Settings) -> Vec<String> {
+fn own_models(settings: &SessionConfig) -> Vec<String> {
     let providers = &settings.config.models.providers;
     providers
         .iter()
@@ -141,6 +141,9 @@ fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
     if let Some(directory) = path.parent() {
         create_private_directory(directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
+    }
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(format!("{}: it is not a regular file", path.display()));
     }
     private_options()
         .append(true)

@@ -2,29 +2,27 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use myclaw_config::{AgentSettings, Config, ConfigError};
-use myclaw_hooks::{UnusableCommand, unusable_commands};
-use myclaw_llm::{LocalCandidate, LocalFinding, survey_local};
+use myclaw_agent::config::{AgentSettings, Config, ConfigError};
+use myclaw_agent::hooks::{UnusableCommand, unusable_commands};
+use myclaw_agent::llm::{LocalCandidate, LocalFinding, survey_local};
+use myclaw_agent::{
+    FailureClass, Home, LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, find_program,
+    load_checked, local_probe, select, stored_keys, unread_keys,
+};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
-use crate::config_check::{load_checked, unread_keys};
 use crate::exit::{CliError, Exit};
-use crate::model_choice::{
-    ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, Wanted, choose, local_probe,
-};
+use crate::home::find_home;
 use crate::print::Printer;
 use crate::runtime;
-use crate::settings::{Home, stored_keys};
 use crate::terminal::{Paint, Size, Style};
 
 mod keys;
 mod sources;
-
-pub(crate) use sources::{Found, look_for_key};
 
 /// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -72,7 +70,7 @@ impl Check {
 
 /// Prints the report.
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), CliError> {
-    let home = Home::find()?;
+    let home = find_home()?;
     let checks = examine(&home)?;
     let mut printer = Printer::stdout();
     let paint = Paint::for_stream(&io::stdout());
@@ -122,13 +120,13 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
             let stored = agent.as_ref().map(stored_keys).unwrap_or_default();
             let fallbacks = agent.as_ref().map_or(&[][..], |agent| &agent.fallbacks);
             let wanted = Wanted { requested: None, configured, fallbacks, stored: &stored };
-            match choose(&config, &home.environment, wanted).await {
+            match select(&config, &home.environment, wanted).await {
                 Ok(model) => {
                     checks.extend(check_model(&model));
-                    checks.extend(keys::check_keys(&model, &stored, home));
+                    checks.extend(keys::check_keys(&model, &config, &stored, home));
                 }
                 Err(error) => {
-                    let is_configured = error.exit == Exit::Config;
+                    let is_configured = error.class == FailureClass::Config;
                     let exit = if is_configured { Exit::Config } else { Exit::Failure };
                     let next = "change the variable or the config file; `myclaw models list` shows what there is";
                     checks.push(Check::fail("model", error.message, next).with_exit(exit));
@@ -201,26 +199,26 @@ fn describe(error: &ConfigError, home: &Home) -> (String, String) {
     }
 }
 
-fn check_model(model: &ChosenModel) -> Vec<Check> {
+fn check_model(model: &Selection) -> Vec<Check> {
     let name = model.reference.to_string();
     let choice = match &model.source {
-        ChoiceSource::Builtin => Check::warn(
+        SelectionSource::Builtin => Check::warn(
             "model",
             format!(
                 "{name}, a small built-in planner: no other model is configured or listens here"
             ),
             "set ANTHROPIC_API_KEY (or another provider's), start Ollama, or run `myclaw init`",
         ),
-        ChoiceSource::Request | ChoiceSource::ConfigFile => {
+        SelectionSource::Request | SelectionSource::ConfigFile => {
             Check::ok("model", format!("{name}, as the config file says"))
         }
-        ChoiceSource::StoredKey => {
+        SelectionSource::StoredKey => {
             Check::ok("model", format!("{name}, because there is a key for its provider"))
         }
-        ChoiceSource::KeyVariable(variable) => {
+        SelectionSource::KeyVariable(variable) => {
             Check::ok("model", format!("{name}, because {variable} is set"))
         }
-        ChoiceSource::LocalServer { base_url } => {
+        SelectionSource::LocalServer { base_url } => {
             Check::ok("model", format!("{name}, from the server at {base_url}"))
         }
     };
@@ -358,25 +356,6 @@ fn without_bash() -> &'static str {
         Some(_) => "the `bash` tool runs commands with sh instead",
         None => "the `bash` tool cannot run commands without it",
     }
-}
-
-fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|directory| directory.join(name))
-        .find(|program| is_executable(program))
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path)
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file()
 }
 
 fn check_terminal() -> Check {

@@ -1,16 +1,17 @@
 //! `myclaw init`.
 
-use myclaw_config::{ConfigError, load_or_default, scaffold_config_if_missing};
-use myclaw_files::create_private_directory;
+use myclaw_agent::config::{ConfigError, load_or_default, scaffold_config_if_missing};
 
 use crate::exit::CliError;
+use crate::home::find_home;
 use crate::print::Printer;
-use crate::settings::{Home, config_error};
+use myclaw_agent::Home;
+use myclaw_agent::files::create_private_directory;
 
 /// Writes the starter config and the workspace, and says what to do next.
 pub(crate) fn run() -> Result<(), CliError> {
-    let home = Home::find()?;
-    let scaffold = scaffold_config_if_missing(&home.paths).map_err(|error| config_error(&error))?;
+    let home = find_home()?;
+    let scaffold = scaffold_config_if_missing(&home.paths)?;
     // The starter config refers to a key that may not be set yet; the workspace does not depend on it.
     let agent =
         load_or_default(&home.environment).and_then(|loaded| loaded.config.agent_settings(None));

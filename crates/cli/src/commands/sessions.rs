@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use myclaw_session::{
+use myclaw_agent::sessions::{
     Case, IndexedSession, PruneScope, Role, SessionIndex, SessionKey, SessionReader, SessionStore,
     TranscriptMessage,
 };
@@ -11,8 +11,8 @@ use myclaw_session::{
 use crate::args::{Age, SessionsArgs, SessionsCommand};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
-use crate::settings::{Home, MAIN_SESSION, Settings};
-use crate::similar::did_you_mean;
+use myclaw_agent::did_you_mean;
+use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
 
 mod branch;
 pub(crate) mod compact;
@@ -96,7 +96,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// Those of the agent that answers.
-    pub(crate) fn of_agent(settings: &Settings) -> Self {
+    pub(crate) fn of_agent(settings: &SessionConfig) -> Self {
         Self { store: settings.home.session_store(), agent_id: settings.agent.id.to_string() }
     }
 
@@ -120,7 +120,11 @@ impl Sessions {
 
     /// The names of all that are in the index, the latest first.
     pub(crate) fn names(&self) -> Result<Vec<String>, CliError> {
-        Ok(self.store.index().keys()?.iter().map(|key| self.name_of(key)).collect())
+        let any = SessionKey::for_cli(&self.agent_id, "x");
+        let prefix = any.as_str().strip_suffix('x').unwrap_or_default();
+        let name =
+            |key: &SessionKey| key.as_str().strip_prefix(prefix).unwrap_or(key.as_str()).to_owned();
+        Ok(self.store.index().keys()?.iter().map(name).collect())
     }
 
     /// The key that `name` stands for, whether or not there is such a conversation.

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use myclaw_files::create_private_directory;
+use myclaw_agent::files::create_private_directory;
 
 const NAME: &str = "myclaw.log";
 /// Held while files are renamed, so that two processes do not both do it.

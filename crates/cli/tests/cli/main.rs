@@ -33,6 +33,8 @@ mod session_export;
 mod session_import;
 mod session_search;
 mod sessions;
+mod special_files;
+mod tools;
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.
 fn myclaw(home: &TempHome, arguments: &[&str]) -> Command {

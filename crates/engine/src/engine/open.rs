@@ -9,11 +9,11 @@ use myclaw_session::{
 };
 
 use super::SILENT_WAIT;
-use super::setup::Setup;
 use crate::conversation::{Conversation, Opening};
+use crate::failover::Roster;
 use crate::turn::{input_budget, interrupts};
 use crate::workspace::{BootstrapFile, prepare_workspace};
-use crate::{Notice, RunAgentParams, RunError};
+use crate::{Notice, RunError, RunParams};
 
 /// Pause between two looks at a lock that another process holds: nobody notices it, and it costs nothing.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
@@ -31,18 +31,19 @@ pub(super) struct Opened {
 }
 
 /// Prepares the workspace and opens the session, off the async thread.
-pub(super) async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError> {
-    let workspace = setup.settings.workspace.clone();
+pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, RunError> {
+    let store = &params.stores.sessions;
+    let workspace = params.workspace.clone();
     let working_directory = params.working_directory.clone();
     let bootstrap = blocking(move || {
         check_directory(working_directory)?;
         prepare_workspace(&workspace)
     })
     .await?;
-    let log = open_log(params, &setup.store).await?;
-    let inbox = setup.store.inbox(&params.session_key);
-    let roster = setup.roster.clone();
-    let budget = input_budget(&roster.first().model, &setup.settings.compaction);
+    let log = open_log(params, store).await?;
+    let inbox = store.inbox(&params.session_key);
+    let roster = roster.clone();
+    let budget = input_budget(&roster.first().model, &params.rules.compaction);
     // A run without a message of its own is there for those that wait.
     let is_for_others = params.user_message.is_empty();
     let mut notices = bootstrap.notices;
@@ -83,7 +84,7 @@ fn load(
 }
 
 /// Opens the session's log, and waits while another process has it open.
-async fn open_log(params: &RunAgentParams, store: &SessionStore) -> Result<SessionLog, RunError> {
+async fn open_log(params: &RunParams, store: &SessionStore) -> Result<SessionLog, RunError> {
     let began = Instant::now();
     let mut has_told = false;
     loop {

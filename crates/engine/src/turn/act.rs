@@ -159,7 +159,8 @@ impl Toolbox {
     }
 
     fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.iter().find(|tool| tool.schema().name == name)
+        let by_own_name = self.tools.iter().find(|tool| tool.schema().name == name);
+        by_own_name.or_else(|| self.tools.iter().find(|tool| tool.aliases().names_tool(name)))
     }
 
     fn is_read_only(&self, call: &ToolCall) -> bool {
@@ -199,10 +200,11 @@ impl Toolbox {
             return Err(result_text::invalid_json(&call.name, raw));
         }
         let parameters = &tool.schema().parameters;
-        let arguments = fit_arguments(parameters, call.arguments.clone())
+        let arguments = tool.aliases().rename(call.arguments.clone());
+        let arguments = fit_arguments(parameters, arguments)
             .map_err(|problems| result_text::wrong_arguments(&call.name, &problems))?;
         let mut pending = PendingToolCall {
-            tool_name: call.name.clone(),
+            tool_name: tool.schema().name.clone(),
             tool_call_id: call.id.clone(),
             arguments,
         };

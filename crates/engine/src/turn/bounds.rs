@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use myclaw_config::RunLimits;
-use myclaw_llm::Usage;
+use myclaw_llm::{Model, Usage};
 use myclaw_session::{DaySpending, Spent};
 
 use super::Shared;
@@ -30,6 +30,7 @@ pub(crate) struct Bounds {
     day: Spent,
     spending: DaySpending,
     has_warned: bool,
+    has_warned_of_price: bool,
 }
 
 impl Bounds {
@@ -50,6 +51,7 @@ impl Bounds {
             day: Spent::default(),
             spending,
             has_warned: false,
+            has_warned_of_price: false,
         }
     }
 
@@ -66,8 +68,13 @@ impl Bounds {
     }
 
     /// The limit that is reached, if one is.
-    pub(super) async fn reached(&mut self, shared: &Shared) -> Result<Option<Bound>, RunError> {
+    pub(super) async fn reached(
+        &mut self,
+        shared: &Shared,
+        active: &Model,
+    ) -> Result<Option<Bound>, RunError> {
         self.record_usage(shared).await?;
+        self.warn_of_unknown_price(shared, active);
         let limits = &self.limits;
         let iterations = shared.tally.iterations - self.iterations_before;
         let tokens = shared.tally.usage.total_tokens - self.usage_before.total_tokens;
@@ -82,6 +89,24 @@ impl Bounds {
             (Bound::DayCost, limits.day_cost > 0.0 && self.day.micro_dollars >= day_dollars),
         ];
         Ok(checks.into_iter().find_map(|(bound, is_reached)| is_reached.then_some(bound)))
+    }
+
+    /// Reports once that a limit on money cannot apply, because the price of a call is unknown.
+    fn warn_of_unknown_price(&mut self, shared: &Shared, active: &Model) {
+        let limits =
+            [("limits.runCost", self.limits.run_cost), ("limits.dayCost", self.limits.day_cost)];
+        let set: Vec<&str> =
+            limits.iter().filter(|(_, dollars)| *dollars > 0.0).map(|(name, _)| *name).collect();
+        let is_priced = shared.tally.usage.cost.unpriced_calls == 0;
+        if self.has_warned_of_price || set.is_empty() || is_priced {
+            return;
+        }
+        self.has_warned_of_price = true;
+        shared.notice(Notice::PriceUnknown {
+            provider: active.provider.clone(),
+            model: active.id.clone(),
+            limits: set.join(" and "),
+        });
     }
 
     /// Adds what was used since the last time to the day's totals, and reads what other runs have added. Totals that
@@ -115,9 +140,9 @@ impl Bounds {
     /// Says once that the totals of the day were lost.
     fn report_damage(&mut self, shared: &Shared) {
         if let Some(copy) = self.spending.set_aside().filter(|_| !self.has_warned) {
-            let (path, copy) = (self.spending.path().to_owned(), copy.to_owned());
+            let (path, backup) = (self.spending.path().to_owned(), copy.to_owned());
             self.has_warned = true;
-            shared.notice(Notice::DayTotalsLost { path, copy });
+            shared.notice(Notice::DayTotalsLost { path, backup });
         }
     }
 }

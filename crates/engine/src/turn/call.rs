@@ -24,13 +24,13 @@ use super::fit::{SummaryRequest, Writers};
 use crate::failover::{
     Candidate, Candidates, Ledger, Pick, ProfileRotation, Use, concerns_every_model, failure_reason,
 };
-use crate::{AgentRunEvent, Engine, ModelChoice, Notice, RunError};
+use crate::{ActiveModel, AgentRunEvent, Engine, Notice, RunError};
 
 /// The step and its state: who is asked, with which keys, and what was tried.
 pub(crate) struct Caller<'a> {
     engine: &'a Engine,
     /// The active model.
-    model: &'a ModelChoice,
+    model: &'a ActiveModel,
     /// Its keys.
     rotation: ProfileRotation,
     /// The models to ask when it cannot answer.
@@ -126,7 +126,7 @@ impl<'a> Caller<'a> {
     }
 
     /// The active model.
-    pub(super) fn model(&self) -> &'a ModelChoice {
+    pub(super) fn model(&self) -> &'a ActiveModel {
         self.model
     }
 
@@ -353,11 +353,11 @@ impl<'a> Caller<'a> {
 }
 
 impl Writers for Caller<'_> {
-    fn active(&self) -> &ModelChoice {
+    fn active(&self) -> &ActiveModel {
         self.model
     }
 
-    fn fallback(&self, place: usize) -> Option<&ModelChoice> {
+    fn fallback(&self, place: usize) -> Option<&ActiveModel> {
         self.candidates.waiting().nth(place).map(|candidate| candidate.choice)
     }
 

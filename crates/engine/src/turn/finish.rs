@@ -1,12 +1,12 @@
 //! Step `finish`: the log is made durable, the index learns of the turn, the caller gets the result.
 
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::MetaPatch;
+use myclaw_session::{IndexRepair, MetaPatch};
 use serde_json::{Map, json};
 
 use super::Shared;
 use crate::{
-    AgentRunEvent, Bound, HookPoint, ModelChoice, Notice, RunAgentParams, RunError, RunResult,
+    ActiveModel, AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult,
     SystemPromptReport,
 };
 
@@ -34,7 +34,7 @@ impl Ending {
 }
 
 /// What the caller gets.
-pub(super) fn result(shared: &Shared, model: &ModelChoice, ending: Ending) -> RunResult {
+pub(super) fn result(shared: &Shared, model: &ActiveModel, ending: Ending) -> RunResult {
     let model = &model.model;
     let messages = shared.conversation.messages();
     let (bound, reply) = match ending {
@@ -84,7 +84,7 @@ fn last_stop_reason(messages: &[Message]) -> Option<StopReason> {
 }
 
 /// Waits until the log is on disk, then updates the index. The index is derived, so its failure is only a notice.
-pub(super) async fn make_durable(shared: &Shared, model: &ModelChoice) -> Result<(), RunError> {
+pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result<(), RunError> {
     let sync = shared.conversation.sync_handle();
     let store = shared.run.store.clone();
     let key = shared.run.session_key.clone();
@@ -108,8 +108,8 @@ pub(super) async fn make_durable(shared: &Shared, model: &ModelChoice) -> Result
     let (synced, indexed, repairs) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
     synced.map_err(RunError::Session)?;
-    for repair in repairs {
-        shared.notice(Notice::IndexRepaired { path: repair.path, copy: repair.backup });
+    for IndexRepair { path, backup } in repairs {
+        shared.notice(Notice::SessionListRestored { path, backup });
     }
     if let Err(error) = indexed {
         shared.notice(Notice::IndexNotUpdated { error: error.to_string() });
@@ -133,7 +133,7 @@ fn last_assistant_text(messages: &[Message], blank: Blank) -> String {
 }
 
 /// Tells the hooks and the caller how the run ended.
-pub(crate) async fn announce_end(params: &RunAgentParams, outcome: &Result<RunResult, RunError>) {
+pub(crate) async fn announce_end(params: &RunParams, outcome: &Result<RunResult, RunError>) {
     for hook in &params.hooks {
         if let Err(error) = hook.agent_end(outcome).await {
             params.events().notice(Notice::HookFailed {

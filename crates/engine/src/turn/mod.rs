@@ -132,7 +132,7 @@ impl Turn<'_> {
                 if !self.intake.has_taken() && self.take_waiting(Point::BeforeCall).await? => {}
             NextStep::CallModel if self.switch.is_due() => return Ok(Some(Ending::Switch)),
             NextStep::CallModel => {
-                let reached = self.bounds.reached(&self.shared).await?;
+                let reached = self.bounds.reached(&self.shared, &self.call.model().model).await?;
                 let in_circles = || self.act.goes_in_circles().then_some(Bound::RepeatedCalls);
                 if let Some(bound) = reached.or_else(in_circles) {
                     return Ok(Some(Ending::at(bound, self.shared.tally.iterations)));

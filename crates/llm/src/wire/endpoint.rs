@@ -55,8 +55,8 @@ pub(crate) fn models_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
 }
 
 /// `base_url` with the format's path behind it. Base URLs come with and without the version and the slash at the
-/// end: a host alone means its `/v1` (Google's: `/v1beta`). A base that already ends with the path is taken as it is;
-/// a query is kept.
+/// end: a host alone means its `/v1` (Google's: `/v1beta`), and so does a path of Anthropic's or Google's format that ends
+/// with none. A base that already ends with the path is taken as it is; a query is kept.
 fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
     let mut url = parse_base(base_url)?;
     let mut segments: Vec<String> = url
@@ -66,17 +66,28 @@ fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> 
         .filter(|segment| !segment.is_empty())
         .map(str::to_owned)
         .collect();
+    let mut is_whole = false;
     for known in [&["chat", "completions"][..], &["messages"], &["responses"]] {
         if segments.ends_with(&known.iter().map(|&segment| segment.to_owned()).collect::<Vec<_>>())
         {
             segments.truncate(segments.len() - known.len());
+            is_whole = true;
             break;
         }
     }
     if api == Api::GoogleGenerativeAi {
         drop_model_path(&mut segments);
     }
-    if segments.is_empty() {
+    let lacks_version = match (api, segments.last()) {
+        (_, None) => true,
+        // The clients of these formats write the version themselves, so vendors' base URLs end before it.
+        (Api::AnthropicMessages, Some(last)) => !is_whole && !is_version(last),
+        (Api::GoogleGenerativeAi, Some(last)) => {
+            !is_version(last) && !segments.iter().any(|segment| segment == "publishers")
+        }
+        (_, Some(_)) => false,
+    };
+    if lacks_version {
         let version = if api == Api::GoogleGenerativeAi { "v1beta" } else { "v1" };
         segments.push(version.to_owned());
     }
@@ -98,6 +109,11 @@ pub(crate) fn parse_base(base_url: &str) -> Result<Url, ModelError> {
     }
     url.set_fragment(None);
     Ok(url)
+}
+
+/// Whether it is `v1`, `v1beta`, `v4` or the like.
+fn is_version(segment: &str) -> bool {
+    segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Drops what a copied address of Google's has behind its version: `models`, or `models/ID:METHOD`.

@@ -21,6 +21,8 @@ mod foreign;
 #[cfg(test)]
 mod formats;
 #[cfg(test)]
+mod gateways;
+#[cfg(test)]
 mod google;
 #[cfg(test)]
 mod hosts;

@@ -150,6 +150,8 @@ mod events {
 
     use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
 
+    use rustix::io::Errno;
+
     use super::{STACK_BYTES, tell};
 
     /// Room for many events at once.
@@ -192,7 +194,12 @@ mod events {
     fn listen(queue: &OwnedFd, directories: &Directories) {
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = Reader::new(queue, &mut buffer);
-        while let Ok(event) = reader.next() {
+        loop {
+            let event = match reader.next() {
+                Ok(event) => event,
+                Err(Errno::INTR) => continue,
+                Err(_) => return,
+            };
             let Some(name) = event.file_name() else { continue };
             if !name.to_bytes().ends_with(b".inbox") {
                 continue;

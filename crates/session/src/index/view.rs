@@ -1,5 +1,6 @@
 //! `sessions.json` and the journal, read together.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -23,6 +24,13 @@ struct Listed<'a> {
     updated_at: u64,
     /// Its place in the snapshot; `None` if the journal has it.
     place: Option<usize>,
+}
+
+impl Listed<'_> {
+    /// Sessions of the same time are in the order of their keys.
+    fn latest_first(&self, other: &Self) -> Ordering {
+        other.updated_at.cmp(&self.updated_at).then_with(|| self.key.cmp(&other.key))
+    }
 }
 
 impl View {
@@ -69,34 +77,33 @@ impl View {
 
     /// The keys of all sessions, the one that changed last first.
     pub(super) fn keys(&self) -> Vec<SessionKey> {
-        let listed = self.listed();
+        let mut listed = self.listed();
+        listed.sort_unstable_by(Listed::latest_first);
         listed.iter().filter_map(|listed| SessionKey::parse_canonical(&listed.key)).collect()
     }
 
     /// The `limit` sessions that changed last, and how many there are; an error if one of them cannot be read.
     pub(super) fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), Unreadable> {
         let mut sessions = Vec::new();
-        let mut passed_over = 0;
-        let listed = self.listed();
+        let mut listed = self.listed();
+        let count = listed.len();
+        if limit < count {
+            listed.select_nth_unstable_by(limit, Listed::latest_first);
+            listed.truncate(limit);
+        }
+        listed.sort_unstable_by(Listed::latest_first);
         for listed in &listed {
-            if sessions.len() >= limit {
-                break;
-            }
-            // What is no key of ours is somebody else's business.
-            let Some(key) = SessionKey::parse_canonical(&listed.key) else {
-                passed_over += 1;
-                continue;
-            };
+            let Some(key) = SessionKey::parse_canonical(&listed.key) else { continue };
             let entry = match listed.place {
                 Some(place) => self.snapshot.entry(&self.snapshot.spans[place]),
                 None => self.changed.get(&*listed.key).cloned().flatten(),
             };
             sessions.push(IndexedSession { key, entry: entry.ok_or(Unreadable)? });
         }
-        Ok((sessions, listed.len() - passed_over))
+        Ok((sessions, count))
     }
 
-    /// Everything, the latest first. Sessions of the same time are in the order of their keys.
+    /// All sessions in no order. What has no key of ours is somebody else's business.
     fn listed(&self) -> Vec<Listed<'_>> {
         let mut listed = Vec::with_capacity(self.snapshot.spans.len() + self.changed.len());
         for (place, span) in self.snapshot.spans.iter().enumerate() {
@@ -109,9 +116,7 @@ impl View {
             let updated_at = entry.as_ref()?.updated_at;
             Some(Listed { key: key.as_str().into(), updated_at, place: None })
         }));
-        listed.sort_unstable_by(|one, other| {
-            other.updated_at.cmp(&one.updated_at).then_with(|| one.key.cmp(&other.key))
-        });
+        listed.retain(|listed| listed.key.starts_with("agent:"));
         listed
     }
 

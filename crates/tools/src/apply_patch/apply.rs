@@ -10,11 +10,11 @@ use crate::support::Budget;
 /// Hunks of one file that an error names.
 const MAX_MISFITS: usize = 50;
 
-/// What applying came to.
+/// The result of applying hunks.
 #[derive(Debug)]
 pub(super) struct Applied {
     pub bytes: Vec<u8>,
-    /// What was not as the patch said, one text for each such hunk.
+    /// What differs from the patch, one text for each such hunk.
     pub remarks: Vec<String>,
 }
 

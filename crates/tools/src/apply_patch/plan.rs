@@ -43,7 +43,7 @@ pub(super) struct Outcome {
 
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// It can be done; what that is, and what was not as the patch said.
+    /// It can be done: what will be done, and what differs from the patch.
     Fits { done: String, remarks: Vec<String> },
     /// What stands in the way, one text for each reason.
     Blocked(Vec<String>),
@@ -313,7 +313,7 @@ impl Plan {
         }
     }
 
-    /// Behind a link is another file, and whether that or the link should go nobody said.
+    /// Refuses a link: the patch does not say whether the link or the file behind it should go.
     fn refuse_link(&self, name: &FileName, candidate: usize) -> Result<(), Reasons> {
         let given = name.candidates().nth(candidate).unwrap_or(name.likeliest());
         let path = self.context.working_directory.join(given);

@@ -18,8 +18,10 @@ const TOLERANCES: [Tolerance; 4] = [
     Tolerance::Indentation,
 ];
 
-/// Places beyond which neither are counted nor replaced.
+/// Most places that one call replaces.
 const MAX_PLACES: usize = MAX_BLOCKS;
+/// Places that are counted where only one may be replaced: they may overlap, so each can cost as much as `oldText`.
+pub(super) const MAX_COUNTED: usize = 1_000;
 /// Most bytes that all copies of `newText` take together.
 const MAX_NEW_BYTES: usize = 64 * 1024 * 1024;
 
@@ -161,8 +163,8 @@ impl Search<'_> {
             .collect()
     }
 
-    /// The places of `old` in `text` that `counts` accepts, at most [`MAX_PLACES`]. If only one may be replaced,
-    /// overlapping ones too: "aa" is in "aaa" twice, so it names no one place there.
+    /// The places of `old` in `text` that `counts` accepts, up to a limit. If only one may be replaced, these include
+    /// overlapping ones: "aa" is in "aaa" twice, so it names no one place there.
     fn occurrences(
         &self,
         text: &str,
@@ -172,13 +174,14 @@ impl Search<'_> {
         let mut ranges = Vec::new();
         let Some(step) = old.chars().next().map(char::len_utf8) else { return ranges };
         let finder = memchr::memmem::Finder::new(old);
+        let most = if self.arguments.all { MAX_PLACES } else { MAX_COUNTED };
         let mut from = 0;
         while let Some(offset) = finder.find(&text.as_bytes()[from..]) {
             let range = from + offset..from + offset + old.len();
             let is_taken = counts(&range);
             from = if is_taken && self.arguments.all { range.end } else { range.start + step };
             ranges.extend(is_taken.then_some(range));
-            if ranges.len() == MAX_PLACES || !self.budget.spend(1 + old.len() / 64) {
+            if ranges.len() == most || !self.budget.spend(1 + old.len() / 64) {
                 break;
             }
         }

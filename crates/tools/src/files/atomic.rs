@@ -21,7 +21,7 @@ const EXECUTE_BITS: u32 = 0o111;
 pub(crate) struct Attributes {
     /// The file whose owner and mode it gets; a new file's if `None`.
     pub like: Option<Metadata>,
-    /// A wish about the right to execute it that goes before what `like` says.
+    /// Overrides what `like` says about the right to execute it.
     pub executable: Option<Executable>,
 }
 

@@ -1,12 +1,9 @@
 //! Taking a whole file into memory for a change.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs::{File, Metadata};
+use std::io::Read;
 
 use myclaw_engine::ToolError;
-use rustix::fs::OFlags;
 
 use super::{Document, FileKind, recognise, refuse_binary, shown_size};
 use crate::support::{ResolvedPath, io_failure};
@@ -95,7 +92,7 @@ pub(crate) fn require_text(
     }
 }
 
-/// Respects a file that nobody may write to. Replacing it needs only the right to change its folder, so the system
+/// Respects a file that nobody may write to. Replacing it needs only the right to change its directory, so the system
 /// would not stop that.
 ///
 /// # Errors
@@ -120,19 +117,9 @@ pub(crate) fn open_regular(
     action: &str,
 ) -> Result<(File, Metadata), ToolError> {
     require_regular_file(path, action)?;
-    open_regular_at(&path.real).map_err(|error| io_failure(action, path, &error))
-}
-
-/// Opens a regular file for reading, and never waits for one that has just become a pipe or a device, nor for a file
-/// of the kernel that has nothing to say yet.
-///
-/// # Errors
-/// Any I/O error, also for what is no regular file.
-pub(crate) fn open_regular_at(path: &Path) -> io::Result<(File, Metadata)> {
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_file() { Ok((file, metadata)) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    let opened = myclaw_files::open_regular(&path.real)
+        .and_then(|file| file.metadata().map(|metadata| (file, metadata)));
+    opened.map_err(|error| io_failure(action, path, &error))
 }
 
 /// Looks at a path without opening it: a pipe or a device could block for ever.

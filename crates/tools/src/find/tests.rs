@@ -112,7 +112,7 @@ async fn what_cannot_be_searched_says_why() {
         "{missing}"
     );
     let file = workspace.failure(&tool, json!({"pattern": "*", "path": "Cargo.toml"})).await;
-    assert_eq!(file, "Cargo.toml is a file; give the folder to search in as path");
+    assert_eq!(file, "Cargo.toml is a file; give the directory to search in as path");
     let glob = workspace.failure(&tool, json!({"pattern": "{a"})).await;
     assert!(glob.contains("is not a valid glob"), "{glob}");
     let none = workspace.failure(&tool, json!({})).await;

@@ -9,12 +9,12 @@ use grep::searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
 };
 use myclaw_engine::ToolError;
+use myclaw_files::open_regular;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::MAX_PATTERN_CHARS;
 use super::matcher::LineMatcher;
-use crate::files::open_regular_at;
 use crate::support::{Listing, cut_line, shown_below};
 
 /// Most characters of a line that are shown.
@@ -100,7 +100,7 @@ impl Search {
             found: &mut self.found,
         };
         let cancel = &self.cancel;
-        let searched = open_regular_at(path).and_then(|(file, _)| {
+        let searched = open_regular(path).and_then(|file| {
             self.searcher.search_reader(&self.matcher, Cancellable { file, cancel }, &mut sink)
         });
         self.found.files += usize::from(self.found.matches > matches_before);
@@ -141,17 +141,17 @@ impl Search {
             None => {}
         }
         if found.binary > 0 && found.matches == 0 {
-            notes.push(format!("{} binary file(s) skipped", found.binary));
+            notes.push(format!("binary files skipped: {}", found.binary));
         }
         if found.unreadable + unreadable_folders > 0 {
             notes.push(format!(
-                "{} file(s) or folder(s) could not be read",
+                "files and directories that could not be read: {}",
                 found.unreadable + unreadable_folders
             ));
         }
         if self.matcher.skipped() > 0 {
             notes.push(format!(
-                "{} long line(s) not searched: they are too long for so large a pattern; shorten the pattern",
+                "long lines not searched, because the pattern is too large for them: {}; shorten the pattern",
                 self.matcher.skipped()
             ));
         }

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use myclaw_engine::ToolError;
 use tokio_util::sync::CancellationToken;
 
-/// Steps of one call. A step is about as much as comparing two lines, so this is a few seconds.
-const MAX_STEPS: usize = 200_000_000;
+/// Steps of one call. A step is about as much as comparing two lines, so this is a second or two.
+const MAX_STEPS: usize = 50_000_000;
 
 /// Bounds work that grows with the product of a call's arguments and a file, and ends it when the run is cancelled.
 ///

@@ -18,7 +18,7 @@ const MAX_COMMAS: usize = 1000;
 
 /// One glob, or several with commas between them; one that begins with `!` excludes what it matches and all below. A
 /// glob without a slash is about names at any depth, one with a slash about whole paths; one with a slash at its end
-/// is about folders only.
+/// is about directories only.
 #[derive(Debug)]
 pub(crate) struct PathPatterns {
     included: Vec<Pattern>,
@@ -32,7 +32,7 @@ struct Pattern {
 }
 
 impl PathPatterns {
-    /// Reads the globs; paths in them are relative to the searched folder `root`, or absolute and in it.
+    /// Reads the globs; paths in them are relative to the searched directory `root`, or absolute and in it.
     ///
     /// # Errors
     /// [`ToolError::Failed`] that names the glob and what is wrong with it.
@@ -58,13 +58,13 @@ impl PathPatterns {
         Ok(Self { included, excluded })
     }
 
-    /// Whether an entry is meant. It is written in two ways, relative to the searched folder and to the working
+    /// Whether an entry is meant. It is written in two ways, relative to the searched directory and to the working
     /// directory: models write globs for either.
     pub(crate) fn match_file(&self, from_root: &Path, from_directory: &Path) -> bool {
         self.match_entry(from_root, from_directory, |pattern| !pattern.only_folders)
     }
 
-    /// [`PathPatterns::match_file`] for a folder.
+    /// [`PathPatterns::match_file`] for a directory.
     pub(crate) fn match_folder(&self, from_root: &Path, from_directory: &Path) -> bool {
         self.match_entry(from_root, from_directory, |_| true)
     }
@@ -111,7 +111,7 @@ fn check_bounds(text: &str) -> Result<(), ToolError> {
     )))
 }
 
-/// The glob of one part as it is matched against a path relative to the searched folder.
+/// The glob of one part as it is matched against a path relative to the searched directory.
 fn full_glob(part: &str, root: &Path) -> String {
     let glob = match part.strip_prefix(&*root.to_string_lossy()) {
         Some(below) if below.starts_with('/') => below,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// A workspace in a temporary folder whose own path has no links.
+/// A workspace in a temporary directory whose own path has no links.
 pub(crate) struct Workspace {
     _folder: TempDir,
     pub base: PathBuf,

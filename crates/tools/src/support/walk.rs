@@ -1,4 +1,4 @@
-//! Walking a folder in order, by the rules of ignore files.
+//! Walking a directory in order, by the rules of ignore files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use ignore::{DirEntry, WalkBuilder};
 use myclaw_engine::ToolError;
 use tokio_util::sync::CancellationToken;
 
-/// What is in a folder, at any depth and sorted by path, without what `.gitignore`, `.ignore` and git's own settings
-/// exclude. Links are listed and never followed, so that a walk cannot leave its folder. `.git` is never entered.
+/// Lists a directory at any depth, sorted by path, without what `.gitignore`, `.ignore` and git's own exclude files
+/// name. Links are listed and never followed, so that a walk cannot leave its directory. `.git` is never entered.
 pub(crate) struct Walker {
     walk: ignore::Walk,
     cancel: CancellationToken,
@@ -30,8 +30,8 @@ impl Walker {
             .ignore(follows_rules)
             .git_ignore(follows_rules)
             .git_exclude(follows_rules)
-            // Within a repository the ignore files of its parent folders count, up to its own root. A workspace that
-            // is none has ignore files too, but no folder above has a say over it.
+            // In a repository the ignore files of parent directories count, up to its root. A workspace outside of any
+            // repository has ignore files too, but those of directories above it do not count.
             .require_git(is_in_repository)
             .parents(is_in_repository && follows_rules)
             .filter_entry(move |entry| {
@@ -76,7 +76,7 @@ impl Walker {
     }
 }
 
-/// Whether a file with rules in this folder is a pipe or a device, whose reading could block for ever.
+/// Whether a file with rules in this directory is a pipe or a device, whose reading could block for ever.
 fn has_special_ignore_file(folder: &Path) -> bool {
     [".gitignore", ".ignore", ".git/info/exclude"].iter().any(|name| {
         folder.join(name).metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())

@@ -41,11 +41,10 @@ fn edit_seeks_many_lines_in_a_large_file() {
 fn edit_counts_overlapping_places_and_replaces_bounded_ones() {
     let workspace = Workspace::with(&[("a.txt", &"a".repeat(1_000_000))]);
     let half = "a".repeat(500_000);
-    let error =
-        workspace.refused("edit", json!({"path": "a.txt", "oldText": half, "newText": "x"}));
+    let error = workspace
+        .refused("edit", json!({"path": "a.txt", "oldText": "a".repeat(100_000), "newText": "x"}));
     assert!(
-        error.starts_with("nothing was changed: finding the places")
-            || error.contains("times in a.txt"),
+        error.starts_with("oldText occurs at least 1000 times in a.txt (lines 1, 1"),
         "{error}"
     );
     let error = workspace
@@ -173,7 +172,7 @@ fn pipes_and_devices_are_never_waited_for() {
         ] {
             let error = workspace.refused(name, arguments);
             assert!(
-                error.contains("special file") || error.contains("neither a file nor a folder"),
+                error.contains("special file") || error.contains("neither a file nor a directory"),
                 "{name} {path}: {error}"
             );
         }

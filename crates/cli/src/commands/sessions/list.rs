@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use myclaw_session::{About, Case, IndexedSession, SearchQuery, SearchScope, SessionKey};
+use myclaw_agent::sessions::{About, Case, IndexedSession, SearchQuery, SearchScope, SessionKey};
 use serde::Serialize;
 
 use crate::args::WhichSessions;
@@ -35,7 +35,7 @@ struct ListedSession<'a> {
     #[serde(flatten)]
     about: About,
     #[serde(flatten)]
-    entry: &'a myclaw_session::SessionEntry,
+    entry: &'a myclaw_agent::sessions::SessionEntry,
 }
 
 impl Sessions {

@@ -1,6 +1,6 @@
 //! `myclaw sessions show`.
 
-use myclaw_session::{CompactionEntry, Entry, SessionReader, TailLimit, TranscriptMessage};
+use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TailLimit, TranscriptMessage};
 
 use crate::exit::CliError;
 use crate::print::{Printer, note};

@@ -94,7 +94,7 @@ impl Caller<'_> {
         };
         let events = &shared.run.events;
         let mut sink = |event: StreamEvent| events.emit(AgentRunEvent::LlmStream { event });
-        let provider = self.engine.provider(model.api);
+        let provider = self.engine.provider(model);
         let outcome = provider.call(request, shared.run.cancel.token(), &mut sink).await;
         shared.conversation.put_back(messages);
         outcome.and_then(unless_failed).and_then(|message| unless_cut(message, model.max_output))
@@ -118,7 +118,7 @@ impl Caller<'_> {
             api_key: key,
             limits: self.rules.limits,
         };
-        let provider = self.engine.provider(model.api);
+        let provider = self.engine.provider(model);
         let outcome = provider.call(request, shared.run.cancel.token(), &mut |_event| {}).await;
         outcome.and_then(unless_failed)
     }

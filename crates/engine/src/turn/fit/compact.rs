@@ -13,7 +13,7 @@ use self::hooks::Decision;
 use super::summary::{self, LAST_REQUEST, Summary};
 use super::{Fit, Shared, Writers, estimated_tokens};
 use crate::estimate::{row_cost, text_tokens};
-use crate::{ContextChange, ModelChoice, Notice, RunError};
+use crate::{ActiveModel, ContextChange, Notice, RunError};
 
 /// A compaction ahead of the provider's refusal, and one that keeps next to nothing, must take at least this part of
 /// the request away. Otherwise a conversation whose newest messages fill the window would be summarised again before
@@ -126,7 +126,7 @@ impl Fit {
     fn find_older(
         &self,
         shared: &mut Shared,
-        model: &ModelChoice,
+        model: &ActiveModel,
         trigger: Trigger<'_>,
     ) -> Result<Older, RunError> {
         let tail = shared.conversation.wide_tail()?;

@@ -21,7 +21,7 @@ use myclaw_session::{EntryId, MovedAside, Reduction, ReductionEntry};
 use super::Shared;
 use crate::conversation::Opening;
 use crate::estimate::{message_tokens, request_tokens};
-use crate::{ModelChoice, Notice, RunError};
+use crate::{ActiveModel, Notice, RunError};
 
 pub use compact::{CompactionOutcome, CompactionReport};
 pub(super) use summary::{SummaryRequest, Writers};
@@ -128,8 +128,8 @@ impl Fit {
         }
         if let Some(moved) = self.opening.moved_aside.take() {
             let path = shared.run.store.transcript_path(&shared.run.session_key);
-            let MovedAside { path: to, bytes } = moved;
-            shared.notice(Notice::LogEndMoved { path, bytes, to });
+            let MovedAside { path: moved_to, bytes } = moved;
+            shared.notice(Notice::TornEndMoved { path, bytes, moved_to });
         }
         self.limit_history(shared)
     }
@@ -220,7 +220,7 @@ impl Fit {
 
     /// Whether more waits to be sent than is planned for. The size of the texts counts only where the model has refused
     /// one: what a provider has counted is known better.
-    fn is_full(&self, shared: &Shared, model: &ModelChoice) -> bool {
+    fn is_full(&self, shared: &Shared, model: &ActiveModel) -> bool {
         let refused = shared.conversation.smallest_refused(&model.reference());
         estimated_tokens(shared) > input_budget(&model.model, &self.compaction)
             || (refused.is_some() && text_size(shared) > self.room(shared, model))
@@ -228,14 +228,14 @@ impl Fit {
 
     /// Tokens that a request may hold by its length alone: less than the window where the model has refused a request of
     /// no more than that.
-    fn room(&self, shared: &Shared, model: &ModelChoice) -> u64 {
+    fn room(&self, shared: &Shared, model: &ActiveModel) -> u64 {
         let refused = shared.conversation.smallest_refused(&model.reference());
         let budget = input_budget(&model.model, &self.compaction);
         refused.map_or(u64::MAX, |tokens| tokens / 4 * SAFE_QUARTERS).min(budget)
     }
 }
 
-fn is_certain_to_overflow(shared: &Shared, model: &ModelChoice) -> bool {
+fn is_certain_to_overflow(shared: &Shared, model: &ActiveModel) -> bool {
     let refused = shared.conversation.smallest_refused(&model.reference());
     estimated_tokens(shared) > model.model.context_window
         || refused.is_some_and(|tokens| text_size(shared) >= tokens)

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{Fit, Shared, append_reductions, estimated_tokens};
 use crate::estimate::row_cost;
 use crate::transcript::row_to_message;
-use crate::{AgentRunEvent, ModelChoice, RunError};
+use crate::{ActiveModel, AgentRunEvent, RunError};
 
 /// How an entry of pruning says why it was made.
 const REASON: &str = "pruning";
@@ -45,7 +45,7 @@ impl Fit {
     pub(super) fn prune(
         &mut self,
         shared: &mut Shared,
-        model: &ModelChoice,
+        model: &ActiveModel,
     ) -> Result<(), RunError> {
         let mode = self.pruning;
         let fill_percent = estimated_tokens(shared) * 100 / model.model.context_window.max(1);

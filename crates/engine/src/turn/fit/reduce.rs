@@ -6,7 +6,7 @@ use myclaw_session::{EntryId, Reduction, Role, TranscriptMessage};
 
 use super::{Fit, Shared, append_reductions};
 use crate::estimate::{chars_of, row_cost};
-use crate::{ContextChange, ModelChoice, Notice, RunError};
+use crate::{ActiveModel, ContextChange, Notice, RunError};
 
 /// How an entry of these rungs says why it was made.
 const REASON: &str = "overflow";
@@ -41,7 +41,7 @@ impl Fit {
     pub(super) fn cut_long_texts(
         &self,
         shared: &mut Shared,
-        model: &ModelChoice,
+        model: &ActiveModel,
     ) -> Result<bool, RunError> {
         let room = self.room(shared, model);
         // At four characters a token, as many characters as there is room for tokens are a quarter of it.

@@ -15,7 +15,7 @@ use self::note::Standing;
 
 use crate::transcript::row_to_message;
 use crate::turn::Shared;
-use crate::{ModelChoice, Notice, RunError};
+use crate::{ActiveModel, Notice, RunError};
 
 /// Characters of each tool result in the summary's input: enough to tell what it was.
 const TOOL_TEXT_CHARS: usize = 500;
@@ -46,10 +46,10 @@ const INSTRUCTION: &str = include_str!("../../../prompts/summarise.md");
 /// The models that can write a summary.
 pub(in crate::turn) trait Writers: Send {
     /// The one that answers.
-    fn active(&self) -> &ModelChoice;
+    fn active(&self) -> &ActiveModel;
 
     /// The fallback at `place`, from 0.
-    fn fallback(&self, place: usize) -> Option<&ModelChoice>;
+    fn fallback(&self, place: usize) -> Option<&ActiveModel>;
 
     /// Asks one of them. The inner error is why it gives no summary with any of its keys.
     fn ask<'f>(
@@ -163,7 +163,7 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    fn model(&self) -> Option<&ModelChoice> {
+    fn model(&self) -> Option<&ActiveModel> {
         self.fallback.map_or(Some(self.writers.active()), |place| self.writers.fallback(place))
     }
 

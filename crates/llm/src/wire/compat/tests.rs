@@ -14,7 +14,7 @@ fn model(provider: &str, base_url: &str) -> Model {
         reasoning: true,
         thinking_levels: crate::ThinkingLevels::default(),
         input: vec![InputKind::Text],
-        price: Price::default(),
+        price: Some(Price::default()),
         context_window: 1000,
         max_output: 100,
         quirks: crate::Quirks::default(),

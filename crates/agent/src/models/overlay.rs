@@ -1,4 +1,4 @@
-//! What the settings say about a model, laid over what the catalog knows.
+//! What the config says about a model, laid over what the catalog knows.
 
 use myclaw_config::{
     ModelApi, ModelCompat, ModelDefinition, ModelInput, OutputLimitName, ProviderModels,
@@ -9,7 +9,7 @@ use myclaw_llm::wire::compat::{
 };
 use myclaw_llm::{Api, InputKind, Model, Price, ThinkingForm, ThinkingLevel, ThinkingLevels};
 
-/// The wire format that the settings name: the model's, else the provider's.
+/// The wire format that the config names: the model's, else the provider's.
 pub(super) fn api(
     own: Option<&ProviderModels>,
     definition: Option<&ModelDefinition>,
@@ -20,7 +20,7 @@ pub(super) fn api(
         .map(wire_format)
 }
 
-/// Changes what the settings of the provider and of the model itself say otherwise.
+/// Applies what the config says about the provider, and about the model itself.
 pub(super) fn overlay(
     model: &mut Model,
     own: Option<&ProviderModels>,
@@ -52,12 +52,12 @@ pub(super) fn overlay(
         model.input = input.iter().copied().map(input_kind).collect();
     }
     if let Some(price) = &definition.price {
-        model.price = Price {
+        model.price = Some(Price {
             input: price.input,
             output: price.output,
             cache_read: price.cache_read,
             cache_write: price.cache_write,
-        };
+        });
     }
 }
 

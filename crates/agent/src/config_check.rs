@@ -5,7 +5,6 @@
 //! `myclaw config check`.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use myclaw_auth::AuthFile;
 use myclaw_config::{
@@ -15,9 +14,9 @@ use myclaw_config::{
 use myclaw_hooks::unusable_commands;
 use myclaw_llm::{BUILTIN_PROVIDER, Catalog, ModelRef, parse_model_ref, provider_info};
 
-use crate::commands::{Found, look_for_key};
-use crate::model_choice::{check_allowed, missing_address, unknown_provider, with_access};
-use crate::settings::{Home, stored_keys};
+use crate::key_lookup::{KeyPresence, look_for_key};
+use crate::selection::{check_allowed, find_access, missing_address, unknown_provider};
+use crate::{Home, stored_keys};
 
 /// Other names under which people know a provider, each with the provider's name here.
 const NICKNAMES: [(&str, &str); 12] = [
@@ -37,25 +36,25 @@ const NICKNAMES: [(&str, &str); 12] = [
 
 /// What the config file gets wrong although each of its values is right by itself.
 #[derive(Debug, Default)]
-pub(crate) struct Examination {
+pub struct Examination {
     /// A run fails because of these.
-    pub(crate) mistakes: Vec<Mistake>,
+    pub mistakes: Vec<Mistake>,
     /// Runs work without these, one line each.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// Reads the config file, or gives the defaults where there is none.
 ///
 /// # Errors
 /// As [`load_or_default`], or a provider has no address: its messages and its key would go to another one's.
-pub(crate) fn load_checked(environment: &Environment) -> Result<Loaded, ConfigError> {
+pub fn load_checked(environment: &Environment) -> Result<Loaded, ConfigError> {
     let loaded = load_or_default(environment)?;
     let mistakes = address_mistakes(&loaded.config);
     if mistakes.is_empty() { Ok(loaded) } else { Err(loaded.refuse(mistakes)) }
 }
 
 /// Looks for everything else that would make a run fail.
-pub(crate) fn examine(loaded: &Loaded, home: &Home) -> Examination {
+pub fn examine(loaded: &Loaded, home: &Home) -> Examination {
     let mut examination =
         Examination { mistakes: Vec::new(), warnings: unread_keys(loaded).collect() };
     let config = &loaded.config;
@@ -81,7 +80,7 @@ pub(crate) fn examine(loaded: &Loaded, home: &Home) -> Examination {
 }
 
 /// A line for each key of the file that has no effect yet.
-pub(crate) fn unread_keys(loaded: &Loaded) -> impl Iterator<Item = String> {
+pub fn unread_keys(loaded: &Loaded) -> impl Iterator<Item = String> {
     loaded.unread_keys.iter().map(|key| format!("{key}: this version does not read this key"))
 }
 
@@ -152,7 +151,7 @@ fn address_problem(config: &Config, provider: &str) -> Option<String> {
 }
 
 /// The model, the fallbacks and the directories of each agent.
-fn examine_agents(config: &Arc<Config>, home: &Home, examination: &mut Examination) {
+fn examine_agents(config: &Config, home: &Home, examination: &mut Examination) {
     for id in config.agent_ids() {
         let agent = match config.agent_settings(Some(id.as_str())) {
             Ok(agent) => agent,
@@ -217,14 +216,14 @@ impl Problem {
     }
 }
 
-fn usable(config: &Arc<Config>, home: &Home, stored: &AuthFile, name: &str) -> Result<(), Problem> {
+fn usable(config: &Config, home: &Home, stored: &AuthFile, name: &str) -> Result<(), Problem> {
     let model: ModelRef =
         parse_model_ref(name).map_err(|error| Problem::Name(error.to_string()))?;
     if let Some(problem) = address_problem(config, &model.provider) {
         return Err(Problem::Name(problem));
     }
     check_allowed(config, &model).map_err(Problem::Name)?;
-    with_access(config, &home.environment, stored, &model).map(drop).map_err(Problem::Access)
+    find_access(config, &home.environment, stored, &model).map(drop).map_err(Problem::Access)
 }
 
 /// A file where a directory should be.
@@ -274,7 +273,7 @@ fn examine_keys(config: &Config, home: &Home, examination: &mut Examination) {
     let missing = |written: &SecretString| {
         let source = KeySource::from_settings(written, config.paths.as_ref());
         match source.map(|source| look_for_key(&source, home)) {
-            Ok(Found::Missing(why)) => Some(why),
+            Ok(KeyPresence::Missing(why)) => Some(why),
             Ok(_) => None,
             Err(error) => Some(error.to_string()),
         }

@@ -2,20 +2,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use myclaw_auth::{AuthFile, CredentialType, StoredProfile};
-use myclaw_config::{Config, Environment, ExposeSecret};
+use myclaw_config::{Config, Environment, KeySource};
+use myclaw_engine::ActiveModel;
 
 use super::{
-    ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, Wanted, choose, ollama_address,
-    parse_candidates,
+    LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, ollama_address, parse_candidates,
+    select,
 };
-use crate::exit::{CliError, Exit};
+use crate::{AgentError, FailureClass};
 
 fn choose_with(
     config: serde_json::Value,
     variables: &[(&str, &str)],
     requested: Option<&str>,
     configured: Option<&str>,
-) -> Result<ChosenModel, CliError> {
+) -> Result<Selection, AgentError> {
     choose_among(config, variables, requested, configured, &[], &AuthFile::default())
 }
 
@@ -26,18 +27,30 @@ fn choose_among(
     configured: Option<&str>,
     fallbacks: &[&str],
     stored: &AuthFile,
-) -> Result<ChosenModel, CliError> {
+) -> Result<Selection, AgentError> {
     let fallbacks: Vec<String> = fallbacks.iter().map(|name| (*name).to_owned()).collect();
     let config: Arc<Config> = Arc::new(serde_json::from_value(config).expect("a config"));
     let variables = [(LOCAL_SERVERS_VARIABLE, "none")].into_iter().chain(variables.iter().copied());
     let environment = Environment::new(variables, None, None);
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime").block_on(
-        choose(
+        select(
             &config,
             &environment,
             Wanted { requested, configured, fallbacks: &fallbacks, stored },
         ),
     )
+}
+
+/// The keys of a model, each with where it comes from.
+fn keys(selection: &Selection, model: usize) -> Vec<String> {
+    let source = |source: &KeySource| source.describe().unwrap_or_else(|| "literal".to_owned());
+    selection.models[model]
+        .profiles
+        .iter()
+        .map(|profile| {
+            format!("{}={}", profile.id, profile.source.as_ref().map(source).unwrap_or_default())
+        })
+        .collect()
 }
 
 fn empty() -> serde_json::Value {
@@ -54,8 +67,8 @@ fn anthropic() -> serde_json::Value {
 fn with_nothing_at_all_the_planner_answers_and_says_so() {
     let chosen = choose_with(empty(), &[], None, None).expect("a model");
     assert_eq!(chosen.reference.to_string(), "builtin/demo");
-    assert_eq!(chosen.source, ChoiceSource::Builtin);
-    assert!(chosen.announcement().is_some_and(|line| line.contains("not a language model")));
+    assert_eq!(chosen.source, SelectionSource::Builtin);
+    assert!(chosen.is_builtin());
 }
 
 #[test]
@@ -68,16 +81,15 @@ fn a_key_in_the_environment_goes_before_a_server_and_fills_in_the_provider() {
     )
     .expect("a model");
     assert_eq!(chosen.reference.provider, "google");
-    assert_eq!(chosen.source, ChoiceSource::KeyVariable("GEMINI_API_KEY"));
-    let provider = chosen.config.provider.as_ref().expect("a provider");
-    assert_eq!(provider.auth_profiles[0].api_key.expose_secret(), "env:GEMINI_API_KEY");
-    assert!(!chosen.announcement().expect("a line").contains("k1"));
+    assert_eq!(chosen.source, SelectionSource::KeyVariable("GEMINI_API_KEY"));
+    assert_eq!(keys(&chosen, 0), ["GEMINI_API_KEY=env:GEMINI_API_KEY"]);
+    assert!(!format!("{chosen:?}").contains("k1"));
 }
 
 #[test]
 fn a_blank_key_is_none() {
     let chosen = choose_with(empty(), &[("ANTHROPIC_API_KEY", "  ")], None, None).expect("a model");
-    assert_eq!(chosen.source, ChoiceSource::Builtin);
+    assert_eq!(chosen.source, SelectionSource::Builtin);
 }
 
 #[test]
@@ -85,8 +97,7 @@ fn the_config_file_goes_before_the_environment_and_needs_no_announcement() {
     let chosen =
         choose_with(anthropic(), &[("OPENAI_API_KEY", "k")], None, Some("anthropic/claude-x"))
             .expect("ok");
-    assert_eq!(chosen.source, ChoiceSource::ConfigFile);
-    assert_eq!(chosen.announcement(), None);
+    assert_eq!(chosen.source, SelectionSource::ConfigFile);
 }
 
 #[test]
@@ -98,20 +109,17 @@ fn a_requested_model_of_another_provider_takes_its_key_from_the_environment() {
         Some("anthropic/claude-x"),
     )
     .expect("a model");
-    let provider = chosen.config.provider.as_ref().expect("a provider");
-    assert_eq!(
-        (provider.name.as_str(), provider.auth_profiles[0].id.as_str()),
-        ("openai", "OPENAI_API_KEY")
-    );
+    assert_eq!(chosen.reference.provider, "openai");
+    assert_eq!(keys(&chosen, 0), ["OPENAI_API_KEY=env:OPENAI_API_KEY"]);
 }
 
 #[test]
 fn a_missing_key_is_named_with_its_variable() {
     let error = choose_with(anthropic(), &[], Some("openai/gpt-x"), None).expect_err("no key");
-    assert_eq!(error.exit, Exit::Usage);
+    assert_eq!(error.class, FailureClass::Usage);
     assert!(error.message.contains("OPENAI_API_KEY"), "{error}");
     let error = choose_with(empty(), &[], None, Some("openai/gpt-x")).expect_err("no key");
-    assert_eq!(error.exit, Exit::Config);
+    assert_eq!(error.class, FailureClass::Config);
 }
 
 #[test]
@@ -119,7 +127,7 @@ fn an_unknown_provider_gets_the_nearest_known_one() {
     let error = choose_with(empty(), &[], Some("antropic/claude"), None).expect_err("unknown");
     assert!(error.message.contains("`anthropic`"), "{error}");
     let error = choose_with(empty(), &[], Some("claude"), None).expect_err("no provider");
-    assert_eq!(error.exit, Exit::Usage);
+    assert_eq!(error.class, FailureClass::Usage);
 }
 
 #[test]
@@ -129,20 +137,17 @@ fn a_provider_of_the_users_own_is_used_without_any_key() {
     }}}});
     let chosen = choose_with(own, &[], None, None).expect("a model");
     assert_eq!(chosen.reference.to_string(), "lab/big");
-    assert_eq!(chosen.source, ChoiceSource::ConfigFile);
+    assert_eq!(chosen.source, SelectionSource::ConfigFile);
 }
 
 #[test]
 fn a_local_provider_is_reached_where_ollama_host_says() {
-    let config: Arc<Config> = Arc::default();
     let environment = Environment::new([("OLLAMA_HOST", "0.0.0.0:9999")], None, None);
     let reference = myclaw_llm::parse_model_ref("ollama/qwen3").expect("a model");
-    let config = super::with_access(&config, &environment, &AuthFile::default(), &reference)
-        .expect("access");
-    assert_eq!(
-        config.models.providers["ollama"].base_url.as_deref(),
-        Some("http://127.0.0.1:9999/v1")
-    );
+    let stored = AuthFile::default();
+    let found = super::find_access(&Config::default(), &environment, &stored, &reference);
+    let model = super::resolve(&Config::default(), &reference, found.expect("access"));
+    assert_eq!(model.model.base_url, "http://127.0.0.1:9999/v1");
 }
 
 #[test]
@@ -184,10 +189,10 @@ fn a_stored_key_is_as_good_as_one_in_the_environment_which_goes_first() {
     let chosen = choose_among(empty(), &[], None, None, &[], &stored).expect("a model");
     assert_eq!(
         (chosen.reference.provider.as_str(), chosen.source),
-        ("groq", ChoiceSource::StoredKey)
+        ("groq", SelectionSource::StoredKey)
     );
     let chosen = choose_among(empty(), &[("XAI_API_KEY", "k")], None, None, &[], &stored);
-    assert_eq!(chosen.expect("a model").source, ChoiceSource::KeyVariable("XAI_API_KEY"));
+    assert_eq!(chosen.expect("a model").source, SelectionSource::KeyVariable("XAI_API_KEY"));
     choose_among(empty(), &[], Some("groq/any"), None, &[], &stored).expect("no key is missing");
     choose_among(empty(), &[], Some("xai/any"), None, &[], &stored).expect_err("one is");
 }
@@ -200,16 +205,14 @@ fn fallbacks_come_with_their_keys_and_unusable_ones_are_told() {
     let configured = Some("anthropic/claude-x");
     let chosen = choose_among(anthropic(), &variables, None, configured, &names, &stored);
     let chosen = chosen.expect("a model");
-    let usable: Vec<String> =
-        chosen.fallbacks.iter().map(|(reference, _)| reference.to_string()).collect();
-    assert_eq!(usable, ["openai/gpt-5.1"]);
-    let key = &chosen.fallbacks[0].1.provider.as_ref().expect("a provider").auth_profiles[0];
-    assert_eq!(key.api_key.expose_secret(), "env:OPENAI_API_KEY");
-    assert_eq!(chosen.config.provider.as_ref().expect("the first").name, "anthropic");
+    let usable: Vec<String> = chosen.models.iter().map(ActiveModel::reference).collect();
+    assert_eq!(usable, ["anthropic/claude-x", "openai/gpt-5.1"]);
+    assert_eq!(keys(&chosen, 0), ["a=literal"]);
+    assert_eq!(keys(&chosen, 1), ["OPENAI_API_KEY=env:OPENAI_API_KEY"]);
     assert!(chosen.unusable[0].starts_with("no fallback on groq/llama: there is no key for groq"));
     assert!(chosen.unusable[1].starts_with("no fallback on nobody/model: the provider `nobody`"));
 
     let requested = Some("anthropic/claude-x");
     let chosen = choose_among(anthropic(), &variables, requested, configured, &names, &stored);
-    assert_eq!(chosen.expect("a model").fallbacks.len(), 0, "what is named stands alone");
+    assert_eq!(chosen.expect("a model").models.len(), 1, "what is named stands alone");
 }

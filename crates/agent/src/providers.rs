@@ -1,10 +1,47 @@
-//! Where the keys of a run come from: logins among them are renewed over the network.
+//! The engine as the program uses it: models behind HTTP and the built-in one, keys from the environment and from
+//! logins that are renewed over the network.
 
 use std::sync::Arc;
 
 use myclaw_auth::{KeyResolver, RenewLogin, Renewal, RenewalAnswer, RenewalError, RenewedLogin};
+use myclaw_engine::{Engine, Providers};
 use myclaw_llm::oauth::{TokenRequest, renew_login};
-use myclaw_llm::{ErrorClass, HttpOptions, HttpProvider};
+use myclaw_llm::{Api, DemoProvider, ErrorClass, HttpOptions, HttpProvider, Model, Provider};
+
+/// An engine for models behind HTTP and for the built-in one. It opens no connection yet; keep it for several runs, so
+/// that the connection to a model's server is kept between them.
+pub fn engine(options: HttpOptions) -> Engine {
+    Engine::new(HttpProviders::new(options.clone()), key_resolver(options))
+}
+
+/// Providers behind HTTP, and the built-in one.
+pub struct HttpProviders {
+    http: HttpProvider,
+    builtin: DemoProvider,
+}
+
+impl HttpProviders {
+    /// Requests are made as `options` say.
+    pub fn new(options: HttpOptions) -> Self {
+        Self {
+            http: HttpProvider::new(options).with_access(myclaw_llm_cloud::access()),
+            builtin: DemoProvider,
+        }
+    }
+}
+
+impl Providers for HttpProviders {
+    fn provider(&self, model: &Model) -> &dyn Provider {
+        match model.api {
+            Api::AnthropicMessages
+            | Api::OpenaiCompletions
+            | Api::OpenaiResponses
+            | Api::GoogleGenerativeAi
+            | Api::BedrockConverse => &self.http,
+            Api::Builtin => &self.builtin,
+        }
+    }
+}
 
 /// A resolver of keys that looks variables up among those of `options`, and renews logins with requests made as
 /// `options` say.

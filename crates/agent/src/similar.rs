@@ -1,12 +1,9 @@
-//! Guessing what was meant.
+//! Suggestions for a name that does not exist.
 
 use strsim::osa_distance;
 
 /// How a message goes on that named `wanted`: `; did you mean `x`?`, or just a full stop.
-pub(crate) fn did_you_mean<'a>(
-    wanted: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> String {
+pub fn did_you_mean<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(wanted, candidates)
         .map_or_else(|| ".".to_owned(), |name| format!("; did you mean `{name}`?"))
 }

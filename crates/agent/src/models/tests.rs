@@ -1,5 +1,7 @@
 use myclaw_llm::wire::compat::{CompatOverrides, OutputLimitField, StreamUsage};
-use myclaw_llm::{Api, InputKind, Price, Quirks, ThinkingForm, ThinkingLevel, ThinkingLevels};
+use myclaw_llm::{
+    Api, InputKind, Model, Price, Quirks, ThinkingForm, ThinkingLevel, ThinkingLevels,
+};
 use secrecy::ExposeSecret;
 use serde_json::json;
 
@@ -9,11 +11,11 @@ fn config(value: serde_json::Value) -> Config {
     serde_json::from_value(value).unwrap()
 }
 
-fn choose(config: &Config, provider: &str, id: &str) -> ModelChoice {
-    ModelChoice::from_config(config, &ModelRef { provider: provider.to_owned(), id: id.to_owned() })
+fn choose(config: &Config, provider: &str, id: &str) -> ActiveModel {
+    configured_model(config, &ModelRef { provider: provider.to_owned(), id: id.to_owned() })
 }
 
-fn keys(choice: &ModelChoice) -> Vec<(&str, Option<&str>)> {
+fn keys(choice: &ActiveModel) -> Vec<(&str, Option<&str>)> {
     choice
         .profiles
         .iter()
@@ -75,7 +77,7 @@ fn what_the_settings_say_about_a_model_wins() {
         reasoning: true,
         thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text],
-        price: Price { input: 3.0, ..Price::default() },
+        price: Some(Price { input: 3.0, ..Price::default() }),
         context_window: 4_096,
         max_output: 512,
         quirks: Quirks::default(),
