@@ -47,11 +47,13 @@ impl Engine {
     /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
     pub async fn run(&self, params: RunParams) -> Result<RunResult, RunError> {
         let frame = RunFrame::begin(params.events(), RunWork::Turn);
+        let began = Instant::now();
         let span = info_span!("run", session = %params.session_key, run = %params.run_id);
         let result = self.run_turns(params).instrument(span.clone()).await;
+        let duration_ms = began.elapsed().as_millis() as u64;
         span.in_scope(|| match &result {
-            Ok(result) => info!(duration_ms = result.duration_ms, "run ended"),
-            Err(error) => info!(class = error.class(), "run failed"),
+            Ok(_) => info!(duration_ms, "run ended"),
+            Err(error) => info!(duration_ms, class = error.class(), "run failed"),
         });
         frame.end(&result, RunOutcome::Answered);
         result
@@ -81,7 +83,6 @@ impl Engine {
 
     /// Runs the turn, and further ones as long as messages wait that were promised an answer.
     async fn run_turns(&self, mut params: RunParams) -> Result<RunResult, RunError> {
-        let began = Instant::now();
         let mut roster = Roster::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
         let mut outcome = self.run_once(&mut params, &roster, None).await?;
@@ -103,9 +104,6 @@ impl Engine {
                 Err(RunError::NothingToDo) => break,
                 next => next.map(|next| before.followed_by(next)),
             };
-        }
-        if let Ok(result) = &mut outcome {
-            result.duration_ms = began.elapsed().as_millis() as u64;
         }
         announce_end(&params, &outcome).await;
         outcome

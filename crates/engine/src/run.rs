@@ -104,8 +104,6 @@ pub struct RunResult {
     pub provider: String,
     /// The model that answered last.
     pub model: String,
-    /// How long the run took, in milliseconds.
-    pub duration_ms: u64,
     /// What the system prompt was made of.
     pub system_prompt_report: SystemPromptReport,
 }

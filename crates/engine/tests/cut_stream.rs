@@ -49,7 +49,11 @@ fn script(format: WireFormat, cut: usize) -> Script {
 async fn run(bench: &Bench, message: &str) -> (Result<RunResult, RunError>, u64) {
     let tool = EchoTool::new("echo");
     let runs = Arc::clone(&tool.runs);
-    let params = RunParams { tools: vec![Arc::new(tool)], on_event: None, ..bench.params(message) };
+    let params = RunParams {
+        tools: vec![Arc::new(tool)],
+        on_event: Some(Arc::new(|_| {})),
+        ..bench.params(message)
+    };
     (run_agent(params).await, runs.load(Ordering::SeqCst))
 }
 

@@ -141,7 +141,7 @@ fn rule(class: ErrorClass) -> Rule {
 /// The course that the rules prescribe.
 fn expected(case: Case) -> (Vec<Request>, Outcome) {
     let class = case.class();
-    let is_visible = matches!(case.position, Position::AfterText | Position::InToolCall);
+    let is_visible = case.position == Position::AfterText;
     let mut requests = Vec::new();
     for model in 0..case.models {
         let keys: Vec<usize> = match rule(class) {
@@ -273,7 +273,7 @@ async fn check(case: Case) {
     assert_eq!((seen, outcome(&result)), expected(case), "{description}");
     assert_eq!(bench.events_named("tool_start").len(), 0, "no call of a failed answer runs");
     let answered = result.is_ok() as usize;
-    let is_visible = matches!(case.position, Position::AfterText | Position::InToolCall);
+    let is_visible = case.position == Position::AfterText;
     let kept = if is_visible && result.is_err() { 1 } else { answered };
     assert_eq!(bench.rows().len(), 1 + kept, "{description}");
 }

@@ -235,7 +235,7 @@ async fn summaries_that_fail_leave_one_short_note() {
         bench.run(&format!("question {turn}.")).await.unwrap();
     }
     let notes = summaries(&bench);
-    assert!(notes.len() > 5, "{}", notes.len());
+    assert!(notes.len() > 3, "{}", notes.len());
     for note in &notes {
         assert_eq!(note.matches("left out without a summary").count(), 1, "{note}");
         assert!(note.len() < 300 && !note.contains("out of order"), "{note}");

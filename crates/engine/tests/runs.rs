@@ -78,16 +78,16 @@ fn long_chain(steps: usize) -> Script {
     let made = std::sync::atomic::AtomicUsize::new(0);
     Script::answer_with(move |request, _| {
         if asks_for_summary(request) {
-            return Reply::anthropic().text("Much was echoed.").usage(0, 0).into();
+            return Reply::anthropic().text("Much was echoed.").into();
         }
         let step = made.fetch_add(1, Ordering::SeqCst);
         if step == steps {
-            return Reply::anthropic().text("Done.").usage(0, 0).into();
+            return Reply::anthropic().text("Done.").into();
         }
         let text = format!("{step} {}", "word ".repeat(800));
         Reply::anthropic()
             .tool_call(format!("call_{step}"), "echo", json!({ "text": text }))
-            .usage(0, 0)
+            .usage(request.body.len() as u64 / 4, 1)
             .into()
     })
 }
@@ -138,7 +138,10 @@ async fn text_that_nobody_has_seen_does_not_forbid_a_second_attempt() {
 
 #[tokio::test]
 async fn aggressive_pruning_leaves_the_last_results_when_the_user_goes_on() {
-    let call = |id, text| Reply::anthropic().tool_call(id, "echo", json!({ "text": text }));
+    let call = |id: &str, text: &str| {
+        let text = format!("{text} {}", "word ".repeat(50));
+        Reply::anthropic().tool_call(id, "echo", json!({ "text": text }))
+    };
     let done = || Reply::anthropic().text("Done.");
     let script = [call("call_a", "first"), call("call_b", "second"), done(), done()];
     let mut bench = Bench::new(FORMAT, script).await;

@@ -59,7 +59,6 @@ pub(super) fn result(shared: &Shared, model: &ActiveModel, ending: Ending) -> Ru
         bound,
         provider: model.provider.clone(),
         model: model.id.clone(),
-        duration_ms: 0,
         system_prompt_report: SystemPromptReport {
             files: shared.prompt.files.clone(),
             total_chars: shared.prompt.system_prompt.chars().count(),

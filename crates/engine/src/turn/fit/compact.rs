@@ -133,11 +133,12 @@ impl Fit {
         let unread = shared.conversation.unread(&tail).unwrap_or(0);
         let keep = self.compaction.keep_messages;
         let mut cut = cut_position(&tail.messages, keep, unread, trigger);
-        if cut > 0 && matches!(trigger, Trigger::Estimate | Trigger::Refusal) {
-            let fixed =
-                shared.prompt.tokens() + model.model.context_window / summary::LARGEST_SHARE;
-            let target = self.room(shared, model) / KEPT_SHARE;
-            cut = smaller_kept_part(&tail, cut, target.saturating_sub(fixed));
+        if cut > 0 && trigger == Trigger::Estimate {
+            let room = self.room(shared, model);
+            let fixed = shared.prompt.tokens() + room / summary::LARGEST_SHARE;
+            // Where the system prompt alone takes half, no cut could leave less.
+            let target = (room / KEPT_SHARE).saturating_sub(fixed).max(room / 2 / KEPT_SHARE);
+            cut = smaller_kept_part(&tail, cut, target);
         }
         Ok(Older { tail, unread, cut })
     }
