@@ -1,5 +1,4 @@
 //! The result in the form for embedding programs: payloads, and what is known about the run.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
 
