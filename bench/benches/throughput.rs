@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use myclaw_config::{Config, Paths};
 use myclaw_engine::{
-    AgentRunEvent, AuthProfile, Engine, EventCallback, ModelChoice, RunAgentParams,
+    AgentRunEvent, AuthProfile, Engine, EventCallback, ModelChoice, RunAgentParams, RunEvent,
 };
 use myclaw_llm::wire::{AnswerBody, Decoder, EncodedRequest, Progress, encode};
 use myclaw_llm::{
@@ -259,8 +259,9 @@ impl EngineRun {
         let paths = Some(Paths::in_state_dir(home.state_directory()));
         let arrivals = Arc::new(Arrivals::default());
         let seen = Arc::clone(&arrivals);
-        let on_event = move |event| {
-            if let AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } = event
+        let on_event = move |event: RunEvent| {
+            if let AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } =
+                event.kind
             {
                 black_box(delta);
                 seen.note();

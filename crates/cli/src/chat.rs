@@ -132,7 +132,7 @@ impl Chat {
                     if let Err(error) = self.work(work).await {
                         first_failure.get_or_insert(self.survive(error).await?);
                     }
-                    if self.leftover.wants_to_leave {
+                    if self.leftover.wants_to_leave || self.interrupts.is_ending() {
                         break;
                     }
                 }
@@ -158,7 +158,8 @@ impl Chat {
 
     /// Tells of a failure, where the chat can go on after it: how the program would have ended. Else gives it back.
     async fn survive(&self, error: CliError) -> Result<Exit, CliError> {
-        let is_given_up = error.exit == Exit::Aborted && !io::stdin().is_terminal();
+        let is_given_up = error.exit == Exit::Aborted
+            && (self.interrupts.is_ending() || !io::stdin().is_terminal());
         if error.is_silent() || is_given_up {
             return Err(error);
         }

@@ -8,3 +8,5 @@ pub(crate) mod init;
 pub(crate) mod models;
 pub(crate) mod run;
 pub(crate) mod sessions;
+
+pub(crate) use doctor::{Found, look_for_key};

@@ -6,9 +6,11 @@ mod answering;
 mod args;
 mod chat;
 mod commands;
+mod config_check;
 mod control;
 mod exit;
 mod interrupt;
+mod logging;
 mod model_choice;
 mod panic;
 mod print;
@@ -28,6 +30,8 @@ use crate::print::note;
 use crate::settings::Home;
 
 fn main() -> ExitCode {
+    // First, while there is no other thread.
+    myclaw_exec::hide_environment();
     panic::install_hook();
     interrupt::survive_file_size_limit();
     let outcome = match std::panic::catch_unwind(|| parse().and_then(run)) {
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => Exit::Success.into(),
         Err(error) => {
+            tracing::error!(class = error.class, "{}", error.message);
             if !error.is_silent() {
                 note(format_args!("myclaw: {error}"));
             }

@@ -16,6 +16,7 @@ use myclaw_llm::{
     ProviderInfo, discover_local, first_provider_with_key, parse_model_ref, provider_info,
 };
 
+use crate::config_check::meant_provider;
 use crate::exit::CliError;
 use crate::print::note;
 use crate::report::Verbosity;
@@ -190,7 +191,7 @@ pub(crate) async fn choose(
 }
 
 /// Whether the settings allow the model; if not, in words for the user.
-fn check_allowed(config: &Config, model: &ModelRef) -> Result<(), String> {
+pub(crate) fn check_allowed(config: &Config, model: &ModelRef) -> Result<(), String> {
     if config.allows_model(&model.provider, &model.id) {
         return Ok(());
     }
@@ -248,7 +249,7 @@ fn first_own_model(config: &Config) -> Option<ModelRef> {
 ///
 /// # Errors
 /// In words for the user: the provider is not known, or its key is missing.
-fn with_access(
+pub(crate) fn with_access(
     config: &Arc<Config>,
     environment: &Environment,
     stored: &AuthFile,
@@ -315,7 +316,7 @@ fn in_variable(variable: &str) -> SecretString {
     KeySource::Environment(variable.to_owned()).describe().unwrap_or_default().into()
 }
 
-fn missing_address(provider: &str, why: &str) -> String {
+pub(crate) fn missing_address(provider: &str, why: &str) -> String {
     format!(
         "there is no address for {provider} ({why}): set `models.providers.{provider}.baseUrl` in the config file"
     )
@@ -362,7 +363,9 @@ fn missing_key(info: &ProviderInfo) -> String {
 /// The providers that a user can name: those of the config file, and those that are built in.
 pub(crate) fn known_providers(config: &Config) -> Vec<&str> {
     let own = config.models.providers.keys().map(String::as_str);
-    let configured = config.provider.iter().map(|configured| configured.name.as_str());
+    // Without an address the name alone makes no provider.
+    let configured = config.provider.iter().filter(|configured| configured.base_url.is_some());
+    let configured = configured.map(|configured| configured.name.as_str());
     let builtin = Catalog::builtin();
     let builtin = builtin.providers().map(|info| info.name);
     let mut known: Vec<&str> = Vec::new();
@@ -377,7 +380,10 @@ pub(crate) fn known_providers(config: &Config) -> Vec<&str> {
 /// What to say of a provider that nobody knows.
 pub(crate) fn unknown_provider(config: &Config, provider: &str) -> String {
     let known = known_providers(config);
-    let suggestion = did_you_mean(provider, known.iter().copied());
+    let suggestion = match meant_provider(provider) {
+        Some(meant) => format!("; did you mean `{meant}`?"),
+        None => did_you_mean(provider, known.iter().copied()),
+    };
     format!(
         "the provider `{provider}` is not known{suggestion} Give its address in the config file under \
          `models.providers.{provider}.baseUrl`, or use one of: {}",

@@ -12,7 +12,9 @@ use myclaw_llm::{HttpOptions, ThinkingLevel};
 use myclaw_session::{SessionKey, SessionStore};
 
 use crate::args::ConversationArgs;
+use crate::config_check::load_checked;
 use crate::exit::{CliError, Exit};
+use crate::logging;
 use crate::model_choice::{ChosenModel, Wanted, choose};
 use crate::print::note;
 use crate::terminal::Paint;
@@ -39,6 +41,7 @@ impl Home {
         for warning in environment.warnings() {
             note(format_args!("myclaw: {warning}"));
         }
+        logging::start_on_stderr(&environment);
         let paths = environment.paths().map_err(|error| config_error(&error))?;
         Ok(Self { environment, paths })
     }
@@ -109,8 +112,8 @@ impl Settings {
     /// # Errors
     /// As there.
     pub(crate) fn load_in(home: Home, args: &ConversationArgs) -> Result<Self, CliError> {
-        let config =
-            load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+        let loaded = load_checked(&home.environment).map_err(|error| config_error(&error))?;
+        let config = loaded.config;
         let mut agent = config.agent_settings(args.agent.as_deref()).map_err(agent_error)?;
         let session_name = args.session.as_deref().unwrap_or(MAIN_SESSION);
         let session_key = SessionKey::parse_for_agent(agent.id.as_str(), session_name)
@@ -123,6 +126,14 @@ impl Settings {
         }
         let directory = args.directory.as_deref().map(existing_directory).transpose()?;
         let auth_profile = args.auth_profile.clone();
+        logging::start_with_config(&config, &agent, &home);
+        tracing::info!(
+            config = %loaded.path.display(),
+            found = loaded.found,
+            agent = %agent.id,
+            session = %session_key,
+            "config loaded"
+        );
         Ok(Self { home, config, agent, directory, session_key, auth_profile })
     }
 }
@@ -165,8 +176,8 @@ pub(crate) fn check_agent(
 ) -> Result<(), CliError> {
     let agent = key.parts().agent_id;
     let Err(error) = config.agent_settings(Some(&agent)) else { return Ok(()) };
-    let kept = store.index().list().unwrap_or_default();
-    if kept.iter().any(|session| session.key.parts().agent_id == agent) {
+    let kept = store.index().keys().unwrap_or_default();
+    if kept.iter().any(|key| key.parts().agent_id == agent) {
         return Ok(());
     }
     Err(agent_error(error))

@@ -193,11 +193,7 @@ fn run_error(error: RunError, model: &ChosenModel) -> CliError {
         RunError::NoModel | RunError::ModelNotAllowed { .. } | RunError::ModelName(_) => {
             CliError::config(error.to_string())
         }
-        RunError::NothingToDo
-        | RunError::Session(_)
-        | RunError::Workspace { .. }
-        | RunError::Hook { .. }
-        | RunError::Internal(_) => CliError::failure_of_class(class, error.to_string()),
+        _ => CliError::failure_of_class(class, error.to_string()),
     }
 }
 

@@ -5,8 +5,21 @@ use std::fs;
 use std::path::Path;
 
 /// From top to bottom.
-const ROOMS: [&str; 10] =
-    ["cli", "tools", "hooks", "engine", "session", "llm", "auth", "exec", "config", "skills"];
+const ROOMS: [&str; 13] = [
+    "cli",
+    "tools",
+    "hooks",
+    "engine",
+    "session",
+    "llm-cloud",
+    "llm",
+    "auth",
+    "exec",
+    "policy",
+    "config",
+    "skills",
+    "files",
+];
 
 #[test]
 fn arrows_point_down_only() {

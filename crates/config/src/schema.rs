@@ -160,15 +160,17 @@ impl Config {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LoggingConfig {
-    /// The least important kind of message that is still logged.
+    /// Whether `myclaw.log` is written, in the directory `logs` of the state directory: at most five files of 10 MB.
+    pub file: bool,
+    /// The least important kind of message that is still logged. The variable `MYCLAW_LOG` goes before it.
     pub level: LogLevel,
-    /// Whether what looks like a secret is blanked in logs.
+    /// Whether keys, and what looks like one, are removed from logs.
     pub redact_sensitive: bool,
 }
 
 impl Default for LoggingConfig {
     fn default() -> Self {
-        Self { level: LogLevel::default(), redact_sensitive: true }
+        Self { file: false, level: LogLevel::default(), redact_sensitive: true }
     }
 }
 

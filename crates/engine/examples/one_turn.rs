@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut params = RunAgentParams::new(SessionKey::for_cli("main", "example"), message, config);
     params.model = Some(choice);
     params.tools = myclaw_tools::builtin_tools(Duration::from_secs(600));
-    params.on_event = Some(Arc::new(|event| match event {
+    params.on_event = Some(Arc::new(|event| match event.kind {
         AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } => {
             print!("{delta}");
             let _ignored = std::io::stdout().flush();

@@ -11,14 +11,15 @@ use myclaw_llm::{
     Variables,
 };
 
+use crate::event::RunFrame;
 use crate::failover::{Candidate, Candidates, key_resolver};
 use crate::prompt::{PromptParts, build_system_prompt};
 use crate::turn::{
     Allowance, Delivery, Recovery, Repetition, Tally, Turn, TurnLimits, announce_end,
 };
 use crate::{
-    AgentStart, CompactionReport, Enqueue, LanePermit, LaneRequest, Lanes, RunAgentParams,
-    RunError, RunResult, ToolContext,
+    AgentStart, CompactionReport, Enqueue, LanePermit, LaneRequest, Lanes, Notice, RunAgentParams,
+    RunError, RunOutcome, RunResult, RunWork, ToolContext,
 };
 use open::{Opened, open};
 use setup::Setup;
@@ -53,7 +54,7 @@ impl Engine {
         let options = http_options(variables);
         Self {
             keys: key_resolver(options.clone()),
-            http: HttpProvider::new(options),
+            http: HttpProvider::new(options).with_access(myclaw_llm_cloud::access()),
             builtin: DemoProvider,
             lanes: Lanes::default(),
         }
@@ -65,6 +66,14 @@ impl Engine {
     /// # Errors
     /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
     pub async fn run(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
+        let frame = RunFrame::begin(params.events(), RunWork::Turn);
+        let result = self.run_turns(params).await;
+        frame.end(&result, RunOutcome::Answered);
+        result
+    }
+
+    /// Runs the turn, and further ones as long as messages wait that were promised an answer.
+    async fn run_turns(&self, params: RunAgentParams) -> Result<RunResult, RunError> {
         let mut setup = Setup::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
         let (mut params, mut outcome) = self.run_once(params, &setup).await?;
@@ -100,13 +109,14 @@ impl Engine {
         setup: &Setup,
     ) -> Result<(RunAgentParams, Result<RunResult, RunError>), RunError> {
         let opened = open(&params, setup).await?;
+        let events = params.events();
         for notice in setup.roster.notices().iter().chain(&opened.notices) {
-            params.notice(notice.clone());
+            events.notice(notice.clone());
         }
         let (first, candidates) = setup.roster.line_up(&params, &opened.auth_file)?;
         let thinking = setup.thinking(&params, first.choice);
         if let Some(notice) = thinking.notice {
-            params.notice(notice);
+            events.notice(notice);
         }
         let mut turn = self.turn(params, setup, opened, (first, candidates), thinking.requested);
         // Boxed: the state of a whole turn is large, and callers nest it in theirs.
@@ -121,6 +131,17 @@ impl Engine {
     /// # Errors
     /// See [`RunError`]. The session is as it was then.
     pub async fn compact(
+        &self,
+        params: RunAgentParams,
+        focus: Option<&str>,
+    ) -> Result<CompactionReport, RunError> {
+        let frame = RunFrame::begin(params.events(), RunWork::Compaction);
+        let result = self.compact_session(params, focus).await;
+        frame.end(&result, RunOutcome::Compacted);
+        result
+    }
+
+    async fn compact_session(
         &self,
         params: RunAgentParams,
         focus: Option<&str>,
@@ -149,7 +170,7 @@ impl Engine {
             () = params.cancel.cancelled() => return Err(RunError::Aborted),
             () = tokio::time::sleep(SILENT_WAIT) => {}
         }
-        params.notice("waiting for another run to end".to_owned());
+        params.events().notice(Notice::WaitingForLane {});
         tokio::select! {
             permit = entering => Ok(permit),
             () = params.cancel.cancelled() => Err(RunError::Aborted),
@@ -188,6 +209,7 @@ impl Engine {
         params.cancel = abort.child_token();
         Turn {
             engine: self,
+            events: params.events(),
             provider: self.provider(model.model.api),
             model,
             thinking,

@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use myclaw_llm::{ErrorClass, ModelError};
 use myclaw_session::SessionError;
 
+use crate::notice::window_too_small;
+
 /// A run that gave no reply. Everything said and done until then is in the session.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// The model could not be called, after all retries.
     #[error("{0}")]
@@ -15,10 +18,7 @@ pub enum RunError {
     #[error("none of the models could answer:{}", lines(.0))]
     AllModelsFailed(Vec<CandidateFailure>),
     /// The model's context window is too small to work in.
-    #[error(
-        "{model} has a context window of {tokens} tokens, and the least to work in is {minimum}; use a model with a \
-         larger one, or state contextWindow for it under models.providers in the settings file to use it all the same"
-    )]
+    #[error("{}", window_too_small(.model, *.tokens, *.minimum))]
     WindowTooSmall {
         /// `provider/model`.
         model: String,

@@ -14,6 +14,7 @@ use myclaw_session::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::event::Events;
 use crate::transcript::{message_to_row, row_to_blocks};
 use crate::{AgentRunEvent, Clock, EventCallback, RunAgentParams};
 
@@ -23,7 +24,7 @@ pub struct SessionInbox {
     pub(crate) store: SessionStore,
     pub(crate) key: SessionKey,
     clock: Arc<dyn Clock>,
-    on_event: Option<EventCallback>,
+    pub(crate) events: Events,
     cancel: Option<CancellationToken>,
 }
 
@@ -86,13 +87,14 @@ impl SessionInbox {
     ) -> Result<Self, InboxError> {
         let paths = config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
         let store = SessionStore::new(paths.sessions_dir());
-        Ok(Self { store, key, clock, on_event: None, cancel: None })
+        let events = Events { session: Arc::new(key.clone()), run: None, callback: None };
+        Ok(Self { store, key, clock, events, cancel: None })
     }
 
     /// The same inbox, which tells `on_event` what it acknowledges and what it drops.
     #[must_use]
     pub fn with_events(self, on_event: EventCallback) -> Self {
-        Self { on_event: Some(on_event), ..self }
+        Self { events: Events { callback: Some(on_event), ..self.events }, ..self }
     }
 
     /// The inbox of the session that a run of `params` is for: it can abort that run, and tells its callback what it
@@ -103,7 +105,7 @@ impl SessionInbox {
     pub fn of_run(params: &RunAgentParams) -> Result<Self, InboxError> {
         let inbox =
             Self::new(&params.config, params.session_key.clone(), Arc::clone(&params.clock))?;
-        Ok(Self { on_event: params.on_event.clone(), cancel: Some(params.cancel.clone()), ..inbox })
+        Ok(Self { events: params.events(), cancel: Some(params.cancel.clone()), ..inbox })
     }
 
     /// Sends a message that the run takes before its next model call, in front of tool calls that have not begun.
@@ -136,7 +138,7 @@ impl SessionInbox {
         let id = message.id;
         let this = self.clone();
         blocking(move || this.push(&message, when_idle)).await?;
-        self.emit(AgentRunEvent::Queued { id, kind });
+        self.events.emit(AgentRunEvent::Queued { id, kind });
         Ok(id)
     }
 
@@ -184,12 +186,6 @@ impl SessionInbox {
 
     pub(crate) fn not_running(&self) -> InboxError {
         InboxError::NotRunning { session: self.key.to_string() }
-    }
-
-    pub(crate) fn emit(&self, event: AgentRunEvent) {
-        if let Some(on_event) = &self.on_event {
-            on_event(event);
-        }
     }
 
     /// The message as it is stored, with a new id.

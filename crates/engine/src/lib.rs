@@ -18,6 +18,7 @@ mod hook;
 mod inbox;
 mod lanes;
 mod model_choice;
+mod notice;
 mod prompt;
 mod queue;
 mod reduction;
@@ -33,7 +34,9 @@ pub use bound::Bound;
 pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, run_agent};
 pub use error::{CandidateFailure, RunError};
-pub use event::{AgentRunEvent, ContextChange, EventCallback};
+pub use event::{
+    AgentRunEvent, ContextChange, EventCallback, RunEvent, RunId, RunOutcome, RunWork,
+};
 pub use failover::key_resolver;
 pub use hook::{
     AgentStart, CompactionReason, CompactionVerdict, Hook, HookError, PendingCompaction,
@@ -43,6 +46,7 @@ pub use inbox::{InboxError, PendingMessage, SessionInbox, WhenIdle};
 pub use lanes::{Enqueue, Lane, LanePermit, LaneRequest, Lanes};
 pub use model_choice::{ModelChoice, WindowSource};
 pub use myclaw_auth::AuthProfile;
+pub use notice::{HookPoint, Notice, SummaryProblem};
 pub use queue::Arrival;
 pub use run::{RunAgentParams, RunResult};
 pub use switch::{ModelSwitch, NextModel};

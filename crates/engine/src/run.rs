@@ -10,8 +10,10 @@ use myclaw_session::SessionKey;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::event::Events;
 use crate::{
-    Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelChoice, ModelSwitch, SystemClock, Tool,
+    Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelChoice, ModelSwitch, RunId, SystemClock,
+    Tool,
 };
 
 /// How long a run waits for a session that another process runs: longer than most turns need to end after an abort,
@@ -21,6 +23,8 @@ const DEFAULT_SESSION_WAIT: Duration = Duration::from_secs(10);
 /// What a run needs. Start from [`RunAgentParams::new`] and set what differs.
 #[derive(Clone)]
 pub struct RunAgentParams {
+    /// Names the run in its events. Parameters for another run have another one.
+    pub run_id: RunId,
     /// Which conversation it continues or begins.
     pub session_key: SessionKey,
     /// What the user says: text and image blocks. Without any the run goes on where the session stands: it answers
@@ -115,6 +119,7 @@ impl RunAgentParams {
     /// Parameters for a run that says nothing new: it answers what waits and what an interrupted run left.
     pub fn go_on(session_key: SessionKey, config: Arc<Config>) -> Self {
         Self {
+            run_id: RunId::generate(),
             session_key,
             user_message: Vec::new(),
             config,
@@ -134,6 +139,15 @@ impl RunAgentParams {
             enqueue: None,
             session_wait: DEFAULT_SESSION_WAIT,
             clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// Where the events of the run go.
+    pub(crate) fn events(&self) -> Events {
+        Events {
+            session: Arc::new(self.session_key.clone()),
+            run: Some(self.run_id),
+            callback: self.on_event.clone(),
         }
     }
 }

@@ -163,13 +163,20 @@ async fn a_gate_that_fails_closes() {
 
 #[tokio::test]
 async fn an_observer_that_fails_is_reported_and_changes_nothing() {
-    for (word, notice) in [
-        ("fail result", "the hook word failed on a tool's result: out of order"),
-        ("fail end", "the hook word failed at the end of the run: out of order"),
+    for (word, point, notice) in [
+        ("fail result", "tool_result", "the hook word failed on a tool's result: out of order"),
+        ("fail end", "agent_end", "the hook word failed at the end of the run: out of order"),
     ] {
         let (bench, outcome) = run_with(&WordHook::new(word), done()).await;
         assert_eq!(outcome.unwrap().reply, "Done.");
-        assert_eq!(bench.events_named("notice"), [json!({"type": "notice", "message": notice})]);
+        let error = "out of order";
+        assert_eq!(
+            bench.events_named("notice"),
+            [json!({
+                "type": "notice", "code": "hook_failed", "message": notice,
+                "hook": "word", "point": point, "error": error,
+            })]
+        );
         assert_eq!(bench.rows()[2]["content"], "echo: one");
     }
 }

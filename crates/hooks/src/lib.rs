@@ -20,7 +20,7 @@ mod pattern;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use myclaw_config::{Config, ConfigError, Paths};
+use myclaw_config::{Config, ConfigError, ConfigPath, Paths};
 use myclaw_engine::Hook;
 use myclaw_exec::ExecError;
 
@@ -62,7 +62,7 @@ pub fn command_hooks(config: &Config, run: RunInfo) -> Result<Vec<Arc<dyn Hook>>
 #[derive(Debug)]
 pub struct UnusableCommand {
     /// Its place in the settings, such as `hooks.tool_call[0]`.
-    pub place: String,
+    pub place: ConfigPath,
     /// What is the matter with it.
     pub error: ExecError,
 }
@@ -80,7 +80,7 @@ pub fn unusable_commands(
     for (event, index, settings) in config.hooks.commands() {
         let command = Command::new(settings.command, settings.timeout_seconds, paths)?;
         if let Err(error) = command.find_program() {
-            let place = format!("hooks.{}[{index}]", event.as_str());
+            let place = ConfigPath::default().key("hooks").key(event.as_str()).index(index);
             unusable.push(UnusableCommand { place, error });
         }
     }

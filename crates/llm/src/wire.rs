@@ -24,6 +24,7 @@ pub mod openai_responses;
 mod pieces;
 #[cfg(test)]
 mod testing;
+mod thinking_control;
 pub(crate) mod tool_ids;
 mod turns;
 
@@ -36,7 +37,9 @@ use url::Url;
 
 pub use answer_body::AnswerBody;
 pub(crate) use builder::MessageBuilder;
-pub(crate) use endpoint::{host_label, is_link_local, is_loopback, models_url};
+pub(crate) use endpoint::models_url;
+pub use endpoint::{host_label, is_link_local, is_loopback};
+pub(crate) use thinking_control::{Off, ThinkingControl};
 
 use crate::sse::Frame;
 use crate::{

@@ -1,10 +1,13 @@
 //! The end of a log: what the next step of a conversation needs, read backwards.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::time::UNIX_EPOCH;
 
 use crate::backward::BackwardLines;
 use crate::line::{self, Line};
+use crate::repair::MovedAside;
 use crate::wanted::WantedId;
 use crate::{CompactionEntry, Entry, EntryId, Reduction, ReductionEntry, Role, TranscriptMessage};
 
@@ -46,6 +49,8 @@ pub struct Tail {
     pub skipped_lines: usize,
     /// Whether this opening of the log found a last line without its end, as a crash leaves it, and repaired it.
     pub repaired_torn_tail: bool,
+    /// What this opening of the log moved out of it, because it was no whole line.
+    pub moved_aside: Option<MovedAside>,
 }
 
 /// Reads the end of a log whose parts come newest first.
@@ -133,6 +138,29 @@ pub(crate) fn read_last_compaction<R: Read + Seek>(
         }
     }
     Ok(None)
+}
+
+/// Gives messages that were written without a time that of the message before, else that of the next one, else that of
+/// the file's last change: 1970 would be wrong for certain.
+pub(crate) fn fill_missing_times(messages: &mut [TranscriptMessage], file: &File) {
+    if messages.iter().all(|message| message.ts > 0) {
+        return;
+    }
+    let first_known = messages.iter().map(|message| message.ts).find(|ts| *ts > 0);
+    let mut last = first_known.unwrap_or_else(|| modified_ms(file));
+    for message in messages {
+        if message.ts == 0 {
+            message.ts = last;
+        }
+        last = message.ts;
+    }
+}
+
+/// When `file` changed last, in milliseconds since the Unix epoch.
+pub(crate) fn modified_ms(file: &File) -> u64 {
+    let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
+    let since = modified.and_then(|modified| modified.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[derive(PartialEq)]
@@ -228,6 +256,7 @@ impl Collector {
             older_messages_exist: self.older_messages_exist,
             skipped_lines: self.skipped_lines,
             repaired_torn_tail: false,
+            moved_aside: None,
         }
     }
 }

@@ -21,8 +21,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{Document, FileKind, recognise, unified_diff};
-use crate::support::{cut_end, parse_arguments, run_blocking};
+use crate::files::{Document, FileKind, diff_deadline, recognise, unified_diff};
+use crate::support::{Budget, cut_end, parse_arguments, run_blocking};
 use commit::{CommitError, commit};
 use plan::{Outcome, Plan, Verdict};
 
@@ -95,7 +95,7 @@ fn apply_patch(
     }
     let sections = parse::parse(patch)
         .map_err(|error| ToolError::Failed(bounded(&format!("nothing was changed: {error}"))))?;
-    let (plan, outcomes) = Plan::of(context, &sections);
+    let (plan, outcomes) = Plan::of(context, &sections, Budget::new(cancel.clone()))?;
     if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Blocked(_))) {
         return Err(ToolError::Failed(bounded(&refusal(&outcomes))));
     }
@@ -167,13 +167,16 @@ fn count(number: usize, noun: &str) -> String {
 /// For user interfaces: what happened to each file, with a diff where there is room for it.
 fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
     let mut room = MAX_DETAIL_CHARS;
+    let deadline = diff_deadline();
     let diffs: Vec<Value> = plan
         .files()
         .filter(|(file, after)| file.before.as_deref() != *after)
         .map(|(file, after)| {
-            let diff = text_of(file.before.as_deref())
-                .zip(text_of(after))
-                .and_then(|(old, new)| unified_diff(&file.path.shown, &old, &new))
+            let texts = || text_of(file.before.as_deref()).zip(text_of(after));
+            let diff = (room > 0)
+                .then(texts)
+                .flatten()
+                .and_then(|(old, new)| unified_diff(&file.path.shown, &old, &new, deadline))
                 .filter(|diff| diff.len() <= room);
             room -= diff.as_ref().map_or(0, String::len);
             json!({"path": file.path.shown, "diff": diff})

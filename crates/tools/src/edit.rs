@@ -15,13 +15,14 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::{
-    Attributes, Document, Lines, Splice, describe_nearest, load, replace_file, require_writable,
-    unified_diff,
+    Attributes, Document, Lines, describe_nearest, diff_deadline, load, replace_file,
+    require_writable, unified_diff,
 };
 use crate::support::{
-    Access, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path, run_blocking,
+    Access, Budget, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path,
+    run_blocking,
 };
-use locate::Located;
+use locate::{Located, Search};
 
 /// Line numbers that an error lists.
 const MAX_LINES_LISTED: usize = 10;
@@ -105,16 +106,15 @@ fn edit(
     require_writable(&path, &loaded.metadata)?;
     let document = &loaded.document;
     let lines = Lines::of(document.text());
-    let located = locate::locate(document.text(), &lines, arguments)?
-        .ok_or_else(|| not_found(&path, &lines, document, arguments))?;
+    let budget = Budget::new(cancel.clone());
+    let search = Search { text: document.text(), lines: &lines, arguments, budget: &budget };
+    let located = search.locate();
+    budget.check(&path.shown)?;
+    let located = located?.ok_or_else(|| not_found(&path, &search))?;
     if located.regions.len() > 1 && !arguments.all {
         return Err(ambiguous(&path, &lines, &located));
     }
-    let splices: Vec<Splice> = located
-        .regions
-        .iter()
-        .flat_map(|region| rewrite::splices(&lines, region, &located))
-        .collect();
+    let splices = rewrite::splices(&lines, &located);
     let bytes = document
         .spliced(&splices)
         .map_err(|error| ToolError::Failed(format!("cannot edit {}: {error}", path.shown)))?;
@@ -149,16 +149,12 @@ fn check_texts(arguments: &Arguments, path: &ResolvedPath) -> Result<(), ToolErr
     Ok(())
 }
 
-fn not_found(
-    path: &ResolvedPath,
-    lines: &Lines<'_>,
-    document: &Document,
-    arguments: &Arguments,
-) -> ToolError {
+fn not_found(path: &ResolvedPath, search: &Search<'_>) -> ToolError {
+    let Search { lines, arguments, .. } = search;
     let mut text = format!("oldText was not found in {}, which was not changed.", path.shown);
     let new_text = arguments.new_text.trim();
     if new_text.chars().count() >= LEAST_TELLING_CHARS
-        && let Some(offset) = document.text().find(new_text)
+        && let Some(offset) = search.text.find(new_text)
     {
         let line = lines.index_at(offset) + 1;
         text.push_str(&format!(
@@ -168,7 +164,7 @@ fn not_found(
     let wanted: Vec<&str> = Lines::of(&arguments.old_text).contents().collect();
     if lines.len() == 0 {
         text.push_str(" The file is empty; use write to fill it.");
-    } else if let Some(nearest) = describe_nearest(lines, &wanted) {
+    } else if let Some(nearest) = describe_nearest(lines, &wanted, search.budget) {
         text.push_str(&format!(
             "\n{nearest}\nCopy the lines to replace from there into oldText and call again."
         ));
@@ -219,7 +215,7 @@ fn report(
         text.push_str(". Line numbers in front of the lines were left out");
     }
     let new = Document::decode(bytes);
-    let diff = unified_diff(&path.shown, document.text(), new.text());
+    let diff = unified_diff(&path.shown, document.text(), new.text(), diff_deadline());
     let details = json!({"path": path.shown, "replacements": count, "diff": diff});
     ToolOutput { details: Some(details), ..ToolOutput::text(text) }
 }

@@ -10,8 +10,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{
-    Access, Hidden, Listing, PathPatterns, Walker, cut_line, io_failure, lenient_u64,
-    parse_arguments, real_root, resolve_path, run_blocking, shown_below,
+    Access, Listing, PathPatterns, Walker, cut_line, io_failure, lenient_u64, parse_arguments,
+    real_root, resolve_path, run_blocking, shown_below,
 };
 
 /// Entries listed unless the call asks for another number.
@@ -44,8 +44,7 @@ impl FindTool {
     pub fn new() -> Self {
         let schema = ToolSchema {
             name: "find".to_owned(),
-            description: "Find files and folders by glob. Skips what .gitignore excludes and, unless the pattern \
-                          names them, hidden entries."
+            description: "Find files and folders by glob. Skips what .gitignore excludes."
                 .to_owned(),
             parameters: json!({
                 "type": "object",
@@ -108,12 +107,11 @@ fn find(
         )));
     }
     let patterns = PathPatterns::new(&pattern, &folder.real)?;
-    let hidden = if patterns.names_hidden() { Hidden::Included } else { Hidden::Skipped };
     let limit =
         usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
             .unwrap_or(usize::MAX);
     let root = real_root(context);
-    let mut walker = Walker::new(&folder.real, hidden, cancel);
+    let mut walker = Walker::new(&folder.real, cancel);
     let mut listing = Listing::new(context.max_result_chars);
     let mut shown = 0;
     let mut has_more = false;
@@ -184,11 +182,9 @@ fn nothing_found(pattern: &str, folder: &str) -> String {
     let stem = Path::new(pattern).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     match stem.filter(|_| is_plain_name) {
         Some(stem) => format!(
-            "nothing matches {pattern} in {folder}; try *{stem}* (ignored and hidden entries are skipped)"
+            "nothing matches {pattern} in {folder}; try *{stem}* (ignored entries are skipped)"
         ),
-        None => format!(
-            "nothing matches {pattern} in {folder} (ignored and hidden entries are skipped)"
-        ),
+        None => format!("nothing matches {pattern} in {folder} (ignored entries are skipped)"),
     }
 }
 

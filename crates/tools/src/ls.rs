@@ -18,6 +18,9 @@ use crate::support::{
 /// Entries listed unless the call asks for another number.
 const DEFAULT_LIMIT: u64 = 500;
 
+/// Most entries held for one result; those with the shortest names fill it.
+const MAX_LIMIT: usize = 25_000;
+
 /// Lists a folder: sorted, folders with a slash, hidden entries included.
 #[derive(Debug)]
 pub struct LsTool {
@@ -95,9 +98,8 @@ fn list(
             path.shown
         )));
     }
-    let limit =
-        usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
-            .unwrap_or(usize::MAX);
+    let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
+    let limit = usize::try_from(limit).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
     let entries = fs::read_dir(&path.real).map_err(|error| io_failure("list", &path, &error))?;
     // Only as many as are shown are held, however large the folder is.
     let mut first: BTreeMap<(String, String), DirEntry> = BTreeMap::new();

@@ -3,7 +3,6 @@
 mod picture;
 mod text;
 
-use std::fs::File;
 use std::io::Read;
 
 use futures_util::future::BoxFuture;
@@ -13,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{BYTES_TO_RECOGNISE, FileKind, recognise, refuse_binary, require_regular_file};
+use crate::files::{BYTES_TO_RECOGNISE, FileKind, open_regular, recognise, refuse_binary};
 use crate::support::{
     Access, io_failure, lenient_u64, parse_arguments, resolve_path, run_blocking,
 };
@@ -100,9 +99,8 @@ fn read(
 ) -> Result<ToolOutput, ToolError> {
     let range = line_range(arguments)?;
     let path = resolve_path(context, &arguments.path, Access::Read)?;
-    let metadata = require_regular_file(&path, "read")?;
     let failed = |error: std::io::Error| io_failure("read", &path, &error);
-    let mut file = File::open(&path.real).map_err(failed)?;
+    let (mut file, metadata) = open_regular(&path, "read")?;
     let mut start = Vec::with_capacity(BYTES_TO_RECOGNISE);
     (&mut file).take(BYTES_TO_RECOGNISE as u64).read_to_end(&mut start).map_err(failed)?;
     match recognise(&start) {
@@ -118,7 +116,7 @@ fn read(
 fn line_range(arguments: &Arguments) -> Result<LineRange, ToolError> {
     // Line 0 can only mean the first.
     let first = arguments.start_line.unwrap_or(1).max(1);
-    let by_limit = arguments.limit.map(|limit| first.saturating_add(limit.max(1)) - 1);
+    let by_limit = arguments.limit.map(|limit| first.saturating_add(limit.max(1) - 1));
     let last = arguments.end_line.or(by_limit);
     match last {
         Some(last) if last < first => Err(ToolError::Failed(format!(

@@ -11,8 +11,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::{
-    Attributes, Document, FileKind, Lines, recognise, replace_file, require_regular_file,
-    require_writable, unified_diff,
+    Attributes, Document, FileKind, Lines, diff_deadline, read_whole, recognise, replace_file,
+    require_regular_file, require_writable, unified_diff,
 };
 use crate::support::{
     Access, ResolvedPath, io_failure, parse_arguments, resolve_path, run_blocking,
@@ -138,7 +138,8 @@ fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
             require_writable(path, &metadata)?;
             let small = metadata.len() <= MAX_COMPARED_BYTES;
             // An old content that cannot be read can still be replaced.
-            let bytes = if small { std::fs::read(&path.real).ok() } else { None };
+            let bytes =
+                if small { read_whole(path, "write").ok().map(|(bytes, _)| bytes) } else { None };
             Ok(Present::File { metadata, bytes })
         }
     }
@@ -165,10 +166,10 @@ fn blocked_by_file(path: &ResolvedPath) -> ToolError {
 
 fn diff(path: &ResolvedPath, present: &Present, new: &str) -> Option<String> {
     match present {
-        Present::Nothing => unified_diff(&path.shown, "", new),
+        Present::Nothing => unified_diff(&path.shown, "", new, diff_deadline()),
         Present::File { bytes: Some(old), .. } if recognise(old) == FileKind::Text => {
             let old = Document::decode(old.clone());
-            unified_diff(&path.shown, old.text(), new)
+            unified_diff(&path.shown, old.text(), new, diff_deadline())
         }
         Present::File { .. } => None,
     }

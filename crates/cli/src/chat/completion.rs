@@ -42,8 +42,7 @@ impl ChatCompleter {
     }
 
     fn session_names(&self) -> Vec<String> {
-        let sessions = self.sessions.all().unwrap_or_default();
-        sessions.iter().map(|session| self.sessions.name_of(&session.key)).collect()
+        self.sessions.names().unwrap_or_default()
     }
 }
 

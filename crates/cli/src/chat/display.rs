@@ -114,7 +114,7 @@ impl Display {
     pub(super) fn callback(&self) -> EventCallback {
         let shared = Arc::clone(&self.shared);
         Arc::new(move |event| {
-            shared.lock().take(event);
+            shared.lock().take(event.kind);
             shared.changed.notify_one();
         })
     }

@@ -1,11 +1,10 @@
 //! The prompt of the chat: line editing, history, several lines, completion.
 
 use std::borrow::Cow;
-use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 
-use myclaw_config::make_private_folder;
+use myclaw_files::{create_private_directory, private_options};
 use reedline::{
     ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
@@ -139,15 +138,15 @@ fn own_models(settings: &Settings) -> Vec<String> {
 
 /// Opens the history; a new file is readable by its owner alone, for what is typed may be private.
 fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     if let Some(directory) = path.parent() {
-        make_private_folder(directory)
+        create_private_directory(directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
-    options.open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    private_options()
+        .append(true)
+        .create(true)
+        .open(path)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
     FileBackedHistory::with_file(HISTORY_ENTRIES, path.to_path_buf())
         .map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use myclaw_auth::{
     Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, OrderRules, arrange,
 };
-use myclaw_config::{AgentSettings, Config, KeySource, load_or_default};
+use myclaw_config::{AgentSettings, Config, KeySource};
 use myclaw_engine::ModelChoice;
 use myclaw_llm::{Catalog, ModelRef, provider_info};
 
 use crate::args::auth::{AuthArgs, AuthCommand};
+use crate::config_check::load_checked;
 use crate::exit::CliError;
 use crate::model_choice::environment_key;
 use crate::print::{Printer, note};
@@ -83,7 +84,7 @@ impl Keys {
     /// Reads the settings alone, for what must work while the store cannot be read.
     fn without_store(agent: Option<&str>) -> Result<Self, CliError> {
         let home = Home::find()?;
-        let loaded = load_or_default(&home.environment).map_err(|error| config_error(&error))?;
+        let loaded = load_checked(&home.environment).map_err(|error| config_error(&error))?;
         let agent = loaded
             .config
             .agent_settings(agent)

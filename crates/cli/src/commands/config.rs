@@ -3,8 +3,9 @@
 use myclaw_config::{json_schema, load_config};
 
 use crate::args::{ConfigArgs, ConfigCommand};
+use crate::config_check::{Examination, examine, load_checked};
 use crate::exit::CliError;
-use crate::print::Printer;
+use crate::print::{Printer, note};
 use crate::settings::{Home, config_error};
 
 /// Runs one of the commands.
@@ -19,9 +20,13 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<(), CliError> {
 fn check() -> Result<(), CliError> {
     let home = Home::find()?;
     let loaded = load_config(&home.environment).map_err(|error| config_error(&error))?;
-    // What only shows when an agent is asked for: a workspace below a home that is not there.
-    for agent in loaded.config.agent_ids() {
-        loaded.config.agent_settings(Some(agent.as_str())).map_err(|error| config_error(&error))?;
+    load_checked(&home.environment).map_err(|error| config_error(&error))?;
+    let Examination { mistakes, warnings } = examine(&loaded, &home);
+    for warning in warnings {
+        note(format_args!("myclaw: warning: {warning}"));
+    }
+    if !mistakes.is_empty() {
+        return Err(config_error(&loaded.refuse(mistakes)));
     }
     let mut printer = Printer::stdout();
     printer.line(format_args!("{}: ok", loaded.path.display()))?;

@@ -5,12 +5,13 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use myclaw_config::{AgentSettings, Config, ConfigError, load_or_default};
+use myclaw_config::{AgentSettings, Config, ConfigError};
 use myclaw_hooks::{UnusableCommand, unusable_commands};
 use myclaw_llm::{LocalCandidate, LocalFinding, survey_local};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
+use crate::config_check::{load_checked, unread_keys};
 use crate::exit::{CliError, Exit};
 use crate::model_choice::{
     ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, Wanted, choose, local_probe,
@@ -22,6 +23,8 @@ use crate::terminal::{Paint, Size, Style};
 
 mod keys;
 mod sources;
+
+pub(crate) use sources::{Found, look_for_key};
 
 /// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -109,9 +112,8 @@ fn print_check(check: &Check, paint: Paint, printer: &mut Printer) -> Result<(),
 }
 
 fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
-    let (config_check, config) = check_config(home);
+    let (mut checks, config) = check_config(home);
     let agent = config.agent_settings(None).ok();
-    let mut checks = vec![config_check];
     // Where the config file has a mistake, it alone decides; anything said about a model would be a guess.
     let is_config_usable = checks.iter().all(|check| check.status != Status::Fail);
     let servers = runtime::block_on(async {
@@ -139,6 +141,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
     checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
+    checks.extend(check_torn_ends(home));
     checks.extend(check_hooks(&config, home));
     checks.push(check_program("bash", without_bash()));
     checks.push(check_program("git", "many tasks in repositories need it"));
@@ -146,21 +149,40 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     Ok(checks)
 }
 
-fn check_config(home: &Home) -> (Check, Arc<Config>) {
-    match load_or_default(&home.environment) {
-        Ok(loaded) if loaded.found => {
-            (Check::ok("config", loaded.path.display().to_string()), loaded.config)
-        }
-        Ok(loaded) => {
-            let message = format!("none at {}; built-in defaults hold", loaded.path.display());
-            (Check::ok("config", message), loaded.config)
-        }
+/// Transcripts that a crash has damaged: what was moved out of them.
+fn check_torn_ends(home: &Home) -> Option<Check> {
+    let moved = home.session_store().all_moved_aside().ok()?;
+    let first = moved.first()?;
+    let bytes: u64 = moved.iter().map(|moved| moved.bytes).sum();
+    let message = format!(
+        "{} damaged ends of transcripts were moved aside, {bytes} bytes in all; the first is {}",
+        moved.len(),
+        first.path.display()
+    );
+    let next = "look into these files if you miss something, and delete them when you do not";
+    Some(Check::warn("sessions", message, next))
+}
+
+fn check_config(home: &Home) -> (Vec<Check>, Arc<Config>) {
+    const NAME: &str = "config";
+    let loaded = match load_checked(&home.environment) {
+        Ok(loaded) => loaded,
         Err(error) => {
             let (message, next) = describe(&error, home);
             let config = Config { paths: Some(home.paths.clone()), ..Config::default() };
-            (Check::fail("config", message, next).with_exit(Exit::Config), Arc::new(config))
+            let check = Check::fail(NAME, message, next).with_exit(Exit::Config);
+            return (vec![check], Arc::new(config));
         }
-    }
+    };
+    let path = loaded.path.display();
+    let message = match loaded.found {
+        true => path.to_string(),
+        false => format!("none at {path}; built-in defaults hold"),
+    };
+    let unread = unread_keys(&loaded)
+        .map(|line| Check::warn(NAME, line, "leave it for a later version, or take it out"));
+    let checks = std::iter::once(Check::ok(NAME, message)).chain(unread).collect();
+    (checks, loaded.config)
 }
 
 /// The first mistake in one line, and what to do about it.

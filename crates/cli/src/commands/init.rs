@@ -1,8 +1,7 @@
 //! `myclaw init`.
 
-use myclaw_config::{
-    ConfigError, load_or_default, make_private_folder, scaffold_config_if_missing,
-};
+use myclaw_config::{ConfigError, load_or_default, scaffold_config_if_missing};
+use myclaw_files::create_private_directory;
 
 use crate::exit::CliError;
 use crate::print::Printer;
@@ -18,7 +17,7 @@ pub(crate) fn run() -> Result<(), CliError> {
     let first_step = first_step(agent.as_ref().err(), &home);
     let workspace = agent.map_or_else(|_| home.paths.workspace_dir(None), |agent| agent.workspace);
     let existed = workspace.is_dir();
-    make_private_folder(&workspace).map_err(|error| {
+    create_private_directory(&workspace).map_err(|error| {
         CliError::failure(format!("cannot make the workspace {}: {error}", workspace.display()))
     })?;
 

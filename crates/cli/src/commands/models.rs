@@ -7,7 +7,7 @@ mod trial;
 use std::collections::BTreeMap;
 
 use myclaw_auth::AuthFile;
-use myclaw_config::{Config, load_or_default};
+use myclaw_config::Config;
 use myclaw_engine::ModelChoice;
 use myclaw_llm::{
     Catalog, InputKind, LocalFinding, Model, ModelRef, ThinkingLevel, provider_info, survey_local,
@@ -15,6 +15,7 @@ use myclaw_llm::{
 use serde::Serialize;
 
 use crate::args::{ModelsArgs, ModelsCommand, ModelsListArgs};
+use crate::config_check::load_checked;
 use crate::exit::CliError;
 use crate::model_choice::{known_providers, local_probe};
 use crate::print::{Printer, columns, without_login};
@@ -44,7 +45,7 @@ pub(crate) struct ModelFilter<'a> {
 
 fn list(args: &ModelsListArgs) -> Result<(), CliError> {
     let home = Home::find()?;
-    let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+    let config = load_checked(&home.environment).map_err(|error| config_error(&error))?.config;
     let filter = ModelFilter {
         provider: args.provider.as_deref().or(args.provider_option.as_deref()),
         search: args.search.as_deref(),

@@ -9,6 +9,7 @@ mod request;
 
 use std::sync::Arc;
 
+use myclaw_engine::{AgentRunEvent, RunEvent};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -60,9 +61,12 @@ impl Wire {
         Arc::new(move |key, event| {
             let session = key.as_str();
             match &event {
-                SessionEvent::Run(event) => {
-                    output.push_json(&Event::of_run(session, event), mode);
-                }
+                // The frames of a session say the same and more: what follows, for example.
+                SessionEvent::Run(RunEvent {
+                    kind: AgentRunEvent::RunStart { .. } | AgentRunEvent::RunEnd { .. },
+                    ..
+                }) => {}
+                SessionEvent::Run(event) => output.push_json(event, mode),
                 SessionEvent::Begin(work) => {
                     output.push_json(&Event::begin(session, *work), mode);
                 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use myclaw_config::{QueueConfig, QueueMode};
 use myclaw_engine::{
-    AgentRunEvent, Arrival, CompactionReport, InboxError, ModelSwitch, PendingMessage, RunResult,
+    Arrival, CompactionReport, InboxError, ModelSwitch, PendingMessage, RunEvent, RunResult,
     SessionInbox, SystemClock, WhenIdle,
 };
 use myclaw_llm::{ContentBlock, ThinkingLevel};
@@ -32,7 +32,7 @@ pub(super) enum SessionEvent<'a> {
     /// Work begins.
     Begin(Work),
     /// A turn or a compaction tells something.
-    Run(&'a AgentRunEvent),
+    Run(&'a RunEvent),
     /// Work is over. Whether more of it follows at once.
     End(&'a Outcome, Next),
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use myclaw_testkit::{ModelServer, Reply, Script, Step, TempHome, Terminal};
+use myclaw_testkit::{
+    ModelServer, Reply, Script, Signal, Step, TempHome, Terminal, send_signal, wait_until_gone,
+};
 use serde_json::json;
 
 use crate::{home_with, myclaw, run};
@@ -223,4 +225,49 @@ fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
     let written = raw(&terminal);
     let (paste_on, paste_off) = (written.rfind("\x1b[?2004h"), written.rfind("\x1b[?2004l"));
     assert!(paste_on.is_some() && paste_off > paste_on, "{written:?}");
+}
+
+/// A chat whose tool has printed something and goes on for ever; with the ids of the tool's processes.
+fn chat_with_endless_tool() -> (TempHome, Terminal, Vec<u32>) {
+    let command = "echo what it has printed; sleep 600 & echo $$ $! > pids; wait";
+    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic()
+        .text("I look at \u{202e}it.")
+        .tool_call("call_1", "bash", json!({"command": command}))]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("go on");
+    terminal.expect("I look at \\u{202e}it.");
+    let file = home.workspace().join("pids");
+    let processes = loop {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        if text.ends_with('\n') {
+            break text.split_whitespace().map(|id| id.parse().expect("an id")).collect();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    (home, terminal, processes)
+}
+
+#[test]
+fn a_chat_whose_terminal_is_closed_keeps_what_its_tool_has_printed() {
+    for _ in 0..5 {
+        let (home, mut terminal, processes) = chat_with_endless_tool();
+        terminal.hang_up();
+        // A shell passes the signal on to its jobs, so that they see it twice.
+        send_signal(terminal.id(), Signal::HangUp);
+        assert_eq!(terminal.wait().code(), Some(130));
+        processes.into_iter().for_each(wait_until_gone);
+        let log = json!(home.only_transcript()).to_string();
+        assert!(log.contains("what it has printed"), "{log}");
+    }
+}
+
+#[test]
+fn a_chat_ends_with_the_turn_that_sigterm_aborts() {
+    let (home, mut terminal, processes) = chat_with_endless_tool();
+    send_signal(terminal.id(), Signal::Terminate);
+    assert_eq!(terminal.wait().code(), Some(130));
+    processes.into_iter().for_each(wait_until_gone);
+    let log = json!(home.only_transcript()).to_string();
+    assert!(log.contains("what it has printed"), "{log}");
 }

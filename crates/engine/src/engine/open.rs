@@ -13,7 +13,7 @@ use super::setup::Setup;
 use crate::conversation::{Conversation, Opening};
 use crate::turn::{input_budget, interrupts};
 use crate::workspace::{BootstrapFile, prepare_workspace};
-use crate::{AgentRunEvent, RunAgentParams, RunError};
+use crate::{Notice, RunAgentParams, RunError};
 
 /// Pause between two looks at a lock that another process holds: nobody notices it, and it costs nothing.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
@@ -27,7 +27,7 @@ pub(super) struct Opened {
     /// Messages that interrupted an earlier run: this one is for them.
     pub(super) interrupts: Vec<EntryId>,
     /// What the user should know.
-    pub(super) notices: Vec<String>,
+    pub(super) notices: Vec<Notice>,
 }
 
 /// Prepares the workspace and opens the session, off the async thread.
@@ -51,14 +51,8 @@ pub(super) async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opene
         let interrupts = interrupts(&waiting).map(|message| message.id).collect();
         let (auth_file, notice) = roster.read_store();
         notices.extend(notice);
-        match waiting.len() {
-            _ if is_for_others => {}
-            0 => {}
-            1 => notices
-                .push("a message from before waits in this session and is answered too".to_owned()),
-            count => notices.push(format!(
-                "{count} messages from before wait in this session and are answered too"
-            )),
+        if !is_for_others && !waiting.is_empty() {
+            notices.push(Notice::MessagesWaiting { count: waiting.len() });
         }
         let bootstrap_files = bootstrap.files;
         Ok(Opened { bootstrap_files, auth_file, conversation, opening, interrupts, notices })
@@ -104,11 +98,7 @@ async fn open_log(params: &RunAgentParams, store: &SessionStore) -> Result<Sessi
             Err(error) => return Err(error.into()),
         };
         if waited >= SILENT_WAIT && !std::mem::replace(&mut has_told, true) {
-            let holder = process_id.map_or_else(String::new, |id| format!(" (process {id})"));
-            params.notice(format!(
-                "waiting for the session, which another process runs{holder}: {}",
-                path.display()
-            ));
+            params.events().notice(Notice::WaitingForSession { process_id, path });
         }
         tokio::select! {
             () = tokio::time::sleep(LOCK_PAUSE) => {}
@@ -123,14 +113,6 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| RunError::Internal(error.to_string()))?
-}
-
-impl RunAgentParams {
-    pub(crate) fn notice(&self, message: String) {
-        if let Some(on_event) = &self.on_event {
-            on_event(AgentRunEvent::Notice { message });
-        }
-    }
 }
 
 /// A directory that the user named is never made: a misspelt one should be noticed.

@@ -5,7 +5,7 @@ use myclaw_llm::ThinkingLevel;
 use myclaw_session::{DaySpending, SessionStore};
 
 use crate::failover::Roster;
-use crate::{ModelChoice, RunAgentParams, RunError};
+use crate::{ModelChoice, Notice, RunAgentParams, RunError};
 
 /// File in the state directory with the totals of the day.
 const SPENDING_FILE: &str = "usage.json";
@@ -22,7 +22,7 @@ pub(super) struct Setup {
 pub(super) struct Thinking {
     pub(super) requested: ThinkingLevel,
     /// What to say where that is not what the user asked for.
-    pub(super) notice: Option<String>,
+    pub(super) notice: Option<Notice>,
 }
 
 impl Setup {
@@ -41,21 +41,11 @@ impl Setup {
         let requested = params.thinking.or_else(configured).unwrap_or_default();
         let level = model.model.thinking_level(requested);
         let notice = params.thinking.filter(|asked| *asked != level).map(|asked| {
-            let name = model.reference();
-            if model.model.reasoning {
-                let offered: Vec<&str> = model
-                    .model
-                    .offered_thinking_levels()
-                    .into_iter()
-                    .map(ThinkingLevel::as_str)
-                    .collect();
-                format!(
-                    "{name} does not offer the thinking level {asked} but {}; {level} is used",
-                    offered.join(", ")
-                )
-            } else {
-                format!("{name} cannot think before it answers; the thinking level is {level}")
-            }
+            let model = &model.model;
+            let offered =
+                if model.reasoning { model.offered_thinking_levels() } else { Vec::new() };
+            let name = format!("{}/{}", model.provider, model.id);
+            Notice::ThinkingLevelChanged { model: name, asked, used: level, offered }
         });
         Thinking { requested, notice }
     }

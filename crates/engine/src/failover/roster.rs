@@ -6,7 +6,7 @@ use myclaw_llm::parse_model_ref;
 
 use super::candidates::Sources;
 use super::{Candidate, Candidates, Ledger, error_class};
-use crate::{AgentRunEvent, ModelChoice, RunAgentParams, RunError, window};
+use crate::{AgentRunEvent, ModelChoice, Notice, RunAgentParams, RunError, window};
 
 /// The models of a run and the store of their keys.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub(crate) struct Roster {
     /// All of them, the first one too.
     choices: Vec<ModelChoice>,
     store: Option<AuthStore>,
-    notices: Vec<String>,
+    notices: Vec<Notice>,
 }
 
 impl Roster {
@@ -38,17 +38,19 @@ impl Roster {
     }
 
     /// What the user should know about the models.
-    pub(crate) fn notices(&self) -> &[String] {
+    pub(crate) fn notices(&self) -> &[Notice] {
         &self.notices
     }
 
     /// What the store holds, and a notice where it cannot be read: that must not stop a run that has other keys.
     /// Blocks.
-    pub(crate) fn read_store(&self) -> (AuthFile, Option<String>) {
+    pub(crate) fn read_store(&self) -> (AuthFile, Option<Notice>) {
         match self.store.as_ref().map(AuthStore::load) {
             None => (AuthFile::default(), None),
             Some(Ok(file)) => (file, None),
-            Some(Err(error)) => (AuthFile::default(), Some(error.to_string())),
+            Some(Err(error)) => {
+                (AuthFile::default(), Some(Notice::KeyStoreUnreadable { error: error.to_string() }))
+            }
         }
     }
 
@@ -74,8 +76,8 @@ impl Roster {
         })?;
         let answering = candidates.next().ok_or(RunError::NoModel)?;
         let wanted = self.choices.first().unwrap_or(&self.first);
-        if let (Some(reason), Some(on_event)) = (candidates.resting(wanted), &params.on_event) {
-            on_event(AgentRunEvent::Fallback {
+        if let Some(reason) = candidates.resting(wanted) {
+            params.events().emit(AgentRunEvent::Fallback {
                 from: wanted.reference(),
                 to: answering.choice.reference(),
                 reason: error_class(reason),
@@ -93,19 +95,15 @@ impl Roster {
 fn allowed(
     choices: Vec<ModelChoice>,
     config: &Config,
-) -> Result<(Vec<ModelChoice>, Vec<String>), RunError> {
+) -> Result<(Vec<ModelChoice>, Vec<Notice>), RunError> {
     let is_allowed =
         |choice: &ModelChoice| config.allows_model(&choice.model.provider, &choice.model.id);
     if let Some(first) = choices.first().filter(|first| !is_allowed(first)) {
         return Err(RunError::ModelNotAllowed { model: first.reference() });
     }
     let (allowed, excluded): (Vec<_>, Vec<_>) = choices.into_iter().partition(is_allowed);
-    let notices = excluded.iter().map(|choice| {
-        format!(
-            "{} is left out of the fallbacks: agents.defaults.models does not allow it",
-            choice.reference()
-        )
-    });
+    let notices =
+        excluded.iter().map(|choice| Notice::FallbackNotAllowed { model: choice.reference() });
     Ok((allowed, notices.collect()))
 }
 

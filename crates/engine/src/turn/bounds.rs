@@ -13,7 +13,7 @@ use myclaw_session::{DaySpending, Spent};
 use tokio::time::Instant;
 
 use super::Turn;
-use crate::{Bound, RunError};
+use crate::{Bound, Notice, RunError};
 
 /// What the run has used since the user last said something, and what the day has.
 #[derive(Debug)]
@@ -102,14 +102,24 @@ pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
         Ok(day) => {
             turn.allowance.day = day;
             turn.allowance.recorded = usage;
+            tell_of_damage(turn);
         }
         Err(error) if !turn.allowance.has_warned => {
             turn.allowance.has_warned = true;
-            turn.notice(format!("the limits of a day cannot be kept: {error}"));
+            turn.notice(Notice::DayTotalsUnavailable { error: error.to_string() });
         }
         Err(_) => {}
     }
     Ok(())
+}
+
+/// Says once that the totals of the day were lost.
+fn tell_of_damage(turn: &mut Turn<'_>) {
+    let spending = &turn.allowance.spending;
+    let Some(copy) = spending.set_aside().filter(|_| !turn.allowance.has_warned) else { return };
+    let notice = Notice::DayTotalsLost { path: spending.path().to_owned(), copy: copy.to_owned() };
+    turn.allowance.has_warned = true;
+    turn.notice(notice);
 }
 
 /// The day in UTC, as `2026-01-31`.

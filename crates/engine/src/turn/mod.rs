@@ -35,15 +35,17 @@ use myclaw_session::{EntryId, Inbox, SessionStore};
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Conversation, NextStep, Opening};
+use crate::event::Events;
 use crate::failover::{Candidate, Candidates, Ledger, ProfileRotation};
 use crate::{
-    AgentRunEvent, AgentStart, Bound, Engine, Hook, ModelChoice, RunAgentParams, RunError,
+    AgentRunEvent, AgentStart, Bound, Engine, Hook, ModelChoice, Notice, RunAgentParams, RunError,
     RunResult, ToolContext,
 };
 
 /// What the steps of a turn share.
 pub(crate) struct Turn<'a> {
     pub(crate) engine: &'a Engine,
+    pub(crate) events: Events,
     /// What the caller gave. The cancellation token is the run's own: it fires with `abort`, and when the time of the run
     /// is over.
     pub(crate) params: RunAgentParams,
@@ -226,13 +228,11 @@ impl Turn<'_> {
     }
 
     pub(crate) fn emit(&self, event: AgentRunEvent) {
-        if let Some(on_event) = &self.params.on_event {
-            on_event(event);
-        }
+        self.events.emit(event);
     }
 
-    pub(crate) fn notice(&self, message: impl Into<String>) {
-        self.emit(AgentRunEvent::Notice { message: message.into() });
+    pub(crate) fn notice(&self, notice: Notice) {
+        self.events.notice(notice);
     }
 
     pub(crate) fn hooks(&self) -> &[Arc<dyn Hook>] {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use myclaw_config::{Config, Paths};
 use myclaw_engine::{
-    AgentRunEvent, AuthProfile, Clock, ModelChoice, RunAgentParams, RunError, RunResult, Tool,
+    AuthProfile, Clock, ModelChoice, RunAgentParams, RunError, RunEvent, RunResult, Tool,
     ToolError, ToolInvocation, ToolOutput, run_agent,
 };
 use myclaw_llm::{Api, InputKind, Model, Price, Quirks, ThinkingLevels, ToolSchema};
@@ -28,7 +28,7 @@ pub struct Bench {
     pub server: ModelServer,
     pub format: WireFormat,
     pub clock: Arc<FastClock>,
-    pub events: Arc<Mutex<Vec<AgentRunEvent>>>,
+    pub events: Arc<Mutex<Vec<RunEvent>>>,
     pub config: Config,
     pub profiles: Vec<&'static str>,
     pub context_window: u64,
@@ -138,12 +138,13 @@ impl Bench {
         names
     }
 
+    /// The events of a type, without their session and run.
     pub fn events_named(&self, name: &str) -> Vec<Value> {
         self.events
             .lock()
             .unwrap()
             .iter()
-            .map(|event| json!(event))
+            .map(|event| json!(event.kind))
             .filter(|event| event["type"] == name)
             .collect()
     }

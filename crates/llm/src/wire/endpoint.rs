@@ -117,13 +117,13 @@ fn bad_base_url(base_url: &str, why: &str) -> ModelError {
 }
 
 /// Host and, where it is not the scheme's own, port: how messages name a server.
-pub(crate) fn host_label(url: &Url) -> String {
+pub fn host_label(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// Whether the URL names this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback() || address.is_unspecified(),
@@ -138,7 +138,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 
 /// Whether the URL names an address that is only good on this machine's own wire, as those of the clouds' metadata
 /// services are.
-pub(crate) fn is_link_local(url: &Url) -> bool {
+pub fn is_link_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_link_local(),
         Some(Host::Ipv6(address)) => address.is_unicast_link_local() || address.is_unique_local(),

@@ -7,6 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use myclaw_engine::{ToolContext, ToolError};
 
+/// Longest path: the kernel's own limit (`PATH_MAX`).
+const MAX_PATH_BYTES: usize = 4096;
 /// Links that one path may lead through, the kernel's own limit (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
 /// Near names that an error suggests.
@@ -145,6 +147,12 @@ fn absolute_path(context: &ToolContext, given: &str) -> Result<PathBuf, ToolErro
         return Err(ToolError::Failed(
             "the path is empty; use \".\" for the working directory".to_owned(),
         ));
+    }
+    if path.len() > MAX_PATH_BYTES {
+        return Err(ToolError::Failed(format!(
+            "the path has {} bytes, and at most {MAX_PATH_BYTES} are possible. Use a shorter one",
+            path.len()
+        )));
     }
     if path.contains('\0') {
         return Err(ToolError::Failed(format!("{given:?} is no path: it holds a NUL character")));

@@ -93,3 +93,9 @@ pub(crate) fn text_of(output: &ToolOutput) -> String {
         other => panic!("not one text block: {other:?}"),
     }
 }
+
+/// Makes a named pipe. Opening it for reading would block until somebody writes.
+pub(crate) fn make_pipe(path: &Path) {
+    let status = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(status.success());
+}

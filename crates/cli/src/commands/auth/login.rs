@@ -2,8 +2,8 @@
 
 use myclaw_config::SecretString;
 use myclaw_engine::ModelChoice;
-use myclaw_llm::copilot::{CopilotHosts, LoginError, finish_login, start_login};
 use myclaw_llm::{HttpProvider, ModelError, ModelRef, provider_info};
+use myclaw_llm_cloud::copilot::{CopilotHosts, LoginError, finish_login, start_login};
 use tokio_util::sync::CancellationToken;
 
 use super::Keys;

@@ -125,7 +125,7 @@ impl<'a> Trial<'a> {
         Self {
             keys,
             resolver: key_resolver(options.clone()),
-            http: HttpProvider::new(options),
+            http: HttpProvider::new(options).with_access(myclaw_llm_cloud::access()),
             cancel: CancellationToken::new(),
         }
     }

@@ -19,7 +19,7 @@ const KEYRING_PROGRAM: &str = if cfg!(target_os = "macos") { "security" } else {
 
 /// What shows of a key without asking for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// It is there.
     There,
     /// It comes from somewhere that is not asked here.
@@ -31,25 +31,31 @@ pub(super) enum Found {
 /// Looks for the key of `profile`. One that comes out of a login is there, whatever its age.
 pub(super) fn look_for(profile: &AuthProfile, home: &Home) -> Found {
     match &profile.source {
-        _ if profile.login.is_some() => Found::There,
-        None => Found::There,
-        Some(KeySource::Literal(key)) if key.expose_secret().trim().is_empty() => {
+        Some(source) if profile.login.is_none() => look_for_key(source, home),
+        _ => Found::There,
+    }
+}
+
+/// Looks for the key that is kept in `source`.
+pub(crate) fn look_for_key(source: &KeySource, home: &Home) -> Found {
+    match source {
+        KeySource::Literal(key) if key.expose_secret().trim().is_empty() => {
             Found::Missing("it is empty".to_owned())
         }
-        Some(KeySource::Literal(_)) => Found::There,
-        Some(KeySource::Environment(name)) => match home.environment.get(name).map(str::trim) {
+        KeySource::Literal(_) => Found::There,
+        KeySource::Environment(name) => match home.environment.get(name).map(str::trim) {
             None | Some("") => Found::Missing(format!("the variable {name} is not set")),
             Some(_) => Found::There,
         },
-        Some(KeySource::File(path)) => look_in_file(path),
-        Some(KeySource::Command(_)) => Found::NotTried("from a command"),
-        Some(KeySource::Keyring { .. }) if find_program(KEYRING_PROGRAM).is_none() => {
+        KeySource::File(path) => look_in_file(path),
+        KeySource::Command(_) => Found::NotTried("from a command"),
+        KeySource::Keyring { .. } if find_program(KEYRING_PROGRAM).is_none() => {
             Found::Missing(format!(
                 "{KEYRING_PROGRAM}, which reads the keyring, is not installed (in Debian and Ubuntu it is in \
                  libsecret-tools)"
             ))
         }
-        Some(KeySource::Keyring { .. }) => Found::NotTried("from the keyring"),
+        KeySource::Keyring { .. } => Found::NotTried("from the keyring"),
     }
 }
 

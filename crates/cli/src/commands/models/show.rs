@@ -1,6 +1,6 @@
 //! `myclaw models show`: all that is known about one model, and where each figure comes from.
 
-use myclaw_config::{Config, ModelDefinition, load_or_default};
+use myclaw_config::{Config, ModelDefinition};
 use myclaw_engine::ModelChoice;
 use myclaw_llm::{
     Api, Catalog, InputKind, KeyNeed, Model, ModelRef, Price, ThinkingLevel, parse_model_ref,
@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::default_keys;
 use super::key::{KeySource, KeyState};
 use crate::args::ModelArgs;
+use crate::config_check::load_checked;
 use crate::exit::CliError;
 use crate::model_choice::{local_base_url, unknown_provider};
 use crate::print::{Printer, columns, without_login};
@@ -21,7 +22,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     let reference =
         parse_model_ref(&args.model).map_err(|error| CliError::usage(error.to_string()))?;
     let home = Home::find()?;
-    let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+    let config = load_checked(&home.environment).map_err(|error| config_error(&error))?.config;
     let known = Known::new(&reference, &config, &home)?;
     let mut printer = Printer::stdout();
     if args.json {

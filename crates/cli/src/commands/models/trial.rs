@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_auth::{AuthFile, OrderRules, arrange};
-use myclaw_config::{SecretString, load_or_default};
+use myclaw_config::SecretString;
 use myclaw_engine::{ModelChoice, key_resolver};
 use myclaw_llm::{
     Api, AssistantMessage, CallFailure, CallLimits, DemoProvider, HttpOptions, HttpProvider,
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::show::api_name;
 use crate::args::ModelArgs;
+use crate::config_check::load_checked;
 use crate::exit::CliError;
 use crate::interrupt::Interrupts;
 use crate::model_choice::{Wanted, choose};
@@ -38,7 +39,7 @@ const QUESTION: &str = "This is a test of the connection. Write one short senten
 /// Calls the model and prints what worked.
 pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     let home = Home::find()?;
-    let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+    let config = load_checked(&home.environment).map_err(|error| config_error(&error))?.config;
     let interrupts = Interrupts::install()?;
     let cancel = CancellationToken::new();
     let armed = interrupts.arm(cancel.clone());
@@ -230,7 +231,9 @@ fn provider_of(api: Api, options: HttpOptions) -> Arc<dyn Provider> {
         | Api::OpenaiCompletions
         | Api::OpenaiResponses
         | Api::GoogleGenerativeAi
-        | Api::BedrockConverse => Arc::new(HttpProvider::new(options)),
+        | Api::BedrockConverse => {
+            Arc::new(HttpProvider::new(options).with_access(myclaw_llm_cloud::access()))
+        }
     }
 }
 

@@ -101,8 +101,8 @@ fn compact(settings: &Settings, args: &CompactArgs) -> Result<CompactionReport, 
 /// A callback for what is worth knowing; the rest is in the report.
 pub(crate) fn notices(say: impl Fn(&str) + Send + Sync + 'static) -> EventCallback {
     Arc::new(move |event| {
-        if let AgentRunEvent::Notice { message } = event {
-            say(&message);
+        if let AgentRunEvent::Notice(notice) = event.kind {
+            say(&notice.to_string());
         }
     })
 }

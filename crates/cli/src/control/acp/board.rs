@@ -182,7 +182,7 @@ impl Board {
                 talk.tell(&self.wire, updates);
             }
             SessionEvent::Run(event) => {
-                let updates = talk.translator.translate(event);
+                let updates = talk.translator.translate(&event.kind);
                 talk.tell(&self.wire, updates);
             }
             SessionEvent::End(outcome, next) => {

@@ -1,6 +1,6 @@
 //! What a program is told: replies to its commands, and events as they happen.
 
-use myclaw_engine::{AgentRunEvent, CompactionOutcome, CompactionReport};
+use myclaw_engine::{CompactionOutcome, CompactionReport};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -84,11 +84,11 @@ impl<'a> From<&'a CompactionReport> for Compacted<'a> {
     }
 }
 
-/// Something that happens in a session.
+/// Begin or end of what a session does.
 #[derive(Serialize)]
-pub(super) struct Event<'a, T> {
+pub(super) struct Event<'a> {
     #[serde(flatten)]
-    event: T,
+    event: Frame<'a>,
     session: &'a str,
 }
 
@@ -109,14 +109,7 @@ pub(super) enum Frame<'a> {
     },
 }
 
-impl<'a> Event<'a, &'a AgentRunEvent> {
-    /// An event of a run.
-    pub(super) fn of_run(session: &'a str, event: &'a AgentRunEvent) -> Self {
-        Self { event, session }
-    }
-}
-
-impl<'a> Event<'a, Frame<'a>> {
+impl<'a> Event<'a> {
     /// Work begins.
     pub(super) fn begin(session: &'a str, work: Work) -> Self {
         Self { event: Frame::RunStart { work }, session }
