@@ -46,14 +46,15 @@ pub use report::{Issue, Location, RenderStyle, Report};
 pub use scaffold::{STARTER_CONFIG, Scaffold, scaffold_config_if_missing};
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentsConfig, AnyHookCommand, AuthConfig,
-    AuthProfile, BashToolConfig, ChannelsConfig, ChatId, CommandLine, CommandRule, CompactionSettings, Config,
-    ContextPruning, CooldownConfig, DeliveryMode, DropPolicy, ExecAsk, ExecRules, ExecSecurity, FsToolConfig, GATEWAY_PORT_VARIABLE,
-    GatewayConfig, HookCommand, HookEvent, HooksConfig, IterationCap, LaneWidths, LogLevel,
-    LoggingConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput,
-    ModelName, ModelPrice, ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel, ProgramRule,
-    ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxRules,
-    StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName,
-    ThinkingWords, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
+    AuthProfile, BashToolConfig, ChannelsConfig, ChatId, CommandLine, CommandRule,
+    CompactionSettings, Config, ContextPruning, CooldownConfig, DeliveryMode, DropPolicy, ExecAsk,
+    ExecRules, ExecSecurity, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand,
+    HookEvent, HooksConfig, IterationCap, LaneWidths, LogLevel, LoggingConfig, MessagesConfig,
+    ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice,
+    ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel, ProgramRule, ProviderConfig,
+    ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits, SandboxMode,
+    SandboxRules, StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault,
+    ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

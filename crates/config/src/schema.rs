@@ -33,8 +33,8 @@ pub use models::{
     StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
 };
 pub use policy::{
-    CommandRule, ExecAsk, ExecRules, ExecSecurity, ProgramRule, SandboxMode, SandboxRules, ToolProfile,
-    ToolRules,
+    CommandRule, ExecAsk, ExecRules, ExecSecurity, ProgramRule, SandboxMode, SandboxRules,
+    ToolProfile, ToolRules,
 };
 use secrecy::SecretString;
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};

@@ -40,7 +40,9 @@ pub enum PolicyError {
         program: String,
     },
     /// `...` somewhere but at the end.
-    #[error("`{place}`: `...` stands for all further arguments of `{program}`, so it must be the last pattern")]
+    #[error(
+        "`{place}`: `...` stands for all further arguments of `{program}`, so it must be the last pattern"
+    )]
     RestNotLast {
         /// Where it stands.
         place: String,

@@ -150,7 +150,10 @@ impl Effective {
         Self {
             level: level.clone(),
             place: place.clone(),
-            security: rules.security.or(above.map(|above| above.security)).unwrap_or(ExecSecurity::Full),
+            security: rules
+                .security
+                .or(above.map(|above| above.security))
+                .unwrap_or(ExecSecurity::Full),
             ask: rules.ask.or(above.map(|above| above.ask)).unwrap_or(ExecAsk::OnMiss),
             allowlist,
         }
@@ -166,9 +169,9 @@ impl Effective {
         let miss = match self.security {
             ExecSecurity::Deny => return Answer::Deny(refusal(RefusalKind::Disabled, None)),
             ExecSecurity::Full => None,
-            ExecSecurity::Allowlist => self.miss(request).map(|(kind, command)| {
-                refusal(kind, command.as_ref())
-            }),
+            ExecSecurity::Allowlist => {
+                self.miss(request).map(|(kind, command)| refusal(kind, command.as_ref()))
+            }
         };
         match (miss, self.ask) {
             (Some(refusal), ExecAsk::Off) => Answer::Deny(refusal),
@@ -195,7 +198,9 @@ impl Effective {
             let kind = match identify(&command, request) {
                 // `cd` may have moved to another directory, in which the path names another file.
                 Ok(Program::File { .. })
-                    if has_moved && command.program().contains('/') && !command.program().starts_with('/') =>
+                    if has_moved
+                        && command.program().contains('/')
+                        && !command.program().starts_with('/') =>
                 {
                     Some(RefusalKind::RelativeAfterCd(command.program().to_owned()))
                 }
@@ -226,12 +231,23 @@ impl Effective {
 
 /// Variables by which the shell itself runs other commands, or reads commands otherwise than [`parse`].
 fn steers_the_shell(name: &str) -> bool {
-    matches!(name, "BASH_ENV" | "ENV" | "SHELLOPTS" | "BASHOPTS" | "BASH_COMPAT" | "POSIXLY_CORRECT" | "PROMPT_COMMAND")
-        || name.starts_with("BASH_FUNC_")
+    matches!(
+        name,
+        "BASH_ENV"
+            | "ENV"
+            | "SHELLOPTS"
+            | "BASHOPTS"
+            | "BASH_COMPAT"
+            | "POSIXLY_CORRECT"
+            | "PROMPT_COMMAND"
+    ) || name.starts_with("BASH_FUNC_")
 }
 
 /// What a command's first word will start.
-fn identify<'a>(command: &'a Command, request: &ExecRequest<'_>) -> Result<Program<'a>, RefusalKind> {
+fn identify<'a>(
+    command: &'a Command,
+    request: &ExecRequest<'_>,
+) -> Result<Program<'a>, RefusalKind> {
     let name = command.program();
     if !name.contains('/') {
         match builtins::of(name) {

@@ -29,6 +29,8 @@ pub use exec::{
 };
 pub use names::{canonical_tool_name, group_members, known_tools, profile_members};
 pub use pattern::{matches_name, matches_path};
-pub use sandbox::{DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts};
+pub use sandbox::{
+    DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts,
+};
 pub use shell::{Command, MAX_COMMAND_BYTES, Script, ShellError, Word, parse};
 pub use tool::{Decision, DecisiveRule, Level, LevelRules, ToolPolicy};

@@ -27,7 +27,8 @@ fn is_plain_script(script: &str) -> bool {
         return matches!(command, "p" | "d" | "q" | "=");
     };
     let mut characters = body.chars();
-    let Some(delimiter) = characters.next().filter(|c| c.is_ascii_punctuation() && *c != '\\') else {
+    let Some(delimiter) = characters.next().filter(|c| c.is_ascii_punctuation() && *c != '\\')
+    else {
         return false;
     };
     let mut delimiters = 0;

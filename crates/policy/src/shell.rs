@@ -76,7 +76,8 @@ pub fn parse(command: &str) -> Result<Script, ShellError> {
     if let Some(character) = command.chars().find(deceptive) {
         return Err(ShellError::Character(character));
     }
-    let mut parser = Parser { rest: command, script: Script::default(), current: Pending::default() };
+    let mut parser =
+        Parser { rest: command, script: Script::default(), current: Pending::default() };
     parser.run()?;
     if parser.script.commands.is_empty() { Err(ShellError::Empty) } else { Ok(parser.script) }
 }
@@ -229,26 +230,31 @@ impl Parser<'_> {
             self.take(1);
         }
         self.skip_blanks();
-        if self.rest.is_empty() || self.rest.starts_with(['\n', ';', '&', '|', '<', '>', '(', ')', '#'])
+        if self.rest.is_empty()
+            || self.rest.starts_with(['\n', ';', '&', '|', '<', '>', '(', ')', '#'])
         {
             return Err(ShellError::Redirection);
         }
         let (word, rest) = word::read(self.rest)?;
         self.rest = rest;
-        if word.is_literal() && word.text == "/dev/null" { Ok(()) } else { Err(ShellError::Redirection) }
+        if word.is_literal() && word.text == "/dev/null" {
+            Ok(())
+        } else {
+            Err(ShellError::Redirection)
+        }
     }
 }
 
 /// Refuses what the shell would not run as a program of that name.
 fn check_program(word: &Word) -> Result<(), ShellError> {
-    if !word.is_literal() {
-        return Err(ShellError::ExpandedProgram);
-    }
     if !word.is_quoted && RESERVED.contains(&word.text.as_str()) {
         return Err(ShellError::Compound);
     }
     if word.text.contains('=') {
         return Err(ShellError::Assignment);
+    }
+    if !word.is_literal() {
+        return Err(ShellError::ExpandedProgram);
     }
     let plain = |c: char| c.is_ascii_graphic() || c == ' ';
     match word.text.chars().find(|c| !plain(*c)) {

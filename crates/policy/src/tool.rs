@@ -290,11 +290,7 @@ impl Selector {
             let suggestion = nearest(&name, known)
                 .or_else(|| nearest(&name, extra_tools.iter().copied()))
                 .map(str::to_owned);
-            return Err(PolicyError::UnknownTool {
-                place: place.to_owned(),
-                suggestion,
-                name,
-            });
+            return Err(PolicyError::UnknownTool { place: place.to_owned(), suggestion, name });
         };
         Ok(Self { entry: entry.to_owned(), matcher })
     }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use myclaw_config::{
-    CommandRule, ExecAsk, ExecRules, ExecSecurity, SandboxMode, SandboxRules, ToolProfile, ToolRules,
+    CommandRule, ExecAsk, ExecRules, ExecSecurity, SandboxMode, SandboxRules, ToolProfile,
+    ToolRules,
 };
 use myclaw_policy::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Level, LevelRules, ResolvedProgram,
@@ -20,8 +21,18 @@ const SESSION: SessionFacts<'_> = SessionFacts { key: "x", main_keys: &[], host_
 
 fn entries() -> impl Strategy<Value = Option<Vec<String>>> {
     let names = vec![
-        "read", "BASH", "exec", "web_fetch", "group:fs", "group:runtime", "group:web", "*", "sessions_*",
-        "cron", "browser", "*_search",
+        "read",
+        "BASH",
+        "exec",
+        "web_fetch",
+        "group:fs",
+        "group:runtime",
+        "group:web",
+        "*",
+        "sessions_*",
+        "cron",
+        "browser",
+        "*_search",
     ];
     option::of(vec(select(names).prop_map(str::to_owned), 0..4))
 }
@@ -29,8 +40,11 @@ fn entries() -> impl Strategy<Value = Option<Vec<String>>> {
 fn tool_rules() -> impl Strategy<Value = ToolRules> {
     use ToolProfile::{Coding, Full, Messaging, Minimal};
     let profile = option::of(select(vec![Minimal, Coding, Messaging, Full]));
-    (profile, entries(), entries())
-        .prop_map(|(profile, allow, deny)| ToolRules { profile, allow, deny })
+    (profile, entries(), entries()).prop_map(|(profile, allow, deny)| ToolRules {
+        profile,
+        allow,
+        deny,
+    })
 }
 
 fn sandbox() -> impl Strategy<Value = SandboxRules> {
@@ -41,16 +55,16 @@ fn sandbox() -> impl Strategy<Value = SandboxRules> {
 }
 
 fn exec_rules() -> impl Strategy<Value = ExecRules> {
-    let security = option::of(select(vec![
-        ExecSecurity::Full,
-        ExecSecurity::Allowlist,
-        ExecSecurity::Deny,
-    ]));
+    let security =
+        option::of(select(vec![ExecSecurity::Full, ExecSecurity::Allowlist, ExecSecurity::Deny]));
     let ask = option::of(select(vec![ExecAsk::Off, ExecAsk::OnMiss, ExecAsk::Always]));
     let program = select(vec!["ls", "git", "*", "/usr/bin/*", "/opt/x"]);
     let rule = program.prop_map(|program| CommandRule::Program(program.to_owned()));
-    (security, ask, option::of(vec(rule, 0..3)))
-        .prop_map(|(security, ask, allowlist)| ExecRules { security, ask, allowlist })
+    (security, ask, option::of(vec(rule, 0..3))).prop_map(|(security, ask, allowlist)| ExecRules {
+        security,
+        ask,
+        allowlist,
+    })
 }
 
 fn permitted(levels: &[LevelRules], sandbox: &SandboxRules) -> Vec<&'static str> {

@@ -35,7 +35,9 @@ fn oracle(mode: SandboxMode, is_main: bool, tool: &str, sandbox: &SandboxRules) 
     if !applies {
         return true;
     }
-    let same = |entry: &str| entry == tool || (["bash", "exec"].contains(&entry) && ["bash", "exec"].contains(&tool));
+    let same = |entry: &str| {
+        entry == tool || (["bash", "exec"].contains(&entry) && ["bash", "exec"].contains(&tool))
+    };
     let listed = |list: &Option<Vec<String>>, default: &[&str]| match list {
         Some(list) => list.iter().any(|entry| same(entry)),
         None => default.iter().any(|entry| same(entry)),
@@ -69,7 +71,8 @@ fn every_mode_session_and_tool_follows_the_specified_rules() {
             };
             for (key, is_main) in SESSIONS {
                 let session = SessionFacts { key, main_keys: &[MAIN_KEY], host_says_main: false };
-                let policy = ToolPolicy::for_session(&[], &sandbox, "sandbox", session, &[]).unwrap();
+                let policy =
+                    ToolPolicy::for_session(&[], &sandbox, "sandbox", session, &[]).unwrap();
                 for tool in TOOLS {
                     let decision = policy.decide(tool);
                     let expected = oracle(mode, is_main, tool, &sandbox);
@@ -95,9 +98,14 @@ fn the_host_can_say_that_a_session_is_main() {
 #[test]
 fn a_refusal_names_the_tool_the_context_and_the_rule() {
     let session = SessionFacts { key: "telegram", main_keys: &[], host_says_main: false };
-    let policy =
-        ToolPolicy::for_session(&[], &SandboxRules::default(), "agents.defaults.sandbox", session, &[])
-            .unwrap();
+    let policy = ToolPolicy::for_session(
+        &[],
+        &SandboxRules::default(),
+        "agents.defaults.sandbox",
+        session,
+        &[],
+    )
+    .unwrap();
     assert_eq!(
         policy.decide("browser").to_string(),
         "Tool 'browser' is not allowed in current security context (non-main session, sandboxed): it is not in \

@@ -1,5 +1,9 @@
 //! What the allowlist says about each line of `data/shell_lines.tsv`.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is test code, where a panic is a failed test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of this is test code, where a panic is a failed test"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,9 +19,37 @@ const LINES: &str = include_str!("data/shell_lines.tsv");
 
 /// Programs that may run with any arguments. The last four run other programs, so that this is not enough for them.
 const PERMITTED: [&str; 31] = [
-    "ls", "cat", "echo", "grep", "rg", "git", "head", "tail", "wc", "sort", "uniq", "cut", "tr",
-    "jq", "find", "cd", "pwd", "printf", "test", "[", "true", "sed", "tar", "make",
-    "/opt/tools/*", "/work/bin/report", "tee", "bash", "env", "xargs", "awk",
+    "ls",
+    "cat",
+    "echo",
+    "grep",
+    "rg",
+    "git",
+    "head",
+    "tail",
+    "wc",
+    "sort",
+    "uniq",
+    "cut",
+    "tr",
+    "jq",
+    "find",
+    "cd",
+    "pwd",
+    "printf",
+    "test",
+    "[",
+    "true",
+    "sed",
+    "tar",
+    "make",
+    "/opt/tools/*",
+    "/work/bin/report",
+    "tee",
+    "bash",
+    "env",
+    "xargs",
+    "awk",
 ];
 
 /// Programs that exist beside those.
@@ -58,7 +90,9 @@ fn resolve(name: &str) -> Option<ResolvedProgram> {
         "bin/report" => PathBuf::from("/work/bin/report"),
         _ if name.starts_with("./") => Path::new("/work").join(name.trim_start_matches("./")),
         _ if name.starts_with('/') => PathBuf::from(name),
-        _ if PERMITTED.contains(&name) || OTHERS.contains(&name) => Path::new("/usr/bin").join(name),
+        _ if PERMITTED.contains(&name) || OTHERS.contains(&name) => {
+            Path::new("/usr/bin").join(name)
+        }
         _ => return None,
     };
     let real = match path.to_str()? {

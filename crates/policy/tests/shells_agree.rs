@@ -23,11 +23,13 @@ struct Shells {
 }
 
 /// One line for each call: the number of words, then the words, each ended by a NUL.
-const RECORDER: &str = "#!/bin/sh\nname=${0##*/}\nprintf '%s\\0' \"$#\" \"$name\" \"$@\" >>\"$CALLS\"\n";
+const RECORDER: &str =
+    "#!/bin/sh\nname=${0##*/}\nprintf '%s\\0' \"$#\" \"$name\" \"$@\" >>\"$CALLS\"\n";
 
 impl Shells {
-    fn new() -> Self {
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shells-{}", std::process::id()));
+    fn new(name: &str) -> Self {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("shells-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir_all(directory.join("bin")).unwrap();
         fs::create_dir_all(directory.join("work")).unwrap();
@@ -45,7 +47,10 @@ impl Shells {
         fs::write(&calls, "").unwrap();
         // Waits for what runs in the background.
         let script = format!("{line}\nwait");
-        Command::new(shell)
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        let program =
+            std::env::split_paths(&paths).map(|path| path.join(shell)).find(|path| path.exists());
+        Command::new(program.expect("bash and sh are installed"))
             .args(["-c", &script])
             .current_dir(self.directory.join("work"))
             .env_clear()
@@ -54,9 +59,10 @@ impl Shells {
             .env("LC_ALL", "C.UTF-8")
             .stdin(std::process::Stdio::null())
             .output()
-            .expect("bash and sh are installed");
+            .unwrap();
         let text = fs::read(&calls).unwrap();
-        let mut fields = text.split(|byte| *byte == 0).map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
+        let mut fields =
+            text.split(|byte| *byte == 0).map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
         let mut found = Vec::new();
         while let Some(count) = fields.next().filter(|field| !field.is_empty()) {
             let count: usize = count.parse().unwrap();
@@ -88,19 +94,80 @@ fn expected(script: &Script) -> Option<Vec<Vec<String>>> {
 
 fn pieces() -> impl Strategy<Value = String> {
     let pieces = vec![
-        "pa", "pb", "pa", "pb", " ", " ", " ", " ", "\t", "\n", "x", "y1", "2", ";", "&", "|", "&&", "||", "'", "'",
-        "\"", "\"", "\\", "\\\n", " \\\n", "#", " #", "$", "~", "=", ":", "*", "[", "]", "{", "}", "(", ")", "`", "!",
-        "%", "^", ",", "-", "--x", ">/dev/null", " 2>/dev/null", "2>&1", ">&2", "</dev/null", "<", ">", "<<", "é",
-        "'a b'", "\"c d\"", "\\ ", "\\'", "\\\"", "\\\\", "' '", "$X", "if", "time",
+        "pa",
+        "pb",
+        "pa",
+        "pb",
+        " ",
+        " ",
+        " ",
+        " ",
+        "\t",
+        "\n",
+        "x",
+        "y1",
+        "2",
+        ";",
+        "&",
+        "|",
+        "&&",
+        "||",
+        "'",
+        "'",
+        "\"",
+        "\"",
+        "\\",
+        "\\\n",
+        " \\\n",
+        "#",
+        " #",
+        "$",
+        "~",
+        "=",
+        ":",
+        "*",
+        "[",
+        "]",
+        "{",
+        "}",
+        "(",
+        ")",
+        "`",
+        "!",
+        "%",
+        "^",
+        ",",
+        "-",
+        "--x",
+        ">/dev/null",
+        " 2>/dev/null",
+        "2>&1",
+        ">&2",
+        "</dev/null",
+        "<",
+        ">",
+        "<<",
+        "é",
+        "'a b'",
+        "\"c d\"",
+        "\\ ",
+        "\\'",
+        "\\\"",
+        "\\\\",
+        "' '",
+        "$X",
+        "if",
+        "time",
     ];
     vec(select(pieces), 1..14).prop_map(|pieces| pieces.concat())
 }
 
 #[test]
 fn shells_run_what_the_parser_read() {
-    let shells = Shells::new();
+    let shells = Shells::new("agree");
     let compared = Cell::new(0);
-    let mut runner = TestRunner::new(Config { cases: 4_000, failure_persistence: None, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases: 4_000, failure_persistence: None, ..Config::default() });
     // A line that begins with a program is more often one that is accepted.
     let lines = ("(pa|pb)( x| 'y z'|)", pieces()).prop_map(|(start, rest)| start + &rest);
     let outcome = runner.run(&lines, |line| {
@@ -129,7 +196,7 @@ fn shells_run_what_the_parser_read() {
 
 #[test]
 fn nothing_is_left_behind_by_accepted_lines() {
-    let shells = Shells::new();
+    let shells = Shells::new("clean");
     for line in ["pa >/dev/null 2>&1; pb </dev/null # x > y", "pa 'a > b' | pb \"> c\""] {
         let script = parse(line).unwrap();
         assert_eq!(shells.calls("bash", line), expected(&script).unwrap());

@@ -4,7 +4,12 @@ fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn digest(command: &str, programs: &[(&str, &[&str])], directory: &str, pairs: &[(&str, &str)]) -> ApprovalDigest {
+fn digest(
+    command: &str,
+    programs: &[(&str, &[&str])],
+    directory: &str,
+    pairs: &[(&str, &str)],
+) -> ApprovalDigest {
     let programs: Vec<(&Path, Vec<&str>)> =
         programs.iter().map(|(path, words)| (Path::new(*path), words.to_vec())).collect();
     ApprovalDigest::of_command(&CommandSubject {

@@ -46,7 +46,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn list(rules: &[CommandRule], place: &str, errors: &mut Vec<PolicyError>) -> Vec<Self> {
+    pub(super) fn list(
+        rules: &[CommandRule],
+        place: &str,
+        errors: &mut Vec<PolicyError>,
+    ) -> Vec<Self> {
         let mut entries = Vec::new();
         for rule in rules {
             match Self::new(rule, place) {
@@ -94,15 +98,20 @@ impl Entry {
         for launcher in program.launchers() {
             let refused = match launcher {
                 Launcher::Nothing => None,
-                Launcher::Anything => says_nothing.then(|| RefusalKind::Launcher(program.describe())),
+                Launcher::Anything => {
+                    says_nothing.then(|| RefusalKind::Launcher(program.describe()))
+                }
                 Launcher::Sed => {
                     let is_spelled_out = !free.contains(&true);
-                    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
+                    let texts: Vec<&str> =
+                        arguments.iter().map(|word| word.text.as_str()).collect();
                     let is_plain = arguments.iter().all(Word::is_literal) && sed::is_plain(&texts);
                     (!is_spelled_out && !is_plain)
                         .then(|| RefusalKind::Launcher(program.describe()))
                 }
-                Launcher::WithOption(options) => launching_argument(options, arguments, &free, program),
+                Launcher::WithOption(options) => {
+                    launching_argument(options, arguments, &free, program)
+                }
             };
             if let Some(kind) = refused {
                 return Coverage::Partial(kind);
@@ -113,7 +122,9 @@ impl Entry {
 
     fn names(&self, program: &Program<'_>) -> bool {
         match program {
-            Program::Builtin(name) => !self.program.contains('/') && matches_name(&self.program, name),
+            Program::Builtin(name) => {
+                !self.program.contains('/') && matches_name(&self.program, name)
+            }
             Program::File { found, is_on_path } => {
                 let Some(path) = found.path.to_str() else { return false };
                 if self.program.starts_with('/') {

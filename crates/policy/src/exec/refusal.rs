@@ -42,7 +42,9 @@ pub enum RefusalKind {
     #[error("the allowlist permits `{0}` only with other arguments")]
     Arguments(String),
     /// The program runs whatever its arguments say.
-    #[error("`{0}` runs other programs or code, so its entry in the allowlist has to list the arguments")]
+    #[error(
+        "`{0}` runs other programs or code, so its entry in the allowlist has to list the arguments"
+    )]
     Launcher(String),
     /// An argument makes the program run another one.
     #[error("`{argument}` can make `{program}` run another program or write a file")]
@@ -53,7 +55,9 @@ pub enum RefusalKind {
         argument: String,
     },
     /// A variable or wildcard could become an option.
-    #[error("an expansion among the arguments of `{0}` could become an option that runs another program")]
+    #[error(
+        "an expansion among the arguments of `{0}` could become an option that runs another program"
+    )]
     ExpandedArgument(String),
     /// A relative path behind `cd`.
     #[error("`{0}` is a relative path after `cd`; write the absolute path")]

@@ -6,7 +6,8 @@ const MAIN: SessionFacts<'_> = SessionFacts { key: "main", main_keys: &[], host_
 const OTHER: SessionFacts<'_> = SessionFacts { key: "x", main_keys: &[], host_says_main: false };
 
 fn resolve(name: &str) -> Option<ResolvedProgram> {
-    let path = if name.starts_with('/') { PathBuf::from(name) } else { Path::new("/usr/bin").join(name) };
+    let path =
+        if name.starts_with('/') { PathBuf::from(name) } else { Path::new("/usr/bin").join(name) };
     Some(ResolvedProgram { real: path.clone(), path })
 }
 
@@ -19,7 +20,12 @@ fn level(rules: ExecRules) -> ExecLevel {
     ExecLevel { level: Level::Global, place: "tools.exec".to_owned(), rules }
 }
 
-fn verdict_with(policy: &ExecPolicy, command: &str, variables: &[(&str, &str)], changed: &[&str]) -> ExecVerdict {
+fn verdict_with(
+    policy: &ExecPolicy,
+    command: &str,
+    variables: &[(&str, &str)],
+    changed: &[&str],
+) -> ExecVerdict {
     let environment =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     policy.check(&ExecRequest {
@@ -62,7 +68,11 @@ fn security_and_ask_decide_together() {
     ] {
         let policy = policy(&[level(rules(security, ask, &["ls"]))]);
         let answer = |command| shown(&verdict_with(&policy, command, &[], &[]));
-        assert_eq!((answer("ls").as_str(), answer("rm x").as_str()), (listed, unlisted), "{security:?} {ask:?}");
+        assert_eq!(
+            (answer("ls").as_str(), answer("rm x").as_str()),
+            (listed, unlisted),
+            "{security:?} {ask:?}"
+        );
     }
 }
 
@@ -71,7 +81,10 @@ fn a_level_takes_what_it_leaves_out_from_the_one_above() {
     let above = level(rules(ExecSecurity::Allowlist, Some(ExecAsk::OnMiss), &["ls", "git"]));
     let never_ask = level(ExecRules { ask: Some(ExecAsk::Off), ..ExecRules::default() });
     let fewer = level(ExecRules {
-        allowlist: Some(vec![CommandRule::Program("git".to_owned()), CommandRule::Program("rm".to_owned())]),
+        allowlist: Some(vec![
+            CommandRule::Program("git".to_owned()),
+            CommandRule::Program("rm".to_owned()),
+        ]),
         ..ExecRules::default()
     });
     let full = level(ExecRules { security: Some(ExecSecurity::Full), ..ExecRules::default() });
@@ -82,7 +95,11 @@ fn a_level_takes_what_it_leaves_out_from_the_one_above() {
         (vec![above.clone(), fewer], "rm x", "ask unlisted"),
         (vec![above, full], "rm x", "ask unlisted"),
     ] {
-        assert_eq!(shown(&verdict_with(&policy(&levels), command, &[], &[])), expected, "{command}");
+        assert_eq!(
+            shown(&verdict_with(&policy(&levels), command, &[], &[])),
+            expected,
+            "{command}"
+        );
     }
 }
 
@@ -186,7 +203,8 @@ fn entries_that_match_nothing_are_errors() {
         }),
     ];
     let level = level(ExecRules { allowlist: Some(allowlist), ..ExecRules::default() });
-    let errors = ExecPolicy::for_session(&[level], &SandboxRules::default(), "sandbox", MAIN).unwrap_err();
+    let errors =
+        ExecPolicy::for_session(&[level], &SandboxRules::default(), "sandbox", MAIN).unwrap_err();
     let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(
         errors,

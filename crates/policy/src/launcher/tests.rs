@@ -2,7 +2,16 @@ use super::*;
 
 #[test]
 fn versions_and_case_do_not_hide_an_interpreter() {
-    for name in ["python", "python3", "python3.12", "Python3", "perl5.36.0", "bash", "ld-linux-x86-64.so.2", "lua5.4"] {
+    for name in [
+        "python",
+        "python3",
+        "python3.12",
+        "Python3",
+        "perl5.36.0",
+        "bash",
+        "ld-linux-x86-64.so.2",
+        "lua5.4",
+    ] {
         assert_eq!(Launcher::of(name), Launcher::Anything, "{name}");
     }
     for name in ["ls", "cat", "sha256sum", "gitk", "pythonista", ""] {

@@ -25,13 +25,17 @@ pub enum ShellError {
     )]
     Redirection,
     /// A subshell, function or process substitution.
-    #[error("it has an unquoted parenthesis (subshell, function or process substitution); quote it or leave it out")]
+    #[error(
+        "it has an unquoted parenthesis (subshell, function or process substitution); quote it or leave it out"
+    )]
     Parenthesis,
     /// An unquoted brace.
     #[error("it has an unquoted brace (group or brace expansion); quote it or write the words out")]
     Brace,
     /// A loop, condition or another compound command.
-    #[error("it has a compound command (`if`, `for`, `!`, `[[`, `time`, …); run plain commands one by one")]
+    #[error(
+        "it has a compound command (`if`, `for`, `!`, `[[`, `time`, …); run plain commands one by one"
+    )]
     Compound,
     /// `NAME=value` before a command.
     #[error("it sets a variable in front of a command; leave that out")]

@@ -16,7 +16,10 @@ fn words_are_read_as_the_shell_reads_them() {
         (" a\t'b c' \"d $\" ", vec![vec!["a", "b c", "d $"]]),
         ("a 'it'\\''s' \"x\\\"y\\z\"", vec![vec!["a", "it's", "x\"y\\z"]]),
         ("a '' \"\"", vec![vec!["a", "", ""]]),
-        ("a|b&&c||d;e&f\ng", vec![vec!["a"], vec!["b"], vec!["c"], vec!["d"], vec!["e"], vec!["f"], vec!["g"]]),
+        (
+            "a|b&&c||d;e&f\ng",
+            vec![vec!["a"], vec!["b"], vec!["c"], vec!["d"], vec!["e"], vec!["f"], vec!["g"]],
+        ),
         ("a b#c #d\ne", vec![vec!["a", "b#c"], vec!["e"]]),
         ("a \\\n \\\n b", vec![vec!["a", "b"]]),
         ("a 2 2>&1 3 >/dev/null", vec![vec!["a", "2", "3"]]),

@@ -46,9 +46,13 @@ fn a_list_that_is_absent_sets_no_limit_and_an_empty_one_permits_nothing() {
 fn deny_wins_over_allow() {
     let policy =
         one(ToolRules { allow: list(&["*"]), deny: list(&["group:web", "Bash"]), profile: None });
-    for (tool, expected) in
-        [("read", true), ("web_fetch", false), ("WebFetch", false), ("exec", false), ("bash", false)]
-    {
+    for (tool, expected) in [
+        ("read", true),
+        ("web_fetch", false),
+        ("WebFetch", false),
+        ("exec", false),
+        ("bash", false),
+    ] {
         assert_eq!(policy.decide(tool).allowed, expected, "{tool}");
     }
     assert_eq!(
@@ -60,9 +64,21 @@ fn deny_wins_over_allow() {
 #[test]
 fn profiles_limit_what_may_run() {
     for (profile, allowed, denied) in [
-        (ToolProfile::Minimal, ["session_status"].as_slice(), ["read", "exec", "message"].as_slice()),
-        (ToolProfile::Coding, &["read", "grep", "bash", "image", "memory_get"], &["message", "cron", "web_fetch"]),
-        (ToolProfile::Messaging, &["message", "sessions_send"], &["read", "exec", "sessions_spawn"]),
+        (
+            ToolProfile::Minimal,
+            ["session_status"].as_slice(),
+            ["read", "exec", "message"].as_slice(),
+        ),
+        (
+            ToolProfile::Coding,
+            &["read", "grep", "bash", "image", "memory_get"],
+            &["message", "cron", "web_fetch"],
+        ),
+        (
+            ToolProfile::Messaging,
+            &["message", "sessions_send"],
+            &["read", "exec", "sessions_spawn"],
+        ),
         (ToolProfile::Full, &["read", "nodes", "mcp_search"], &[]),
     ] {
         let policy = one(ToolRules { profile: Some(profile), ..ToolRules::default() });
@@ -79,8 +95,14 @@ fn profiles_limit_what_may_run() {
 fn the_first_level_that_denies_is_named_and_every_level_can_be_asked() {
     let policy = policy(&[
         (Level::Global, ToolRules { deny: list(&["cron"]), ..ToolRules::default() }),
-        (Level::Agent("coder".to_owned()), ToolRules { profile: Some(ToolProfile::Coding), ..ToolRules::default() }),
-        (Level::Channel("telegram".to_owned()), ToolRules { allow: list(&["read"]), ..ToolRules::default() }),
+        (
+            Level::Agent("coder".to_owned()),
+            ToolRules { profile: Some(ToolProfile::Coding), ..ToolRules::default() },
+        ),
+        (
+            Level::Channel("telegram".to_owned()),
+            ToolRules { allow: list(&["read"]), ..ToolRules::default() },
+        ),
     ])
     .unwrap();
     let decision = policy.decide("message");
@@ -89,7 +111,8 @@ fn the_first_level_that_denies_is_named_and_every_level_can_be_asked() {
         "Tool 'message' is not allowed in current security context (main session, not sandboxed): it is not in the \
          profile `coding` set by `tools.profile` for agent `coder`"
     );
-    let answers: Vec<bool> = policy.explain("message").iter().map(|(_, rule)| rule.is_none()).collect();
+    let answers: Vec<bool> =
+        policy.explain("message").iter().map(|(_, rule)| rule.is_none()).collect();
     assert_eq!(answers, [true, false, false]);
 }
 
