@@ -219,8 +219,9 @@ impl Parser<'_> {
         }
         self.current.is_redirected = true;
         if is_output && let Some(target) = self.rest.strip_prefix('&') {
+            // dash takes the digit in `>&1>` for the number of the second redirection.
             let rest = target.strip_prefix(['1', '2']).ok_or(ShellError::Redirection)?;
-            if !rest.is_empty() && !rest.starts_with([' ', '\t', '\n', ';', '&', '|', '<', '>']) {
+            if !rest.is_empty() && !rest.starts_with([' ', '\t', '\n', ';', '&', '|']) {
                 return Err(ShellError::Redirection);
             }
             self.rest = rest;

@@ -167,7 +167,7 @@ fn shells_run_what_the_parser_read() {
     let shells = Shells::new("agree");
     let compared = Cell::new(0);
     let mut runner =
-        TestRunner::new(Config { cases: 4_000, failure_persistence: None, ..Config::default() });
+        TestRunner::new(Config { cases: 1_500, failure_persistence: None, ..Config::default() });
     // A line that begins with a program is more often one that is accepted.
     let lines = ("(pa|pb)( x| 'y z'|)", pieces()).prop_map(|(start, rest)| start + &rest);
     let outcome = runner.run(&lines, |line| {
@@ -191,7 +191,7 @@ fn shells_run_what_the_parser_read() {
         Ok(())
     });
     outcome.unwrap();
-    assert!(compared.get() > 300, "only {} lines were accepted", compared.get());
+    assert!(compared.get() > 150, "only {} lines were accepted", compared.get());
 }
 
 #[test]
