@@ -7,14 +7,12 @@ const PLAIN_LETTERS: &str = "nrEsuz";
 pub(crate) fn is_plain(arguments: &[&str]) -> bool {
     let mut script = None;
     for argument in arguments {
-        match argument.strip_prefix('-') {
-            Some(letters) if !letters.is_empty() => {
-                if !letters.chars().all(|letter| PLAIN_LETTERS.contains(letter)) {
-                    return false;
-                }
-            }
-            _ if script.is_none() => script = Some(*argument),
-            _ => {}
+        let letters = argument.strip_prefix('-').filter(|letters| !letters.is_empty());
+        if letters.is_some_and(|letters| !letters.chars().all(|it| PLAIN_LETTERS.contains(it))) {
+            return false;
+        }
+        if letters.is_none() && script.is_none() {
+            script = Some(*argument);
         }
     }
     script.is_some_and(is_plain_script)
@@ -38,10 +36,8 @@ fn is_plain_script(script: &str) -> bool {
             '\n' | '\r' => return false,
             // Within brackets the delimiter does not end a pattern in every sed, so leave brackets out.
             '[' if delimiters == 0 => return false,
-            _ if delimiters == 2 => {
-                if !matches!(character, 'g' | 'p' | 'i' | 'I' | '0'..='9') {
-                    return false;
-                }
+            _ if delimiters == 2 && !matches!(character, 'g' | 'p' | 'i' | 'I' | '0'..='9') => {
+                return false;
             }
             _ if is_escaped => is_escaped = false,
             '\\' => is_escaped = true,

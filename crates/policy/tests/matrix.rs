@@ -1,5 +1,4 @@
 //! Which tools each kind of session may use under each mode of the sandbox.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 use myclaw_config::{SandboxMode, SandboxRules};
 use myclaw_policy::{Level, SessionFacts, ToolPolicy};
