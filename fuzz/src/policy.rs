@@ -24,7 +24,8 @@ pub fn shell_command(input: &[u8]) {
             Err(error) => return assert_eq!(error, ShellError::TooLong),
         };
         let before: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
-        let after: Vec<&str> = again.commands[0].words.iter().map(|word| word.text.as_str()).collect();
+        let after: Vec<&str> =
+            again.commands[0].words.iter().map(|word| word.text.as_str()).collect();
         assert_eq!((again.commands.len(), before), (1, after));
     }
 }
