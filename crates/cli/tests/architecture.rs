@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("cli", &["agent"]),
     (
         "agent",
@@ -29,6 +29,7 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("llm-cloud", &["llm"]),
     ("llm", &[]),
     ("auth", &["exec", "config", "files"]),
+    ("policy", &["config"]),
     ("exec", &[]),
     ("config", &["files"]),
     ("skills", &[]),

@@ -15,6 +15,7 @@ mod hooks;
 mod limits;
 mod messages;
 mod models;
+mod policy;
 mod values;
 
 pub use agents::{
@@ -30,6 +31,10 @@ pub use models::{
     AuthProfile, ModelApi, ModelCompat, ModelDefinition, ModelInput, ModelPrice, ModelTimeouts,
     ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
     StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
+};
+pub use policy::{
+    CommandRule, ExecAsk, ExecRules, ExecSecurity, PolicyProfile, ProgramRule, SandboxMode,
+    SandboxRules, ToolRules,
 };
 use secrecy::SecretString;
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
