@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 /// From top to bottom.
-const ROOMS: [&str; 10] =
-    ["cli", "tools", "hooks", "engine", "session", "llm", "auth", "exec", "config", "skills"];
+const ROOMS: [&str; 11] = [
+    "cli", "tools", "hooks", "engine", "session", "llm", "auth", "sandbox", "exec", "config", "skills",
+];
 
 #[test]
 fn arrows_point_down_only() {
