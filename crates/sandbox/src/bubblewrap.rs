@@ -6,6 +6,11 @@ use std::path::Path;
 use crate::system_files::{CONFIGURATION, PROGRAMS};
 use crate::{Confinement, Network, WorkspaceAccess};
 
+/// Size of `/tmp`, which is in memory.
+const TEMPORARY_BYTES: u64 = 1 << 30;
+/// Size of other directories that programs expect to be there.
+const OTHER_BYTES: u64 = 16 << 20;
+
 /// The arguments of `bwrap` up to the command: namespaces of its own, and a file system that holds only what the
 /// confinement names. `helper` is the program that applies the limits and the filter inside.
 ///
@@ -34,11 +39,13 @@ pub(crate) fn arguments(
     }
     arguments.place("--dev", Path::new("/dev"));
     arguments.place("--proc", Path::new("/proc"));
-    for directory in ["/tmp", "/run", "/var/tmp"] {
-        arguments.place("--tmpfs", Path::new(directory));
-    }
+    arguments.memory(TEMPORARY_BYTES, Path::new("/tmp"));
+    arguments.memory(OTHER_BYTES, Path::new("/run"));
+    arguments.memory(OTHER_BYTES, Path::new("/var/tmp"));
     if confinement.access == WorkspaceAccess::None {
-        arguments.place("--dir", &confinement.workspace);
+        // Programs start in an empty directory instead.
+        arguments.memory(OTHER_BYTES, &confinement.workspace);
+        arguments.place("--remount-ro", &confinement.workspace);
     }
     // A later line wins, so what may be changed comes after what may be read.
     for path in confinement.readable() {
@@ -51,6 +58,7 @@ pub(crate) fn arguments(
         arguments.bind("--bind", socket);
     }
     arguments.bind("--ro-bind", helper);
+    arguments.place("--remount-ro", Path::new("/"));
     arguments.place("--chdir", directory);
     arguments.flag("--");
     arguments.0
@@ -66,6 +74,12 @@ impl Arguments {
     fn place(&mut self, flag: &str, path: &Path) {
         self.flag(flag);
         self.0.push(path.into());
+    }
+
+    /// An empty directory in memory.
+    fn memory(&mut self, bytes: u64, path: &Path) {
+        self.0.extend(["--size".into(), bytes.to_string().into()]);
+        self.place("--tmpfs", path);
     }
 
     /// The same path inside as outside.

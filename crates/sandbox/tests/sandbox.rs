@@ -76,11 +76,11 @@ async fn everyday_commands_work() {
         echo text > file && grep -q text file && chmod +x file && mkdir -p a/b && mv file a/b && ln a/b/file hard &&
         ln -s a/b/file soft && cat soft && cat <(echo substituted) && echo piped | cat && seq 3 | sort -r | head -1 &&
         t=$(mktemp) && echo temporary > "$t" && cat "$t" && : > /dev/null && head -c 4 /dev/urandom | wc -c &&
-        (exit 3); echo "status $?"; python3 -c 'import socket; socket.socketpair(); print("python")' || echo python
+        (exit 3); echo "status $?"
     "#;
     for level in levels() {
         let home = Home::new(level.clone());
-        let expected = "text\nsubstituted\npiped\n3\ntemporary\n4\nstatus 3\npython\n";
+        let expected = "text\nsubstituted\npiped\n3\ntemporary\n4\nstatus 3\n";
         assert_eq!(home.run(script).await, (Exit::Code(0), expected.to_owned()), "{level:?}");
     }
 }
@@ -108,9 +108,7 @@ async fn access_to_the_workspace_is_as_demanded() {
         ] {
             home.confinement.access = access;
             assert_eq!(home.run(script).await.1, expected, "{level:?} {access:?}");
-            if access == WorkspaceAccess::None && level == Level::Bubblewrap {
-                assert_eq!(fs::read_to_string(home.workspace().join("file")).unwrap(), "new\n");
-            }
+            assert_eq!(fs::read_to_string(home.workspace().join("file")).unwrap(), "new\n");
         }
     }
 }
@@ -199,13 +197,30 @@ async fn everything_ends_when_the_caller_cancels() {
     for (number, level) in levels().into_iter().enumerate() {
         let home = Home::new(level.clone());
         let mark = mark(10 + number as u32);
-        let script = format!("trap '' TERM; {}; echo ready; sleep {mark}", daemons(&mark));
+        let script = format!("trap '' TERM; {}; sleep {mark}", daemons(&mark));
         let cancel = CancellationToken::new();
-        let mut on_output = |_: &[u8]| cancel.cancel();
-        let finished =
-            home.sandbox.run(home.spec(&script), &home.confinement, &cancel, &mut on_output).await;
+        let mut ignore = |_: &[u8]| {};
+        let cancelled = async {
+            wait_until_running(&mark).await;
+            cancel.cancel();
+        };
+        let (finished, ()) = tokio::join!(
+            home.sandbox.run(home.spec(&script), &home.confinement, &cancel, &mut ignore),
+            cancelled
+        );
         assert_eq!(finished.unwrap().exit, Exit::Aborted, "{level:?}");
         wait_until_gone(&mark, &level).await;
+    }
+}
+
+/// What the script of [`daemons`] starts, and the command itself.
+const DAEMONS_AND_COMMAND: usize = 7;
+
+async fn wait_until_running(mark: &str) {
+    let patience = Instant::now() + Duration::from_secs(10);
+    while running(mark).len() < DAEMONS_AND_COMMAND {
+        assert!(Instant::now() < patience, "only {:?} run", running(mark));
+        tokio::task::yield_now().await;
     }
 }
 
@@ -261,6 +276,7 @@ async fn a_long_lived_helper_talks_over_pipes_and_ends_with_all_it_started() {
         let mut confined = home.sandbox.spawn(home.spec(&script), &home.confinement).unwrap();
         confined.take_input().unwrap().write_all(b"hello\n").await.unwrap();
         assert_eq!(first_line(&mut confined).await, "got hello\n", "{level:?}");
+        wait_until_running(&mark).await;
         confined.end().await.unwrap();
         wait_until_gone(&mark, &level).await;
     }
@@ -274,6 +290,7 @@ async fn a_dropped_helper_ends_with_all_it_started() {
         let script = format!("{}; echo ready; sleep {mark}", daemons(&mark));
         let mut confined = home.sandbox.spawn(home.spec(&script), &home.confinement).unwrap();
         first_line(&mut confined).await;
+        wait_until_running(&mark).await;
         drop(confined);
         wait_until_gone(&mark, &level).await;
     }
@@ -296,7 +313,7 @@ async fn everything_ends_when_the_program_is_killed() {
             .unwrap();
         let output = BufReader::new(program.stdout.take().unwrap());
         assert!(output.lines().any(|line| line.unwrap().contains("held open")), "{level:?}");
-        assert!(!running(&mark).is_empty(), "{level:?}");
+        wait_until_running(&mark).await;
         program.kill().unwrap();
         program.wait().unwrap();
         wait_until_gone(&mark, &level).await;
@@ -392,8 +409,14 @@ async fn errors_can_go_apart() {
 async fn cost_of_a_command() {
     const RUNS: u32 = 200;
     let mut bare = Duration::ZERO;
-    let homes: Vec<(String, Home)> =
-        levels().into_iter().map(|level| (format!("{level:?}"), Home::new(level))).collect();
+    let mut homes = Vec::new();
+    for level in levels() {
+        let mut home = Home::new(level.clone());
+        homes.push((format!("{level:?}"), Home::new(level.clone())));
+        // Root needs a cgroup for this limit, and entering one waits for all processors.
+        home.confinement.limits.processes = None;
+        homes.push((format!("{level:?} without a limit on processes"), home));
+    }
     let mut sums = vec![Duration::ZERO; homes.len()];
     for _ in 0..RUNS {
         for ((_, home), sum) in homes.iter().zip(&mut sums) {

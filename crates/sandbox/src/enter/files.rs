@@ -16,15 +16,15 @@ pub(crate) const NEEDED: ABI = ABI::V6;
 
 /// From now on, this process and what it starts can signal, and reach on abstract sockets, only themselves.
 pub(crate) fn scope_signals() -> Result<(), Failure> {
-    let enter = || -> Result<(), RulesetError> {
-        Ruleset::default()
-            .set_compatibility(CompatLevel::HardRequirement)
-            .scope(Scope::from_all(NEEDED))?
-            .create()?
-            .restrict_self()?;
-        Ok(())
-    };
-    enter().map_err(|error| describe(&error))
+    // Every set of rules refuses to move and link files between directories, unless it says otherwise.
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::Refer)
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(NEEDED)))
+        .and_then(Ruleset::create)
+        .map_err(|error| describe(&error))?;
+    let ruleset = allow(ruleset, Path::new("/"), AccessFs::Refer.into())?;
+    ruleset.restrict_self().map_err(|error| describe(&error)).map(drop)
 }
 
 /// Applies the rules to this process and all that it starts.
