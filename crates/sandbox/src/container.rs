@@ -34,7 +34,6 @@ impl Container<'_> {
             "run",
             "--rm",
             "--interactive",
-            "--init",
             "--pull=never",
             "--read-only",
             "--cap-drop=ALL",
@@ -49,6 +48,8 @@ impl Container<'_> {
         let flags = [
             ("--memory", limits.memory.map(|value| value.to_string())),
             ("--pids-limit", limits.processes.map(|value| value.to_string())),
+            // Without one, podman asks for more than this process may give away.
+            ("--ulimit", limits.processes.map(|value| format!("nproc={value}:{value}"))),
             ("--ulimit", limits.file_size.map(|value| format!("fsize={value}:{value}"))),
             ("--ulimit", limits.open_files.map(|value| format!("nofile={value}:{value}"))),
             ("--ulimit", limits.cpu_seconds.map(|value| format!("cpu={value}:{value}"))),
@@ -77,7 +78,13 @@ impl Container<'_> {
 
     /// Removes the container, whatever state it is in.
     pub(crate) fn removal(&self, program: &str) -> Vec<String> {
-        [program, "rm", "--force", self.name].map(str::to_owned).to_vec()
+        let mut command = vec![program, "rm", "--force"];
+        if self.engine == Engine::Podman {
+            // It would wait ten seconds for the command to end by itself.
+            command.push("--time=0");
+        }
+        command.push(self.name);
+        command.into_iter().map(str::to_owned).collect()
     }
 }
 

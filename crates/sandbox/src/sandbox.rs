@@ -66,16 +66,14 @@ impl Sandbox {
         let Prepared { spec, token } = self.prepare(spec, confinement)?;
         let errors = spec.errors;
         let finished = myclaw_exec::run(spec, cancel, on_output).await?;
-        if finished.exit == Exit::Code(SETUP_FAILED) {
-            let printed = match errors {
-                ErrorOutput::Apart => &finished.errors,
-                ErrorOutput::WithOutput => &finished.output,
-            };
-            if let Some((_, message)) = printed.tail.split_once(&token) {
-                return Err(SandboxError::Setup(message.trim_end().to_owned()));
-            }
+        let printed = match errors {
+            ErrorOutput::Apart => &finished.errors.tail,
+            ErrorOutput::WithOutput => &finished.output.tail,
+        };
+        match setup_failure(&confinement.level, finished.exit, printed, &token) {
+            Some(failure) => Err(SandboxError::Setup(failure)),
+            None => Ok(finished),
         }
-        Ok(finished)
     }
 
     /// Starts a long-lived command with pipes to its input, output and errors. `spec.input`, `spec.timeout`,
@@ -273,6 +271,24 @@ impl Drop for Confined {
     fn drop(&mut self) {
         self.ask();
     }
+}
+
+/// What was printed, if it says that the command was never started. Other programs that confine have no token, so a command
+/// can imitate their message; then its own failure is reported as one of the sandbox.
+fn setup_failure(level: &Level, exit: Exit, printed: &str, token: &str) -> Option<String> {
+    if let (Exit::Code(SETUP_FAILED), Some((_, message))) = (exit, printed.split_once(token)) {
+        return Some(message.trim_end().to_owned());
+    }
+    let is_theirs = match (level, exit) {
+        (Level::Bubblewrap, Exit::Code(1)) => printed.starts_with("bwrap: "),
+        (Level::Container { .. }, Exit::Code(SETUP_FAILED)) => {
+            ["Error: ", "docker: ", "Unable to find image"]
+                .iter()
+                .any(|start| printed.starts_with(start))
+        }
+        _ => false,
+    };
+    is_theirs.then(|| printed.trim_end().to_owned())
 }
 
 /// The program, the name it is started under, and its arguments.

@@ -353,6 +353,19 @@ async fn a_failure_before_the_command_is_an_error_and_no_output() {
 }
 
 #[tokio::test]
+async fn a_failure_of_bubblewrap_is_an_error_and_no_output() {
+    if probe().bubblewrap.is_none() {
+        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        return;
+    }
+    let mut home = Home::new(Level::Bubblewrap);
+    home.confinement.read_only = vec![home.workspace().join("missing")];
+    let error = home.try_run("echo unreached").await.unwrap_err();
+    assert!(matches!(error, SandboxError::Setup(_)), "{error:?}");
+    assert!(error.to_string().contains("missing"), "{error}");
+}
+
+#[tokio::test]
 async fn a_proxy_is_the_only_way_out_of_bubblewrap() {
     if probe().bubblewrap.is_none() {
         println!("skipped: bwrap is not installed (apt install bubblewrap)");
