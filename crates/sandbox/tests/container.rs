@@ -1,5 +1,6 @@
 //! A command in a container of podman, with an image made of one static program.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 use std::ffi::OsString;
 use std::fs;

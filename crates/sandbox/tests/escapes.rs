@@ -1,6 +1,7 @@
 //! The attempts to escape, on this kernel, through the real helper process: each succeeds without the sandbox and fails
 //! inside.
 #![cfg(target_os = "linux")]
+#![expect(clippy::expect_used, reason = "all of this is test code, where a panic is a failed test")]
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;

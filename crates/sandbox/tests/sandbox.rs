@@ -1,5 +1,6 @@
 //! Commands in a sandbox, through the real helper process.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 use std::ffi::OsString;
 use std::fs;

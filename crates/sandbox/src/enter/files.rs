@@ -39,7 +39,7 @@ pub(crate) fn restrict(rules: &FileRules) -> Result<(), Failure> {
     }
     for path in DEVICES {
         let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
-        ruleset = allow_if_present(ruleset, path, device.into())?;
+        ruleset = allow_if_present(ruleset, path, device)?;
     }
     for path in &rules.readable {
         ruleset = allow(ruleset, path, read)?;

@@ -32,6 +32,7 @@ pub(crate) struct Supervisor {
 }
 
 /// How the command ended.
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
     Code(i32),
     Signal(i32),

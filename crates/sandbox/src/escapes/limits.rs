@@ -26,7 +26,7 @@ fn large_file(scene: &Scene) -> io::Result<()> {
     let path = scene.workspace.join("large");
     let mut file = File::create(&path)?;
     let written =
-        (0..2 * limit(LIMITS.file_size) >> 20).try_for_each(|_| file.write_all(&[0; 1 << 20]));
+        (0..(2 * limit(LIMITS.file_size)) >> 20).try_for_each(|_| file.write_all(&[0; 1 << 20]));
     fs::remove_file(path)?;
     written
 }
