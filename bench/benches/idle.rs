@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 
-use myclaw_config::{Config, Paths};
-use myclaw_engine::{Engine, ModelChoice, RunAgentParams, SessionInbox, SystemClock};
-use myclaw_llm::parse_model_ref;
-use myclaw_session::SessionKey;
+use myclaw_agent::{Home, SessionConfig, SessionOptions, configured_model, engine};
+use myclaw_config::{Environment, Paths};
+use myclaw_engine::{Engine, SessionInbox, SystemClock};
+use myclaw_llm::{ContentBlock, HttpOptions, parse_model_ref};
 use tempfile::TempDir;
 
 /// Sessions before the first look at the memory.
@@ -32,21 +32,19 @@ fn main() {
 
 async fn measure() {
     let home = TempDir::new().expect("a temporary directory");
-    let config = Arc::new(Config {
-        paths: Some(Paths::in_state_dir(home.path().join("state"))),
-        ..Config::default()
-    });
-    let engine = Engine::new();
+    let paths = Paths::in_state_dir(home.path().join("state"));
+    let home = Home { environment: Environment::default(), paths };
+    let engine = engine(HttpOptions::default());
     let mut inboxes = Vec::with_capacity(WARM_UP + SESSIONS);
     for number in 0..WARM_UP {
-        inboxes.push(turn(&engine, &config, number).await);
+        inboxes.push(turn(&engine, &home, number).await);
     }
     let Some(before) = own_memory() else {
         println!("this system does not tell what memory a process has of its own");
         return;
     };
     for number in WARM_UP..WARM_UP + SESSIONS {
-        inboxes.push(turn(&engine, &config, number).await);
+        inboxes.push(turn(&engine, &home, number).await);
     }
     let after = own_memory().unwrap_or(before);
     let each = after.saturating_sub(before) as f64 / SESSIONS as f64;
@@ -60,13 +58,15 @@ async fn measure() {
 }
 
 /// One turn in a session of its own, with the built-in model. Gives the session's inbox.
-async fn turn(engine: &Engine, config: &Arc<Config>, number: usize) -> SessionInbox {
-    let key = SessionKey::for_cli("main", &format!("session-{number}"));
+async fn turn(engine: &Engine, home: &Home, number: usize) -> SessionInbox {
     let reference = parse_model_ref("builtin/demo").expect("the name of a model");
-    let mut params = RunAgentParams::new(key.clone(), "hello", Arc::clone(config));
-    params.model = Some(ModelChoice::from_config(config, &reference));
+    let options =
+        SessionOptions { session: Some(format!("session-{number}")), ..SessionOptions::default() };
+    let session = SessionConfig::new(home.clone(), Arc::default(), &options).expect("a session");
+    let mut params = session.bare_run(vec![configured_model(&session.config, &reference)]);
+    params.user_message.push(ContentBlock::text("hello"));
     engine.run(params).await.expect("a reply");
-    SessionInbox::new(config, key, Arc::new(SystemClock)).expect("folders")
+    SessionInbox::new(home.session_store(), session.session_key, Arc::new(SystemClock))
 }
 
 /// Bytes of this process that are no file's.

@@ -11,16 +11,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use myclaw_config::{Config, Paths};
+use myclaw_agent::{Home, SessionConfig, SessionOptions, engine};
+use myclaw_config::{Environment, Paths};
 use myclaw_engine::{
-    AgentRunEvent, AuthProfile, Engine, EventCallback, ModelChoice, RunAgentParams,
+    ActiveModel, AgentRunEvent, AuthProfile, Engine, EventCallback, RunEvent, RunParams,
 };
 use myclaw_llm::wire::{AnswerBody, Decoder, EncodedRequest, Progress, encode};
 use myclaw_llm::{
-    Api, CallLimits, InputKind, Message, Model, ModelRequest, PairedMessages, Price, Quirks,
-    StreamEvent, ThinkingLevel, ThinkingLevels, ToolUse, UserMessage, install_crypto_provider,
+    Api, CallLimits, ContentBlock, HttpOptions, InputKind, Message, Model, ModelRequest,
+    PairedMessages, Price, Quirks, StreamEvent, ThinkingLevel, ThinkingLevels, ToolUse,
+    UserMessage, install_crypto_provider,
 };
-use myclaw_session::SessionKey;
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
 use rustix::time::{ClockId, clock_gettime};
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -239,8 +240,8 @@ fn request(model: &Model) -> EncodedRequest {
 /// Turns of one engine, each in a session of its own.
 struct EngineRun {
     engine: Arc<Engine>,
-    choice: ModelChoice,
-    config: Arc<Config>,
+    choice: ActiveModel,
+    home: Home,
     arrivals: Arc<Arrivals>,
     on_event: EventCallback,
     _home: TempHome,
@@ -256,11 +257,12 @@ struct Arrivals {
 impl EngineRun {
     fn new(model: &Model) -> Self {
         let home = TempHome::new();
-        let paths = Some(Paths::in_state_dir(home.state_directory()));
+        let paths = Paths::in_state_dir(home.state_directory());
         let arrivals = Arc::new(Arrivals::default());
         let seen = Arc::clone(&arrivals);
-        let on_event = move |event| {
-            if let AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } = event
+        let on_event = move |event: RunEvent| {
+            if let AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } =
+                event.kind
             {
                 black_box(delta);
                 seen.note();
@@ -268,9 +270,9 @@ impl EngineRun {
         };
         let profile = AuthProfile::with_key("bench".to_owned(), "none".to_owned().into());
         Self {
-            engine: Arc::new(Engine::new()),
-            choice: ModelChoice::new(model.clone(), vec![profile]),
-            config: Arc::new(Config { paths, ..Config::default() }),
+            engine: Arc::new(engine(HttpOptions::default())),
+            choice: ActiveModel::new(model.clone(), vec![profile]),
+            home: Home { environment: Environment::default(), paths },
             arrivals,
             on_event: Arc::new(on_event),
             _home: home,
@@ -279,11 +281,15 @@ impl EngineRun {
 
     async fn turn(&self, number: usize) -> usize {
         self.arrivals.forget();
-        let session = SessionKey::for_cli("main", &format!("bench-{number}"));
-        let params = RunAgentParams {
-            model: Some(self.choice.clone()),
+        let options = SessionOptions {
+            session: Some(format!("bench-{number}")),
+            ..SessionOptions::default()
+        };
+        let session = SessionConfig::new(self.home.clone(), Arc::default(), &options);
+        let params = RunParams {
+            user_message: vec![ContentBlock::text("How are you?")],
             on_event: Some(Arc::clone(&self.on_event)),
-            ..RunAgentParams::new(session, "How are you?", Arc::clone(&self.config))
+            ..session.expect("a session").bare_run(vec![self.choice.clone()])
         };
         let engine = Arc::clone(&self.engine);
         in_own_task(async move { engine.run(params).await }).await.expect("a turn");
@@ -328,7 +334,7 @@ fn model(api: Api, url: &str) -> Model {
         reasoning: false,
         thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text],
-        price: Price::default(),
+        price: Some(Price::default()),
         context_window: 200_000,
         max_output: 8_192,
         quirks: Quirks::default(),

@@ -138,7 +138,7 @@ fn model(format: WireFormat) -> Model {
         reasoning: false,
         thinking_levels: myclaw_llm::ThinkingLevels::default(),
         input: vec![InputKind::Text],
-        price: Price::default(),
+        price: Some(Price::default()),
         context_window: 200_000,
         max_output: 8_192,
         quirks: Quirks::default(),

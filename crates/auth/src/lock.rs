@@ -1,20 +1,18 @@
 //! The locks that let one process at a time change a store, or renew the logins in it.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+
+use myclaw_files::{LockError, LockKind, LockWait, lock, private_options};
 
 use crate::AuthStoreError;
 use crate::error::failed_to;
 
-/// First pause between two tries; it doubles up to [`LONGEST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(1);
-/// Longest pause between two tries: short enough that nobody notices, long enough to cost nothing.
-const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// Pause between two tries of a task that must not block.
+const PAUSE: Duration = Duration::from_millis(50);
 /// Longest wait for another process. A change takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: LockWait = LockWait::Until(Duration::from_secs(10));
 /// Longest wait for another process that renews a login: longer than a server may take.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(45);
 
@@ -33,56 +31,45 @@ pub(crate) struct LoginLock {
 }
 
 impl LoginLock {
-    /// Waits for the lock at `path`, whose folder must exist.
+    /// Waits for the lock at `path`, whose directory must exist.
     pub(crate) async fn acquire(path: &Path) -> Result<Self, AuthStoreError> {
         let file = open(path)?;
         let started = Instant::now();
-        while !try_to_take(&file, path, started, LOGIN_PATIENCE)? {
-            tokio::time::sleep(LONGEST_PAUSE).await;
+        loop {
+            match lock(&file, LockKind::Exclusive, LockWait::Fail) {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(LockError::Held { .. }) if started.elapsed() < LOGIN_PATIENCE => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(LockError::Held { .. }) => {
+                    let waited = started.elapsed();
+                    return Err(AuthStoreError::Locked { path: path.to_path_buf(), waited });
+                }
+                Err(LockError::Io { source, .. }) => return Err(failed_to("lock", path)(source)),
+            }
         }
-        Ok(Self { _file: file })
     }
-}
-
-/// Tries once to take the lock; whether it is taken now. An error when others have held it for longer than `patience`.
-fn try_to_take(
-    file: &File,
-    path: &Path,
-    started: Instant,
-    patience: Duration,
-) -> Result<bool, AuthStoreError> {
-    match file.try_lock() {
-        Ok(()) => return Ok(true),
-        Err(TryLockError::WouldBlock) => {}
-        Err(TryLockError::Error(error)) => return Err(failed_to("lock", path)(error)),
-    }
-    let waited = started.elapsed();
-    if waited >= patience {
-        return Err(AuthStoreError::Locked { path: path.to_path_buf(), waited });
-    }
-    Ok(false)
-}
-
-fn open(path: &Path) -> Result<File, AuthStoreError> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(failed_to("open", path))
 }
 
 impl StoreLock {
-    /// Waits for the lock at `path`, whose folder must exist. Blocks.
+    /// Waits for the lock at `path`, whose directory must exist. Blocks.
     pub(crate) fn acquire(path: &Path) -> Result<Self, AuthStoreError> {
         let file = open(path)?;
-        let started = Instant::now();
-        let mut pause = FIRST_PAUSE;
-        while !try_to_take(&file, path, started, PATIENCE)? {
-            thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
-        }
+        lock(&file, LockKind::Exclusive, PATIENCE).map_err(|error| match error {
+            LockError::Held { waited, .. } => {
+                AuthStoreError::Locked { path: path.to_path_buf(), waited }
+            }
+            LockError::Io { source, .. } => failed_to("lock", path)(source),
+        })?;
         Ok(Self { _file: file })
     }
+}
+
+fn open(path: &Path) -> Result<File, AuthStoreError> {
+    private_options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(failed_to("open", path))
 }

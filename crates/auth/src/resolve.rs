@@ -112,6 +112,13 @@ impl KeyResolver {
         now_ms: u64,
         cancel: &CancellationToken,
     ) -> Result<Option<SecretString>, KeyError> {
+        let source = profile.source.as_ref().map(KeySource::kind).unwrap_or("none");
+        tracing::debug!(
+            profile = profile.id,
+            source,
+            login = profile.login.is_some(),
+            "fetching the key"
+        );
         if let Some(login) = &profile.login {
             return self.logins.token(profile, login, now_ms, cancel).await.map(Some);
         }

@@ -8,15 +8,14 @@ mod secret;
 
 use std::fs;
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) use file::Login;
 pub use file::{AuthFile, StoredProfile};
+use myclaw_files::{Durability, NewFile, create_private_directory, open_regular, remove_if_there};
 use secrecy::SecretString;
 use secret::StoredSecret;
-use tempfile::NamedTempFile;
 
 use crate::error::{AuthStoreError, failed_to};
 use crate::lock::StoreLock;
@@ -44,15 +43,6 @@ pub struct AuthStore {
     known_keys: KnownKeys,
 }
 
-/// What a change is worth: whether it must survive a power cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Durability {
-    /// Keys and their order.
-    Synced,
-    /// What happened to keys, which the next calls find out again.
-    Unsynced,
-}
-
 /// What becomes of a file that is no store when something is to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Corrupt {
@@ -64,7 +54,7 @@ enum Corrupt {
 
 /// A file beside the store that has room for the next one on the disk.
 #[derive(Debug)]
-pub(crate) struct Reservation(NamedTempFile);
+pub(crate) struct Reservation(NewFile);
 
 /// How a change is written.
 #[derive(Debug)]
@@ -96,7 +86,7 @@ impl AuthStore {
     /// # Errors
     /// [`AuthStoreError::Corrupt`] if it is no store, others if the system refuses.
     pub fn load(&self) -> Result<AuthFile, AuthStoreError> {
-        let file = match fs::File::open(&self.path) {
+        let file = match open_regular(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(AuthFile::default().read_from(self));
@@ -145,7 +135,7 @@ impl AuthStore {
         let folder = target.parent().unwrap_or(Path::new("."));
         let reserve = || {
             let size = fs::metadata(&target)?.len().saturating_add(ROOM_FOR_TOKENS);
-            let mut file = make_anew(folder, RESERVED_FILE)?;
+            let mut file = NewFile::named(&folder.join(RESERVED_FILE))?;
             io::copy(&mut io::repeat(0).take(size), &mut file)?;
             file.as_file().sync_all()?;
             Ok(Reservation(file))
@@ -222,11 +212,7 @@ impl AuthStore {
     ) -> Result<(StoreLock, Result<AuthFile, AuthStoreError>), AuthStoreError> {
         let target = self.target();
         let folder = target.parent().unwrap_or(Path::new("."));
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(failed_to("make", folder))?;
+        create_private_directory(folder).map_err(failed_to("make", folder))?;
         let lock = StoreLock::acquire(&target.with_extension("json.lock"))?;
         // Whoever made it is dead, since the lock is ours: it must not keep keys that were taken out since.
         remove_if_there(&folder.join(NEW_FILE)).map_err(failed_to("write", &self.path))?;
@@ -243,12 +229,8 @@ impl AuthStore {
 
     /// Copies the file to a name of its own, readable by its owner alone.
     fn set_aside(&self) -> Result<PathBuf, AuthStoreError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let backup = self.path.with_extension(format!("json.bak.{now}"));
-        fs::copy(&self.path, &backup)
-            .and_then(|_| fs::set_permissions(&backup, fs::Permissions::from_mode(0o600)))
-            .map_err(failed_to("save the unreadable store as", &backup))?;
-        Ok(backup)
+        myclaw_files::set_aside(&self.path)
+            .map_err(|(backup, error)| failed_to("save the unreadable store as", &backup)(error))
     }
 
     /// Puts a new file in the place of the old one: the reserved one, or a temporary file, which is readable by its owner
@@ -265,32 +247,12 @@ impl AuthStore {
         let folder = target.parent().unwrap_or(Path::new("."));
         let mut new = match reserved {
             Some(Reservation(file)) => file,
-            None => make_anew(folder, NEW_FILE)?,
+            None => NewFile::named(&folder.join(NEW_FILE))?,
         };
-        new.rewind()?;
+        new.as_file().rewind()?;
         new.write_all(&text)?;
         new.as_file().set_len(text.len() as u64)?;
-        if durability == Durability::Synced {
-            new.as_file().sync_all()?;
-        }
-        new.persist(&target)?;
-        if durability == Durability::Synced {
-            fs::File::open(folder)?.sync_all()?;
-        }
-        Ok(())
-    }
-}
-
-/// An empty file of that name, readable by its owner alone, in the place of what a killed process left there.
-fn make_anew(folder: &Path, name: &str) -> io::Result<NamedTempFile> {
-    remove_if_there(&folder.join(name))?;
-    tempfile::Builder::new().prefix(name).rand_bytes(0).tempfile_in(folder)
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+        new.put_at(&target, durability).map(drop)
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use myclaw_llm::ThinkingLevel;
+use myclaw_agent::SessionOptions;
+use myclaw_agent::llm::ThinkingLevel;
 
 mod acp;
 pub(crate) mod auth;
@@ -125,6 +126,14 @@ pub(crate) struct ConversationArgs {
     /// Directory in which the tools work, instead of the agent's workspace
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
+}
+
+impl ConversationArgs {
+    /// The same as the agent crate takes it.
+    pub(crate) fn options(&self) -> SessionOptions {
+        let Self { session, model, thinking, auth_profile, agent, directory } = self.clone();
+        SessionOptions { session, agent, directory, model, thinking, auth_profile }
+    }
 }
 
 /// Arguments of `run`.

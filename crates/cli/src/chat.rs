@@ -4,30 +4,31 @@ use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use myclaw_engine::{InboxError, ModelSwitch, RunResult, SessionInbox, SystemClock};
-use myclaw_llm::Usage;
-use myclaw_session::SessionKey;
+use myclaw_agent::llm::Usage;
+use myclaw_agent::sessions::SessionKey;
+use myclaw_agent::{Driver, Foreground, RunResult, Session, SessionConfig, check_agent, engine};
 use tokio_util::sync::CancellationToken;
 
-use crate::answering::Answering;
 use crate::args::{ChatArgs, ConversationArgs};
 use crate::commands::sessions::Sessions;
 use crate::exit::{CliError, Exit};
+use crate::home::session_config;
 use crate::interrupt::Interrupts;
+use crate::model::{
+    announce, change_model, change_thinking, describe_model, describe_thinking, thinking_difference,
+};
 use crate::print::{columns, note};
 use crate::report::{Verbosity, text_reporter, tokens_and_cost};
 use crate::runtime;
-use crate::settings::{Settings, check_agent};
 use crate::terminal::{Output, Paint, Style, escaped};
 use crate::time::{local_minute, new_conversation_name};
-use crate::turn::{Conversation, Turn};
 
 use command::{Command, HELP, Parsed};
 use display::Display;
 use editor::Editor;
 use input::{Input, Source, next_input};
 use lines::Lines;
-use talk::{Leftover, Listener, Talker};
+use talk::{Leftover, Talker};
 
 mod command;
 mod compaction;
@@ -52,21 +53,18 @@ enum View {
 
 /// Runs the chat until the user leaves.
 pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
-    let settings = Settings::load(&args.conversation)?;
+    let config = session_config(&args.conversation)?;
     let interrupts = Interrupts::install()?;
     runtime::block_on(async {
-        let mut chat = Chat::begin(settings, interrupts, &args.conversation).await?;
+        let mut chat = Chat::begin(config, interrupts, &args.conversation).await?;
         chat.converse().await
     })?
 }
 
 struct Chat {
-    settings: Settings,
     interrupts: Interrupts,
-    conversation: Conversation,
     sessions: Sessions,
-    session_key: SessionKey,
-    answering: Answering,
+    session: Arc<Session>,
     view: View,
     /// Fires when standard output is closed; each turn's token is a child.
     closed: CancellationToken,
@@ -78,42 +76,41 @@ struct Chat {
 
 impl Chat {
     async fn begin(
-        settings: Settings,
+        config: SessionConfig,
         interrupts: Interrupts,
         args: &ConversationArgs,
     ) -> Result<Self, CliError> {
-        let model = settings.choose_model(args.model.as_deref()).await?;
-        model.announce(Verbosity::Normal);
+        let sessions = Sessions::of_agent(&config);
+        let driver = Driver::foreground(engine(config.home.http_options()));
+        let session = Session::open(driver, config, &args.options());
+        let selection = session.selection().await?;
+        announce(&selection, Verbosity::Normal);
         let closed = CancellationToken::new();
         let view = if is_interactive() {
             View::Terminal
         } else {
             View::Plain(Arc::new(Output::stdout(closed.clone())))
         };
-        let chat = Self {
-            sessions: Sessions::of_agent(&settings),
-            session_key: settings.session_key.clone(),
-            conversation: Conversation::new(&settings.home.environment),
+        if let Some(line) = thinking_difference(&session, &selection) {
+            note(format_args!("myclaw: {line}"));
+        }
+        Ok(Self {
+            interrupts,
+            sessions,
+            session,
+            view,
+            closed,
             usage: Usage::default(),
             turns: 0,
             leftover: Leftover::default(),
-            settings,
-            interrupts,
-            answering: Answering { model: Arc::new(model), thinking: args.thinking },
-            view,
-            closed,
-        };
-        if let Some(line) = chat.answering.difference() {
-            note(format_args!("myclaw: {line}"));
-        }
-        Ok(chat)
+        })
     }
 
     async fn converse(&mut self) -> Result<(), CliError> {
         let mut source = match self.view {
             View::Terminal => {
-                self.greet()?;
-                Source::Editor(Box::new(Editor::new(&self.settings)))
+                self.greet().await?;
+                Source::Editor(Box::new(Editor::new(self.session.config())))
             }
             View::Plain(_) => Source::Lines(Lines::new()),
         };
@@ -132,7 +129,7 @@ impl Chat {
                     if let Err(error) = self.work(work).await {
                         first_failure.get_or_insert(self.survive(error).await?);
                     }
-                    if self.leftover.wants_to_leave {
+                    if self.leftover.wants_to_leave || self.interrupts.is_ending() {
                         break;
                     }
                 }
@@ -158,7 +155,8 @@ impl Chat {
 
     /// Tells of a failure, where the chat can go on after it: how the program would have ended. Else gives it back.
     async fn survive(&self, error: CliError) -> Result<Exit, CliError> {
-        let is_given_up = error.exit == Exit::Aborted && !io::stdin().is_terminal();
+        let is_given_up = error.exit == Exit::Aborted
+            && (self.interrupts.is_ending() || !io::stdin().is_terminal());
         if error.is_silent() || is_given_up {
             return Err(error);
         }
@@ -170,7 +168,7 @@ impl Chat {
     /// Runs a turn, and another one for what was sent at the very end of it.
     async fn turns(&mut self, message: Option<String>) -> Result<(), CliError> {
         self.turn(message).await?;
-        if !self.inbox()?.pending().await?.is_empty() {
+        if !self.session.pending().await?.is_empty() {
             self.turn(None).await?;
         }
         Ok(())
@@ -180,38 +178,24 @@ impl Chat {
     async fn turn(&mut self, message: Option<String>) -> Result<(), CliError> {
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
-        let switch = ModelSwitch::default();
-        let turn = |on_event| Turn {
-            settings: &self.settings,
-            session_key: &self.session_key,
-            model: &self.answering.model,
-            message,
-            thinking: self.answering.level(),
-            switch: switch.clone(),
-            cancel: cancel.clone(),
-            on_event,
+        let run = async |on_event| {
+            let foreground = Foreground { cancel: cancel.clone(), on_event };
+            Ok::<_, CliError>(self.session.run(message, foreground).await?)
         };
         let outcome = match &self.view {
             View::Terminal => {
                 let display = Display::new(self.closed.clone());
-                let mut talker = Talker::listen(self.answering.clone());
-                let listener = Listener {
-                    settings: &self.settings,
-                    inbox: self.inbox()?,
-                    switch: switch.clone(),
-                    stop: cancel.clone(),
-                };
-                let run = self.conversation.run(turn(display.callback()));
-                let talked = with_talk(run, talker.talk(&listener, &display));
+                let mut talker = Talker::listen();
+                let talk = talker.talk(&self.session, &display);
+                let talked = with_talk(run(display.callback()), talk);
                 let outcome = armed.unless_quit(display.drawing(talked)).await;
                 display.finish();
-                (self.answering, self.leftover) = talker.finish();
+                self.leftover = talker.finish();
                 outcome
             }
             View::Plain(output) => {
                 let reporter = text_reporter(Arc::clone(output), Verbosity::Normal);
-                let outcome =
-                    armed.unless_quit(output.flushing(self.conversation.run(turn(reporter)))).await;
+                let outcome = armed.unless_quit(output.flushing(run(reporter))).await;
                 output.end_line();
                 output.flush();
                 if let Some(error) = output.take_failure() {
@@ -232,14 +216,14 @@ impl Chat {
             Command::Quit | Command::Continue | Command::Compact(_) => Ok(()),
             Command::Help => self.say(HELP),
             Command::New(name) => self.begin_conversation(name),
-            Command::Model(None) => self.say(&self.answering.describe_model()),
+            Command::Model(None) => self.say(&describe_model(&self.session).await?),
             Command::Model(Some(name)) => {
-                let changed = self.answering.change_model(&self.settings, &name).await;
+                let changed = change_model(&self.session, &name).await;
                 self.say(&changed.unwrap_or_else(|error| error.message))
             }
-            Command::Thinking(None) => self.say(&self.answering.describe_thinking(&self.settings)),
+            Command::Thinking(None) => self.say(&describe_thinking(&self.session).await?),
             Command::Thinking(Some(level)) => {
-                let changed = self.answering.change_thinking(&level);
+                let changed = change_thinking(&self.session, &level).await;
                 self.say(&changed.unwrap_or_else(|error| error.message))
             }
             Command::Sessions(None) => self.list_sessions(),
@@ -248,30 +232,21 @@ impl Chat {
                 self.tell_what_waits().await
             }
             Command::Queue(None) => {
-                let pending = self.inbox()?.pending().await?;
+                let pending = self.session.pending().await?;
                 self.say(&talk::list(&pending))
             }
             Command::Queue(Some(number)) => {
-                let answer = talk::drop_one(&self.inbox()?, number).await?;
+                let answer = talk::drop_one(&self.session, number).await?;
                 self.say(&answer)
             }
             Command::Usage => self.say(&self.describe_usage()),
         }
     }
 
-    /// What waits for the conversation.
-    fn inbox(&self) -> Result<SessionInbox, CliError> {
-        Ok(SessionInbox::new(
-            &self.settings.config,
-            self.session_key.clone(),
-            Arc::new(SystemClock),
-        )?)
-    }
-
     /// Says what an earlier turn left unanswered, where somebody reads it.
     async fn tell_what_waits(&self) -> Result<(), CliError> {
         let View::Terminal = self.view else { return Ok(()) };
-        let text = match self.inbox()?.pending().await?.len() {
+        let text = match self.session.pending().await?.len() {
             0 => return Ok(()),
             1 => "1 message waits to be answered".to_owned(),
             count => format!("{count} messages wait to be answered"),
@@ -282,7 +257,7 @@ impl Chat {
     }
 
     fn begin_conversation(&mut self, name: Option<String>) -> Result<(), CliError> {
-        let before = self.sessions.name_of(&self.session_key);
+        let before = self.sessions.name_of(self.session.key());
         let name = name.unwrap_or_else(|| new_conversation_name(|name| self.exists(name)));
         if self.exists(&name) {
             return self.say(&format!(
@@ -290,15 +265,16 @@ impl Chat {
             ));
         }
         match SessionKey::parse_for_agent(&self.sessions.agent_id, &name) {
-            Ok(key) => match check_agent(&self.settings.config, &self.sessions.store, &key) {
-                Ok(()) => self.session_key = key,
+            Ok(key) => match check_agent(&self.session.config().config, &self.sessions.store, &key)
+            {
+                Ok(()) => self.session = self.session.open_beside(key),
                 Err(error) => return self.say(&error.message),
             },
             Err(error) => return self.say(&error.to_string()),
         }
         self.say(&format!(
             "new conversation `{}`; the one before is kept as `{before}`",
-            self.sessions.name_of(&self.session_key)
+            self.sessions.name_of(self.session.key())
         ))
     }
 
@@ -310,8 +286,8 @@ impl Chat {
     fn continue_conversation(&mut self, name: &str) -> Result<(), CliError> {
         match self.sessions.find(name) {
             Ok(key) => {
-                self.session_key = key;
-                self.say(&format!("continuing `{}`", self.sessions.name_of(&self.session_key)))
+                self.session = self.session.open_beside(key);
+                self.say(&format!("continuing `{}`", self.sessions.name_of(self.session.key())))
             }
             Err(error) => self.say(&error.message),
         }
@@ -329,7 +305,7 @@ impl Chat {
             .iter()
             .take(LISTED_SESSIONS)
             .map(|session| {
-                let mark = if session.key == self.session_key { "*" } else { " " };
+                let mark = if session.key == *self.session.key() { "*" } else { " " };
                 vec![
                     format!("{mark} {}", self.sessions.name_of(&session.key)),
                     local_minute(session.entry.updated_at),
@@ -351,21 +327,21 @@ impl Chat {
         let turns = if self.turns == 1 { "turn" } else { "turns" };
         let mut text =
             format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.usage));
-        let entry = self.sessions.store.index().get(&self.session_key).ok().flatten();
+        let entry = self.sessions.store.index().get(self.session.key()).ok().flatten();
         if let Some(total) = entry.and_then(|entry| entry.total_tokens) {
             text.push_str(&format!(
                 "\nconversation `{}`: {total} tokens",
-                self.sessions.name_of(&self.session_key)
+                self.sessions.name_of(self.session.key())
             ));
         }
         text
     }
 
-    fn greet(&self) -> Result<(), CliError> {
+    async fn greet(&self) -> Result<(), CliError> {
         let paint = Paint::for_stream(&io::stdout());
         let head = paint.paint(Style::Heading, concat!("myclaw ", env!("CARGO_PKG_VERSION")));
-        let model = self.answering.model.reference.to_string();
-        let session = self.sessions.name_of(&self.session_key);
+        let model = self.session.selection().await?.reference.to_string();
+        let session = self.sessions.name_of(self.session.key());
         let line = format!(
             "{head}  {}, conversation `{}`, /help for help",
             escaped(&model),
@@ -411,15 +387,5 @@ async fn with_talk(
         biased;
         outcome = run => outcome,
         never = talk => match never {},
-    }
-}
-
-impl From<InboxError> for CliError {
-    /// The messages of the inbox say what to do.
-    fn from(error: InboxError) -> Self {
-        match error {
-            InboxError::Empty => Self::usage(error.to_string()),
-            error => Self::session(error.to_string()),
-        }
     }
 }

@@ -3,7 +3,11 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use myclaw_session::SessionError;
+use myclaw_agent::config::{ConfigError, RenderStyle};
+use myclaw_agent::sessions::SessionError;
+use myclaw_agent::{AgentError, FailureClass};
+
+use crate::terminal::Paint;
 
 /// What the exit code says. The numbers are part of the interface and are documented in `docs/cli.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,11 +68,6 @@ impl CliError {
         Self::usage(text.trim_end().trim_start_matches("error: "))
     }
 
-    /// The config file has to be changed.
-    pub(crate) fn config(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Config, class: "config", message: message.into() }
-    }
-
     /// The sessions could not be read or written.
     pub(crate) fn session(message: impl Into<String>) -> Self {
         Self { exit: Exit::Failure, class: "session", message: message.into() }
@@ -86,12 +85,6 @@ impl CliError {
             class: "aborted",
             message: "aborted; the conversation is kept, the next message continues it".to_owned(),
         }
-    }
-
-    /// The user gave up while a conversation was compacted.
-    pub(crate) fn aborted_compaction() -> Self {
-        let message = "aborted; the conversation is as it was".to_owned();
-        Self { message, ..Self::aborted() }
     }
 
     /// The user gave up twice, so that nothing was waited for.
@@ -125,9 +118,48 @@ impl fmt::Display for CliError {
 
 impl std::error::Error for CliError {}
 
+/// The one place that says which exit code a class of failures has.
+impl From<FailureClass> for Exit {
+    fn from(class: FailureClass) -> Self {
+        match class {
+            FailureClass::Usage => Self::Usage,
+            FailureClass::Config => Self::Config,
+            FailureClass::Model(_)
+            | FailureClass::AllModelsFailed
+            | FailureClass::WindowTooSmall
+            | FailureClass::Refusal
+            | FailureClass::EmptyReply => Self::Model,
+            FailureClass::Aborted => Self::Aborted,
+            _ => Self::Failure,
+        }
+    }
+}
+
+impl From<AgentError> for CliError {
+    /// The messages say what to do. A mistake in the config file is shown with the lines that are wrong.
+    fn from(error: AgentError) -> Self {
+        let message = match error.config_error().filter(|config| config.report().is_some()) {
+            Some(config) => {
+                let style = match Paint::for_stream(&std::io::stderr()) {
+                    Paint::Styled => RenderStyle::Coloured,
+                    Paint::Plain => RenderStyle::Plain,
+                };
+                format!("the config file has to be changed\n{}", config.render(style))
+            }
+            None => error.message.clone(),
+        };
+        Self { exit: error.class.into(), class: error.class.as_str(), message }
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        AgentError::from(error).into()
+    }
+}
+
 impl From<SessionError> for CliError {
-    /// The messages of the session room say what to do.
     fn from(error: SessionError) -> Self {
-        Self::session(error.to_string())
+        AgentError::from(error).into()
     }
 }

@@ -1,11 +1,13 @@
-//! SIGINT, SIGTERM and SIGHUP: the first aborts the turn, the second quits.
+//! SIGINT, SIGTERM and SIGHUP: the first aborts the turn, the second quits. After SIGTERM and SIGHUP a chat ends with
+//! its turn. A second SIGHUP changes nothing: the kernel and the shell each send one when a terminal is closed, and the
+//! turn that the first aborts still has to write down what its tool has printed.
 //!
 //! A thread of its own waits for them, because they must work even when the main thread is stuck in a write to a
 //! reader that reads no more. It sleeps in a read; its stack is small.
 
 use std::io;
 use std::process;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,6 +55,8 @@ enum Target {
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     target: Arc<Mutex<Target>>,
+    /// Whether there was a signal that asks the whole program to end.
+    is_ending: Arc<AtomicBool>,
 }
 
 impl Interrupts {
@@ -61,20 +65,30 @@ impl Interrupts {
     /// # Errors
     /// The system refuses the handlers or the thread.
     pub(crate) fn install() -> Result<Self, CliError> {
-        let target = Arc::new(Mutex::new(Target::default()));
-        Self::spawn(Arc::clone(&target))
+        let interrupts = Self { target: Arc::default(), is_ending: Arc::default() };
+        interrupts
+            .spawn()
             .map_err(|error| CliError::failure(format!("cannot listen for Ctrl-C: {error}")))?;
-        Ok(Self { target })
+        Ok(interrupts)
     }
 
-    fn spawn(target: Arc<Mutex<Target>>) -> io::Result<()> {
+    /// Whether SIGTERM or SIGHUP has asked the program to end.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::SeqCst)
+    }
+
+    fn spawn(&self) -> io::Result<()> {
+        let (target, is_ending) = (Arc::clone(&self.target), Arc::clone(&self.is_ending));
         let ignored = ignored_signals();
         let wanted =
             [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
         let mut signals = Signals::new(wanted)?;
         let wait = move || {
-            while signals.wait().next().is_some() {
-                handle(&target, &mut signals);
+            while let Some(signal) = signals.wait().next() {
+                let was_ending = is_ending.fetch_or(signal != SIGINT, Ordering::SeqCst);
+                if !(was_ending && signal == SIGHUP) {
+                    handle(&target, &mut signals);
+                }
             }
         };
         thread::Builder::new().name("signals".to_owned()).stack_size(STACK_BYTES).spawn(wait)?;

@@ -2,32 +2,32 @@
 //! engine, and what it prints are the engine's events.
 #![forbid(unsafe_code)]
 
-mod answering;
 mod args;
 mod chat;
 mod commands;
 mod control;
 mod exit;
+mod home;
 mod interrupt;
-mod model_choice;
+mod logging;
+mod model;
 mod panic;
 mod print;
 mod report;
 mod runtime;
-mod settings;
-mod similar;
 mod terminal;
 mod time;
-mod turn;
 
 use std::process::ExitCode;
 
 use crate::args::{Cli, Command};
 use crate::exit::{CliError, Exit};
+use crate::home::find_home;
 use crate::print::note;
-use crate::settings::Home;
 
 fn main() -> ExitCode {
+    // First, while there is no other thread.
+    myclaw_agent::hide_environment();
     panic::install_hook();
     interrupt::survive_file_size_limit();
     let outcome = match std::panic::catch_unwind(|| parse().and_then(run)) {
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => Exit::Success.into(),
         Err(error) => {
+            tracing::error!(class = error.class, "{}", error.message);
             if !error.is_silent() {
                 note(format_args!("myclaw: {error}"));
             }
@@ -65,7 +66,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Acp(args)) => control::run_acp(args),
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),
-        Some(Command::Sessions(args)) => commands::sessions::run(args, Home::find()?),
+        Some(Command::Sessions(args)) => commands::sessions::run(args, find_home()?),
         Some(Command::Models(args)) => commands::models::run(&args),
         Some(Command::Auth(args)) => commands::auth::run(&args),
         Some(Command::Doctor(args)) => commands::doctor::run(&args),

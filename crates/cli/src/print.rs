@@ -99,12 +99,21 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// An address without the name and the password in it, which are nobody's business.
+/// An address without what may be a secret in it: the name, the password, and the values of its query.
 pub(crate) fn without_login(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}://…{}", &rest[at..]),
-        None => address.to_owned(),
-    }
+    let (login, rest) = match rest[..end].rfind('@') {
+        Some(at) => ("…", &rest[at..]),
+        None => ("", rest),
+    };
+    let Some((path, query)) = rest.split_once('?') else {
+        return format!("{scheme}://{login}{rest}");
+    };
+    // A key may stand there without a name.
+    let names = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) => format!("{name}=…"),
+        None => "…".to_owned(),
+    });
+    format!("{scheme}://{login}{path}?{}", names.collect::<Vec<_>>().join("&"))
 }

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use myclaw_engine::{AgentRunEvent, ContextChange, EventCallback, RunResult};
-use myclaw_llm::{StreamEvent, Usage};
+use myclaw_agent::llm::{StreamEvent, Usage};
+use myclaw_agent::{AgentRunEvent, ContextChange, EventCallback, RunResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -36,14 +36,14 @@ pub(crate) fn text_reporter(output: Arc<Output>, verbosity: Verbosity) -> EventC
         began: Instant::now(),
         state: Mutex::default(),
     };
-    Arc::new(move |event| reporter.report(event))
+    Arc::new(move |event| reporter.report(event.kind))
 }
 
 /// A callback that prints each event as one line of JSON.
 pub(crate) fn json_reporter(output: Arc<Output>, mode: JsonMode) -> EventCallback {
     Arc::new(move |event| {
         output.push_json(&event, mode);
-        if matches!(event, AgentRunEvent::ToolStart { .. } | AgentRunEvent::Done { .. }) {
+        if matches!(event.kind, AgentRunEvent::ToolStart { .. } | AgentRunEvent::RunEnd { .. }) {
             output.flush();
         }
     })
@@ -177,7 +177,7 @@ pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style
             Some((Style::Dim, format!("tool skipped {tool_name}: a message came first")))
         }
         AgentRunEvent::BoundReached { message, .. } => Some((Style::Warning, message.clone())),
-        AgentRunEvent::Notice { message } => Some((Style::Warning, one_line(message))),
+        AgentRunEvent::Notice(notice) => Some((Style::Warning, one_line(&notice.to_string()))),
         AgentRunEvent::Done { result } => Some((Style::Dim, usage_line(result, elapsed))),
         _ => None,
     }
@@ -196,7 +196,7 @@ fn context_change(change: ContextChange, old_count: usize, new_count: usize) -> 
             "older messages were left out without a summary ({old_count} messages became {new_count})"
         ),
         ContextChange::ResultsCut => "long tool results were cut".to_owned(),
-        ContextChange::TextsCut => "long texts were cut".to_owned(),
+        _ => "long texts were cut".to_owned(),
     }
 }
 

@@ -1,44 +1,142 @@
-//! The rooms use those below them and none above: the arrows of `ARCHITECTURE.md`.
+//! Which crate may use which, and which names a crate must not use: the table of `ARCHITECTURE.md`.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// From top to bottom.
-const ROOMS: [&str; 11] = [
-    "cli", "tools", "hooks", "engine", "session", "llm", "auth", "sandbox", "exec", "config", "skills",
+/// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
+const CRATES: [(&str, &[&str]); 14] = [
+    ("cli", &["agent"]),
+    (
+        "agent",
+        &[
+            "tools",
+            "hooks",
+            "engine",
+            "session",
+            "llm-cloud",
+            "llm",
+            "auth",
+            "exec",
+            "config",
+            "files",
+        ],
+    ),
+    ("tools", &["engine", "llm", "exec", "files"]),
+    ("hooks", &["engine", "llm", "exec", "config"]),
+    ("engine", &["session", "llm", "auth", "config", "files"]),
+    ("session", &["files"]),
+    ("llm-cloud", &["llm"]),
+    ("llm", &[]),
+    ("auth", &["exec", "config", "files"]),
+    ("sandbox", &["exec"]),
+    ("exec", &[]),
+    ("config", &["files"]),
+    ("skills", &[]),
+    ("files", &[]),
+];
+
+/// Words that must not stand in the sources of a crate, outside comments and tests: the crate, the word, and why.
+const FORBIDDEN: [(&str, &str, &str); 12] = [
+    ("cli", "Api", "wire formats are the model layer's"),
+    ("cli", "KeyResolver", "the agent looks keys up"),
+    ("cli", "builtin_tools", "the agent builds the tools of a run"),
+    ("cli", "command_hooks", "the agent builds the hooks of a run"),
+    ("agent", "clap", "the command line is the binary's"),
+    ("agent", "ExitCode", "failures have a class; the binary maps it to an exit code"),
+    ("agent", "println", "front-ends print"),
+    ("agent", "eprintln", "front-ends print"),
+    ("engine", "Config", "the engine takes values"),
+    ("engine", "AgentSettings", "the engine takes values"),
+    ("engine", "Environment", "the engine takes values"),
+    ("engine", "HttpProvider", "who stands behind a model is passed in"),
 ];
 
 #[test]
-fn arrows_point_down_only() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    for (level, room) in ROOMS.iter().enumerate() {
-        let used = rooms_used_by(&crates.join(room).join("Cargo.toml"));
-        for other in &used {
-            let below = ROOMS
-                .iter()
-                .position(|name| name == other)
-                .unwrap_or_else(|| panic!("{room} uses {other}"));
-            assert!(below > level, "{room} must not use {other}: it stands above it");
+fn a_crate_uses_only_what_the_table_allows() {
+    for (name, allowed) in CRATES {
+        for used in crates_used_by(&crates().join(name).join("Cargo.toml")) {
+            assert!(allowed.contains(&used.as_str()), "{name} must not use {used}");
         }
     }
 }
 
 #[test]
-fn every_crate_is_a_room_or_the_test_kit() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut names: Vec<String> = fs::read_dir(crates)
+fn the_table_points_down_only() {
+    for (level, (name, allowed)) in CRATES.iter().enumerate() {
+        for other in *allowed {
+            let below = CRATES.iter().position(|(name, _)| name == other);
+            assert!(below.is_some_and(|below| below > level), "{other} is not below {name}");
+        }
+    }
+}
+
+#[test]
+fn every_crate_is_in_the_table_or_the_test_kit() {
+    let mut names: Vec<String> = fs::read_dir(crates())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    let mut known: Vec<&str> = ROOMS.into_iter().chain(["testkit"]).collect();
+    let mut known: Vec<&str> = CRATES.iter().map(|(name, _)| *name).chain(["testkit"]).collect();
     known.sort_unstable();
-    assert_eq!(names, known, "add the new room to ARCHITECTURE.md and to this test");
+    assert_eq!(names, known, "add the new crate to ARCHITECTURE.md and to this test");
 }
 
-/// The rooms among the normal dependencies of a manifest. The test kit among them would ship it to users.
-fn rooms_used_by(manifest: &Path) -> Vec<String> {
+#[test]
+fn no_crate_uses_a_name_that_is_not_its_own_business() {
+    let mut found = Vec::new();
+    for (name, word, reason) in FORBIDDEN {
+        for file in sources(&crates().join(name).join("src")) {
+            let text = fs::read_to_string(&file).unwrap();
+            for (number, line) in (1..).zip(text.lines()) {
+                if holds_word(line.split("//").next().unwrap_or_default(), word) {
+                    found.push(format!("{}:{number}: `{word}`: {reason}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn only_whole_words_count() {
+    assert!(holds_word("fn f(config: &Config) {}", "Config"));
+    assert!(holds_word("Config", "Config"));
+    assert!(!holds_word("fn f(config: &QueueConfig) {}", "Config"));
+    assert!(!holds_word("ConfigError", "Config"));
+}
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn holds_word(line: &str, word: &str) -> bool {
+    let is_part = |char: char| char.is_alphanumeric() || char == '_';
+    line.match_indices(word).any(|(at, _)| {
+        !line[..at].ends_with(is_part) && !line[at + word.len()..].starts_with(is_part)
+    })
+}
+
+/// The Rust files below `directory` that are no tests.
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("tests") {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.ends_with("tests.rs")
+        {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// The crates of this workspace among the normal dependencies of a manifest. The test kit among them would ship it to
+/// users.
+fn crates_used_by(manifest: &Path) -> Vec<String> {
     let text = fs::read_to_string(manifest).unwrap();
     text.lines()
         .skip_while(|line| *line != "[dependencies]")

@@ -31,12 +31,16 @@ impl ConfigPath {
         self.0.pop();
     }
 
-    pub(crate) fn key(mut self, key: &str) -> Self {
+    /// The entry `key` of the object here.
+    #[must_use]
+    pub fn key(mut self, key: &str) -> Self {
         self.push_key(key);
         self
     }
 
-    pub(crate) fn index(mut self, index: usize) -> Self {
+    /// The entry of the list here, from 0.
+    #[must_use]
+    pub fn index(mut self, index: usize) -> Self {
         self.push_index(index);
         self
     }

@@ -89,6 +89,17 @@ impl KeySource {
         })
     }
 
+    /// One word for where the key is kept, for logs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Literal(_) => "literal",
+            Self::Environment(_) => "variable",
+            Self::File(_) => "file",
+            Self::Command(_) => "command",
+            Self::Keyring { .. } => "keyring",
+        }
+    }
+
     /// The source as it is written; `None` for a key itself, which is never shown.
     pub fn describe(&self) -> Option<String> {
         match self {

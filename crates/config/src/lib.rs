@@ -26,7 +26,9 @@ mod semantics;
 mod strict;
 mod substitute;
 mod suggest;
+mod syntax;
 mod tree;
+mod unread;
 mod validate;
 
 pub use agent::{AgentId, AgentSettings};
@@ -36,12 +38,12 @@ pub use environment::Environment;
 pub use error::ConfigError;
 pub use json_schema::json_schema;
 pub use key_source::{KEYRING_SERVICE, KeySource};
-pub use load::{Loaded, load_config, load_or_default};
+pub use load::{Loaded, Mistake, load_config, load_or_default};
 pub use lookup::{SubstitutionLookup, Workspaces};
 pub use mask::holds_literal_secret;
 pub use paths::{CONFIG_PATH_VARIABLE, HOME_VARIABLE, Paths, STATE_DIR_VARIABLE};
 pub use report::{Issue, Location, RenderStyle, Report};
-pub use scaffold::{STARTER_CONFIG, Scaffold, make_private_folder, scaffold_config_if_missing};
+pub use scaffold::{STARTER_CONFIG, Scaffold, scaffold_config_if_missing};
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentsConfig, AnyHookCommand, AuthConfig,
     AuthProfile, BashToolConfig, ChannelsConfig, ChatId, CommandLine, CompactionSettings, Config,
@@ -51,7 +53,7 @@ pub use schema::{
     ModelName, ModelPrice, ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel,
     ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
     StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName,
-    ThinkingWords, ToolHookCommand, ToolsConfig,
+    ThinkingWords, ToolHookCommand, ToolProfile, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

@@ -9,11 +9,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::diagnose;
+use crate::locate::Target;
 use crate::lookup::{SubstitutionLookup, Workspaces};
 use crate::paths::CONFIG_PATH_VARIABLE;
 use crate::strict::StrictTree;
 use crate::substitute::{substitute, substitute_tree};
-use crate::{Config, ConfigError, Environment, Paths, semantics, tree};
+use crate::unread::unread_keys;
+use crate::validate::Finding;
+use crate::{Config, ConfigError, ConfigPath, Environment, Paths, semantics, tree};
 
 /// Largest settings file that is read. A thorough one has a few KiB.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -29,6 +32,33 @@ pub struct Loaded {
     pub path: PathBuf,
     /// Whether there is such a file; if not, these are the built-in defaults.
     pub found: bool,
+    /// The keys in the file that this version accepts but does not read.
+    pub unread_keys: Vec<ConfigPath>,
+}
+
+/// A mistake that only the program which uses the config can see, such as the name of an unknown provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// The value that is wrong.
+    pub path: ConfigPath,
+    /// What is wrong. Must not quote a value that could be a secret.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Loaded {
+    /// The error that shows `mistakes` at their places in the file.
+    pub fn refuse(&self, mistakes: Vec<Mistake>) -> ConfigError {
+        let text = read(&self.path).unwrap_or_default();
+        let findings = mistakes.into_iter().map(|Mistake { path, message, help }| Finding {
+            path,
+            target: Target::Value,
+            message,
+            help,
+        });
+        diagnose::findings(&self.path, without_mark(&text), findings.collect())
+    }
 }
 
 /// Reads the settings file. Nothing is cached; see [`crate::ConfigCache`].
@@ -49,7 +79,7 @@ pub fn load_or_default(environment: &Environment) -> Result<Loaded, ConfigError>
     match load(environment, paths.clone()) {
         Err(ConfigError::NotFound { path }) => {
             let config = Config { paths: Some(paths), ..Config::default() };
-            Ok(Loaded { config: Arc::new(config), path, found: false })
+            Ok(Loaded { config: Arc::new(config), path, found: false, unread_keys: Vec::new() })
         }
         loaded => loaded,
     }
@@ -64,14 +94,21 @@ pub(crate) fn load(environment: &Environment, paths: Paths) -> Result<Loaded, Co
         }
         error => error,
     })?;
-    // Some editors begin a file with a byte order mark; it says nothing about UTF-8.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let mut config = parse(text, environment, &paths)?;
+    let (mut config, unread_keys) = parse(without_mark(&text), environment, &paths)?;
     config.paths = Some(paths);
-    Ok(Loaded { config: Arc::new(config), path, found: true })
+    Ok(Loaded { config: Arc::new(config), path, found: true, unread_keys })
 }
 
-fn parse(text: &str, environment: &Environment, paths: &Paths) -> Result<Config, ConfigError> {
+/// Some editors begin a file with a byte order mark, which says nothing about UTF-8.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+fn parse(
+    text: &str,
+    environment: &Environment,
+    paths: &Paths,
+) -> Result<(Config, Vec<ConfigPath>), ConfigError> {
     let file = paths.config_file();
     let mut tree = tree::parse(text).map_err(|failure| diagnose::syntax(file, text, failure))?;
     // Escapes can spell a reference in other ways; text without either has none.
@@ -87,7 +124,7 @@ fn parse(text: &str, environment: &Environment, paths: &Paths) -> Result<Config,
         Ok(config) => {
             let findings = semantics::check(&config);
             if findings.is_empty() {
-                Ok(config)
+                Ok((config, unread_keys(&tree)))
             } else {
                 Err(diagnose::findings(file, text, findings))
             }

@@ -1,14 +1,14 @@
 //! From a place in the settings to a place in the text.
 //!
-//! Only an error needs this, so the text is read a second time then, with a reader that keeps positions.
+//! Only an error needs this, so the text is read a second time then.
 
 use std::ops::Range;
 
 use jsonc_parser::ast::{ObjectProp, ObjectPropName, Value};
 use jsonc_parser::common::Ranged as _;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use crate::config_path::{ConfigPath, Step};
+use crate::tree::parse_positions;
 
 /// What of a place is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +35,9 @@ pub(crate) struct DuplicateKey {
 }
 
 impl<'a> Located<'a> {
-    /// Reads the text. If this reader cannot, no place is ever found; messages then go without one.
+    /// Reads the text. If that fails, no place is ever found; messages then go without one.
     pub(crate) fn new(text: &'a str) -> Self {
-        // Without this option `{a: 1 b: 2}` would pass, and places behind it would be those of another text.
-        let options = ParseOptions { allow_missing_commas: false, ..ParseOptions::default() };
-        let root = parse_to_ast(text, &CollectOptions::default(), &options)
-            .ok()
-            .and_then(|result| result.value);
+        let root = parse_positions(text).ok().flatten();
         Self { root }
     }
 

@@ -1,8 +1,9 @@
 //! The settings file to start from.
 
-use std::fs::DirBuilder;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+
+use myclaw_files::{Durability, NewFile, create_private_directory};
 
 use crate::{ConfigError, Paths};
 
@@ -27,7 +28,7 @@ pub fn scaffold_config_if_missing(paths: &Paths) -> Result<Scaffold, ConfigError
     let path = paths.config_file();
     let folder = path.parent().unwrap_or(paths.state_dir());
     for folder in [paths.state_dir(), folder] {
-        make_private_folder(folder)
+        create_private_directory(folder)
             .map_err(|source| ConfigError::Unwritable { path: folder.to_path_buf(), source })?;
     }
     let created = create(path, folder)
@@ -39,27 +40,11 @@ fn create(path: &Path, folder: &Path) -> io::Result<bool> {
     if path.symlink_metadata().is_ok() {
         return Ok(false);
     }
-    // A temporary file is readable by its owner alone, and is removed if anything goes wrong.
-    let mut file =
-        tempfile::Builder::new().prefix(".myclaw.").suffix(".tmp").tempfile_in(folder)?;
+    let mut file = NewFile::in_directory(folder, ".myclaw.")?;
     file.write_all(STARTER_CONFIG.as_bytes())?;
-    file.as_file().sync_all()?;
-    match file.persist_noclobber(path) {
+    match file.put_at_free(path, Durability::Synced) {
         Ok(_) => Ok(true),
-        Err(failure) if failure.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(failure) => Err(failure.error),
+        Err(failure) if failure.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(failure) => Err(failure),
     }
-}
-
-/// Makes a folder, and those above it, that others cannot look into, for settings, keys and conversations lie in the
-/// state folder, which may be among them. What exists stays as it is.
-///
-/// # Errors
-/// What the system says: no permission, no space, or something that is no folder in its place.
-pub fn make_private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

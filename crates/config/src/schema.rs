@@ -155,15 +155,17 @@ impl Config {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LoggingConfig {
-    /// The least important kind of message that is still logged.
+    /// Whether `myclaw.log` is written, in the directory `logs` of the state directory: at most five files of 10 MB.
+    pub file: bool,
+    /// The least important kind of message that is still logged. The variable `MYCLAW_LOG` goes before it.
     pub level: LogLevel,
-    /// Whether what looks like a secret is blanked in logs.
+    /// Whether keys, and what looks like one, are removed from logs.
     pub redact_sensitive: bool,
 }
 
 impl Default for LoggingConfig {
     fn default() -> Self {
-        Self { level: LogLevel::default(), redact_sensitive: true }
+        Self { file: false, level: LogLevel::default(), redact_sensitive: true }
     }
 }
 
@@ -201,10 +203,34 @@ impl LogLevel {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ToolsConfig {
+    /// Which of the built-in tools models get.
+    pub profile: ToolProfile,
     /// The tools that read and change files.
     pub fs: FsToolConfig,
     /// The tool that runs shell commands.
     pub bash: BashToolConfig,
+}
+
+/// A selection of the built-in tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum ToolProfile {
+    /// All eight.
+    #[default]
+    Myclaw,
+    /// The four of the Pi agent: read, bash, edit and write.
+    Pi,
+}
+
+impl ToolProfile {
+    /// Whether models get the built-in tool of this name.
+    pub fn includes(self, tool: &str) -> bool {
+        match self {
+            Self::Myclaw => true,
+            Self::Pi => ["read", "bash", "edit", "write"].contains(&tool),
+        }
+    }
 }
 
 /// The tools that read and change files.

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use url::Url;
+
 use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
@@ -38,6 +40,7 @@ fn check_provider(config: &Config, findings: &mut Vec<Finding>) {
             "the model's id belongs into `provider.model`",
         ));
     }
+    check_base_url(provider.base_url.as_deref(), &path, findings);
     let profiles = path.key("authProfiles");
     let ids = provider.auth_profiles.iter().map(|profile| profile.id.as_str());
     check_unique(ids, |index| profiles.clone().index(index).key("id"), findings);
@@ -146,9 +149,23 @@ fn check_models(config: &Config, findings: &mut Vec<Finding>) {
                 )
             });
         }
+        check_base_url(provider.base_url.as_deref(), &path, findings);
         let models = path.key("models");
         let ids = provider.models.iter().map(|model| model.id.as_str());
         check_unique(ids, |index| models.clone().index(index).key("id"), findings);
+    }
+}
+
+/// A base URL has the right form by its schema; here it has to be one that a request can be sent to.
+fn check_base_url(base_url: Option<&str>, provider: &ConfigPath, findings: &mut Vec<Finding>) {
+    // `{region}` stands for a word that is filled in when a request is made.
+    let filled_in = base_url.map(|text| text.replace(['{', '}'], ""));
+    if let Some(Err(error)) = filled_in.map(|text| Url::parse(&text)) {
+        findings.push(finding(
+            provider.clone().key("baseUrl"),
+            format!("no request can be sent to this base URL: {error}"),
+            "a base URL is such as \"https://example.com/v1\"",
+        ));
     }
 }
 

@@ -1,25 +1,26 @@
 //! JSON5 text to a tree of values, before anything is known about what the keys mean.
 //!
-//! Stricter than a JSON5 reader has to be: a key that stands twice, a number that is not finite and nesting without end
-//! are refused, for each is a mistake that would otherwise be taken for something else.
+//! `jsonc-parser` reads a superset of JSON5. Four things are refused on top, because each is a mistake that would
+//! otherwise be taken for something else: a key that appears twice in one object, a number that is not finite, a line
+//! end inside a string, and nesting without end.
 
-use std::cell::Cell;
-use std::fmt;
-
-use json5::ErrorCode;
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged as _;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Number, Value};
+
+use crate::syntax::{self, SyntaxError};
 
 /// Deepest nesting of objects and lists. The schema needs 6; the reader recurses, so there must be a limit.
 pub(crate) const MAX_DEPTH: usize = 128;
 /// Largest magnitude below which every whole number is exact as a 64-bit float.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// Why text is no tree.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Why text is not a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The text is not JSON5; without a code, a number or an escape is malformed.
-    Syntax(Option<ErrorCode>),
+    /// The text is not JSON5.
+    Syntax(SyntaxError),
     /// Nested deeper than [`MAX_DEPTH`].
     TooDeep,
     /// An object has a key twice.
@@ -28,149 +29,134 @@ pub(crate) enum Fault {
     NotFinite,
 }
 
-/// Why text is no tree, and where that was noticed.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Why text is not a tree, and where: a byte offset, at most the length of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ParseFailure {
     pub(crate) fault: Fault,
-    /// `None` stands for the end of the text.
-    pub(crate) position: Option<json5::Position>,
+    pub(crate) offset: usize,
 }
 
 /// Reads JSON5 text without a byte order mark.
 pub(crate) fn parse(text: &str) -> Result<Value, ParseFailure> {
-    let fault = Cell::new(None);
-    let mut deserializer = json5::Deserializer::from_str(text);
-    let tree =
-        TreeReader { depth: 0, fault: &fault }.deserialize(&mut deserializer).map_err(|error| {
-            ParseFailure {
-                fault: fault.get().unwrap_or(Fault::Syntax(error.code())),
-                position: error.position(),
-            }
-        })?;
-    expect_end(&mut deserializer)?;
-    Ok(tree)
-}
-
-/// Nothing but blanks and comments may follow. Asking for another value must fail, and does so at once.
-fn expect_end(deserializer: &mut json5::Deserializer<'_>) -> Result<(), ParseFailure> {
-    match deserializer.deserialize_any(NoValue) {
-        Err(error) if error.code() == Some(ErrorCode::EofParsingValue) => Ok(()),
-        Err(error) if error.code() == Some(ErrorCode::EofParsingComment) => {
-            Err(ParseFailure { fault: Fault::Syntax(error.code()), position: error.position() })
-        }
-        Err(error) => Err(ParseFailure {
-            fault: Fault::Syntax(Some(ErrorCode::TrailingCharacters)),
-            position: error.position(),
-        }),
-        Ok(()) => Ok(()),
+    match parse_positions(text) {
+        Ok(Some(root)) => Converter { text, depth: 0 }.value(&root),
+        Ok(None) | Err(_) => Err(syntax::explain(text)),
     }
 }
 
-/// Refuses whatever it is given.
-struct NoValue;
-
-impl Visitor<'_> for NoValue {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the end of the file")
-    }
+/// Reads the text with the position of every key and value; `None` for a text without a value.
+pub(crate) fn parse_positions(
+    text: &str,
+) -> Result<Option<ast::Value<'_>>, jsonc_parser::errors::ParseError> {
+    // Without this option `{a: 1 b: 2}` would pass.
+    let options = ParseOptions { allow_missing_commas: false, ..ParseOptions::default() };
+    parse_to_ast(text, &CollectOptions::default(), &options).map(|result| result.value)
 }
 
-/// Reads one value; `depth` objects and lists are around it.
+/// Turns the reader's values into JSON values; `depth` objects and lists are around the current one.
 #[derive(Clone, Copy)]
-struct TreeReader<'a> {
+struct Converter<'t> {
+    text: &'t str,
     depth: usize,
-    fault: &'a Cell<Option<Fault>>,
 }
 
-impl TreeReader<'_> {
-    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
-        if self.depth == MAX_DEPTH {
-            Err(self.fail(Fault::TooDeep))
-        } else {
-            Ok(Self { depth: self.depth + 1, ..self })
-        }
-    }
-
-    fn fail<E: serde::de::Error>(self, fault: Fault) -> E {
-        self.fault.set(Some(fault));
-        E::custom(format_args!("{fault:?}"))
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for TreeReader<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for TreeReader<'_> {
-    type Value = Value;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        // `25.0` and `1e3` are whole numbers to the person who writes them.
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the guard admits only whole numbers that an i64 holds"
-        )]
-        if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER {
-            return Ok(Value::Number((value as i64).into()));
-        }
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| self.fail(Fault::NotFinite))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let inner = self.deeper()?;
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(inner)? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let inner = self.deeper()?;
-        let mut map = Map::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            if map.contains_key(&key) {
-                return Err(self.fail(Fault::DuplicateKey));
+impl Converter<'_> {
+    fn value(self, value: &ast::Value<'_>) -> Result<Value, ParseFailure> {
+        let fail = |fault| Err(ParseFailure { fault, offset: value.start() });
+        Ok(match value {
+            ast::Value::NullKeyword(_) => Value::Null,
+            ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
+            ast::Value::StringLit(literal) => {
+                self.check_string(literal.start(), literal.end())?;
+                Value::String(literal.value.clone().into_owned())
             }
-            let value = entries.next_value_seed(inner)?;
-            map.insert(key, value);
-        }
-        Ok(Value::Object(map))
+            ast::Value::NumberLit(literal) => match number(literal.value) {
+                Some(number) => Value::Number(number),
+                None => return fail(Fault::NotFinite),
+            },
+            ast::Value::Array(_) | ast::Value::Object(_) if self.depth == MAX_DEPTH => {
+                return fail(Fault::TooDeep);
+            }
+            ast::Value::Array(array) => {
+                let inner = Self { depth: self.depth + 1, ..self };
+                let items = array.elements.iter().map(|element| inner.value(element));
+                Value::Array(items.collect::<Result<_, _>>()?)
+            }
+            ast::Value::Object(object) => {
+                let inner = Self { depth: self.depth + 1, ..self };
+                let mut map = Map::with_capacity(object.properties.len());
+                for property in &object.properties {
+                    inner.check_key(&property.name)?;
+                    let entry = inner.value(&property.value)?;
+                    if map.insert(property.name.as_str().to_owned(), entry).is_some() {
+                        return fail(Fault::DuplicateKey);
+                    }
+                }
+                Value::Object(map)
+            }
+        })
     }
+
+    fn check_key(self, name: &ast::ObjectPropName<'_>) -> Result<(), ParseFailure> {
+        let word = match name {
+            ast::ObjectPropName::String(name) => {
+                return self.check_string(name.start(), name.end());
+            }
+            ast::ObjectPropName::Word(name) => name,
+        };
+        match word.value.find(|c| !syntax::is_word_character(c)) {
+            None => Ok(()),
+            Some(at) => Err(ParseFailure {
+                fault: Fault::Syntax(SyntaxError::ExpectedColon),
+                offset: word.start() + at,
+            }),
+        }
+    }
+
+    fn check_string(self, start: usize, end: usize) -> Result<(), ParseFailure> {
+        match syntax::line_end_in_string(&self.text[start..end]) {
+            None => Ok(()),
+            Some(at) => Err(ParseFailure {
+                fault: Fault::Syntax(SyntaxError::LineEndInString),
+                offset: start + at,
+            }),
+        }
+    }
+}
+
+/// The value of a number as JSON5 writes it; `None` where it is not finite.
+fn number(literal: &str) -> Option<Number> {
+    let (is_negative, digits) = match literal.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, literal.strip_prefix('+').unwrap_or(literal)),
+    };
+    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let magnitude = match hexadecimal {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => digits.parse().ok(),
+    };
+    match magnitude {
+        Some(magnitude) if !is_negative => return Some(magnitude.into()),
+        Some(magnitude) => {
+            if let Some(number) = 0_i64.checked_sub_unsigned(magnitude) {
+                return Some(number.into());
+            }
+        }
+        // Beyond 64 bits a hexadecimal number is no limit, port or count that anybody could mean.
+        None if hexadecimal.is_some() => return None,
+        None => {}
+    }
+    let value: f64 = digits.parse().ok()?;
+    let value = if is_negative { -value } else { value };
+    // `25.0` and `1e3` are whole numbers to the person who writes them.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the guard admits only whole numbers that an i64 holds"
+    )]
+    if value.fract() == 0.0 && value.abs() <= MAX_EXACT_INTEGER {
+        return Some((value as i64).into());
+    }
+    Number::from_f64(value)
 }
 
 #[cfg(test)]

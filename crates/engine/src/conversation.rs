@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, SessionError, SessionLog, SyncHandle, Tail, TailLimit,
-    TranscriptMessage,
+    CompactionEntry, Entry, EntryId, MovedAside, SessionError, SessionLog, SyncHandle, Tail,
+    TailLimit, TranscriptMessage,
 };
 
 use crate::estimate::row_cost;
@@ -39,6 +39,8 @@ pub(crate) struct Conversation {
 pub(crate) struct Opening {
     /// Lines of the log that could not be read.
     pub(crate) skipped_lines: usize,
+    /// What was moved out of the log, because its end was no whole line.
+    pub(crate) moved_aside: Option<MovedAside>,
     /// The first loaded message, if the log holds older ones that no compaction accounts for yet.
     pub(crate) cut_before: Option<EntryId>,
     /// The waiting messages that the loaded rows took in.
@@ -76,6 +78,7 @@ impl Conversation {
         }
         let opening = Opening {
             skipped_lines: tail.skipped_lines,
+            moved_aside: tail.moved_aside.clone(),
             cut_before: tail
                 .messages
                 .first()

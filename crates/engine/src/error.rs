@@ -5,8 +5,11 @@ use std::path::PathBuf;
 use myclaw_llm::{ErrorClass, ModelError};
 use myclaw_session::SessionError;
 
+use crate::notice::window_too_small;
+
 /// A run that gave no reply. Everything said and done until then is in the session.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// The model could not be called, after all retries.
     #[error("{0}")]
@@ -15,10 +18,7 @@ pub enum RunError {
     #[error("none of the models could answer:{}", lines(.0))]
     AllModelsFailed(Vec<CandidateFailure>),
     /// The model's context window is too small to work in.
-    #[error(
-        "{model} has a context window of {tokens} tokens, and the least to work in is {minimum}; use a model with a \
-         larger one, or state contextWindow for it under models.providers in the settings file to use it all the same"
-    )]
+    #[error("{}", window_too_small(.model, *.tokens, *.minimum))]
     WindowTooSmall {
         /// `provider/model`.
         model: String,
@@ -54,22 +54,9 @@ pub enum RunError {
     /// A run without a message found nothing to go on with.
     #[error("there is nothing to go on with in this session; send a message")]
     NothingToDo,
-    /// The settings name no model, and the caller gave none.
-    #[error(
-        "no model is configured; set provider.name and provider.model in the settings file, or pass one"
-    )]
+    /// The caller gave no model.
+    #[error("the run was given no model to call")]
     NoModel,
-    /// The settings list the models that may be used, and this is none of them.
-    #[error(
-        "{model} is not among the models that the settings allow; add it to agents.defaults.models, or choose another"
-    )]
-    ModelNotAllowed {
-        /// `provider/model`.
-        model: String,
-    },
-    /// The name of the configured model cannot be used.
-    #[error(transparent)]
-    ModelName(#[from] myclaw_llm::ModelRefError),
     /// The session could not be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -81,9 +68,6 @@ pub enum RunError {
         /// Why.
         source: std::io::Error,
     },
-    /// A setting of the agent does not work.
-    #[error(transparent)]
-    Config(#[from] myclaw_config::ConfigError),
     /// A hook refused to let the run start.
     #[error("the hook {hook} did not let the run start: {reason}")]
     Hook {
@@ -129,11 +113,7 @@ impl RunError {
             Self::NothingToDo => "nothing_to_do",
             Self::Session(_) => "session",
             Self::Workspace { .. } => "workspace",
-            Self::Config(_)
-            | Self::NoModel
-            | Self::ModelNotAllowed { .. }
-            | Self::ModelName(_)
-            | Self::UnknownProfile { .. } => "config",
+            Self::NoModel | Self::UnknownProfile { .. } => "config",
             Self::Hook { .. } => "hook",
             Self::Internal(_) => "internal",
         }

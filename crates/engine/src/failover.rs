@@ -2,7 +2,6 @@
 
 mod candidates;
 mod ledger;
-mod renewal;
 mod roster;
 
 use std::time::Duration;
@@ -13,7 +12,6 @@ use myclaw_llm::{ErrorClass, ModelError};
 use crate::AuthProfile;
 pub(crate) use candidates::{Candidate, Candidates, LONGEST_WAIT_BEFORE_FALLBACK};
 pub(crate) use ledger::{Ledger, Use};
-pub use renewal::key_resolver;
 pub(crate) use roster::Roster;
 
 /// Rest after a profile's first failure; it doubles with each further one.
@@ -146,11 +144,12 @@ impl ProfileRotation {
         }
     }
 
-    /// Lets a profile rest and moves on to the next. The provider's own delay wins over the doubling one.
+    /// Lets a profile rest and moves on to the next. The provider's own delay wins over the doubling one, unless it is too
+    /// short to be one.
     pub(crate) fn failed(&mut self, index: usize, error: &ModelError, now_ms: u64) {
         let state = &mut self.profiles[index];
         state.failures += 1;
-        let rest = error.retry_after.unwrap_or_else(|| cooldown(state.failures));
+        let rest = error.retry_after.unwrap_or_else(|| cooldown(state.failures)).max(SHORTEST_WAIT);
         state.available_at_ms = now_ms.saturating_add(rest.as_millis() as u64);
         state.failed_at_ms = now_ms;
         let reason = failure_reason(error.class);

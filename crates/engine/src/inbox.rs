@@ -7,15 +7,15 @@
 
 use std::sync::Arc;
 
-use myclaw_config::{Config, ConfigError};
 use myclaw_llm::{ContentBlock, Message, UserMessage};
 use myclaw_session::{
     EntryId, QueuedKind, QueuedMessage, SessionError, SessionKey, SessionStore, TranscriptMessage,
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::event::Events;
 use crate::transcript::{message_to_row, row_to_blocks};
-use crate::{AgentRunEvent, Clock, EventCallback, RunAgentParams};
+use crate::{AgentRunEvent, Clock, EventCallback, RunParams};
 
 /// The inbox of a session, for everybody who has something to say to it.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub struct SessionInbox {
     pub(crate) store: SessionStore,
     pub(crate) key: SessionKey,
     clock: Arc<dyn Clock>,
-    on_event: Option<EventCallback>,
+    pub(crate) events: Events,
     cancel: Option<CancellationToken>,
 }
 
@@ -63,9 +63,6 @@ pub enum InboxError {
     /// There is nothing in it.
     #[error("the message is empty; say something")]
     Empty,
-    /// The settings were made without folders.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
     /// The inbox could not be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -76,34 +73,27 @@ pub enum InboxError {
 
 impl SessionInbox {
     /// The inbox of a session, whoever runs it: this process, another, or nobody.
-    ///
-    /// # Errors
-    /// `config` was made without folders.
-    pub fn new(
-        config: &Config,
-        key: SessionKey,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, InboxError> {
-        let paths = config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
-        let store = SessionStore::new(paths.sessions_dir());
-        Ok(Self { store, key, clock, on_event: None, cancel: None })
+    pub fn new(store: SessionStore, key: SessionKey, clock: Arc<dyn Clock>) -> Self {
+        let events = Events { session: Arc::new(key.clone()), run: None, callback: None };
+        Self { store, key, clock, events, cancel: None }
     }
 
     /// The same inbox, which tells `on_event` what it acknowledges and what it drops.
     #[must_use]
     pub fn with_events(self, on_event: EventCallback) -> Self {
-        Self { on_event: Some(on_event), ..self }
+        Self { events: Events { callback: Some(on_event), ..self.events }, ..self }
     }
 
     /// The inbox of the session that a run of `params` is for: it can abort that run, and tells its callback what it
     /// acknowledges.
-    ///
-    /// # Errors
-    /// As for [`SessionInbox::new`].
-    pub fn of_run(params: &RunAgentParams) -> Result<Self, InboxError> {
-        let inbox =
-            Self::new(&params.config, params.session_key.clone(), Arc::clone(&params.clock))?;
-        Ok(Self { on_event: params.on_event.clone(), cancel: Some(params.cancel.clone()), ..inbox })
+    pub fn of_run(params: &RunParams) -> Self {
+        Self {
+            store: params.stores.sessions.clone(),
+            key: params.session_key.clone(),
+            clock: Arc::clone(&params.clock),
+            events: params.events(),
+            cancel: Some(params.cancel.clone()),
+        }
     }
 
     /// Sends a message that the run takes before its next model call, in front of tool calls that have not begun.
@@ -136,7 +126,7 @@ impl SessionInbox {
         let id = message.id;
         let this = self.clone();
         blocking(move || this.push(&message, when_idle)).await?;
-        self.emit(AgentRunEvent::Queued { id, kind });
+        self.events.emit(AgentRunEvent::Queued { id, kind });
         Ok(id)
     }
 
@@ -184,12 +174,6 @@ impl SessionInbox {
 
     pub(crate) fn not_running(&self) -> InboxError {
         InboxError::NotRunning { session: self.key.to_string() }
-    }
-
-    pub(crate) fn emit(&self, event: AgentRunEvent) {
-        if let Some(on_event) = &self.on_event {
-            on_event(event);
-        }
     }
 
     /// The message as it is stored, with a new id.

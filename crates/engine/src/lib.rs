@@ -5,6 +5,7 @@
 //! that reads the workspace.
 #![forbid(unsafe_code)]
 
+mod active_model;
 mod arguments;
 mod bound;
 mod clock;
@@ -17,10 +18,12 @@ mod failover;
 mod hook;
 mod inbox;
 mod lanes;
-mod model_choice;
+mod notice;
 mod prompt;
+mod providers;
 mod queue;
 mod reduction;
+mod rules;
 mod run;
 mod switch;
 mod tool;
@@ -29,28 +32,27 @@ mod turn;
 mod window;
 mod workspace;
 
+pub use active_model::{ActiveModel, WindowSource};
 pub use bound::Bound;
 pub use clock::{Clock, SystemClock};
-pub use engine::{Engine, run_agent};
+pub use engine::Engine;
 pub use error::{CandidateFailure, RunError};
-pub use event::{AgentRunEvent, ContextChange, EventCallback};
-pub use failover::key_resolver;
+pub use event::{
+    AgentRunEvent, ContextChange, EventCallback, RunEvent, RunId, RunOutcome, RunWork,
+};
 pub use hook::{
     AgentStart, CompactionReason, CompactionVerdict, Hook, HookError, PendingCompaction,
     PendingToolCall, ToolCallVerdict,
 };
 pub use inbox::{InboxError, PendingMessage, SessionInbox, WhenIdle};
 pub use lanes::{Enqueue, Lane, LanePermit, LaneRequest, Lanes};
-pub use model_choice::{ModelChoice, WindowSource};
 pub use myclaw_auth::AuthProfile;
+pub use notice::{HookPoint, Notice, SummaryProblem};
+pub use providers::Providers;
 pub use queue::Arrival;
-pub use run::{RunAgentParams, RunResult};
-pub use switch::{ModelSwitch, NextModel};
-pub use tool::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+pub use rules::RunRules;
+pub use run::{RunParams, RunResult, RunStores};
+pub use switch::ModelSwitch;
+pub use tool::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport};
-
-/// The example of this page must compile.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/engine.md")]
-struct EnginePage;

@@ -8,7 +8,7 @@ use myclaw_llm::{ContentBlock, joined_text};
 use myclaw_session::{EntryId, OpenInbox, QueuedKind, QueuedMessage};
 
 use crate::inbox::{InboxError, SessionInbox, blocking};
-use crate::{AgentRunEvent, PendingMessage};
+use crate::{AgentRunEvent, Notice, PendingMessage};
 
 /// Characters that are kept of a message that is dropped: enough to ask for it again.
 const KEPT_CHARS: usize = 160;
@@ -110,23 +110,16 @@ impl SessionInbox {
     fn report(&self, arrival: &Arrival, queue: &QueueConfig) {
         match arrival {
             Arrival::Idle => {}
-            Arrival::Refused { waiting } => self.emit(AgentRunEvent::Notice {
-                message: format!(
-                    "a message was refused: {waiting} wait already (messages.queue.cap)"
-                ),
-            }),
+            Arrival::Refused { waiting } => {
+                self.events.notice(Notice::MessageRefused { waiting: *waiting });
+            }
             Arrival::Queued { id, dropped } | Arrival::Interrupting { id, dropped } => {
                 for message in dropped {
                     let text = first_words(&joined_text(&message.content, " "));
-                    self.emit(AgentRunEvent::Notice {
-                        message: format!(
-                            "a waiting message was dropped, because more than {} wait: {text}",
-                            queue.cap
-                        ),
-                    });
+                    self.events.notice(Notice::MessageDropped { cap: queue.cap, text });
                 }
                 let kind = kinds(queue.mode)[0];
-                self.emit(AgentRunEvent::Queued { id: *id, kind });
+                self.events.emit(AgentRunEvent::Queued { id: *id, kind });
             }
         }
     }

@@ -4,43 +4,43 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_config::Config;
+use myclaw_auth::AuthStore;
 use myclaw_llm::{ContentBlock, StopReason, ThinkingLevel, Usage};
-use myclaw_session::SessionKey;
+use myclaw_session::{DaySpending, SessionKey, SessionStore};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::event::Events;
 use crate::{
-    Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelChoice, ModelSwitch, SystemClock, Tool,
+    ActiveModel, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch, RunId, RunRules,
+    SystemClock, Tool,
 };
 
 /// How long a run waits for a session that another process runs: longer than most turns need to end after an abort,
 /// shorter than anybody watches a silent program.
 const DEFAULT_SESSION_WAIT: Duration = Duration::from_secs(10);
 
-/// What a run needs. Start from [`RunAgentParams::new`] and set what differs.
+/// What a run needs. Start from [`RunParams::go_on`] and set what differs.
 #[derive(Clone)]
-pub struct RunAgentParams {
+pub struct RunParams {
+    /// Names the run in its events. Parameters for another run have another one.
+    pub run_id: RunId,
     /// Which conversation it continues or begins.
     pub session_key: SessionKey,
     /// What the user says: text and image blocks. Without any the run goes on where the session stands: it answers
     /// what waits, and what an interrupted run left.
     pub user_message: Vec<ContentBlock>,
-    /// The settings, as loaded by `myclaw_config`.
-    pub config: Arc<Config>,
-    /// The model and the keys to try for it; `None` means what the settings name for the agent, fallbacks included.
-    pub model: Option<ModelChoice>,
-    /// How much the model should think before it answers; `None` means what the settings say for the agent, else as
-    /// much as the model offers up to `high`. Of a level that was asked for and is not offered, a notice tells.
+    /// The model that answers, and behind it the fallbacks: the models to ask, in this order, when it cannot.
+    pub models: Vec<ActiveModel>,
+    /// How much the model should think before it answers; `None` means [`RunRules::thinking`]. A level that was asked
+    /// for and is not offered causes a notice.
     pub thinking: Option<ThinkingLevel>,
-    /// With `model`: the models to ask, in this order, when it cannot answer.
-    pub fallbacks: Vec<ModelChoice>,
-    /// The only auth profile to use for the model's provider, if not all of them.
+    /// The only auth profile to use for the first model's provider, if not all of them.
     pub auth_profile: Option<String>,
-    /// Where the agent's auth profiles are kept, if not where the settings say.
-    pub agent_dir: Option<PathBuf>,
-    /// Which agent's settings apply; `None` means the default agent.
-    pub agent: Option<String>,
+    /// Limits, time-outs, and how messages are taken in.
+    pub rules: RunRules,
+    /// Where the run keeps what outlives it.
+    pub stores: RunStores,
     /// The tools on offer, in the order in which the model sees them.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Called around the run and its tool calls, in this order.
@@ -51,7 +51,9 @@ pub struct RunAgentParams {
     pub switch: ModelSwitch,
     /// Receives events as they happen; without it only the result is returned.
     pub on_event: Option<EventCallback>,
-    /// Directory in which tools work, if not the agent's workspace. It must exist.
+    /// The agent's workspace: the bootstrap files of the prompt are read there. It is made if it is missing.
+    pub workspace: PathBuf,
+    /// Directory in which tools work, if not the workspace. It must exist.
     pub working_directory: Option<PathBuf>,
     /// Which global lane it runs in.
     pub lane: Lane,
@@ -61,6 +63,17 @@ pub struct RunAgentParams {
     pub session_wait: Duration,
     /// Time.
     pub clock: Arc<dyn Clock>,
+}
+
+/// Where a run keeps what outlives it.
+#[derive(Debug, Clone)]
+pub struct RunStores {
+    /// The sessions.
+    pub sessions: SessionStore,
+    /// What all runs of the day cost.
+    pub spending: DaySpending,
+    /// The agent's keys, and how they did in earlier runs; `None` to remember nothing about keys.
+    pub keys: Option<AuthStore>,
 }
 
 /// What a run gives.
@@ -99,41 +112,45 @@ impl RunResult {
     }
 }
 
-impl RunAgentParams {
-    /// Parameters for a text message to the configured model, with no tools, no hooks, no events and the machine's clock.
-    pub fn new(
+impl RunParams {
+    /// Parameters for a run that says nothing new: it answers what waits and what an interrupted run left. It has no
+    /// tools, no hooks, no events, and the machine's clock.
+    pub fn go_on(
         session_key: SessionKey,
-        user_message: impl Into<String>,
-        config: Arc<Config>,
+        models: Vec<ActiveModel>,
+        rules: RunRules,
+        stores: RunStores,
+        workspace: PathBuf,
     ) -> Self {
         Self {
-            user_message: vec![ContentBlock::text(user_message)],
-            ..Self::go_on(session_key, config)
-        }
-    }
-
-    /// Parameters for a run that says nothing new: it answers what waits and what an interrupted run left.
-    pub fn go_on(session_key: SessionKey, config: Arc<Config>) -> Self {
-        Self {
+            run_id: RunId::generate(),
             session_key,
             user_message: Vec::new(),
-            config,
-            model: None,
+            models,
             thinking: None,
-            fallbacks: Vec::new(),
             auth_profile: None,
-            agent_dir: None,
-            agent: None,
+            rules,
+            stores,
             tools: Vec::new(),
             hooks: Vec::new(),
             cancel: CancellationToken::new(),
             switch: ModelSwitch::default(),
             on_event: None,
+            workspace,
             working_directory: None,
             lane: Lane::default(),
             enqueue: None,
             session_wait: DEFAULT_SESSION_WAIT,
             clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// Where the events of the run go.
+    pub(crate) fn events(&self) -> Events {
+        Events {
+            session: Arc::new(self.session_key.clone()),
+            run: Some(self.run_id),
+            callback: self.on_event.clone(),
         }
     }
 }

@@ -13,6 +13,12 @@ pub trait Tool: Send + Sync {
     /// before [`Tool::execute`] is called.
     fn schema(&self) -> &ToolSchema;
 
+    /// Other names of the tool and its arguments. A call by them is taken as one by the names of the schema, before
+    /// arguments are validated and hooks are asked.
+    fn aliases(&self) -> ToolAliases {
+        ToolAliases::default()
+    }
+
     /// Whether it changes nothing: neighbouring calls of such tools may run at the same time.
     fn is_read_only(&self) -> bool {
         false
@@ -26,6 +32,39 @@ pub trait Tool: Send + Sync {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// Other names of a tool and its arguments: models know some from the agents that they were trained with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToolAliases {
+    /// Names of the tool; compared without regard to case.
+    pub names: &'static [&'static str],
+    /// Names of arguments, each with the name in the schema.
+    pub arguments: &'static [(&'static str, &'static str)],
+}
+
+impl ToolAliases {
+    /// Whether a call of `name` is meant for the tool.
+    pub fn names_tool(&self, name: &str) -> bool {
+        self.names.iter().any(|alias| alias.eq_ignore_ascii_case(name))
+    }
+
+    /// `arguments` by the names of the schema. An argument that is given by both of its names has the value of the
+    /// schema's.
+    #[must_use]
+    pub fn rename(&self, arguments: Map<String, Value>) -> Map<String, Value> {
+        let own_name = |name: &str| {
+            self.arguments.iter().find(|(alias, _)| *alias == name).map(|(_, own)| *own)
+        };
+        let (renamed, mut fields): (Map<_, _>, Map<_, _>) =
+            arguments.into_iter().partition(|(name, _)| own_name(name).is_some());
+        for (name, value) in renamed {
+            if let Some(own) = own_name(&name).filter(|own| !fields.contains_key(*own)) {
+                fields.insert(own.to_owned(), value);
+            }
+        }
+        fields
+    }
 }
 
 /// One call of a tool.

@@ -3,7 +3,7 @@
 //! The system prompt, the tools' descriptions and one tool result already fill several thousand tokens; below the
 //! minimum a model spends its turns on summaries of what it has just read.
 
-use crate::{ModelChoice, RunError, WindowSource};
+use crate::{ActiveModel, Notice, RunError, WindowSource};
 
 /// Windows below this are not used unasked, in tokens.
 const SMALLEST_WINDOW: u64 = 16_000;
@@ -17,28 +17,25 @@ const COMFORTABLE_WINDOW: u64 = 32_000;
 /// # Errors
 /// [`RunError::WindowTooSmall`] about the first model if none is left.
 pub(crate) fn guard(
-    choices: Vec<ModelChoice>,
-) -> Result<(Vec<ModelChoice>, Vec<String>), RunError> {
+    choices: Vec<ActiveModel>,
+) -> Result<(Vec<ActiveModel>, Vec<Notice>), RunError> {
     let mut notices = Vec::new();
     let mut first_refusal = None;
     let mut kept = Vec::with_capacity(choices.len());
     for choice in choices {
         let tokens = choice.model.context_window;
         if tokens < SMALLEST_WINDOW && choice.window == WindowSource::Known {
-            let refusal = RunError::WindowTooSmall {
-                model: choice.reference(),
-                tokens,
-                minimum: SMALLEST_WINDOW,
-            };
-            notices.push(refusal.to_string());
-            first_refusal.get_or_insert(refusal);
+            let (model, minimum) = (choice.reference(), SMALLEST_WINDOW);
+            notices.push(Notice::WindowTooSmall { model: model.clone(), tokens, minimum });
+            first_refusal.get_or_insert(RunError::WindowTooSmall { model, tokens, minimum });
             continue;
         }
         if tokens < COMFORTABLE_WINDOW {
-            notices.push(format!(
-                "{} has a context window of {tokens} tokens; below {COMFORTABLE_WINDOW} long tasks suffer",
-                choice.reference()
-            ));
+            notices.push(Notice::WindowSmall {
+                model: choice.reference(),
+                tokens,
+                comfortable: COMFORTABLE_WINDOW,
+            });
         }
         kept.push(choice);
     }

@@ -3,12 +3,12 @@
 //! The only module of this room that touches the file system. All of it blocks; callers run it off the async thread.
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use myclaw_config::make_private_folder;
+use myclaw_files::{create_private_directory, read_regular};
 
-use crate::RunError;
+use crate::{Notice, RunError};
 
 /// Files that go into the system prompt, in this order.
 pub(crate) const BOOTSTRAP_FILES: [&str; 8] = [
@@ -46,7 +46,7 @@ pub(crate) struct Bootstrap {
     /// The files that are there and not blank, in prompt order.
     pub(crate) files: Vec<BootstrapFile>,
     /// One line for each file that was cut or could not be read.
-    pub(crate) notices: Vec<String>,
+    pub(crate) notices: Vec<Notice>,
 }
 
 /// Makes the workspace and its starter file where they are missing, and reads the bootstrap files.
@@ -54,7 +54,7 @@ pub(crate) fn prepare_workspace(directory: &Path) -> Result<Bootstrap, RunError>
     let failed = |source| RunError::Workspace { path: directory.to_owned(), source };
     if !directory.is_dir() {
         // The state folder may be among those that are missing.
-        make_private_folder(directory).map_err(failed)?;
+        create_private_directory(directory).map_err(failed)?;
     }
     let mut bootstrap = Bootstrap::default();
     write_starter(directory, &mut bootstrap);
@@ -66,7 +66,7 @@ pub(crate) fn prepare_workspace(directory: &Path) -> Result<Bootstrap, RunError>
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => bootstrap
                 .notices
-                .push(format!("{name} in the workspace could not be read: {error}")),
+                .push(Notice::BootstrapFileUnreadable { file: name, error: error.to_string() }),
         }
     }
     Ok(bootstrap)
@@ -87,19 +87,17 @@ fn write_starter(directory: &Path, bootstrap: &mut Bootstrap) {
     match written {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        Err(error) => bootstrap
-            .notices
-            .push(format!("no starter AGENTS.md in {}: {error}", directory.display())),
+        Err(error) => bootstrap.notices.push(Notice::StarterFileMissing {
+            directory: directory.to_owned(),
+            error: error.to_string(),
+        }),
     }
 }
 
 /// Reads no more than the limits can use, however large the file is.
 fn read_capped(path: &Path) -> std::io::Result<String> {
     const LONGEST_CHAR: usize = 4;
-    let mut bytes = Vec::new();
-    fs::File::open(path)?
-        .take(((MAX_FILE_CHARS + 1) * LONGEST_CHAR) as u64)
-        .read_to_end(&mut bytes)?;
+    let bytes = read_regular(path, ((MAX_FILE_CHARS + 1) * LONGEST_CHAR) as u64)?;
     Ok(match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
@@ -112,7 +110,7 @@ impl Bootstrap {
         let cut = text.char_indices().nth(limit).map(|(at, _)| at);
         if let Some(at) = cut {
             text.truncate(at);
-            self.notices.push(format!("{name} was cut to {limit} characters in the prompt"));
+            self.notices.push(Notice::BootstrapFileCut { file: name, limit });
         }
         if text.is_empty() {
             return;

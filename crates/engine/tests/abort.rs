@@ -6,8 +6,8 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use common::{Bench, EchoTool};
-use myclaw_engine::{RunAgentParams, run_agent};
+use common::{Bench, EchoTool, run_agent};
+use myclaw_engine::RunParams;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::json;
 
@@ -103,7 +103,7 @@ async fn calls_that_a_killed_run_left_open_get_their_result_once() {
             bench.server.push(Reply::new(format).text("on we go"));
             let echo = Arc::new(EchoTool::new("echo"));
             let runs = Arc::clone(&echo.runs);
-            run_agent(RunAgentParams { tools: vec![echo], ..bench.params("again") }).await.unwrap();
+            run_agent(RunParams { tools: vec![echo], ..bench.params("again") }).await.unwrap();
             assert_eq!(runs.load(Ordering::SeqCst), 0, "turn {turn}: nothing runs twice");
         }
 

@@ -52,6 +52,39 @@ async fn tokens_and_money_of_a_run() {
 }
 
 #[tokio::test]
+async fn a_limit_on_money_says_that_it_cannot_apply_to_a_model_without_a_price() {
+    let notices = async |set: fn(&mut Bench)| {
+        let bench = bench(|bench| {
+            bench.config.agent.max_iterations = 3.into();
+            set(bench);
+        })
+        .await;
+        let mut params = bench.params("go");
+        params.models[0].model.price = None;
+        let result = common::run_agent(params).await.unwrap();
+        assert_eq!(result.bound, Some(Bound::MaxIterations));
+        assert_eq!(result.usage.cost.unpriced_calls, 4, "three calls and the summary");
+        let notices = bench.events_named("notice");
+        let messages = notices.iter().map(|notice| notice["message"].as_str().unwrap().to_owned());
+        messages.filter(|message| message.contains("price")).collect::<Vec<_>>()
+    };
+    // Both have a limit by default.
+    let told = notices(|bench| bench.config.agents.defaults.limits.run_cost = 0.000_001).await;
+    assert_eq!(
+        told,
+        [
+            "the price of anthropic/test-model is unknown, so limits.runCost and limits.dayCost cannot apply: set `price` for the model in models.providers.anthropic.models"
+        ]
+    );
+    let none = notices(|bench| {
+        let limits = &mut bench.config.agents.defaults.limits;
+        (limits.run_cost, limits.day_cost) = (0.0, 0.0);
+    })
+    .await;
+    assert_eq!(none, [""; 0], "no limit, no notice");
+}
+
+#[tokio::test]
 async fn the_totals_of_a_day_end_a_run_and_let_no_other_begin() {
     for (bound, set) in [
         (

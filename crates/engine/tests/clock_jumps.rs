@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::{Bench, FastClock};
+use common::{Bench, FastClock, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    Bound, RunAgentParams, SessionInbox, Tool, ToolError, ToolInvocation, ToolOutput, WhenIdle,
-    run_agent,
+    Bound, RunParams, SessionInbox, Tool, ToolError, ToolInvocation, ToolOutput, WhenIdle,
 };
 use myclaw_llm::{ContentBlock, ToolSchema};
 use myclaw_session::QueuedKind;
@@ -35,12 +34,12 @@ fn set(bench: &Bench, now_ms: u64) {
 }
 
 async fn say(bench: &Bench, kind: QueuedKind, text: &str) {
-    let inbox = SessionInbox::of_run(&bench.params("")).unwrap();
+    let inbox = SessionInbox::of_run(&bench.params(""));
     inbox.send(kind, vec![ContentBlock::text(text)], WhenIdle::Keep).await.unwrap();
 }
 
-fn go_on(bench: &Bench) -> RunAgentParams {
-    RunAgentParams { user_message: Vec::new(), ..bench.params("") }
+fn go_on(bench: &Bench) -> RunParams {
+    RunParams { user_message: Vec::new(), ..bench.params("") }
 }
 
 #[tokio::test]

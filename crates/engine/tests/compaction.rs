@@ -6,11 +6,11 @@ mod common;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Bench, asks_for_summary};
+use common::{Bench, asks_for_summary, engine, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    AuthProfile, CompactionOutcome, CompactionReport, CompactionVerdict, Engine, Hook, HookError,
-    ModelChoice, PendingCompaction, RunAgentParams, RunError, run_agent,
+    ActiveModel, AuthProfile, CompactionOutcome, CompactionReport, CompactionVerdict, Hook,
+    HookError, PendingCompaction, RunError, RunParams,
 };
 use myclaw_llm::Model;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
@@ -47,16 +47,17 @@ fn summaries_by(able: &'static str) -> Script {
 }
 
 /// A conversation of eight turns, with fallback models `second`, `third`, …
-async fn conversation(script: Script, fallbacks: &[&str]) -> (Bench, RunAgentParams) {
+async fn conversation(script: Script, fallbacks: &[&str]) -> (Bench, RunParams) {
     let bench = Bench::new(WireFormat::AnthropicMessages, script).await;
     for turn in 0..8 {
         bench.run(&format!("question {turn}")).await.unwrap();
     }
     let fallbacks = fallbacks.iter().map(|id| {
         let model = Model { id: (*id).to_owned(), ..bench.model() };
-        ModelChoice::new(model, vec![AuthProfile::with_key("key", "key".to_owned().into())])
+        ActiveModel::new(model, vec![AuthProfile::with_key("key", "key".to_owned().into())])
     });
-    let params = RunAgentParams { fallbacks: fallbacks.collect(), ..bench.params("") };
+    let mut params = bench.params("");
+    params.models.extend(fallbacks);
     (bench, params)
 }
 
@@ -78,7 +79,7 @@ async fn the_next_model_writes_the_summary_and_the_first_one_goes_on_answering()
     let before = bench.server.requests().len();
     bench.server.push(too_long());
 
-    run_agent(RunAgentParams { user_message: bench.params("go on").user_message, ..params })
+    run_agent(RunParams { user_message: bench.params("go on").user_message, ..params })
         .await
         .unwrap();
 
@@ -104,7 +105,7 @@ async fn a_bounded_number_of_models_is_asked_before_a_note_takes_the_place() {
         conversation(summaries_by("nobody"), &["second", "third", "fourth"]).await;
     bench.server.push(too_long());
 
-    run_agent(RunAgentParams { user_message: bench.params("go on").user_message, ..params })
+    run_agent(RunParams { user_message: bench.params("go on").user_message, ..params })
         .await
         .unwrap();
 
@@ -114,7 +115,7 @@ async fn a_bounded_number_of_models_is_asked_before_a_note_takes_the_place() {
 }
 
 /// A conversation in which the first request for a summary gets `first`, and a later one a summary.
-async fn one_failure(first: Step, profiles: &[&'static str]) -> (Bench, RunAgentParams) {
+async fn one_failure(first: Step, profiles: &[&'static str]) -> (Bench, RunParams) {
     let first = Mutex::new(Some(first));
     let script = Script::answer_with(move |request, _| match asks_for_summary(request) {
         true => first
@@ -140,7 +141,7 @@ fn writing_keys(bench: &Bench) -> Vec<String> {
 #[tokio::test]
 async fn a_summary_goes_to_the_next_key_of_its_model() {
     let (bench, params) = one_failure(limited("3600"), &["key-one", "key-two"]).await;
-    Engine::new().compact(params, None).await.unwrap();
+    engine().compact(params, None).await.unwrap();
 
     assert_eq!(writing_keys(&bench), ["key-one", "key-two"]);
     assert_eq!(summaries(&bench), ["All of it."]);
@@ -152,7 +153,7 @@ async fn a_summary_goes_to_the_next_key_of_its_model() {
 #[tokio::test]
 async fn a_summary_waits_for_the_only_key() {
     let (bench, params) = one_failure(limited("60"), &["key-one"]).await;
-    Engine::new().compact(params, None).await.unwrap();
+    engine().compact(params, None).await.unwrap();
 
     assert_eq!(writing_keys(&bench), ["key-one", "key-one"]);
     assert_eq!(summaries(&bench), ["All of it."]);
@@ -190,9 +191,9 @@ async fn what_one_model_has_summarised_is_not_lost_when_the_next_goes_on() {
         }
     });
     let (bench, mut params) = conversation(script, &["second"]).await;
-    params.model.as_mut().unwrap().model.context_window = 25_000;
+    params.models[0].model.context_window = 25_000;
 
-    Engine::new().compact(params, None).await.unwrap();
+    engine().compact(params, None).await.unwrap();
 
     assert_eq!(writers(&bench), ["test-model", "test-model", "second"]);
     let requests = bench.server.requests();
@@ -207,12 +208,12 @@ async fn what_one_model_has_summarised_is_not_lost_when_the_next_goes_on() {
 async fn by_hand_a_failure_or_a_long_summary_changes_nothing() {
     let (bench, params) = conversation(summaries_by("nobody"), &[]).await;
     let rows = bench.rows();
-    let error = Engine::new().compact(params.clone(), None).await.unwrap_err();
+    let error = engine().compact(params.clone(), None).await.unwrap_err();
     assert!(matches!(error, RunError::Model(_)), "{error}");
     assert_eq!(bench.rows(), rows);
 
     bench.server.push(Reply::anthropic().text("word ".repeat(20_000)));
-    let report = Engine::new().compact(params, None).await.unwrap();
+    let report = engine().compact(params, None).await.unwrap();
     assert_eq!(report.outcome, CompactionOutcome::NotShorter);
     assert_eq!((report.new_count, report.tokens_after), (report.old_count, report.tokens_before));
     assert_eq!(bench.rows(), rows);
@@ -263,7 +264,7 @@ async fn hooks_are_asked_where_the_beginning_of_a_long_session_is_left_out() {
     ] {
         let (bench, mut params) = conversation(summaries_by("nobody"), &[]).await;
         params.user_message = bench.params("go on").user_message;
-        params.model.as_mut().unwrap().model.context_window = 6_000;
+        params.models[0].model.context_window = 6_000;
         let judge = Arc::new(Judge { verdict, ..Judge::default() });
         params.hooks = vec![judge.clone()];
 

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt as _;
 
-use common::{Bench, EchoTool};
-use myclaw_engine::{RunAgentParams, RunError, RunResult, run_agent};
+use common::{Bench, EchoTool, run_agent};
+use myclaw_engine::{RunError, RunParams, RunResult};
 use myclaw_testkit::{Reply, Script, Step, TempHome, WireFormat};
 use serde_json::{Value, json};
 
@@ -49,8 +49,7 @@ fn script(format: WireFormat, cut: usize) -> Script {
 async fn run(bench: &Bench, message: &str) -> (Result<RunResult, RunError>, u64) {
     let tool = EchoTool::new("echo");
     let runs = Arc::clone(&tool.runs);
-    let params =
-        RunAgentParams { tools: vec![Arc::new(tool)], on_event: None, ..bench.params(message) };
+    let params = RunParams { tools: vec![Arc::new(tool)], on_event: None, ..bench.params(message) };
     (run_agent(params).await, runs.load(Ordering::SeqCst))
 }
 

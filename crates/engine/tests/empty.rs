@@ -6,8 +6,8 @@ mod common;
 
 use std::sync::Arc;
 
-use common::Bench;
-use myclaw_engine::{RunError, run_agent};
+use common::{Bench, run_agent};
+use myclaw_engine::RunError;
 use myclaw_llm::StopReason;
 use myclaw_testkit::{Reply, Script, Step, Stop, WireFormat};
 use serde_json::{Value, json};

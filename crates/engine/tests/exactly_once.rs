@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::Bench;
-use myclaw_engine::{RunAgentParams, RunError, SessionInbox, WhenIdle, run_agent};
+use common::{Bench, run_agent};
+use myclaw_engine::{RunError, RunParams, SessionInbox, WhenIdle};
 use myclaw_llm::ContentBlock;
 use myclaw_session::{EntryId, QueuedKind};
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat, validate_pairing};
@@ -58,7 +58,7 @@ async fn what_was_acknowledged_is_taken_once_whatever_is_killed() {
     for seed in 0..cases {
         let mut random = Random(seed);
         let bench = Bench::new(WireFormat::AnthropicMessages, Script::answer_with(some_work)).await;
-        let inbox = SessionInbox::of_run(&bench.params("")).unwrap();
+        let inbox = SessionInbox::of_run(&bench.params(""));
         let mut acknowledged: Vec<(EntryId, String)> = Vec::new();
         for round in 0..8 {
             let is_new = random.below(2) == 0;
@@ -87,7 +87,7 @@ async fn what_was_acknowledged_is_taken_once_whatever_is_killed() {
             let (_, said) = tokio::join!(run, say);
             acknowledged.extend(said);
         }
-        let go_on = RunAgentParams { user_message: Vec::new(), ..bench.params("") };
+        let go_on = RunParams { user_message: Vec::new(), ..bench.params("") };
         match run_agent(go_on).await {
             Ok(_) | Err(RunError::NothingToDo) => {}
             Err(error) => panic!("seed {seed}: {error}"),

@@ -6,8 +6,8 @@
 
 mod common;
 
-use common::Bench;
-use myclaw_engine::{AuthProfile, ModelChoice, RunAgentParams, RunError, run_agent};
+use common::{Bench, run_agent};
+use myclaw_engine::{ActiveModel, AuthProfile, RunError, RunParams};
 use myclaw_llm::{ErrorClass, Model};
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, TempHome, WireFormat};
 use serde_json::json;
@@ -219,7 +219,7 @@ fn request_of(request: &RecordedRequest) -> Request {
 }
 
 /// The models of a run, each with keys and a provider of its own.
-fn choices(bench: &Bench, models: usize, keys: usize) -> Vec<ModelChoice> {
+fn choices(bench: &Bench, models: usize, keys: usize) -> Vec<ActiveModel> {
     (0..models)
         .map(|model| {
             let profiles = (0..keys).map(|key| {
@@ -230,18 +230,16 @@ fn choices(bench: &Bench, models: usize, keys: usize) -> Vec<ModelChoice> {
                 provider: format!("provider-{model}"),
                 ..bench.model()
             };
-            ModelChoice::new(named, profiles.collect())
+            ActiveModel::new(named, profiles.collect())
         })
         .collect()
 }
 
 async fn run(
     bench: &Bench,
-    mut choices: Vec<ModelChoice>,
+    models: Vec<ActiveModel>,
 ) -> Result<myclaw_engine::RunResult, RunError> {
-    let first = choices.remove(0);
-    let params = RunAgentParams { model: Some(first), fallbacks: choices, ..bench.params("go") };
-    run_agent(params).await
+    run_agent(RunParams { models, ..bench.params("go") }).await
 }
 
 fn outcome(result: &Result<myclaw_engine::RunResult, RunError>) -> Outcome {

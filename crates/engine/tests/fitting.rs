@@ -6,11 +6,9 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Bench, EchoTool, asks_for_summary};
+use common::{Bench, EchoTool, asks_for_summary, engine, run_agent};
 use futures_util::future::BoxFuture;
-use myclaw_engine::{
-    Engine, RunAgentParams, RunError, Tool, ToolError, ToolInvocation, ToolOutput, run_agent,
-};
+use myclaw_engine::{RunError, RunParams, Tool, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use myclaw_session::{Entry, LockWait, Role, SessionKey, SessionStore, TranscriptMessage};
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
@@ -129,14 +127,14 @@ async fn by_hand_a_smaller_model_changes_nothing_before_it_has_a_summary() {
     let mut bench = forty_turns(|| error(404, "not_found_error", "out of order")).await;
     let rows = bench.rows();
     bench.context_window = 16_000;
-    let failed = Engine::new().compact(bench.params(""), None).await.unwrap_err();
+    let failed = engine().compact(bench.params(""), None).await.unwrap_err();
     assert!(matches!(failed, RunError::Model(_)), "{failed}");
     assert_eq!(bench.rows(), rows);
 
     for _ in 0..4 {
         bench.server.push(a_summary());
     }
-    let report = Engine::new().compact(bench.params(""), None).await.unwrap();
+    let report = engine().compact(bench.params(""), None).await.unwrap();
     assert_eq!((report.old_count, report.new_count), (80, 11));
     assert!(report.tokens_after < report.tokens_before);
     assert_eq!(summaries(&bench), ["They spoke of forty things."]);
@@ -200,7 +198,7 @@ async fn many_results_share_the_window() {
         let mut bench = Bench::new(FORMAT, script).await;
         bench.context_window = window;
         let pages: Vec<Arc<dyn Tool>> = vec![Arc::new(Pages(EchoTool::new("echo")))];
-        let result = run_agent(RunAgentParams { tools: pages, ..bench.params("look") }).await;
+        let result = run_agent(RunParams { tools: pages, ..bench.params("look") }).await;
         assert_eq!(result.unwrap().reply, "Done.", "{calls} of {window}");
         bench.run("go on").await.unwrap();
         assert_eq!(summary_requests(&bench, 0).len(), 0, "the task alone is not worth a summary");

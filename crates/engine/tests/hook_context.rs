@@ -5,11 +5,11 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::Bench;
+use common::{Bench, engine, run_agent};
 use futures_util::future::{BoxFuture, pending};
 use myclaw_engine::{
-    AgentStart, CompactionReason, CompactionReport, CompactionVerdict, Engine, Hook, HookError,
-    PendingCompaction, PendingToolCall, RunAgentParams, RunError, ToolCallVerdict, run_agent,
+    AgentStart, CompactionReason, CompactionReport, CompactionVerdict, Hook, HookError,
+    PendingCompaction, PendingToolCall, RunError, RunParams, ToolCallVerdict,
 };
 use myclaw_llm::{Message, UserMessage};
 use myclaw_testkit::{Reply, Script, WireFormat, validate_pairing};
@@ -129,9 +129,9 @@ impl Hook for TestHook {
     }
 }
 
-fn with_hook(params: RunAgentParams, hook: TestHook) -> (RunAgentParams, Arc<TestHook>) {
+fn with_hook(params: RunParams, hook: TestHook) -> (RunParams, Arc<TestHook>) {
     let hook = Arc::new(hook);
-    (RunAgentParams { hooks: vec![hook.clone()], ..params }, hook)
+    (RunParams { hooks: vec![hook.clone()], ..params }, hook)
 }
 
 fn notices(bench: &Bench) -> Vec<String> {
@@ -245,7 +245,7 @@ async fn long_conversation() -> Bench {
 
 async fn compact(bench: &Bench, hook: TestHook) -> (CompactionReport, Vec<String>) {
     let (params, hook) = with_hook(bench.params(""), hook);
-    let report = Engine::new().compact(params, Some("numbers")).await.unwrap();
+    let report = engine().compact(params, Some("numbers")).await.unwrap();
     let told = hook.told.lock().unwrap().clone();
     (report, told)
 }
@@ -316,7 +316,7 @@ async fn an_abort_does_not_wait_for_a_hook() {
         let cancel = CancellationToken::new();
         let hook = TestHook { hang: Some((place, cancel.clone())), ..TestHook::default() };
         let (params, _) = with_hook(bench.params("go"), hook);
-        let error = run_agent(RunAgentParams { cancel, ..params }).await.unwrap_err();
+        let error = run_agent(RunParams { cancel, ..params }).await.unwrap_err();
         assert!(matches!(error, RunError::Aborted), "{place}: {error}");
         let found = if rows == 0 { bench.home.transcripts().len() } else { bench.rows().len() };
         assert_eq!(found, rows, "{place}");
@@ -326,8 +326,8 @@ async fn an_abort_does_not_wait_for_a_hook() {
     let hook =
         TestHook { hang: Some(("before_session_compact", cancel.clone())), ..TestHook::default() };
     let (params, _) = with_hook(bench.params(""), hook);
-    let params = RunAgentParams { cancel, ..params };
-    let error = Engine::new().compact(params, None).await.unwrap_err();
+    let params = RunParams { cancel, ..params };
+    let error = engine().compact(params, None).await.unwrap_err();
     assert!(matches!(error, RunError::Aborted), "{error}");
     assert_eq!(bench.rows().len(), 16);
 }

@@ -5,11 +5,11 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::Bench;
+use common::{Bench, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    AgentStart, Hook, HookError, PendingToolCall, RunAgentParams, RunError, RunResult,
-    ToolCallVerdict, ToolOutput, run_agent,
+    AgentStart, Hook, HookError, PendingToolCall, RunError, RunParams, RunResult, ToolCallVerdict,
+    ToolOutput,
 };
 use myclaw_llm::ContentBlock;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
@@ -109,7 +109,7 @@ async fn run_with(
     let call = Reply::anthropic().tool_call("call_a", "echo", json!({"text": "one"}));
     let bench = Bench::new(FORMAT, Script::new().then(call).then(last)).await;
     let hooks: Vec<Arc<dyn Hook>> = vec![hook.clone()];
-    let outcome = run_agent(RunAgentParams { hooks, ..bench.params("go") }).await;
+    let outcome = run_agent(RunParams { hooks, ..bench.params("go") }).await;
     (bench, outcome)
 }
 
@@ -163,13 +163,20 @@ async fn a_gate_that_fails_closes() {
 
 #[tokio::test]
 async fn an_observer_that_fails_is_reported_and_changes_nothing() {
-    for (word, notice) in [
-        ("fail result", "the hook word failed on a tool's result: out of order"),
-        ("fail end", "the hook word failed at the end of the run: out of order"),
+    for (word, point, notice) in [
+        ("fail result", "tool_result", "the hook word failed on a tool's result: out of order"),
+        ("fail end", "agent_end", "the hook word failed at the end of the run: out of order"),
     ] {
         let (bench, outcome) = run_with(&WordHook::new(word), done()).await;
         assert_eq!(outcome.unwrap().reply, "Done.");
-        assert_eq!(bench.events_named("notice"), [json!({"type": "notice", "message": notice})]);
+        let error = "out of order";
+        assert_eq!(
+            bench.events_named("notice"),
+            [json!({
+                "type": "notice", "code": "hook_failed", "message": notice,
+                "hook": "word", "point": point, "error": error,
+            })]
+        );
         assert_eq!(bench.rows()[2]["content"], "echo: one");
     }
 }

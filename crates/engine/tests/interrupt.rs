@@ -5,9 +5,9 @@ mod common;
 
 use std::sync::Arc;
 
-use common::Bench;
+use common::{Bench, engine};
 use myclaw_config::{DeliveryMode, QueueConfig, QueueMode};
-use myclaw_engine::{Arrival, Engine, RunAgentParams, RunError, SessionInbox};
+use myclaw_engine::{Arrival, RunError, RunParams, SessionInbox};
 use myclaw_llm::ContentBlock;
 use myclaw_session::QueuedKind;
 use myclaw_testkit::{Reply, WireFormat, validate_pairing};
@@ -22,14 +22,14 @@ fn interrupt() -> QueueConfig {
 /// The inbox as another process has it.
 fn stranger(bench: &Bench) -> SessionInbox {
     let params = bench.params("");
-    SessionInbox::new(&params.config, params.session_key, bench.clock.clone()).unwrap()
+    SessionInbox::new(params.stores.sessions, params.session_key, bench.clock.clone())
 }
 
 /// Runs `go`, and interrupts it from outside as soon as an event of this name was seen.
 async fn run_and_interrupt(bench: &Bench, event_name: &'static str, words: &[&str]) -> RunError {
     let params = bench.params("go");
     let caller = params.cancel.clone();
-    let engine = Engine::new();
+    let engine = engine();
     let (outcome, ()) = tokio::join!(engine.run(params), async {
         while bench.events_named(event_name).is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(2)).await;
@@ -44,8 +44,8 @@ async fn run_and_interrupt(bench: &Bench, event_name: &'static str, words: &[&st
     outcome.unwrap_err()
 }
 
-fn go_on(bench: &Bench) -> RunAgentParams {
-    RunAgentParams { user_message: Vec::new(), ..bench.params("") }
+fn go_on(bench: &Bench) -> RunParams {
+    RunParams { user_message: Vec::new(), ..bench.params("") }
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn a_running_tool_is_stopped_and_the_next_run_answers() {
     assert_eq!((waiting.len(), waiting[0].kind), (1, QueuedKind::Interrupt));
     assert_eq!(bench.server.requests().len(), 1);
 
-    let result = Engine::new().run(go_on(&bench)).await.unwrap();
+    let result = engine().run(go_on(&bench)).await.unwrap();
 
     assert_eq!(result.reply, "Stopped.");
     let said: Vec<_> = bench.rows().iter().map(|row| row["role"].clone()).collect();
@@ -86,7 +86,7 @@ async fn a_model_call_is_stopped() {
     let bench = Bench::new(FORMAT, [stalls, Reply::anthropic().text("Here.").step()]).await;
     let error = run_and_interrupt(&bench, "llm_start", &["here"]).await;
     assert!(matches!(error, RunError::Aborted), "{error}");
-    assert_eq!(Engine::new().run(go_on(&bench)).await.unwrap().reply, "Here.");
+    assert_eq!(engine().run(go_on(&bench)).await.unwrap().reply, "Here.");
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn several_interrupts_stop_one_run_and_the_next_answers_all_of_them() {
     let mut bench = Bench::new(FORMAT, steps).await;
     bench.config.agents.defaults.steering_mode = DeliveryMode::OneAtATime;
     run_and_interrupt(&bench, "llm_start", &["one", "two"]).await;
-    let result = Engine::new().run(go_on(&bench)).await.unwrap();
+    let result = engine().run(go_on(&bench)).await.unwrap();
     assert_eq!((result.reply.as_str(), result.iterations), ("B.", 2), "it does not stop itself");
     bench.server.assert_finished();
 }
@@ -132,9 +132,9 @@ async fn between_two_tools_an_interrupt_is_no_steering() {
             });
         }
     }));
-    let error = Engine::new().run(params).await.unwrap_err();
+    let error = engine().run(params).await.unwrap_err();
     assert!(matches!(error, RunError::Aborted), "{error}");
     assert_eq!(bench.events_named("tool_start").len(), 1, "the second call is not made");
     assert_eq!(bench.server.requests().len(), 1, "this run does not answer");
-    assert_eq!(Engine::new().run(go_on(&bench)).await.unwrap().reply, "Stopped.");
+    assert_eq!(engine().run(go_on(&bench)).await.unwrap().reply, "Stopped.");
 }

@@ -6,9 +6,9 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use common::{Bench, EchoTool};
+use common::{Bench, EchoTool, run_agent};
 use myclaw_auth::{AuthFile, AuthStore, FailureReason};
-use myclaw_engine::{AuthProfile, ModelChoice, RunAgentParams, RunError, RunResult, run_agent};
+use myclaw_engine::{ActiveModel, AuthProfile, RunError, RunParams, RunResult};
 use myclaw_llm::Model;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::json;
@@ -29,20 +29,14 @@ fn store(bench: &Bench) -> AuthFile {
 }
 
 /// A model of the server with one key, `key-of-ID` unless another is given.
-fn choice(bench: &Bench, provider: &str, id: &str, keys: &[&str]) -> ModelChoice {
+fn choice(bench: &Bench, provider: &str, id: &str, keys: &[&str]) -> ActiveModel {
     let profiles = keys.iter().map(|key| AuthProfile::with_key(*key, (*key).to_owned().into()));
     let model = Model { id: id.to_owned(), provider: provider.to_owned(), ..bench.model() };
-    ModelChoice::new(model, profiles.collect())
+    ActiveModel::new(model, profiles.collect())
 }
 
-async fn run(bench: &Bench, choices: &[ModelChoice]) -> Result<RunResult, RunError> {
-    let (first, fallbacks) = choices.split_first().unwrap();
-    run_agent(RunAgentParams {
-        model: Some(first.clone()),
-        fallbacks: fallbacks.to_vec(),
-        ..bench.params("go")
-    })
-    .await
+async fn run(bench: &Bench, choices: &[ActiveModel]) -> Result<RunResult, RunError> {
+    run_agent(RunParams { models: choices.to_vec(), ..bench.params("go") }).await
 }
 
 /// `key model` of each request.
@@ -211,9 +205,8 @@ async fn tools_run_once_though_the_model_changes_between_their_calls() {
     let bench = Bench::new(FORMAT, script).await;
     let echo = EchoTool::new("echo");
     let runs = Arc::clone(&echo.runs);
-    let params = RunAgentParams {
-        model: Some(choice(&bench, "p", "first", &["k"])),
-        fallbacks: vec![choice(&bench, "q", "second", &["k"])],
+    let params = RunParams {
+        models: vec![choice(&bench, "p", "first", &["k"]), choice(&bench, "q", "second", &["k"])],
         tools: vec![Arc::new(echo)],
         ..bench.params("go")
     };
@@ -230,10 +223,8 @@ async fn tools_run_once_though_the_model_changes_between_their_calls() {
 #[tokio::test]
 async fn an_abort_ends_the_run_and_asks_nobody_else() {
     let bench = Bench::new(FORMAT, Script::repeat(Reply::anthropic().text("ok"))).await;
-    let params = RunAgentParams {
-        fallbacks: vec![choice(&bench, "q", "second", &["k"])],
-        ..bench.params("go")
-    };
+    let mut params = bench.params("go");
+    params.models.push(choice(&bench, "q", "second", &["k"]));
     params.cancel.cancel();
     let error = run_agent(params).await.unwrap_err();
     assert_eq!((error.class(), bench.server.requests().len()), ("aborted", 0));

@@ -6,9 +6,9 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Bench, asks_for_summary};
+use common::{Bench, asks_for_summary, engine, run_agent};
 use myclaw_config::ContextPruning;
-use myclaw_engine::{CompactionReport, Engine};
+use myclaw_engine::CompactionReport;
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ async fn by_hand_the_older_messages_become_a_summary_with_a_focus() {
         bench.run(&format!("question {turn} {}", "word ".repeat(50))).await.unwrap();
     }
     bench.server.push(Reply::anthropic().text("They talked."));
-    let report = Engine::new().compact(bench.params(""), Some("the numbers")).await.unwrap();
+    let report = engine().compact(bench.params(""), Some("the numbers")).await.unwrap();
 
     assert_eq!((report.old_count, report.new_count), (16, 11));
     assert!(report.tokens_after < report.tokens_before);
@@ -108,7 +108,7 @@ async fn by_hand_the_older_messages_become_a_summary_with_a_focus() {
 async fn by_hand_an_empty_conversation_stays_as_it_is() {
     let bench = Bench::new(FORMAT, Script::new()).await;
     let CompactionReport { old_count, new_count, .. } =
-        Engine::new().compact(bench.params(""), None).await.unwrap();
+        engine().compact(bench.params(""), None).await.unwrap();
     assert_eq!((old_count, new_count), (0, 0));
     assert!(bench.server.requests().is_empty());
 }
@@ -185,9 +185,10 @@ async fn a_group_chat_sends_its_newest_messages_only() {
     for turn in 0..12 {
         bench.server.push(Reply::anthropic().text(format!("answer {turn}")));
         let mut params = bench.params(&format!("question {turn}"));
-        params.session_key =
-            "agent:main:channel:telegram:account:default:peer:group:g1".parse().unwrap();
-        myclaw_engine::run_agent(params).await.unwrap();
+        let group = "agent:main:channel:telegram:account:default:peer:group:g1".parse().unwrap();
+        params.rules = bench.configured(&group, Vec::new()).rules;
+        params.session_key = group;
+        run_agent(params).await.unwrap();
     }
     let lengths: Vec<usize> =
         bench.server.requests().iter().map(|request| request.messages().len()).collect();

@@ -5,11 +5,11 @@ mod common;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::Bench;
+use common::{Bench, engine};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use myclaw_config::LaneWidths;
-use myclaw_engine::{Engine, Enqueue, Lane, LanePermit, LaneRequest, Lanes, RunAgentParams};
+use myclaw_engine::{Enqueue, Lane, LanePermit, LaneRequest, Lanes, RunParams};
 use myclaw_session::{LockWait, SessionKey, SessionStore};
 use myclaw_testkit::{Reply, Script, WireFormat};
 
@@ -64,7 +64,7 @@ async fn a_run_that_dies_frees_its_lane() {
     let bench =
         Bench::new(WireFormat::AnthropicMessages, Script::repeat(Reply::anthropic().text("ok")))
             .await;
-    let engine = Engine::new();
+    let engine = engine();
     for polls in 0..20 {
         let mut run = Box::pin(engine.run(bench.params("killed")));
         for _ in 0..polls {
@@ -85,10 +85,10 @@ async fn a_session_that_another_process_runs_is_waited_for() {
     let params = bench.params("go");
     let held = store.open(&params.session_key, LockWait::Fail).unwrap();
 
-    let impatient = RunAgentParams { session_wait: std::time::Duration::ZERO, ..params.clone() };
-    assert_eq!(Engine::new().run(impatient).await.unwrap_err().class(), "session");
+    let impatient = RunParams { session_wait: std::time::Duration::ZERO, ..params.clone() };
+    assert_eq!(engine().run(impatient).await.unwrap_err().class(), "session");
 
-    let engine = Engine::new();
+    let engine = engine();
     let (result, ()) = tokio::join!(engine.run(params), async {
         while bench.events_named("notice").is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -113,7 +113,7 @@ async fn a_caller_may_bring_its_own_queue() {
     let bench = Bench::new(WireFormat::AnthropicMessages, Reply::anthropic().text("ok")).await;
     let counting = Arc::new(Counting(AtomicUsize::new(0)));
     let enqueue: Arc<dyn Enqueue> = counting.clone();
-    let params = RunAgentParams { lane: Lane::Cron, enqueue: Some(enqueue), ..bench.params("go") };
-    Engine::new().run(params).await.unwrap();
+    let params = RunParams { lane: Lane::Cron, enqueue: Some(enqueue), ..bench.params("go") };
+    engine().run(params).await.unwrap();
     assert_eq!(counting.0.load(Ordering::SeqCst), 1);
 }

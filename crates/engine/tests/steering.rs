@@ -6,12 +6,12 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::Bench;
+use common::{Bench, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_config::{DeliveryMode, DropPolicy, QueueConfig, QueueMode};
 use myclaw_engine::{
-    AgentStart, Arrival, Hook, HookError, InboxError, RunAgentParams, RunError, RunResult,
-    SessionInbox, WhenIdle, run_agent,
+    AgentStart, Arrival, Hook, HookError, InboxError, RunError, RunParams, RunResult, SessionInbox,
+    WhenIdle,
 };
 use myclaw_llm::ContentBlock;
 use myclaw_session::QueuedKind;
@@ -25,7 +25,7 @@ fn text(text: &str) -> Vec<ContentBlock> {
 }
 
 fn inbox(bench: &Bench) -> SessionInbox {
-    SessionInbox::of_run(&bench.params("")).unwrap()
+    SessionInbox::of_run(&bench.params(""))
 }
 
 /// Runs async work from a callback of the run, which is on the run's own thread, to its end.
@@ -41,7 +41,7 @@ async fn run_and_say(
     words: &[(QueuedKind, &'static str)],
 ) -> Result<RunResult, RunError> {
     let mut params = bench.params("go");
-    let inbox = SessionInbox::of_run(&params).unwrap();
+    let inbox = SessionInbox::of_run(&params);
     let record = params.on_event.take().unwrap();
     let words = words.to_vec();
     let seen = AtomicUsize::new(0);
@@ -231,7 +231,7 @@ async fn a_message_for_an_idle_session_is_refused_or_kept() {
     assert!(matches!(inbox.follow_up(text(" ")).await, Err(InboxError::Empty)));
     assert_eq!(inbox.arrive(text("hello?"), &QueueConfig::default()).await.unwrap(), Arrival::Idle);
     assert!(inbox.pending().await.unwrap().is_empty());
-    let go_on = RunAgentParams { user_message: Vec::new(), ..bench.params("") };
+    let go_on = RunParams { user_message: Vec::new(), ..bench.params("") };
     assert_eq!(run_agent(go_on.clone()).await.unwrap_err().class(), "nothing_to_do");
 
     let kept = inbox.send(QueuedKind::FollowUp, text("later"), WhenIdle::Keep).await.unwrap();
@@ -247,7 +247,7 @@ async fn what_waits_survives_an_abort_and_comes_before_the_next_message() {
     let calls = Reply::new(format).tool_call("call_a", "echo", json!({"text": "wait"}));
     let bench = Bench::new(format, calls).await;
     let params = bench.params("go");
-    let aborting = SessionInbox::of_run(&params).unwrap();
+    let aborting = SessionInbox::of_run(&params);
     let words = [(QueuedKind::FollowUp, "later"), (QueuedKind::Steer, "stop that")];
     let run = run_agent(params);
     let say = async {
@@ -290,7 +290,7 @@ async fn a_crash_between_the_log_and_the_inbox_repeats_nothing() {
         .find(|path| path.extension().is_some_and(|extension| extension == "inbox"))
         .unwrap();
     let before = std::fs::read(&inbox_path).unwrap();
-    let go_on = RunAgentParams { user_message: Vec::new(), ..bench.params("") };
+    let go_on = RunParams { user_message: Vec::new(), ..bench.params("") };
     run_agent(go_on.clone()).await.unwrap();
     // What a kill leaves behind the append of the rows, the first of them whole and the second too.
     let log = bench.home.transcripts().remove(0);
@@ -308,7 +308,7 @@ async fn a_crash_between_the_log_and_the_inbox_repeats_nothing() {
 /// Sends `count` messages while a tool runs, in the given mode; then lets the run end.
 async fn arrive_while_busy(bench: &Bench, queue: &QueueConfig, count: usize) -> Vec<Arrival> {
     let mut params = bench.params("go");
-    let inbox = SessionInbox::of_run(&params).unwrap();
+    let inbox = SessionInbox::of_run(&params);
     let record = params.on_event.take().unwrap();
     let arrivals = Arc::new(std::sync::Mutex::new(Vec::new()));
     let (seen, queue) = (Arc::clone(&arrivals), queue.clone());
@@ -365,7 +365,7 @@ async fn a_hook_at_the_start_sees_what_waits_and_may_leave_it_waiting() {
         inbox.send(kind, text(words), WhenIdle::Keep).await.unwrap();
     }
     let gate = Arc::new(Gate(std::sync::Mutex::default()));
-    let params = RunAgentParams { hooks: vec![gate.clone()], ..bench.params("go") };
+    let params = RunParams { hooks: vec![gate.clone()], ..bench.params("go") };
     let error = run_agent(params).await.unwrap_err();
     assert_eq!(error.class(), "hook");
     let seen = gate.0.lock().unwrap().clone();
@@ -402,7 +402,7 @@ async fn each_queue_mode_does_what_it_says() {
     let arrivals = arrive_while_busy(&bench, &queue(QueueMode::Interrupt), 1).await;
     assert!(matches!(arrivals[0], Arrival::Interrupting { .. }));
     assert_eq!(bench.server.requests().len(), 1, "the run was aborted");
-    let go_on = RunAgentParams { user_message: Vec::new(), ..bench.params("") };
+    let go_on = RunParams { user_message: Vec::new(), ..bench.params("") };
     run_agent(go_on).await.unwrap();
     assert_eq!(taken_after(&bench), ["message 0", "assistant"]);
 }

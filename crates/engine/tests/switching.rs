@@ -8,11 +8,9 @@ mod common;
 use std::fs;
 use std::sync::Arc;
 
-use common::Bench;
+use common::{Bench, run_agent};
 use futures_util::future::BoxFuture;
-use myclaw_engine::{
-    ModelChoice, RunAgentParams, Tool, ToolError, ToolInvocation, ToolOutput, run_agent,
-};
+use myclaw_engine::{ActiveModel, RunParams, Tool, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::wire::encode;
 use myclaw_llm::{
     Api, AssistantMessage, CallLimits, ContentBlock, ImageContent, InputKind, Message, Model,
@@ -68,11 +66,11 @@ fn picture() -> ContentBlock {
 }
 
 /// What `bench` is asked, with a model that thinks and takes `input`.
-fn params(bench: &Bench, message: &str, input: &[InputKind]) -> RunAgentParams {
+fn params(bench: &Bench, message: &str, input: &[InputKind]) -> RunParams {
     let mut params = bench.params(message);
     let model = Model { reasoning: true, input: input.to_vec(), ..bench.model() };
-    let profiles = params.model.take().map(|choice| choice.profiles).unwrap_or_default();
-    params.model = Some(ModelChoice::new(model, profiles));
+    let profiles = params.models.remove(0).profiles;
+    params.models = vec![ActiveModel::new(model, profiles)];
     params.thinking = Some(ThinkingLevel::High);
     params.tools.push(camera());
     params

@@ -4,8 +4,8 @@
 
 mod common;
 
-use common::Bench;
-use myclaw_engine::{ModelChoice, RunError, run_agent};
+use common::{Bench, run_agent};
+use myclaw_engine::ActiveModel;
 use myclaw_llm::{Model, ThinkingLevel};
 use myclaw_testkit::{Reply, Script, WireFormat};
 use serde_json::json;
@@ -21,7 +21,7 @@ async fn turn(
     bench.config.agents = serde_json::from_value(json!({ "defaults": defaults })).unwrap();
     let mut params = bench.params("hello");
     let model = Model { reasoning, max_output: 64_000, ..bench.model() };
-    params.model = Some(ModelChoice::new(model, Vec::new()));
+    params.models = vec![ActiveModel::new(model, Vec::new())];
     params.thinking = asked;
     run_agent(params).await.unwrap();
     let notices = bench.events_named("notice");
@@ -60,15 +60,4 @@ async fn a_level_that_is_not_offered_is_told_only_if_it_was_asked_for() {
     let unoffered = json!({"thinkingDefault": "xhigh"});
     assert_eq!(turn(None, unoffered, true).await, (Some(20_480), Vec::new()));
     assert_eq!(turn(None, json!({}), false).await, (None, Vec::new()));
-}
-
-#[tokio::test]
-async fn a_model_that_the_settings_exclude_is_not_called() {
-    let mut bench = Bench::new(WireFormat::AnthropicMessages, Script::new()).await;
-    let defaults = json!({"defaults": {"models": ["openai/*"]}});
-    bench.config.agents = serde_json::from_value(defaults).unwrap();
-    let error = bench.run("hello").await.unwrap_err();
-    assert!(matches!(error, RunError::ModelNotAllowed { .. }), "{error}");
-    assert_eq!(error.class(), "config");
-    assert!(bench.server.all_requests().is_empty());
 }

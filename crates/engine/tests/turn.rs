@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::Bench;
-use myclaw_engine::{RunAgentParams, run_agent};
+use common::{Bench, run_agent};
+use myclaw_engine::RunParams;
 use myclaw_testkit::{Reply, Step, Stop, WireFormat};
 use serde_json::json;
 
@@ -34,7 +34,10 @@ async fn a_plain_reply_is_streamed_stored_and_returned() {
             (10, 5, 15)
         );
         assert_eq!(result.usage, result.last_call_usage);
-        assert_eq!(bench.event_names(), ["llm_start", "llm_stream", "llm_end", "done"]);
+        assert_eq!(
+            bench.event_names(),
+            ["run_start", "llm_start", "llm_stream", "llm_end", "done", "run_end"]
+        );
         let rows = bench.rows();
         assert_eq!(rows.len(), 2);
         assert_eq!((&rows[0]["role"], &rows[0]["content"]), (&json!("user"), &json!("hi")));
@@ -123,7 +126,7 @@ async fn without_a_callback_the_result_and_the_transcript_are_the_same() {
 
         let with_events = streamed.run("go").await.unwrap();
         let without =
-            run_agent(RunAgentParams { on_event: None, ..buffered.params("go") }).await.unwrap();
+            run_agent(RunParams { on_event: None, ..buffered.params("go") }).await.unwrap();
 
         assert_eq!(with_events, without);
         let without_ids = |bench: &Bench| {
@@ -185,7 +188,7 @@ async fn the_cap_ends_the_run_with_a_summary_and_a_log_that_goes_on() {
         (capped.reply.as_str(), capped.iterations, capped.max_iterations_reached),
         ("A and b are done.", 2, true)
     );
-    assert_eq!(bench.event_names().last().unwrap(), "done");
+    assert!(bench.event_names().ends_with(&["done".to_owned(), "run_end".to_owned()]));
     let asked = bench.server.last_request().body_text().to_owned();
     assert!(asked.contains("the number of model calls for one message is used up"), "{asked}");
 

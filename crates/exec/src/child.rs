@@ -1,7 +1,7 @@
 //! One started child: noticing its end, and collecting its exit status.
 //!
 //! The two are apart on purpose. Until the status is collected the kernel keeps the process id, so signals to it and
-//! to its group can hit nobody else.
+//! to its group can reach no other process.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -146,11 +146,11 @@ const SECRET_PARTS: &[&str] = &[
     "WEBHOOK",
 ];
 
-/// Names that match [`SECRET_PARTS`] and are none: an address of an agent, and names of people.
+/// Names that match [`SECRET_PARTS`] but hold no secret: an address of an agent, and names of people.
 const NO_SECRETS: &[&str] =
     &["SSH_AUTH_SOCK", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"];
 
-/// Nobody answers a prompt or pages through output in a child, so programs are told not to try.
+/// Keeps programs from prompting and from paging output, which would wait for ever in a child.
 const FIXED: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
@@ -186,17 +186,9 @@ impl EnvironmentPolicy {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         also_pass: &[&str],
     ) -> Self {
-        let passed = |name: &str| {
-            PASSED_NAMES.contains(&name)
-                || also_pass.contains(&name)
-                || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        };
         let mut kept: BTreeMap<OsString, OsString> = variables
             .into_iter()
-            .filter(|(name, value)| {
-                name.to_str().is_some_and(|name| passed(name) && !looks_secret(name))
-                    && !has_password(value)
-            })
+            .filter(|(name, value)| is_passed(name, value, also_pass))
             .collect();
         kept.extend(
             FIXED.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))),
@@ -231,6 +223,37 @@ impl Default for EnvironmentPolicy {
     fn default() -> Self {
         Self::inherited()
     }
+}
+
+/// Hides from other processes what children do not get: the kernel shows the variables that a process was started with
+/// to every process of the same user, its own children among them (`/proc/PID/environ`). Variables that are not on the
+/// built-in list are moved to other memory, where this process still finds them, and what the kernel shows of them is
+/// overwritten. On Linux the process also becomes one that others of the same user can neither trace nor dump.
+///
+/// Call it first in `main`: variables are moved only while there is no other thread that could read them.
+///
+/// Not covered: the superuser, who may read all memory, and processes above this one that were started with the same
+/// variables.
+pub fn hide_environment() {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        // A kernel that refuses leaves things as they were; the variables are moved all the same.
+        let _ =
+            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+        crate::system::move_variables(|name, value| {
+            !is_passed(OsStr::from_bytes(name), OsStr::from_bytes(value), &[])
+        });
+    }
+}
+
+fn is_passed(name: &OsStr, value: &OsStr, also_pass: &[&str]) -> bool {
+    let is_listed = |name: &str| {
+        PASSED_NAMES.contains(&name)
+            || also_pass.contains(&name)
+            || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    };
+    name.to_str().is_some_and(|name| is_listed(name) && !looks_secret(name)) && !has_password(value)
 }
 
 fn looks_secret(name: &str) -> bool {

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `spec` | what to run and within which limits |
 //! | `environment` | which variables a child sees |
-//! | `system` | starting it: the only unsafe code of the workspace |
+//! | `system` | starting it, and moving variables: the only unsafe code of the workspace |
 //! | `child` | noticing its end and collecting its exit status |
 //! | `tree` | finding and ending its descendants |
 //! | `streams` | its standard input, output and error while it runs |
@@ -30,13 +30,13 @@ mod spec;
 mod streams;
 #[expect(
     unsafe_code,
-    reason = "the standard library has no stable way to start a session without a slow fork"
+    reason = "the standard library has no stable way to start a session without a slow fork, nor to overwrite variables"
 )]
 mod system;
 mod tree;
 
 pub use capture::{CapturedOutput, SideFile, SideFileProblem};
-pub use environment::EnvironmentPolicy;
+pub use environment::{EnvironmentPolicy, hide_environment};
 pub use error::ExecError;
 pub use run::{Exit, Finished, LeftRunning, run};
 pub use spec::{ChildSpec, ErrorOutput, OutputLimits};

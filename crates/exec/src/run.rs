@@ -212,7 +212,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Nobody waits for a future that was dropped, so there is no time for a grace; this takes some milliseconds.
+    /// A dropped future cannot wait, so the tree is ended by force at once; this takes some milliseconds.
     fn drop(&mut self) {
         if !self.child.is_collected() {
             self.tree.kill_now();

@@ -47,7 +47,7 @@ pub struct OutputLimits {
     pub keep_tail_bytes: usize,
     /// Most lines kept in memory, from the end of the output.
     pub keep_tail_lines: usize,
-    /// Gets the whole output once it exceeds one of the two limits above; its folder is made when needed, and an
+    /// Gets the whole output once it exceeds one of the two limits above; its directory is made when needed, and an
     /// older file of that name is replaced. `None` means that what is not kept is lost.
     pub side_file: Option<PathBuf>,
 }

@@ -46,7 +46,7 @@ pub(crate) enum Progress {
     Output(usize),
     /// So many bytes are in the buffer of the errors.
     Errors(usize),
-    /// Some of the input was taken, or nobody wants the rest.
+    /// Some of the input was taken, or no process will read the rest.
     Input,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Streams<'a> {
         }
     }
 
-    /// Keeps reading for processes that were left running. If nobody read, they would be killed by their next line.
+    /// Keeps reading for processes that were left running: without a reader, their next line would kill them.
     pub(crate) fn leave_to_themselves(&mut self) {
         self.output.leave_to_itself();
         self.errors.leave_to_itself();
@@ -124,7 +124,7 @@ impl<'a> Streams<'a> {
 
 /// The writing end of a child's standard input.
 struct Input {
-    /// `None` once everything is written, or nobody can read it any more.
+    /// `None` once everything is written, or no process can read it any more.
     sender: Option<Sender>,
     bytes: Vec<u8>,
     written: usize,
@@ -159,7 +159,7 @@ impl Input {
             Ok(length) => self.written += length,
             Err(error)
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            // A program need not read what it is told.
+            // A program need not read its input.
             Err(_) => self.close(),
         }
         if self.written == self.bytes.len() {
@@ -170,7 +170,7 @@ impl Input {
 
 /// The reading end of a child's standard output or standard error.
 struct Output {
-    /// `None` once nobody can write any more.
+    /// `None` once no process can write any more.
     receiver: Option<Receiver>,
     buffer: Vec<u8>,
     capture: Capture,
@@ -184,7 +184,7 @@ impl Output {
         Ok((Self { receiver: Some(receiver), buffer, capture: Capture::new(limits) }, writer))
     }
 
-    /// Nobody writes to it.
+    /// No process writes to it.
     fn closed(limits: OutputLimits) -> Self {
         Self { receiver: None, buffer: Vec::new(), capture: Capture::new(limits) }
     }

@@ -1,4 +1,4 @@
-//! Starting a program: `posix_spawn` with a new session.
+//! Starting a program: `posix_spawn` with a new session. And moving variables out of sight.
 //!
 //! The standard library's `Command` can put a child into its own process group, but not into its own session, other
 //! than by a closure between fork and exec, which makes it fork slowly. A session of its own matters: without one, a
@@ -64,6 +64,40 @@ pub(crate) fn spawn(image: &Image<'_>) -> io::Result<Pid> {
         )
     })?;
     Pid::from_raw(pid).ok_or_else(|| io::Error::other("the system gave a child the process id 0"))
+}
+
+/// Moves the variables that `is_moved` names (by name and value) to memory of their own, and overwrites what was in the
+/// memory that the kernel shows as this process's environment. Does nothing if this process has more than one thread.
+#[cfg(target_os = "linux")]
+pub(crate) fn move_variables(is_moved: impl Fn(&[u8], &[u8]) -> bool) {
+    unsafe extern "C" {
+        static mut environ: *mut *mut c_char;
+    }
+    if !std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1) {
+        return;
+    }
+    // SAFETY: `environ` is null or leads to an array of pointers to C strings, with a null pointer at its end. There is
+    // one thread, so nobody reads or changes it meanwhile; the standard library only ever gives out copies. A string is
+    // overwritten only after its pointer was replaced, and only up to its NUL; strings of the environment are writable
+    // (the C library says so of `getenv`). The copies are never freed, as `environ` goes on leading to them.
+    unsafe {
+        let mut slot = environ;
+        while !slot.is_null() && !(*slot).is_null() {
+            let string = *slot;
+            let entry = CStr::from_ptr(string).to_owned();
+            let bytes = entry.as_bytes();
+            let length = bytes.len();
+            let split = bytes.iter().position(|byte| *byte == b'=').unwrap_or(length);
+            if is_moved(&bytes[..split], bytes.get(split + 1..).unwrap_or_default()) {
+                *slot = entry.into_raw();
+                for offset in 0..length {
+                    // The compiler must not leave out writes that nothing here reads.
+                    ptr::write_volatile(string.add(offset), 0);
+                }
+            }
+            slot = slot.add(1);
+        }
+    }
 }
 
 /// A descriptor whose readability can be awaited.

@@ -1,4 +1,4 @@
-//! Finding and ending a child's descendants, and nobody else.
+//! Finding and ending a child's descendants, and no other process.
 //!
 //! A process belongs to the tree if it is a descendant by parentage, if it is in a process group or session that a
 //! member leads, or if it carries the tree's mark in its environment. The last one finds daemons: they forked twice
@@ -272,7 +272,7 @@ fn select_members(
                     || is_marked(entry.pid))
         })
         .collect();
-    // Children of members, and whom members lead, until nobody new is found.
+    // Children of members, and members of the groups and sessions that they lead, until no new one is found.
     loop {
         let ids: Vec<i32> = table
             .iter()

@@ -19,7 +19,7 @@ const NAME_CHARS: usize = 60;
 /// Characters of what a command complained about that are passed on.
 const COMPLAINT_CHARS: usize = 300;
 
-/// A command of the settings.
+/// A command of the config.
 #[derive(Debug)]
 pub(crate) struct Command {
     name: String,
@@ -39,7 +39,7 @@ pub(crate) enum Printed {
 }
 
 impl Command {
-    /// A program that is a path is one from the settings file's folder, never from the directory of the run: what the
+    /// A program that is a path is one from the config file's directory, never from the directory of the run: what the
     /// agent can write must not become a hook.
     pub(crate) fn new(
         line: &CommandLine,
@@ -70,7 +70,7 @@ impl Command {
         })
     }
 
-    /// The command as it stands in the settings, cut where it is long.
+    /// The command as it is written in the config, cut where it is long.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

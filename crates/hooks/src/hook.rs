@@ -1,4 +1,4 @@
-//! The trait's methods: what a command is told, and what becomes of its answer.
+//! The trait's methods: the input of a command, and what its answer does.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Hooks as commands: the settings' commands behind the engine's [`Hook`] trait.
+//! Hooks as commands: runs the config's commands behind the engine's [`Hook`] trait.
 //!
-//! A command is told what happens as one JSON object on its standard input, and may answer with one on its standard
+//! A command gets one JSON object on its standard input, and may answer with one on its standard
 //! output; `docs/hooks.md` is the contract. This room knows how to run a command and how to read its answer. It must
 //! not know terminals, tools or models, nor what a run does with an answer.
 //!
@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `command` | running one, and what can go wrong with it |
 //! | `answer` | what it may say; anything else is a failure |
-//! | `hook` | the trait's methods: what a command is told, and what becomes of its answer |
+//! | `hook` | the trait's methods: the input of a command, and what its answer does |
 //! | `pattern` | for which tools |
 #![forbid(unsafe_code)]
 
@@ -20,14 +20,14 @@ mod pattern;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use myclaw_config::{Config, ConfigError, Paths};
+use myclaw_config::{Config, ConfigError, ConfigPath, Paths};
 use myclaw_engine::Hook;
 use myclaw_exec::ExecError;
 
 use crate::command::Command;
 use crate::hook::CommandHook;
 
-/// What a command is told of the run that it is called for.
+/// What a command learns about the run that it is called for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInfo {
     /// The session's key.
@@ -38,10 +38,10 @@ pub struct RunInfo {
     pub working_directory: PathBuf,
 }
 
-/// The commands of the settings, in the order in which they stand there.
+/// The commands of the config, in their order there.
 ///
 /// # Errors
-/// [`ConfigError::NoPaths`] for settings that were not loaded from anywhere, and [`ConfigError::NoHome`] for a path that
+/// [`ConfigError::NoPaths`] for a config that was not loaded from a file, and [`ConfigError::NoHome`] for a path that
 /// begins with `~` where there is no home.
 pub fn command_hooks(config: &Config, run: RunInfo) -> Result<Vec<Arc<dyn Hook>>, ConfigError> {
     let mut commands = config.hooks.commands().peekable();
@@ -61,8 +61,8 @@ pub fn command_hooks(config: &Config, run: RunInfo) -> Result<Vec<Arc<dyn Hook>>
 /// A command that could not be started.
 #[derive(Debug)]
 pub struct UnusableCommand {
-    /// Its place in the settings, such as `hooks.tool_call[0]`.
-    pub place: String,
+    /// Its place in the config, such as `hooks.tool_call[0]`.
+    pub place: ConfigPath,
     /// What is the matter with it.
     pub error: ExecError,
 }
@@ -80,7 +80,7 @@ pub fn unusable_commands(
     for (event, index, settings) in config.hooks.commands() {
         let command = Command::new(settings.command, settings.timeout_seconds, paths)?;
         if let Err(error) = command.find_program() {
-            let place = format!("hooks.{}[{index}]", event.as_str());
+            let place = ConfigPath::default().key("hooks").key(event.as_str()).index(index);
             unusable.push(UnusableCommand { place, error });
         }
     }

@@ -94,7 +94,8 @@ struct Line<'a> {
     #[serde(default)]
     thinking_form: ThinkingForm,
     input: Vec<InputKind>,
-    price: Price,
+    /// `null` where nobody knows.
+    price: Option<Price>,
 }
 
 fn key_of(line: &'static str) -> &'static str {

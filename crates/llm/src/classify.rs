@@ -16,8 +16,9 @@ use reqwest::header::HeaderMap;
 use crate::retry_after::{limits_reset, retry_after};
 use crate::{ErrorClass, ModelError};
 
+pub use body::one_line;
 use body::{ErrorBody, parse};
-pub(crate) use body::{is_web_page, one_line, reports_an_error};
+pub(crate) use body::{is_web_page, reports_an_error};
 
 /// Longest text of a provider that is shown, in characters.
 const MAX_SHOWN: usize = 400;
@@ -36,7 +37,7 @@ pub fn classify<'a>(
 }
 
 /// The name of an error as AWS's headers state it.
-pub(crate) fn aws_error_name(headers: &HeaderMap) -> Option<&str> {
+pub fn aws_error_name(headers: &HeaderMap) -> Option<&str> {
     headers.get(AWS_ERROR_HEADER)?.to_str().ok()?.split(':').next()
 }
 
@@ -127,9 +128,10 @@ impl ErrorBody {
     }
 }
 
-/// The delay, for the classes that time mends.
+/// The delay, for the classes that time mends. A delay of nothing (`retry-after: 0`, or a date that has passed) names no
+/// time to wait for: the caller's own back-off counts then.
 fn delay_for(class: ErrorClass, delay: Option<Duration>) -> Option<Duration> {
-    delay.filter(|_| match class {
+    delay.filter(|delay| !delay.is_zero()).filter(|_| match class {
         ErrorClass::RateLimit | ErrorClass::Timeout | ErrorClass::Quota => true,
         ErrorClass::Auth
         | ErrorClass::Billing

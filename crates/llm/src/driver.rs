@@ -1,20 +1,21 @@
 //! The one driver of every wire format: it owns the connection, the time limits and the abort.
 
-mod access;
 mod models;
+pub mod oauth;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use reqwest::header::LOCATION;
+use reqwest::header::{CONTENT_ENCODING, LOCATION};
 use reqwest::{Client, Response};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
+use crate::access::{Access, Caller};
 use crate::http::{Clients, is_broken_connection, transport_error};
 use crate::redact::redact;
 use crate::wire::{self, AnswerBody, Decoder, EncodedRequest, Progress, cut_stream, host_label};
@@ -23,8 +24,6 @@ use crate::{
     ModelRequest, Provider, StopReason, StreamEvent, classify,
 };
 
-use access::Access;
-pub use access::{copilot, oauth};
 pub use models::list_models;
 
 /// Largest error body read, in bytes: enough for any reason, and not for a whole web site.
@@ -55,15 +54,34 @@ pub struct HttpProvider {
     clients: Clients,
     /// Whether a call was answered before, so that the next one may go over a connection that was kept.
     has_answered: AtomicBool,
-    copilot: copilot::Sessions,
-    vertex: access::vertex::Vertex,
-    aws: access::aws::Aws,
+    /// How calls are made that need more than a key.
+    access: Vec<Box<dyn Access>>,
 }
 
 impl HttpProvider {
     /// A provider without any connection yet; this costs nothing.
     pub fn new(options: HttpOptions) -> Self {
         Self { clients: Clients::new(options), ..Self::default() }
+    }
+
+    /// This provider with `access` for the models that need more than a key; the first that serves a model counts.
+    #[must_use]
+    pub fn with_access(self, access: Vec<Box<dyn Access>>) -> Self {
+        Self { access, ..self }
+    }
+
+    /// Where its requests go out.
+    pub fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    /// Finds out who makes the call.
+    async fn caller(&self, request: &ModelRequest<'_>) -> Result<Caller, ModelError> {
+        let caller = match self.access.iter().find(|access| access.serves(request.model)) {
+            Some(access) => access.caller(&self.clients, request).await,
+            None => Ok(Caller::default()),
+        };
+        caller.map_err(|error| unsent(request, error))
     }
 
     /// One call, from credentials to the whole message. `place` receives the decoder, so that what has arrived can
@@ -74,40 +92,42 @@ impl HttpProvider {
         place: &mut Option<Decoder<'a>>,
         sink: EventSink<'_>,
     ) -> Result<(AssistantMessage, Response), ModelError> {
-        let access = self.access(request).await.map_err(|error| unsent(request, error))?;
-        match self.attempt_with(&access, request, place, sink).await {
-            Err(error)
-                if error.status == Some(401)
-                    && (access.discard().await || self.forget_copilot_session(request).await) =>
-            {
-                let access = self.access(request).await.map_err(|error| unsent(request, error))?;
-                self.attempt_with(&access, request, place, sink).await
-            }
-            outcome => outcome,
+        let caller = self.caller(request).await?;
+        let outcome = self.attempt_with(&caller, request, place, sink).await;
+        let Err(error) = &outcome else { return outcome };
+        if !caller.may_replace(error).await {
+            return outcome;
         }
+        let caller = self.caller(request).await?;
+        let outcome = self.attempt_with(&caller, request, place, sink).await;
+        if let Err(error) = &outcome {
+            // Nobody waits for a third: what was refused is forgotten for the next call.
+            caller.may_replace(error).await;
+        }
+        outcome
     }
 
     async fn attempt_with<'a>(
         &self,
-        access: &Access,
+        caller: &Caller,
         request: &ModelRequest<'a>,
         place: &mut Option<Decoder<'a>>,
         sink: EventSink<'_>,
     ) -> Result<(AssistantMessage, Response), ModelError> {
         let unsent = |error| unsent(request, error);
-        let prepared = access.apply(*request);
+        let prepared = caller.apply(*request);
         let encoded = wire::encode(&prepared).map_err(unsent)?;
         let history = request.messages.as_slice();
         let decoder =
             Decoder::new(prepared.model, history, now_in_milliseconds()).map_err(unsent)?;
-        let outcome = self.exchange(&prepared, access, encoded, place.insert(decoder), sink).await;
-        outcome.map_err(|error| access.explain(error))
+        let outcome = self.exchange(&prepared, caller, encoded, place.insert(decoder), sink).await;
+        outcome.map_err(|error| caller.explain(error))
     }
 
     async fn exchange(
         &self,
         request: &ModelRequest<'_>,
-        access: &Access,
+        caller: &Caller,
         encoded: EncodedRequest,
         decoder: &mut Decoder<'_>,
         sink: EventSink<'_>,
@@ -118,11 +138,14 @@ impl HttpProvider {
         let client = self.clients.client(&encoded.url, limits.connect).await?;
         let mut response = tokio::select! {
             biased;
-            sent = self.ask(&client, &server, access, encoded) => sent?,
+            sent = self.ask(&client, &server, caller, encoded) => sent?,
             () = timer.expired() => return Err(server.silent(&timer)),
         };
         if !response.status().is_success() {
             return Err(server.refused(response).await);
+        }
+        if let Some(error) = no_answer(&response) {
+            return Err(server.said(error));
         }
         let mut body = AnswerBody::default();
         let message =
@@ -136,15 +159,15 @@ impl HttpProvider {
         &self,
         client: &Client,
         server: &Server<'_>,
-        access: &Access,
+        caller: &Caller,
         encoded: EncodedRequest,
     ) -> Result<Response, ModelError> {
         let sent = async |encoded| {
-            let signed = access.sign(encoded).map_err(|error| server.unsent(error))?;
+            let signed = caller.sign(encoded).map_err(|error| server.unsent(error))?;
             self.send(client, signed).await.map_err(|error| server.transport(&error))
         };
         let response = sent(encoded.clone()).await?;
-        match access.learns_from(&response) {
+        match caller.learns_from(response.status(), response.headers()) {
             true => sent(encoded).await,
             false => Ok(response),
         }
@@ -187,12 +210,7 @@ impl Provider for HttpProvider {
                     read_trailer(response).await;
                     Ok(message)
                 }
-                Some(Err(error)) => {
-                    if error.class == ErrorClass::Auth {
-                        self.forget_copilot_session(&request).await;
-                    }
-                    Err(failed(error, decoder.as_ref(), sink))
-                }
+                Some(Err(error)) => Err(failed(error, decoder.as_ref(), sink)),
                 None => Err(aborted(decoder.as_ref(), sink)),
             }
         })
@@ -411,7 +429,14 @@ impl Server<'_> {
     }
 
     async fn refused(&self, response: Response) -> ModelError {
-        self.said(read_refusal(response).await)
+        let mut error = self.said(read_refusal(response).await);
+        if matches!(error.status, Some(404 | 405)) {
+            // A key may stand in the query.
+            let mut url = self.url.clone();
+            url.set_query(None);
+            error.message = format!("{} (the call went to {url})", error.message);
+        }
+        self.without_secrets(error)
     }
 
     fn without_secrets(&self, mut error: ModelError) -> ModelError {
@@ -433,8 +458,29 @@ impl Server<'_> {
     }
 }
 
+/// What is wrong with an answer that says success and can be no answer.
+fn no_answer(response: &Response) -> Option<ModelError> {
+    let status = response.status().as_u16();
+    let message = match compression(response) {
+        Some(name) => format!(
+            "answered with a body compressed by {name}, which was not asked for: a proxy in between compresses it"
+        ),
+        None if matches!(status, 204 | 205) => {
+            format!("answered {status}, which means without content: check the base URL")
+        }
+        None => return None,
+    };
+    Some(ModelError { status: Some(status), ..ModelError::new(ErrorClass::Unknown, message) })
+}
+
+/// The compression of the body, which is never asked for.
+fn compression(response: &Response) -> Option<&str> {
+    let encoding = response.headers().get(CONTENT_ENCODING)?.to_str().ok()?.trim();
+    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
+}
+
 /// The error of an answer whose status is no success.
-async fn read_refusal(response: Response) -> ModelError {
+pub async fn read_refusal(response: Response) -> ModelError {
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     if response.status().is_redirection() {
@@ -452,12 +498,14 @@ async fn read_refusal(response: Response) -> ModelError {
             ..ModelError::new(ErrorClass::Unknown, message)
         };
     }
+    let compressed = compression(&response).map(|name| format!("(a body compressed by {name})"));
     let body = read_capped(response, MAX_ERROR_BODY, ERROR_BODY_LIMIT).await;
+    let body = compressed.map_or(body, String::into_bytes);
     classify::http_error(status, &headers, &String::from_utf8_lossy(&body), SystemTime::now())
 }
 
 /// As much of the body as comes within the limits.
-async fn read_capped(mut response: Response, limit: usize, time: Duration) -> Vec<u8> {
+pub async fn read_capped(mut response: Response, limit: usize, time: Duration) -> Vec<u8> {
     let mut body = Vec::new();
     let reading = async {
         while let Ok(Some(chunk)) = response.chunk().await {

@@ -45,7 +45,7 @@ pub fn install_crypto_provider() {
 
 /// The clients in use.
 #[derive(Debug, Default)]
-pub(crate) struct Clients {
+pub struct Clients {
     options: HttpOptions,
     made: Mutex<Vec<(ClientKind, Client)>>,
 }
@@ -79,21 +79,12 @@ impl Clients {
     }
 
     /// Where credentials of cloud providers are looked for.
-    pub(crate) fn variables(&self) -> &Variables {
+    pub fn variables(&self) -> &Variables {
         &self.options.variables
     }
 
-    /// How these clients make requests.
-    pub(crate) fn options(&self) -> &HttpOptions {
-        &self.options
-    }
-
     /// A client for `url` that gives up connecting after `connect_limit`.
-    pub(crate) async fn client(
-        &self,
-        url: &Url,
-        connect_limit: Duration,
-    ) -> Result<Client, ModelError> {
+    pub async fn client(&self, url: &Url, connect_limit: Duration) -> Result<Client, ModelError> {
         let kind = ClientKind {
             transport: if url.scheme() == "https" { Transport::Tls } else { Transport::Plain },
             route: match is_loopback(url) || is_link_local(url) {
@@ -195,11 +186,7 @@ fn cannot_set_up(error: &dyn StdError) -> ModelError {
 }
 
 /// What a failed request or a broken answer means: which server, what happened, what to do.
-pub(crate) fn transport_error(
-    error: &reqwest::Error,
-    url: &Url,
-    connect_limit: Duration,
-) -> ModelError {
+pub fn transport_error(error: &reqwest::Error, url: &Url, connect_limit: Duration) -> ModelError {
     let origin = format!("{}://{}", url.scheme(), host_label(url));
     let peer = Peer::of(url);
     let timeout = |message: String| ModelError::new(ErrorClass::Timeout, message);

@@ -5,6 +5,7 @@
 //! and the abort. This room knows nothing of sessions, tools or agents.
 #![forbid(unsafe_code)]
 
+pub mod access;
 mod builtin;
 mod catalog;
 mod classify;
@@ -33,7 +34,7 @@ pub use catalog::{
     parse_model_ref, provider_info, resolve_model, suggest_model,
 };
 pub use classify::classify;
-pub use driver::{HttpProvider, copilot, list_models, oauth};
+pub use driver::{HttpProvider, list_models, oauth};
 pub use error::{CallFailure, ErrorClass, ModelError, Repeat};
 pub use event::StreamEvent;
 pub use http::{HttpOptions, install_crypto_provider};
@@ -48,6 +49,8 @@ pub use model::{Api, InputKind, Model, Price};
 pub use pairing::{INTERRUPTED_RESULT, PairedMessages};
 pub use provider::{CallLimits, EventSink, ModelRequest, Provider, ToolSchema, ToolUse};
 pub use quirks::{ExtraHeaders, Quirks};
+pub use redact::redact;
 pub use thinking::{ThinkingForm, ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
 pub use variables::Variables;
+pub use wire::partial_arguments;

@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::{Quirks, ThinkingLevels};
 
 /// The wire formats. What differs between hosts of one format is data, not another variant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Api {
     /// Anthropic's Messages API.
     AnthropicMessages,
     /// OpenAI's Chat Completions API, spoken by most other hosts.
+    #[default]
     OpenaiCompletions,
     /// OpenAI's Responses API.
     OpenaiResponses,
@@ -20,6 +21,25 @@ pub enum Api {
     BedrockConverse,
     /// A model inside this process, such as `builtin/demo`.
     Builtin,
+}
+
+impl Api {
+    /// The name of the format, as the config file writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::OpenaiCompletions => "openai-completions",
+            Self::OpenaiResponses => "openai-responses",
+            Self::GoogleGenerativeAi => "google-generative-ai",
+            Self::BedrockConverse => "bedrock-converse",
+            Self::Builtin => "builtin",
+        }
+    }
+
+    /// Whether requests in this format use [`ThinkingForm`](crate::ThinkingForm).
+    pub fn has_thinking_form(self) -> bool {
+        matches!(self, Self::AnthropicMessages | Self::BedrockConverse)
+    }
 }
 
 /// A kind of input block that a model takes.
@@ -65,8 +85,8 @@ pub struct Model {
     pub thinking_levels: ThinkingLevels,
     /// What it takes as input.
     pub input: Vec<InputKind>,
-    /// What it costs; zero when unknown.
-    pub price: Price,
+    /// What it costs; `None` when unknown, and zero when it is free.
+    pub price: Option<Price>,
     /// Context window in tokens.
     pub context_window: u64,
     /// Largest answer in tokens; zero when unknown.

@@ -14,8 +14,9 @@ const MIN_KEY_TAIL: usize = 6;
 /// secret and may be a word of the message.
 const MIN_KEY: usize = 8;
 
-/// `text` without `secrets` and without anything that looks like a key, whole or masked in its middle.
-pub(crate) fn redact<'s>(text: &str, secrets: impl IntoIterator<Item = &'s str>) -> String {
+/// `text` without `secrets` of at least 8 characters, and without anything that looks like a key, whole or masked in its
+/// middle.
+pub fn redact<'s>(text: &str, secrets: impl IntoIterator<Item = &'s str>) -> String {
     let long_enough = |secret: &&str| secret.len() >= MIN_KEY;
     let mut secrets: Vec<&str> = secrets.into_iter().map(str::trim).filter(long_enough).collect();
     // One may be a part of another, of which nothing must be left.

@@ -6,7 +6,7 @@
 mod moment;
 mod span;
 
-pub(crate) use moment::http_date;
+pub use moment::http_date;
 
 use std::time::{Duration, SystemTime};
 

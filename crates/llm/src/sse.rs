@@ -4,8 +4,9 @@
 //! stream of thousands of small events costs no allocation each. Every byte is looked at once: a line is scanned
 //! from where the last chunk ended, never from its start. It knows nothing of JSON or of models.
 //!
-//! Two things differ from the HTML standard, both because model servers need it: an event at the end of the stream
-//! counts even without its blank line, and bytes that are no UTF-8 become replacement characters, event by event.
+//! Three things differ from the HTML standard, all because model servers need it: an event at the end of the stream
+//! counts even without its blank line, bytes that are no UTF-8 become replacement characters, event by event, and a line
+//! `error: …` is the data of an event named `error`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -217,6 +218,10 @@ impl SseDecoder {
         match name {
             b"data" => self.add_data(value),
             b"event" => self.event = if value.is_empty() { 0..0 } else { value },
+            b"error" => {
+                self.event = line.start..line.start + name.len();
+                self.add_data(value);
+            }
             _ => {}
         }
     }

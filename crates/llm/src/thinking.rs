@@ -7,6 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::Model;
+use crate::wire::{Off, ThinkingControl};
 
 /// How much a model should think before it answers. Each provider has its own words and numbers for it; which of
 /// these levels a model knows, and by which word, is data ([`ThinkingLevels`]).
@@ -122,40 +123,82 @@ impl ThinkingLevels {
         Self(levels.into_iter().collect())
     }
 
-    /// Whether a level goes by a word other than its own name.
+    /// Whether the provider's words are listed.
     pub(crate) fn has_words(&self) -> bool {
         self.0.iter().any(|(_, word)| word.is_some())
     }
 
-    fn offers(&self, level: ThinkingLevel) -> bool {
+    /// Whether a level above `off` goes by a word other than its own name.
+    pub(crate) fn has_own_words(&self) -> bool {
+        self.0.iter().any(|(level, word)| {
+            *level != ThinkingLevel::Off
+                && word.as_deref().is_some_and(|word| word != level.as_str())
+        })
+    }
+
+    /// Whether no more than one level above `off` is listed.
+    pub(crate) fn is_switch(&self) -> bool {
+        self.0.iter().filter(|(level, _)| *level != ThinkingLevel::Off).count() <= 1
+    }
+
+    fn lists(&self, level: ThinkingLevel) -> bool {
         match self.0.is_empty() {
             true => level <= ThinkingLevel::High,
-            false => self.0.iter().any(|(offered, _)| *offered == level),
+            false => self.0.iter().any(|(listed, _)| *listed == level),
         }
+    }
+
+    /// The other listed level that `level` goes by the name of.
+    fn alias_of(&self, level: ThinkingLevel) -> Option<ThinkingLevel> {
+        let (_, word) = self.0.iter().find(|(listed, _)| *listed == level)?;
+        let named = word.as_deref()?.parse().ok()?;
+        (named != level && self.lists(named)).then_some(named)
     }
 }
 
 impl Model {
-    /// The level that this model thinks at when `requested` is asked for: that one, else the next lower one it
-    /// offers, else the lowest it offers. A model that cannot think has only `off`.
+    /// The level that this model thinks at when `requested` is asked for, which is what goes out in the request: that
+    /// one, else the next lower one it offers, else the lowest it offers. A model that cannot think has only `off`.
     pub fn thinking_level(&self, requested: ThinkingLevel) -> ThinkingLevel {
-        if !self.reasoning {
-            return ThinkingLevel::Off;
-        }
-        let offered =
-            || ThinkingLevel::ALL.into_iter().filter(|level| self.thinking_levels.offers(*level));
-        offered()
-            .rfind(|level| *level <= requested)
-            .or_else(|| offered().next())
-            .unwrap_or_default()
+        let offered = self.offered_thinking_levels();
+        let alias =
+            self.thinking_levels.alias_of(requested).filter(|level| offered.contains(level));
+        alias
+            .or_else(|| offered.iter().rfind(|level| **level <= requested).copied())
+            .or_else(|| offered.first().copied())
+            .unwrap_or(ThinkingLevel::Off)
     }
 
-    /// The levels that it offers, from the least to the most; a model that cannot think has only `off`.
+    /// The levels that it offers, from the least to the most: those that it is listed with and that a request to it can
+    /// tell from each other. A model that cannot think has only `off`; one that cannot be told has only `high`.
     pub fn offered_thinking_levels(&self) -> Vec<ThinkingLevel> {
-        ThinkingLevel::ALL
-            .into_iter()
-            .filter(|level| self.thinking_level(*level) == *level)
-            .collect()
+        if !self.reasoning {
+            return vec![ThinkingLevel::Off];
+        }
+        let levels = &self.thinking_levels;
+        let control = ThinkingControl::of(self);
+        let least = match control {
+            ThinkingControl::Levels { least, .. } => least,
+            ThinkingControl::Switch => ThinkingLevel::Minimal,
+            ThinkingControl::Nothing => return vec![ThinkingLevel::High],
+        };
+        let can_be_off = match control {
+            ThinkingControl::Levels { off: Off::ByOwnWord, .. } => {
+                self.thinking_word(ThinkingLevel::Off) != ThinkingLevel::Off.as_str()
+            }
+            ThinkingControl::Levels { off: Off::Never, .. } => false,
+            _ => true,
+        };
+        let is_offered = |level: &ThinkingLevel| match level {
+            ThinkingLevel::Off => can_be_off && levels.lists(*level),
+            level => *level >= least && levels.lists(*level) && levels.alias_of(*level).is_none(),
+        };
+        let mut offered: Vec<_> = ThinkingLevel::ALL.into_iter().filter(is_offered).collect();
+        if control == ThinkingControl::Switch {
+            let most = offered.iter().rfind(|level| **level <= ThinkingLevel::High).copied();
+            offered.retain(|level| *level == ThinkingLevel::Off || Some(*level) == most);
+        }
+        offered
     }
 
     /// The provider's word for `level`.

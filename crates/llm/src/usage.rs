@@ -38,12 +38,21 @@ pub struct Cost {
     pub cache_write: f64,
     /// The sum.
     pub total: f64,
+    /// Calls whose price nobody knows: the sum says nothing about them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unpriced_calls: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
-    /// Fills `total_tokens` and `cost` from the counters. `price` is in dollars per million tokens.
+    /// Fills `total_tokens` and `cost` from the counters. A price that is not known makes the cost unknown too.
     #[must_use]
-    pub fn priced(mut self, price: &Price) -> Self {
+    pub fn priced(mut self, price: Option<Price>) -> Self {
+        let is_unpriced = price.is_none();
+        let price = price.unwrap_or_default();
         let dollars = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1_000_000.0;
         self.total_tokens = [self.output, self.cache_read, self.cache_write]
             .into_iter()
@@ -54,6 +63,7 @@ impl Usage {
             cache_read: dollars(self.cache_read, price.cache_read),
             cache_write: dollars(self.cache_write, price.cache_write),
             total: 0.0,
+            unpriced_calls: u64::from(is_unpriced && self.total_tokens > 0),
         };
         self.cost.total =
             self.cost.input + self.cost.output + self.cost.cache_read + self.cost.cache_write;
@@ -72,6 +82,7 @@ impl Usage {
         self.cost.input += call.cost.input;
         self.cost.output += call.cost.output;
         self.cost.total += call.cost.total;
+        self.cost.unpriced_calls += call.cost.unpriced_calls;
         self.cost.cache_read = call.cost.cache_read;
         self.cost.cache_write = call.cost.cache_write;
     }

@@ -24,6 +24,7 @@ pub mod openai_responses;
 mod pieces;
 #[cfg(test)]
 mod testing;
+mod thinking_control;
 pub(crate) mod tool_ids;
 mod turns;
 
@@ -35,13 +36,17 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 pub use answer_body::AnswerBody;
+pub use arguments::partial_arguments;
 pub(crate) use builder::MessageBuilder;
-pub(crate) use endpoint::{host_label, is_link_local, is_loopback, models_url};
+pub(crate) use endpoint::models_url;
+pub use endpoint::{host_label, is_link_local, is_loopback};
+pub(crate) use history::without_date;
+pub(crate) use thinking_control::{Off, ThinkingControl};
 
 use crate::sse::Frame;
 use crate::{
     Api, AssistantMessage, ErrorClass, EventSink, ExtraHeaders, Message, Model, ModelError,
-    ModelRequest, StopReason,
+    ModelRequest, StopReason, classify,
 };
 
 /// What Chat Completions ends a stream with, and some gateways the streams of every format.
@@ -161,6 +166,14 @@ impl<'a> Decoder<'a> {
             END_MARKER => Ok(self.format.feed_end_marker()),
             _ => self.format.feed(&frame.event, &frame.data, sink),
         };
+        let is_unread = match &outcome {
+            Ok(progress) => *progress == Progress::KeepAlive,
+            // A failure that the format knows has a status.
+            Err(error) => error.status.is_none(),
+        };
+        if is_unread && foreign::is_unmarked_failure(self.api, &frame.event, &frame.data) {
+            return Err(classify::stream_error(&frame.data));
+        }
         if self.origin != Origin::Recognised {
             self.look_for_origin(frame, &outcome)?;
         }

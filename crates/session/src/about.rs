@@ -75,7 +75,7 @@ impl SessionStore {
         }
         let extra = Some(about.to_extra());
         let updated_at = UpdatedAt::Keep;
-        self.index().upsert(key, MetaPatch { extra, updated_at, ..MetaPatch::default() })?;
+        self.index().record(key, MetaPatch { extra, updated_at, ..MetaPatch::default() })?;
         Ok(about)
     }
 }

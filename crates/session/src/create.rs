@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::durable::{create_private_directory, private_options, sync_directory};
+use myclaw_files::{LockFile, create_private_directory, private_options, sync_directory};
+
 use crate::error::{IoContext, SessionError};
-use crate::lock::LockFile;
-use crate::store::LOCK_EXTENSION;
+
 use crate::{Entry, LockWait, SessionHeader, SessionKey, SessionStore};
 
 /// Behind the name of a log that is being written.
@@ -34,7 +34,7 @@ impl SessionStore {
     /// The session exists, another process is making it, or what the system says.
     pub fn create(&self, key: &SessionKey, created_at: u64) -> Result<NewSession, SessionError> {
         let mut session = self.begin(key)?;
-        session.write(&SessionHeader::new(key.as_str(), created_at))?;
+        session.write(&SessionHeader::of_new_log(key.as_str(), created_at))?;
         Ok(session)
     }
 
@@ -43,7 +43,7 @@ impl SessionStore {
         let mut changed_directories = create_private_directory(self.directory())
             .context("create the sessions directory", self.directory())?;
         changed_directories.push(self.directory().to_path_buf());
-        let lock = LockFile::acquire(&self.beside(key, LOCK_EXTENSION), LockWait::Fail)?;
+        let lock = self.lock(key, LockWait::Fail)?;
         if self.exists(key) {
             return Err(SessionError::SessionExists { key: key.clone() });
         }

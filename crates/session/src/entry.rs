@@ -122,6 +122,9 @@ pub struct SessionHeader {
     pub session_key: String,
     /// Milliseconds since the Unix epoch.
     pub created_at: u64,
+    /// A UUID (version 4) that programs know the session by; `None` in logs from before there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
     /// In a fork: where it branched off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkOrigin>,
@@ -131,6 +134,11 @@ pub struct SessionHeader {
     pub history: Vec<u64>,
 }
 
+/// A UUID of version 4.
+pub(crate) fn new_session_id() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
 impl SessionHeader {
     /// The header of a log that holds its whole conversation.
     pub fn new(session_key: impl Into<String>, created_at: u64) -> Self {
@@ -138,9 +146,15 @@ impl SessionHeader {
             version: WHOLE_VERSION,
             session_key: session_key.into(),
             created_at,
+            session_id: None,
             forked_from: None,
             history: Vec::new(),
         }
+    }
+
+    /// The header of a new log: with an id of its own.
+    pub(crate) fn of_new_log(session_key: impl Into<String>, created_at: u64) -> Self {
+        Self { session_id: Some(new_session_id()), ..Self::new(session_key, created_at) }
     }
 
     /// The header for a file that holds all entries itself, as an export of a fork does.

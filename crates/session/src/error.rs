@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use myclaw_files::LockError;
+
 use crate::{EntryId, SessionKey, SessionKeyError};
 
 /// Why a session could not be read or written.
@@ -35,6 +37,12 @@ pub enum SessionError {
         process_id: Option<u32>,
         /// How long this call waited for it.
         waited: Duration,
+    },
+    /// The index has an entry that cannot be read, and it could not be made again.
+    #[error("{} has an entry that cannot be read; move the file away, and it is made again from the transcripts", .path.display())]
+    UnreadableIndex {
+        /// The index.
+        path: PathBuf,
     },
     /// The disk, a quota or a file-size limit is exhausted. What was in the file before is untouched.
     #[error("failed to {action} {}: {source}; free some space (or raise the quota or file-size limit), then try again; nothing that was stored before is lost", .path.display())]
@@ -110,8 +118,8 @@ pub enum SessionError {
         /// The highest version that this program reads.
         supported: u32,
     },
-    /// The file belongs to another session whose shortened name is the same.
-    #[error("{} belongs to session {found}, not to {wanted}; move that file away or choose a shorter session name", .path.display())]
+    /// The file belongs to another session: it was copied, or the shortened names of two long keys are the same.
+    #[error("{} belongs to session {found}, not to {wanted}; move that file away, and if it is a copy to go on from, bring it in with `myclaw sessions import FILE --session NAME`", .path.display())]
     ForeignTranscript {
         /// The transcript.
         path: PathBuf,
@@ -172,6 +180,16 @@ pub enum SessionError {
 }
 
 impl SessionError {
+    /// The same about the index: a lock there stands in the way of lists only.
+    pub(crate) fn of_index(self) -> Self {
+        match self {
+            Self::Locked { path, process_id, waited } => {
+                Self::IndexLocked { path, process_id, waited }
+            }
+            other => other,
+        }
+    }
+
     /// Sorts a failure of the system into the variant whose message says what to do about it.
     pub(crate) fn from_io(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
@@ -199,6 +217,18 @@ pub(crate) trait IoContext<T> {
 impl<T> IoContext<T> for io::Result<T> {
     fn context(self, action: &'static str, path: &Path) -> Result<T, SessionError> {
         self.map_err(|source| SessionError::from_io(action, path, source))
+    }
+}
+
+impl<T> IoContext<T> for Result<T, LockError> {
+    /// A lock that could not be taken says itself what was tried.
+    fn context(self, _action: &'static str, path: &Path) -> Result<T, SessionError> {
+        self.map_err(|error| match error {
+            LockError::Held { process_id, waited } => {
+                SessionError::Locked { path: path.to_path_buf(), process_id, waited }
+            }
+            LockError::Io { action, source } => SessionError::from_io(action, path, source),
+        })
     }
 }
 

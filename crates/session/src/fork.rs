@@ -4,17 +4,18 @@ use std::fs::{File, hard_link};
 use std::io::{self, Write};
 use std::path::Path;
 
+use myclaw_files::{is_still_at, private_options};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::backward::BackwardLines;
 use crate::create::NewSession;
-use crate::durable::private_options;
+
 use crate::entry::FORK_VERSION;
 use crate::error::{IoContext, SessionError};
 use crate::history::{ends_line, history_path};
 use crate::line::{self, Line};
-use crate::lock::is_still_at;
+
 use crate::reader::{Position, Positioned, SessionReader};
 use crate::wanted::WantedId;
 use crate::{Entry, EntryId, MetaPatch, Role, SessionHeader, SessionKey, SessionStore, now_ms};
@@ -84,7 +85,7 @@ impl SessionStore {
         };
         child.finish()?;
         // The index is derived: a fork that it does not know is a fork all the same.
-        let _ = self.index().upsert(to, MetaPatch::forked_from(to, &origin));
+        let _ = self.index().record(to, MetaPatch::forked_from(to, &origin));
         Ok(Fork { origin, skipped_lines })
     }
 }
@@ -169,7 +170,7 @@ fn share_history(
         version: FORK_VERSION,
         forked_from: Some(origin.clone()),
         history,
-        ..SessionHeader::new(child.key().as_str(), now_ms())
+        ..SessionHeader::of_new_log(child.key().as_str(), now_ms())
     })
 }
 
@@ -227,7 +228,7 @@ fn write_history_out(
 ) -> Result<usize, SessionError> {
     child.write(&SessionHeader {
         forked_from: Some(origin.clone()),
-        ..SessionHeader::new(child.key().as_str(), now_ms())
+        ..SessionHeader::of_new_log(child.key().as_str(), now_ms())
     })?;
     let mut entries = parent.entries();
     while let Some(entry) = entries.next() {

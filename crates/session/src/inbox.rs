@@ -6,26 +6,29 @@
 //! names its id), or settled otherwise (removed, or dropped by a queue that was full). When nothing is pending the
 //! inbox is empty, so what it costs does not depend on how old the session is.
 
+mod watch;
+
 use std::borrow::Cow;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
+use myclaw_files::{
+    LockKind, LockWait, create_private_directory, lock, parent_of, private_options, sync_directory,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::durable::{create_private_directory, parent_of, private_options, sync_directory};
 use crate::error::{IoContext, SessionError};
 use crate::reader::Positioned;
 use crate::{EntryId, Meta};
+pub use watch::InboxWatch;
 
 /// Longest wait for the inbox. Whoever holds it writes a few lines to the disk and lets it go.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// Pause between two tries: short enough that nobody notices.
-const PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
 /// Largest inbox. It holds a message of the largest size that the terminal takes, and many usual ones.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -114,10 +117,10 @@ impl Inbox {
         std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)
     }
 
-    /// What changes whenever the inbox does: a look at the length and the time of a file.
-    pub fn state(&self) -> InboxState {
-        let found = std::fs::metadata(&self.path).ok();
-        InboxState(found.map(|found| (found.len(), found.mtime(), found.mtime_nsec())))
+    /// Calls `notify` whenever a message may have been added, by this process or another, until the value is dropped. It
+    /// is called from other threads and must not block.
+    pub fn watch(&self, notify: impl Fn() + Send + Sync + 'static) -> InboxWatch {
+        InboxWatch::new(&self.path, Arc::new(notify))
     }
 
     /// What waits, the oldest first.
@@ -182,31 +185,10 @@ impl Inbox {
     }
 
     fn lock(&self, file: File) -> Result<OpenInbox, SessionError> {
-        let started = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(OpenInbox { path: self.path.clone(), file }),
-                Err(TryLockError::WouldBlock) if started.elapsed() < LONGEST_WAIT => {
-                    thread::sleep(PAUSE);
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(SessionError::Locked {
-                        path: self.path.clone(),
-                        process_id: None,
-                        waited: started.elapsed(),
-                    });
-                }
-                Err(TryLockError::Error(source)) => {
-                    return Err(SessionError::from_io("lock", &self.path, source));
-                }
-            }
-        }
+        lock(&file, LockKind::Exclusive, LONGEST_WAIT).context("lock", &self.path)?;
+        Ok(OpenInbox { path: self.path.clone(), file })
     }
 }
-
-/// Tells two looks at an inbox apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct InboxState(Option<(u64, i64, i64)>);
 
 /// An inbox that nobody else can read or change meanwhile.
 #[derive(Debug)]
@@ -275,7 +257,11 @@ impl OpenInbox {
             // A message whose sender was told that it failed must not be answered later.
             let _ = self.file.set_len(length);
             SessionError::from_io("write to the inbox", &self.path, source)
-        })
+        })?;
+        if !messages.is_empty() {
+            watch::tell(&self.path);
+        }
+        Ok(())
     }
 
     fn would_be_empty(&self, settled: &[EntryId]) -> Result<bool, SessionError> {

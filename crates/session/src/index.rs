@@ -1,26 +1,40 @@
-//! `sessions.json`: what is known about each session, derived from the logs and kept for quick listing.
+//! What is known about each session, derived from the logs and kept for quick listing: `sessions.json`, and a journal of
+//! the changes that it does not hold yet.
 
-mod file;
+mod journal;
 mod rebuild;
+mod snapshot;
+mod view;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use myclaw_files::{LockKind, create_private_directory, set_aside};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::durable::create_private_directory;
 use crate::error::{IoContext, SessionError};
-use crate::lock::LockFile;
+use crate::store::session_file;
 use crate::{ForkOrigin, LockWait, PeerKind, SessionKey, SessionStore, now_ms};
-use file::{Cached, Loaded};
+use journal::{Change, Journal, Record, Records};
+use snapshot::{Loaded, Snapshot, SnapshotWriter, Stamp};
+use view::{Unreadable, View};
 
 /// Name of the index within the sessions directory.
 pub(crate) const INDEX_NAME: &str = "sessions.json";
 /// Longest wait for another process that is changing the index. A change takes milliseconds.
 const LOCK_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
+/// Up to this size `sessions.json` is replaced at each change, so that other programs which read it see every turn: some
+/// 150 sessions, which takes well under a millisecond.
+const ALWAYS_FOLDED_BYTES: u64 = 64 * 1024;
+/// A journal shorter than this is never worth writing a large `sessions.json`.
+const SMALL_JOURNAL_BYTES: u64 = 1024 * 1024;
+/// A longer journal is folded when it has this part of the size of `sessions.json`: readers then have little to apply,
+/// and what folding costs a turn on average is a small constant.
+const FOLDED_PART: u64 = 16;
 
 /// What the index holds, by the text of the session's key.
 pub(crate) type EntriesByKey = BTreeMap<String, SessionEntry>;
@@ -116,17 +130,53 @@ pub struct PruneReport {
     pub kept: Vec<(SessionKey, SessionError)>,
 }
 
+/// A part of the index that could not be read and was made again from the logs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexRepair {
+    /// The file that was damaged.
+    pub path: PathBuf,
+    /// Where a copy of it is.
+    pub backup: PathBuf,
+}
+
+impl fmt::Display for IndexRepair {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{} was damaged and was made again from the transcripts; a copy is at {}",
+            self.path.display(),
+            self.backup.display()
+        )
+    }
+}
+
 /// The index of a sessions directory. Changes are safe across threads and processes. Reads are cached.
 #[derive(Debug)]
 pub struct SessionIndex {
     directory: PathBuf,
     cache: Mutex<Option<Cached>>,
+    repairs: Mutex<Vec<IndexRepair>>,
+}
+
+/// What was read last, and from which state of the two files.
+#[derive(Debug)]
+struct Cached {
+    stamps: (Option<Stamp>, Option<Stamp>),
+    view: Arc<View>,
+}
+
+/// What the two files gave.
+enum Found {
+    /// All of it could be read.
+    Sound(View),
+    /// `sessions.json` is missing or damaged. Here is what could be read.
+    Lost(EntriesByKey, Vec<Record>),
 }
 
 impl SessionIndex {
     /// The index of the sessions in `directory`, which need not exist yet.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into(), cache: Mutex::new(None) }
+        Self { directory: directory.into(), cache: Mutex::default(), repairs: Mutex::default() }
     }
 
     /// Where the index is.
@@ -134,18 +184,24 @@ impl SessionIndex {
         self.directory.join(INDEX_NAME)
     }
 
-    /// Changes the entry of `key`, or makes one. Gives the entry as it is now.
+    /// Changes the entry of `key`, or makes one. What this costs does not depend on how many sessions there are.
     ///
     /// # Errors
-    /// The index could not be locked, read or written; nothing changed then. No conversation depends on it, so a
-    /// caller may go on with a warning.
+    /// The index could not be locked or written. No session depends on it, so a caller may go on with a warning.
+    pub fn record(&self, key: &SessionKey, patch: MetaPatch) -> Result<(), SessionError> {
+        create_private_directory(&self.directory)
+            .context("create the sessions directory", &self.directory)?;
+        let id = rebuild::session_id_of(&self.directory.join(session_file(key)));
+        self.append(&Record::Set(Box::new(Change::new(key, id, patch))))
+    }
+
+    /// Like [`SessionIndex::record`], and gives the entry as it is now.
+    ///
+    /// # Errors
+    /// As there; or the index could not be read.
     pub fn upsert(&self, key: &SessionKey, patch: MetaPatch) -> Result<SessionEntry, SessionError> {
-        self.change(|entries| {
-            let entry =
-                entries.entry(key.to_string()).or_insert_with(|| SessionEntry::new(key, now_ms()));
-            entry.apply(patch);
-            entry.clone()
-        })
+        self.record(key, patch)?;
+        self.get(key)?.ok_or_else(|| SessionError::NoSuchSession { key: key.clone() })
     }
 
     /// The entry of `key`.
@@ -153,7 +209,7 @@ impl SessionIndex {
     /// # Errors
     /// The index could not be read.
     pub fn get(&self, key: &SessionKey) -> Result<Option<SessionEntry>, SessionError> {
-        Ok(self.entries()?.get(key.as_str()).cloned())
+        self.read(|view| view.get(key.as_str()))
     }
 
     /// All sessions, the one that changed last first.
@@ -161,20 +217,29 @@ impl SessionIndex {
     /// # Errors
     /// The index could not be read, or was lost and the directory could not be read to rebuild it.
     pub fn list(&self) -> Result<Vec<IndexedSession>, SessionError> {
-        let entries = self.entries()?;
-        let mut sessions: Vec<_> = entries
-            .iter()
-            .filter_map(|(key, entry)| {
-                Some(IndexedSession {
-                    key: SessionKey::parse_canonical(key)?,
-                    entry: entry.clone(),
-                })
-            })
-            .collect();
-        sessions.sort_by(|one, other| {
-            other.entry.updated_at.cmp(&one.entry.updated_at).then_with(|| one.key.cmp(&other.key))
-        });
-        Ok(sessions)
+        Ok(self.latest(usize::MAX)?.0)
+    }
+
+    /// The `limit` sessions that changed last, the latest first, and how many there are altogether. Takes far less time
+    /// than [`SessionIndex::list`] where there are many.
+    ///
+    /// # Errors
+    /// As for [`SessionIndex::list`].
+    pub fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), SessionError> {
+        self.read(|view| view.latest(limit))
+    }
+
+    /// The keys of all sessions, the one that changed last first.
+    ///
+    /// # Errors
+    /// As for [`SessionIndex::list`].
+    pub fn keys(&self) -> Result<Vec<SessionKey>, SessionError> {
+        self.read(|view| Ok(view.keys()))
+    }
+
+    /// What was found damaged and made again since the last call.
+    pub fn take_repairs(&self) -> Vec<IndexRepair> {
+        std::mem::take(&mut *self.repairs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Forgets the entry of `key`; its log stays (see [`SessionStore::delete`]). Gives whether there was one.
@@ -182,10 +247,11 @@ impl SessionIndex {
     /// # Errors
     /// The index could not be locked, read or written.
     pub fn remove(&self, key: &SessionKey) -> Result<bool, SessionError> {
-        if !self.directory.is_dir() {
+        if !self.directory.is_dir() || self.get(key)?.is_none() {
             return Ok(false);
         }
-        self.change(|entries| entries.remove(key.as_str()).is_some())
+        self.append(&Record::Remove(key.to_string()))?;
+        Ok(true)
     }
 
     /// Adds every log that the index does not know. Gives how many there were.
@@ -239,82 +305,172 @@ impl SessionIndex {
         })
     }
 
+    /// Appends to the journal, and folds it if it is time.
+    fn append(&self, record: &Record) -> Result<(), SessionError> {
+        let journal = Journal::open(&self.directory, LockKind::Shared, LOCK_WAIT)?;
+        journal.append(record)?;
+        let length = journal.length()?;
+        drop(journal);
+        let snapshot = Stamp::of(&self.path()).map_or(0, Stamp::length);
+        if snapshot <= ALWAYS_FOLDED_BYTES {
+            return self.change(|_| ());
+        }
+        if length > SMALL_JOURNAL_BYTES.max(snapshot / FOLDED_PART) {
+            self.fold();
+        }
+        Ok(())
+    }
+
+    /// Folds the journal into `sessions.json`, unless somebody else is using it: then they or the next one do.
+    fn fold(&self) {
+        let Ok(journal) = Journal::open(&self.directory, LockKind::Exclusive, LockWait::Fail)
+        else {
+            return;
+        };
+        // What the journal holds is safe there, and whoever reads it next reports what is wrong.
+        if let Ok((Found::Sound(view), 0)) = self.read_locked(Some(&journal))
+            && let Ok(writer) = view.to_snapshot(&self.path())
+        {
+            let _ = self.replace(writer, journal);
+        }
+    }
+
     /// Reads, changes and writes the index while no other process can.
     fn change<T>(&self, change: impl FnOnce(&mut EntriesByKey) -> T) -> Result<T, SessionError> {
         create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
-        let _lock = self.lock()?;
-        let path = self.path();
-        let loaded = file::load(&path)?;
-        let was_missing = matches!(loaded, Loaded::Missing);
-        let was_corrupt = matches!(loaded, Loaded::Corrupt(_));
-        if was_corrupt {
-            file::back_up(&path)?;
+        let journal = Journal::open(&self.directory, LockKind::Exclusive, LOCK_WAIT)?;
+        let is_missing = Stamp::of(&self.path()).is_none();
+        let (found, damaged_lines) = self.read_locked(Some(&journal))?;
+        if damaged_lines > 0 {
+            self.keep_copy(journal.path())?;
         }
-        let before = self.restored(loaded)?;
-        let mut entries = before.clone();
+        let (mut entries, is_changed) = match found {
+            Found::Sound(view) => match view.entries() {
+                Ok(entries) => (entries, journal.length()? > 0),
+                Err(readable) => (self.restored(readable, &[])?, true),
+            },
+            Found::Lost(readable, records) => (self.restored(readable, &records)?, true),
+        };
+        let before = (!is_changed).then(|| entries.clone());
         let outcome = change(&mut entries);
         // Where there are no sessions, a missing index says all there is to say.
-        if entries != before || was_corrupt || (was_missing && !entries.is_empty()) {
-            let cached = file::store(&path, entries)?;
-            self.remember(Some(cached));
+        if before.as_ref() == Some(&entries) || (is_missing && entries.is_empty()) {
+            journal.remove()?;
+            return Ok(outcome);
         }
+        let path = self.path();
+        let mut writer = SnapshotWriter::default();
+        for (key, entry) in &entries {
+            writer.entry(key, entry, &path)?;
+        }
+        self.replace(writer, journal)?;
         Ok(outcome)
     }
 
-    fn lock(&self) -> Result<LockFile, SessionError> {
-        let path = self.directory.join(format!("{INDEX_NAME}.lock"));
-        LockFile::acquire(&path, LOCK_WAIT).map_err(|error| match error {
-            SessionError::Locked { path, process_id, waited } => {
-                SessionError::IndexLocked { path, process_id, waited }
-            }
-            other => other,
-        })
+    fn replace(&self, writer: SnapshotWriter, journal: Journal) -> Result<(), SessionError> {
+        writer.put_at(&self.path(), |stamp| journal.append(&Record::Folded(stamp)))?;
+        journal.remove()
     }
 
-    /// The entries as of now, from the cache if the file is the one read last.
-    fn entries(&self) -> Result<Arc<EntriesByKey>, SessionError> {
-        let path = self.path();
-        if let Some(entries) = self.cached(&path) {
-            return Ok(entries);
+    /// Looks at the index as of now, from the cache if the files are those read last.
+    fn read<T>(&self, look: impl Fn(&View) -> Result<T, Unreadable>) -> Result<T, SessionError> {
+        if let Ok(found) = look(&*self.view()?) {
+            return Ok(found);
         }
-        let stamp = file::stamp(&path);
-        let loaded = file::load(&path)?;
-        if loaded.is_sound() {
-            let entries = Arc::new(self.restored(loaded)?);
-            self.remember(stamp.map(|stamp| Cached { stamp, entries: Arc::clone(&entries) }));
-            return Ok(entries);
-        }
-        if !self.directory.is_dir() {
-            return Ok(Arc::default());
-        }
-        let restored = self.restored(loaded)?;
-        if restored.is_empty() {
-            return Ok(Arc::default());
-        }
-        // Write what is restored, so that it is done once. Where that is impossible, the list is still right.
-        Ok(Arc::new(self.change(|entries| entries.clone()).unwrap_or(restored)))
+        // An entry lacks fields of one: make it again from its log.
+        self.change(|_| ())?;
+        *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let view = self.view()?;
+        look(&view).map_err(|Unreadable| SessionError::UnreadableIndex { path: self.path() })
     }
 
-    /// What was loaded, completed from the logs if it is not sound.
-    fn restored(&self, loaded: Loaded) -> Result<EntriesByKey, SessionError> {
-        let mut entries = match loaded {
-            Loaded::Sound(entries) => return Ok(entries),
-            Loaded::Missing => EntriesByKey::new(),
-            Loaded::Corrupt(readable) => readable,
+    fn view(&self) -> Result<Arc<View>, SessionError> {
+        let journal = Journal::open_existing(&self.directory, LOCK_WAIT)?;
+        let journal_stamp = journal.as_ref().map(Journal::stamp).transpose()?;
+        let stamps = (Stamp::of(&self.path()), journal_stamp);
+        if let Some(view) = self.cached(stamps) {
+            return Ok(view);
+        }
+        let (found, damaged_lines) = self.read_locked(journal.as_ref())?;
+        drop(journal);
+        let view = match found {
+            Found::Sound(view) if damaged_lines == 0 => view,
+            _ if !self.directory.is_dir() => return Ok(Arc::default()),
+            // Write what is restored, so that it is done once. Where that is impossible, the list is still right.
+            found => match (self.change(|entries| entries.clone()), found) {
+                (Ok(entries), _) => View::of(entries),
+                (Err(_), Found::Sound(view)) => view,
+                (Err(_), Found::Lost(readable, records)) => {
+                    View::of(self.completed(readable, &records)?)
+                }
+            },
         };
+        let view = Arc::new(view);
+        // What was restored has other stamps now, and is read again the next time.
+        let cached = Cached { stamps, view: Arc::clone(&view) };
+        *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
+        Ok(view)
+    }
+
+    fn cached(&self, stamps: (Option<Stamp>, Option<Stamp>)) -> Option<Arc<View>> {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = cache.as_ref()?;
+        (stamps.0.is_some() && cached.stamps == stamps).then(|| Arc::clone(&cached.view))
+    }
+
+    /// Reads both files, and counts the lines of the journal that could not be read. `journal` is locked, if there is one.
+    fn read_locked(&self, journal: Option<&Journal>) -> Result<(Found, usize), SessionError> {
+        let path = self.path();
+        let stamp = Stamp::of(&path);
+        let Records { records, damaged } =
+            journal.map(|journal| journal.read(stamp)).transpose()?.unwrap_or_default();
+        let found = match Snapshot::load(&path)? {
+            Loaded::Missing => Found::Lost(EntriesByKey::new(), records),
+            Loaded::Corrupt(readable) => Found::Lost(readable, records),
+            Loaded::Sound(snapshot) => match View::new(snapshot, &records) {
+                Ok(view) => Found::Sound(view),
+                Err(snapshot) => Found::Lost(snapshot.readable_entries(), records),
+            },
+        };
+        Ok((found, damaged))
+    }
+
+    /// What could be read, completed from the logs. Keeps a copy of the damaged file, if there is one.
+    fn restored(
+        &self,
+        readable: EntriesByKey,
+        records: &[Record],
+    ) -> Result<EntriesByKey, SessionError> {
+        let path = self.path();
+        if path.exists() {
+            self.keep_copy(&path)?;
+        }
+        self.completed(readable, records)
+    }
+
+    /// What could be read, completed from the logs and changed as the journal says.
+    fn completed(
+        &self,
+        mut entries: EntriesByKey,
+        records: &[Record],
+    ) -> Result<EntriesByKey, SessionError> {
         rebuild::add_missing(&mut entries, rebuild::entries_from_logs(&self.directory)?);
+        for record in records {
+            let Some(key) = record.key() else { continue };
+            let before = entries.remove(key);
+            entries.extend(record.apply(before).map(|entry| (key.to_owned(), entry)));
+        }
         Ok(entries)
     }
 
-    fn cached(&self, path: &Path) -> Option<Arc<EntriesByKey>> {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached = cache.as_ref()?;
-        (file::stamp(path)? == cached.stamp).then(|| Arc::clone(&cached.entries))
-    }
-
-    fn remember(&self, cached: Option<Cached>) {
-        *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = cached;
+    fn keep_copy(&self, path: &Path) -> Result<(), SessionError> {
+        let backup = set_aside(path).map_err(|(backup, source)| {
+            SessionError::from_io("save the corrupt session index to", &backup, source)
+        })?;
+        let repair = IndexRepair { path: path.to_path_buf(), backup };
+        self.repairs.lock().unwrap_or_else(PoisonError::into_inner).push(repair);
+        Ok(())
     }
 }
 
@@ -333,11 +489,11 @@ impl MetaPatch {
 
 impl SessionEntry {
     /// The entry of a session of which nothing but the key is known.
-    fn new(key: &SessionKey, updated_at: u64) -> Self {
+    fn new(key: &SessionKey, session_id: String, updated_at: u64) -> Self {
         Self {
-            session_id: uuid::Uuid::new_v4().to_string(),
+            session_id,
             updated_at,
-            session_file: format!("{}.{}", key.slug(), crate::store::LOG_EXTENSION),
+            session_file: session_file(key),
             last_channel: None,
             last_to: None,
             chat_type: None,
@@ -345,26 +501,6 @@ impl SessionEntry {
             total_tokens: None,
             extra: None,
             unknown: Map::new(),
-        }
-    }
-
-    fn apply(&mut self, patch: MetaPatch) {
-        let MetaPatch { updated_at, last_channel, last_to, chat_type, model, add_tokens, extra } =
-            patch;
-        match updated_at {
-            UpdatedAt::Now => self.updated_at = now_ms(),
-            UpdatedAt::At(time) => self.updated_at = time,
-            UpdatedAt::Keep => {}
-        }
-        self.last_channel = last_channel.or_else(|| self.last_channel.take());
-        self.last_to = last_to.or_else(|| self.last_to.take());
-        self.chat_type = chat_type.or(self.chat_type);
-        self.model = model.or_else(|| self.model.take());
-        if add_tokens > 0 {
-            self.total_tokens = Some(self.total_tokens.unwrap_or(0).saturating_add(add_tokens));
-        }
-        if let Some(extra) = extra {
-            self.extra.get_or_insert_default().extend(extra);
         }
     }
 }

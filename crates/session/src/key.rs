@@ -10,8 +10,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::id::{base36, fnv1a_128};
+
 /// Longest part of a key, in characters.
 const MAX_PART_CHARS: usize = 128;
+/// Base-36 digits of a 128-bit hash.
+const HASH_DIGITS: usize = 25;
 /// The agent of a key that names none.
 const DEFAULT_AGENT: &str = "main";
 /// The account of a key that names none.
@@ -98,7 +102,7 @@ pub struct PositionalKey {
 
 impl SessionKey {
     /// The key of `parts`, each normalised: trimmed, lower case, white space to underscores, other unsafe characters
-    /// removed, at most 128 characters. An agent without a usable id is `main`, an account `default`, a channel or
+    /// removed; a part of more than 128 characters is cut and ends in a hash of the whole. An agent without a usable id is `main`, an account `default`, a channel or
     /// peer `unknown`.
     pub fn build(parts: &SessionKeyParts) -> Self {
         Self(format!(
@@ -143,7 +147,7 @@ impl SessionKey {
         if !text.contains(':') {
             let length = text.chars().count();
             return match length {
-                _ if !text.chars().any(is_safe) => {
+                _ if !text.chars().any(char::is_alphanumeric) => {
                     Err(SessionKeyError::NothingUsable(text.to_owned()))
                 }
                 _ if length > MAX_PART_CHARS => Err(SessionKeyError::TooLong(length)),
@@ -159,7 +163,18 @@ impl SessionKey {
 
     /// Reads the canonical form only, as files hold it.
     pub(crate) fn parse_canonical(text: &str) -> Option<Self> {
-        split_canonical(text).map(|parts| Self::build(&parts))
+        let parts = split_canonical(text)?;
+        let is_normal = |part: &str| {
+            let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'@' | b'+' | b'-' | b':');
+            part.len() <= MAX_PART_CHARS && part.bytes().all(is_plain)
+        };
+        // Nearly every key in a list of many: building it anew would give the same text.
+        let is_written_so = parts.peer_kind != PeerKind::Direct || !text.contains(":peer:dm:");
+        let texts = [&parts.agent_id, &parts.channel, &parts.account_id, &parts.peer_id];
+        if is_written_so && texts.into_iter().all(|part| is_normal(part)) {
+            return Some(Self(text.to_owned()));
+        }
+        Some(Self::build(&parts))
     }
 
     /// What the key is made of.
@@ -211,7 +226,9 @@ impl PositionalKey {
     /// As parts of a canonical key: a missing agent is `agent_id`, the account is the default one, the peer a person, a thread its tail. `None` if
     /// something would be lost.
     fn to_parts(&self, agent_id: &str) -> Option<SessionKeyParts> {
-        if self.raw.split(':').count() > 4 {
+        if self.raw.split(':').count() > 4
+            || (self.channel_id.is_none() && self.peer_id.is_none() && self.thread_id.is_none())
+        {
             return None;
         }
         let mut peer_id = self.peer_id.clone().unwrap_or_else(|| UNKNOWN.to_owned());
@@ -275,7 +292,13 @@ fn normalise(part: &str, colons: Colons, fallback: &str) -> String {
     if normal.is_empty() {
         return fallback.to_owned();
     }
-    normal.chars().take(MAX_PART_CHARS).collect()
+    if normal.chars().count() > MAX_PART_CHARS { shorten(&normal) } else { normal }
+}
+
+/// Cuts a part that is too long and ends it with a hash of the whole, so that different parts stay different.
+fn shorten(part: &str) -> String {
+    let kept: String = part.chars().take(MAX_PART_CHARS - HASH_DIGITS - 1).collect();
+    format!("{kept}-{}", base36(fnv1a_128(part.as_bytes()), HASH_DIGITS))
 }
 
 /// Letters and digits of every script, so that names in different scripts stay different.

@@ -9,7 +9,6 @@
 mod about;
 mod backward;
 mod create;
-mod durable;
 mod entry;
 mod error;
 mod fork;
@@ -19,7 +18,6 @@ mod inbox;
 mod index;
 mod key;
 mod line;
-mod lock;
 mod log;
 mod meta;
 mod reader;
@@ -39,15 +37,17 @@ pub use entry::{
 pub use error::SessionError;
 pub use fork::{Fork, ForkOrigin};
 pub use id::EntryId;
-pub use inbox::{Inbox, InboxState, OpenInbox, QueuedKind, QueuedMessage};
+pub use inbox::{Inbox, InboxWatch, OpenInbox, QueuedKind, QueuedMessage};
 pub use index::{
-    IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex, UpdatedAt,
+    IndexRepair, IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex,
+    UpdatedAt,
 };
 pub use key::{PeerKind, PositionalKey, SessionKey, SessionKeyError, SessionKeyParts};
-pub use lock::LockWait;
 pub use log::{SessionLog, SyncHandle};
 pub use meta::Meta;
+pub use myclaw_files::LockWait;
 pub use reader::{Entries, SessionReader};
+pub use repair::MovedAside;
 pub use search::{Case, SearchError, SearchHit, SearchQuery, SearchReport, SearchScope};
 pub use spending::{DaySpending, Spent};
 pub use store::SessionStore;

@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::durable::{parent_of, private_options, sync_directory};
+use myclaw_files::{LockFile, is_still_at, parent_of, private_options, sync_directory};
+
 use crate::error::{IoContext, SessionError};
 use crate::history::History;
-use crate::lock::{LockFile, is_still_at};
 use crate::reader::check_header;
-use crate::repair::{Repair, repair_torn_tail};
-use crate::tail::read_tail;
+use crate::repair::{MovedAside, Repair, repair_torn_tail};
+use crate::tail::{fill_missing_times, read_tail};
 use crate::{Entry, SessionHeader, SessionKey, Tail, TailLimit, now_ms};
 
 /// A session's log, open for appending. No other process can append to it while this value lives.
@@ -28,6 +28,7 @@ pub struct SessionLog {
     /// Length before an append that failed, until its traces are gone.
     cut_back_to: Option<u64>,
     repaired_torn_tail: bool,
+    moved_aside: Option<MovedAside>,
     /// Held for its effect. Declared last, so that everything else is closed before the next writer comes in.
     _lock: LockFile,
 }
@@ -71,6 +72,7 @@ impl SessionLog {
             sound_length: None,
             cut_back_to: None,
             repaired_torn_tail: false,
+            moved_aside: None,
             _lock: lock,
         })
     }
@@ -120,7 +122,9 @@ impl SessionLog {
         let _ = self.ensure_sound_tail(&file);
         let mut tail = read_tail(self.history.with_own_backward(&file), limit)
             .context("read the session log", &self.path)?;
+        fill_missing_times(&mut tail.messages, &file);
         tail.repaired_torn_tail = self.repaired_torn_tail;
+        tail.moved_aside.clone_from(&self.moved_aside);
         Ok(tail)
     }
 
@@ -165,8 +169,13 @@ impl SessionLog {
         if self.sound_length == Some(metadata.len()) {
             return Ok(metadata.len());
         }
-        if repair_torn_tail(file, &self.path)? != Repair::NotNeeded {
-            self.repaired_torn_tail = true;
+        match repair_torn_tail(file, &self.path)? {
+            Repair::NotNeeded => {}
+            Repair::Terminated => self.repaired_torn_tail = true,
+            Repair::MovedAside(moved) => {
+                self.repaired_torn_tail = true;
+                self.moved_aside = Some(moved);
+            }
         }
         let length = file.metadata().context("check the session log", &self.path)?.len();
         self.sound_length = Some(length);
@@ -178,7 +187,7 @@ impl SessionLog {
         let mut lines = Vec::new();
         if file_length == 0 {
             let created_at = entries.iter().find_map(Entry::ts).unwrap_or_else(now_ms);
-            let header = SessionHeader::new(self.key.as_str(), created_at);
+            let header = SessionHeader::of_new_log(self.key.as_str(), created_at);
             self.encode_line(&header, &mut lines)?;
         }
         for entry in entries {

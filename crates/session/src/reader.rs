@@ -10,7 +10,9 @@ use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
 use crate::history::History;
 use crate::line::{self, Line};
-use crate::tail::{read_last_compaction, read_messages_before, read_tail};
+use crate::tail::{
+    beginning_ms, fill_missing_times, read_last_compaction, read_messages_before, read_tail,
+};
 use crate::{
     About, CompactionEntry, Entry, EntryId, FORMAT_VERSION, SessionHeader, SessionKey, Tail,
     TailLimit, TranscriptMessage,
@@ -92,6 +94,7 @@ impl SessionReader {
             is_finished: false,
             skipped_lines: 0,
             has_torn_tail: false,
+            last_ts: None,
         }
     }
 
@@ -140,7 +143,10 @@ impl SessionReader {
     /// # Errors
     /// The file cannot be read.
     pub fn tail(&self, limit: TailLimit) -> Result<Tail, SessionError> {
-        read_tail(self.parts_backward(), limit).context("read the session log", &self.path)
+        let mut tail =
+            read_tail(self.parts_backward(), limit).context("read the session log", &self.path)?;
+        fill_missing_times(&mut tail.messages, &self.file);
+        Ok(tail)
     }
 
     /// The last compaction: the summary from which a next turn starts.
@@ -169,8 +175,12 @@ impl SessionReader {
         before: Option<EntryId>,
         count: usize,
     ) -> Result<Option<Vec<TranscriptMessage>>, SessionError> {
-        read_messages_before(self.parts_backward(), before, count)
-            .context("read the session log", &self.path)
+        let mut messages = read_messages_before(self.parts_backward(), before, count)
+            .context("read the session log", &self.path)?;
+        if let Some(messages) = &mut messages {
+            fill_missing_times(messages, &self.file);
+        }
+        Ok(messages)
     }
 }
 
@@ -185,6 +195,8 @@ pub struct Entries<'a> {
     is_finished: bool,
     skipped_lines: usize,
     has_torn_tail: bool,
+    /// Time of the message yielded last.
+    last_ts: Option<u64>,
 }
 
 impl Entries<'_> {
@@ -196,6 +208,15 @@ impl Entries<'_> {
     /// Whether the last line was only half there; known once the iterator is at its end.
     pub fn has_torn_tail(&self) -> bool {
         self.has_torn_tail
+    }
+
+    /// Gives a message that was written without a time that of the message before, or else that of the file.
+    fn date(&mut self, entry: &mut Entry) {
+        let Entry::Message(message) = entry else { return };
+        if message.ts == 0 {
+            message.ts = self.last_ts.unwrap_or_else(|| beginning_ms(&self.reader.file));
+        }
+        self.last_ts = Some(message.ts);
     }
 
     /// The place behind the entry yielded last; `None` if that has no line feed yet.
@@ -239,7 +260,10 @@ impl Iterator for Entries<'_> {
             let offset = self.position.offset;
             self.position.offset += self.line.len() as u64;
             match line::decode(&self.line, offset) {
-                Line::Entry(entry) => return Some(Ok(entry)),
+                Line::Entry(mut entry) => {
+                    self.date(&mut entry);
+                    return Some(Ok(entry));
+                }
                 Line::Header(_) | Line::Blank => {}
                 Line::Corrupt if !self.is_finished => self.skipped_lines += 1,
                 Line::Corrupt => self.has_torn_tail = true,
@@ -262,8 +286,8 @@ pub(crate) fn read_header(file: &File) -> io::Result<Option<SessionHeader>> {
 }
 
 /// Refuses a log that a later version of the program wrote in an incompatible way, and one that belongs to another
-/// session: a shortened file name may stand for several keys, and the header tells whose it is. Gives the header, if
-/// the first line is one.
+/// session: it was copied to this name, or two long keys have the same shortened one. Gives the header, if the first
+/// line is one.
 pub(crate) fn check_header(
     file: &File,
     path: &Path,
@@ -273,7 +297,10 @@ pub(crate) fn check_header(
         return Ok(None);
     };
     check_version(Some(&header), path)?;
-    if key.has_shortened_slug() && header.session_key != key.as_str() {
+    // A key that cannot be read comes from another program, which named the file as it should be.
+    let owner = SessionKey::parse_canonical(&header.session_key);
+    let is_foreign = owner.map_or(key.has_shortened_slug(), |owner| owner != *key);
+    if is_foreign {
         return Err(SessionError::ForeignTranscript {
             path: path.to_path_buf(),
             found: header.session_key,

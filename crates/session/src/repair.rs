@@ -6,23 +6,35 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::{parent_of, private_options, sync_directory};
 use serde::de::IgnoredAny;
 
 use crate::backward::BackwardLines;
-use crate::durable::{parent_of, private_options, sync_directory};
 use crate::error::{IoContext, SessionError};
 use crate::now_ms;
 use crate::reader::Positioned;
 
+/// Between the name of a log and the time at which a torn end of it was moved aside.
+pub(crate) const TORN_MARK: &str = ".torn-";
+
+/// A torn end of a log that was moved to a file beside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedAside {
+    /// Where it is now.
+    pub path: PathBuf,
+    /// How much it is.
+    pub bytes: u64,
+}
+
 /// What the end of a log was like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Repair {
     /// It ended with a whole line, or was empty.
     NotNeeded,
     /// The last line was whole but for its line feed, which was added.
     Terminated,
     /// The last line was torn; its bytes were moved to a side file.
-    MovedAside,
+    MovedAside(MovedAside),
 }
 
 /// Makes the log end with a whole line. Nothing is lost: torn bytes go to a file beside the log.
@@ -34,9 +46,9 @@ pub(crate) fn repair_torn_tail(file: &File, path: &Path) -> Result<Repair, Sessi
         (&mut &*file).write_all(b"\n").context("repair the last line of", path)?;
         return Ok(Repair::Terminated);
     }
-    move_aside(file, torn_at, path)?;
+    let moved = move_aside(file, torn_at, path)?;
     file.set_len(torn_at).context("cut the torn last line off", path)?;
-    Ok(Repair::MovedAside)
+    Ok(Repair::MovedAside(moved))
 }
 
 /// Where the last line begins, if it has no line feed.
@@ -60,26 +72,27 @@ fn is_whole_object(file: &File, start: u64) -> bool {
 }
 
 /// Copies all from `start` on into a new file beside the log.
-fn move_aside(file: &File, start: u64, path: &Path) -> Result<(), SessionError> {
+fn move_aside(file: &File, start: u64, path: &Path) -> Result<MovedAside, SessionError> {
     let (mut side_file, side_path) = create_side_file(path)?;
     let mut torn = Positioned::new(file);
     let copied = torn
         .seek(SeekFrom::Start(start))
         .and_then(|_| io::copy(&mut torn.by_ref(), &mut side_file))
-        .and_then(|_| side_file.sync_all())
-        .and_then(|()| sync_directory(&parent_of(path)));
+        .and_then(|bytes| side_file.sync_all().map(|()| bytes))
+        .and_then(|bytes| sync_directory(&parent_of(path)).map(|()| bytes));
     if copied.is_err() {
         // What is in the log stays there, so half a copy of it is worth nothing.
         let _ = std::fs::remove_file(&side_path);
     }
-    copied.context("save the torn last line to", &side_path)
+    let bytes = copied.context("save the torn last line to", &side_path)?;
+    Ok(MovedAside { path: side_path, bytes })
 }
 
 fn create_side_file(path: &Path) -> Result<(File, PathBuf), SessionError> {
     let mut stamp = now_ms();
     loop {
         let mut name = path.as_os_str().to_owned();
-        name.push(format!(".torn-{stamp}"));
+        name.push(format!("{TORN_MARK}{stamp}"));
         let side_path = PathBuf::from(name);
         match private_options().write(true).create_new(true).open(&side_path) {
             Ok(file) => return Ok((file, side_path)),

@@ -7,11 +7,12 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
+use myclaw_files::{create_private_directory, parent_of, private_options, set_aside};
 use serde::{Deserialize, Serialize};
 
-use crate::durable::{create_private_directory, parent_of, private_options};
 use crate::error::{IoContext, SessionError};
 
 /// Every state of the file has this length, so that a shorter one leaves nothing of a longer one behind it.
@@ -33,6 +34,8 @@ pub struct Spent {
 #[derive(Debug, Clone)]
 pub struct DaySpending {
     path: PathBuf,
+    /// Where a damaged file was copied to.
+    set_aside: Arc<OnceLock<PathBuf>>,
 }
 
 /// The file's only line.
@@ -47,7 +50,17 @@ struct Stored {
 impl DaySpending {
     /// The totals in the file at `path`, which need not exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), set_aside: Arc::default() }
+    }
+
+    /// Where the totals are.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where a copy of the file is, if it was found damaged and the totals had to begin at nothing.
+    pub fn set_aside(&self) -> Option<&Path> {
+        self.set_aside.get().map(PathBuf::as_path)
     }
 
     /// What was used on `day`, written as `2026-01-31`, so far.
@@ -64,11 +77,11 @@ impl DaySpending {
         };
         file.lock_shared().context("lock the day's usage", &self.path)?;
         let stored = read(&file).context("read the day's usage", &self.path)?;
-        if stored.is_ahead_of(day) {
+        if stored.as_ref().is_none_or(|stored| stored.is_ahead_of(day)) {
             drop(file);
             return self.add(day, Spent::default());
         }
-        Ok(stored.spent_on(day))
+        Ok(stored.unwrap_or_default().spent_on(day))
     }
 
     /// Adds what was used on `day`, and gives the totals. Another day than the stored one begins at nothing, but only a
@@ -87,7 +100,17 @@ impl DaySpending {
             .open(&self.path)
             .context("open the day's usage", &self.path)?;
         file.lock().context("lock the day's usage", &self.path)?;
-        let before = read(&file).context("read the day's usage", &self.path)?;
+        let before = match read(&file).context("read the day's usage", &self.path)? {
+            Some(before) => before,
+            None => {
+                let copy = set_aside(&self.path).map_err(|(copy, source)| {
+                    SessionError::from_io("save the damaged usage of the day to", &copy, source)
+                })?;
+                let _ = self.set_aside.set(copy);
+                file.set_len(0).context("write the day's usage", &self.path)?;
+                Stored::default()
+            }
+        };
         let spent = before.spent_on(day);
         let total = Spent {
             tokens: spent.tokens.saturating_add(used.tokens),
@@ -137,8 +160,8 @@ fn days_since_1970(day: &str) -> Option<i64> {
     Some(146_097 * century / 4 + 1_461 * year / 4 + (153 * month + 2) / 5 + day - 719_469)
 }
 
-/// What the file holds; nothing if that is not readable, as a file is that was made a moment ago.
-fn read(file: &File) -> io::Result<Stored> {
+/// What the file holds: nothing if it was made a moment ago, `None` if it cannot be read as totals.
+fn read(file: &File) -> io::Result<Option<Stored>> {
     let mut bytes = [0; FILE_BYTES];
     let mut length = 0;
     while length < FILE_BYTES {
@@ -147,7 +170,10 @@ fn read(file: &File) -> io::Result<Stored> {
             count => length += count,
         }
     }
-    Ok(serde_json::from_slice(&bytes[..length]).unwrap_or_default())
+    if length == 0 {
+        return Ok(Some(Stored::default()));
+    }
+    Ok(serde_json::from_slice(&bytes[..length]).ok())
 }
 
 #[cfg(test)]

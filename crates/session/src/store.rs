@@ -3,20 +3,26 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::durable::create_private_directory;
+use myclaw_files::{LockFile, create_private_directory, is_locked, remove_if_there};
+
 use crate::error::{IoContext, SessionError};
 use crate::history::HISTORY_MARK;
-use crate::lock::{LockFile, is_locked};
+use crate::repair::{MovedAside, TORN_MARK};
 use crate::{Inbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader};
 
 /// Extension of a log.
 pub(crate) const LOG_EXTENSION: &str = "jsonl";
 /// Extension of the file whose lock guards a log.
-pub(crate) const LOCK_EXTENSION: &str = "lock";
+const LOCK_EXTENSION: &str = "lock";
 /// Extension of the file for messages that wait for a session. No log's, so that nobody takes it for one.
 const INBOX_EXTENSION: &str = "inbox";
 /// Extension of the directory for what belongs to a session but not into its log.
 const ARTIFACT_EXTENSION: &str = "files";
+
+/// File name of the log of `key`.
+pub(crate) fn session_file(key: &SessionKey) -> String {
+    format!("{}.{LOG_EXTENSION}", key.slug())
+}
 
 /// Finds, opens and deletes the sessions of one directory.
 #[derive(Debug, Clone)]
@@ -59,7 +65,7 @@ impl SessionStore {
     pub fn open(&self, key: &SessionKey, wait: LockWait) -> Result<SessionLog, SessionError> {
         let changed_directories = create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
-        let lock = LockFile::acquire(&self.beside(key, LOCK_EXTENSION), wait)?;
+        let lock = self.lock(key, wait)?;
         SessionLog::open(key.clone(), self.transcript_path(key), lock, changed_directories)
     }
 
@@ -73,7 +79,14 @@ impl SessionStore {
     /// # Errors
     /// The lock file cannot be looked at.
     pub fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError> {
-        is_locked(&self.beside(key, LOCK_EXTENSION))
+        let path = self.beside(key, LOCK_EXTENSION);
+        is_locked(&path).context("lock", &path)
+    }
+
+    /// Takes the lock that a session's writer holds.
+    pub(crate) fn lock(&self, key: &SessionKey, wait: LockWait) -> Result<LockFile, SessionError> {
+        let path = self.beside(key, LOCK_EXTENSION);
+        LockFile::acquire(&path, wait).context("lock", &path)
     }
 
     /// Opens a session for reading, without a lock; `None` if there is none.
@@ -82,6 +95,68 @@ impl SessionStore {
     /// The file cannot be opened, or a later version of the program wrote it.
     pub fn reader(&self, key: &SessionKey) -> Result<Option<SessionReader>, SessionError> {
         SessionReader::open(&self.transcript_path(key), key)
+    }
+
+    /// The id (UUID version 4) that other programs know the session by; `None` if there is no such session. It is in the
+    /// header of the log, so this takes the same time however many sessions there are; only for a log from before headers
+    /// had one the index is read.
+    ///
+    /// # Errors
+    /// The log or the index cannot be read.
+    pub fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError> {
+        let reader = self.reader(key)?;
+        let header = reader.as_ref().map(SessionReader::header).transpose()?.flatten();
+        match header.and_then(|header| header.session_id) {
+            Some(id) => Ok(Some(id)),
+            None => Ok(self.index().get(key)?.map(|entry| entry.session_id)),
+        }
+    }
+
+    /// Torn ends that were moved out of this session's log, the oldest first.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn moved_aside(&self, key: &SessionKey) -> Result<Vec<MovedAside>, SessionError> {
+        let prefix = format!("{}{TORN_MARK}", session_file(key));
+        self.moved_aside_where(|name| is_numbered(name, &prefix))
+    }
+
+    /// Torn ends that were moved out of the logs of all sessions, the oldest of a session first.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn all_moved_aside(&self) -> Result<Vec<MovedAside>, SessionError> {
+        self.moved_aside_where(|name| {
+            name.rsplit_once(TORN_MARK).is_some_and(|(_, number)| is_number(number))
+        })
+    }
+
+    fn moved_aside_where(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<MovedAside>, SessionError> {
+        if !self.directory.is_dir() {
+            return Ok(Vec::new());
+        }
+        let listing = std::fs::read_dir(&self.directory)
+            .context("list the sessions directory", &self.directory)?;
+        let mut found: Vec<MovedAside> = listing
+            .filter_map(Result::ok)
+            .filter(|found| found.file_name().to_str().is_some_and(&is_wanted))
+            .filter_map(|found| {
+                let bytes = found.metadata().ok()?.len();
+                Some(MovedAside { path: found.path(), bytes })
+            })
+            .collect();
+        found.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(found)
+    }
+
+    /// Whether any session has a log, listed in the index or not.
+    pub fn has_transcripts(&self) -> bool {
+        let Ok(mut listing) = std::fs::read_dir(&self.directory) else { return false };
+        let is_log = |path: PathBuf| path.extension().is_some_and(|found| found == LOG_EXTENSION);
+        listing.any(|found| found.is_ok_and(|found| is_log(found.path())))
     }
 
     /// Whether the session has a log.
@@ -100,18 +175,19 @@ impl SessionStore {
         if !self.directory.is_dir() {
             return Ok(false);
         }
-        let _lock = LockFile::acquire(&self.beside(key, LOCK_EXTENSION), LockWait::Fail)?;
+        let _lock = self.lock(key, LockWait::Fail)?;
         let path = self.transcript_path(key);
         if let Err(foreign @ SessionError::ForeignTranscript { .. }) = self.reader(key) {
             return Err(foreign);
         }
-        let existed =
-            removed(std::fs::remove_file(&path)).context("delete the session log", &path)?;
+        let existed = remove_if_there(&path).context("delete the session log", &path)?;
         let inbox = self.inbox(key);
-        removed(std::fs::remove_file(inbox.path())).context("delete the inbox", inbox.path())?;
+        remove_if_there(inbox.path()).context("delete the inbox", inbox.path())?;
         let artifacts = self.artifact_directory(key);
-        removed(std::fs::remove_dir_all(&artifacts))
-            .context("delete the session's files in", &artifacts)?;
+        match std::fs::remove_dir_all(&artifacts) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            outcome => outcome.context("delete the session's files in", &artifacts)?,
+        }
         self.delete_torn_lines(&path)?;
         self.delete_history(key)?;
         Ok(existed)
@@ -126,7 +202,7 @@ impl SessionStore {
         let Some(log_name) = log.file_name().and_then(|name| name.to_str()) else {
             return Ok(());
         };
-        self.delete_numbered(&format!("{log_name}.torn-"))
+        self.delete_numbered(&format!("{log_name}{TORN_MARK}"))
     }
 
     /// Deletes the files of the directory whose names are `prefix` and a number. Other names that begin so belong to
@@ -135,11 +211,9 @@ impl SessionStore {
         let listing = std::fs::read_dir(&self.directory)
             .context("list the sessions directory", &self.directory)?;
         for found in listing.filter_map(Result::ok) {
-            let name = found.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix(prefix));
-            if number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
+            if found.file_name().to_str().is_some_and(|name| is_numbered(name, prefix)) {
                 let path = found.path();
-                removed(std::fs::remove_file(&path)).context("delete", &path)?;
+                remove_if_there(&path).context("delete", &path)?;
             }
         }
         Ok(())
@@ -150,11 +224,11 @@ impl SessionStore {
     }
 }
 
-/// Whether something was removed; that there was nothing is no failure.
-fn removed(outcome: io::Result<()>) -> io::Result<bool> {
-    match outcome {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
+/// Whether a file name is `prefix` and a number. Other names that begin so belong to other sessions.
+fn is_numbered(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -1,10 +1,14 @@
 //! The end of a log: what the next step of a conversation needs, read backwards.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, Read, Seek};
+use std::time::UNIX_EPOCH;
 
 use crate::backward::BackwardLines;
 use crate::line::{self, Line};
+use crate::reader::read_header;
+use crate::repair::MovedAside;
 use crate::wanted::WantedId;
 use crate::{CompactionEntry, Entry, EntryId, Reduction, ReductionEntry, Role, TranscriptMessage};
 
@@ -46,6 +50,8 @@ pub struct Tail {
     pub skipped_lines: usize,
     /// Whether this opening of the log found a last line without its end, as a crash leaves it, and repaired it.
     pub repaired_torn_tail: bool,
+    /// What this opening of the log moved out of it, because it was no whole line.
+    pub moved_aside: Option<MovedAside>,
 }
 
 /// Reads the end of a log whose parts come newest first.
@@ -133,6 +139,29 @@ pub(crate) fn read_last_compaction<R: Read + Seek>(
         }
     }
     Ok(None)
+}
+
+/// Gives messages that were written without a time that of the message before, else that of the log's beginning: 1970
+/// would be wrong for certain. Neither changes when the log grows, for a model must be sent the same bytes again.
+pub(crate) fn fill_missing_times(messages: &mut [TranscriptMessage], file: &File) {
+    let mut last = None;
+    for message in messages {
+        if message.ts == 0 {
+            message.ts = last.unwrap_or_else(|| beginning_ms(file));
+        }
+        last = Some(message.ts);
+    }
+}
+
+/// When the log in `file` began, in milliseconds since the Unix epoch: as its header says, else when the file was made.
+pub(crate) fn beginning_ms(file: &File) -> u64 {
+    let header = read_header(file).ok().flatten();
+    if let Some(header) = header.filter(|header| header.created_at > 0) {
+        return header.created_at;
+    }
+    let made = file.metadata().and_then(|found| found.created().or_else(|_| found.modified()));
+    let since = made.ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[derive(PartialEq)]
@@ -228,6 +257,7 @@ impl Collector {
             older_messages_exist: self.older_messages_exist,
             skipped_lines: self.skipped_lines,
             repaired_torn_tail: false,
+            moved_aside: None,
         }
     }
 }

@@ -20,6 +20,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 pub enum Signal {
     /// SIGINT, what Ctrl-C sends.
     Interrupt,
+    /// SIGHUP, what a closed terminal sends.
+    HangUp,
     /// SIGTERM.
     Terminate,
     /// SIGKILL.
@@ -246,6 +248,7 @@ pub fn peak_memory(pid: u32) -> Option<u64> {
 pub fn send_signal(pid: u32, signal: Signal) {
     let signal = match signal {
         Signal::Interrupt => rustix::process::Signal::INT,
+        Signal::HangUp => rustix::process::Signal::HUP,
         Signal::Terminate => rustix::process::Signal::TERM,
         Signal::Kill => rustix::process::Signal::KILL,
     };

@@ -5,10 +5,12 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -32,7 +34,8 @@ const CURSOR_ANSWER: &[u8] = b"\x1b[1;1R";
 #[derive(Debug)]
 pub struct Terminal {
     child: Child,
-    keyboard: File,
+    /// `None` once it was closed.
+    keyboard: Option<File>,
     screen: Arc<Screen>,
     /// How much of the plain text earlier expectations have passed.
     passed: usize,
@@ -42,6 +45,7 @@ pub struct Terminal {
 struct Screen {
     output: Mutex<Output>,
     changed: Condvar,
+    is_closing: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -90,7 +94,7 @@ impl Terminal {
         let reader = keyboard.try_clone().expect("another handle of the keyboard");
         let shown = Arc::clone(&screen);
         thread::spawn(move || shown.show(reader));
-        Self { child, keyboard, screen, passed: 0 }
+        Self { child, keyboard: Some(keyboard), screen, passed: 0 }
     }
 
     /// The process id of the program.
@@ -103,7 +107,8 @@ impl Terminal {
     /// # Panics
     /// When the terminal is gone.
     pub fn send(&mut self, text: &str) {
-        self.keyboard.write_all(text.as_bytes()).expect("typing into the terminal");
+        let keyboard = self.keyboard.as_mut().expect("the terminal is open");
+        keyboard.write_all(text.as_bytes()).expect("typing into the terminal");
     }
 
     /// Types `text` and presses Enter.
@@ -128,6 +133,14 @@ impl Terminal {
     /// When the terminal is gone.
     pub fn press_ctrl_d(&mut self) {
         self.send("\x04");
+    }
+
+    /// Closes the terminal, as closing its window does: the kernel sends SIGHUP to the program, and whatever the program
+    /// reads or writes there fails.
+    pub fn hang_up(&mut self) {
+        self.keyboard = None;
+        self.screen.is_closing.store(true, Ordering::SeqCst);
+        drop(self.screen.wait(|_| false));
     }
 
     /// Waits until `text` is written behind the last expectation, and returns what was written up to its end.
@@ -201,13 +214,34 @@ impl Screen {
         output
     }
 
+    /// Waits until there is something to read. Returns false once the terminal is to be closed.
+    fn wait_for_output(&self, terminal: &File) -> bool {
+        let interval = Timespec::try_from(POLL_INTERVAL).expect("a short time");
+        while !self.is_closing.load(Ordering::SeqCst) {
+            let mut wanted = [PollFd::new(terminal, PollFlags::IN)];
+            if poll(&mut wanted, Some(&interval)) != Ok(0) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Takes in what the program writes, until it is gone.
-    fn show(&self, mut terminal: File) {
+    fn show(&self, terminal: File) {
+        // It is closed before anybody is told that nothing more can come.
+        let mut terminal = Some(terminal);
         let mut buffer = vec![0; 16 * 1024];
         let mut plain = PlainText::default();
         loop {
             // The kernel says EIO, not end of file, when the last program has closed a terminal.
-            let count = terminal.read(&mut buffer).unwrap_or(0);
+            let count = terminal
+                .as_mut()
+                .filter(|terminal| self.wait_for_output(terminal))
+                .and_then(|terminal| terminal.read(&mut buffer).ok())
+                .unwrap_or(0);
+            if count == 0 {
+                terminal = None;
+            }
             let mut output = self.lock();
             output.raw.extend_from_slice(&buffer[..count]);
             let questions = plain.take(&buffer[..count], &mut output.plain);
@@ -218,7 +252,7 @@ impl Screen {
                 return;
             }
             for _ in 0..questions {
-                let _ = terminal.write_all(CURSOR_ANSWER);
+                let _ = terminal.as_mut().map(|terminal| terminal.write_all(CURSOR_ANSWER));
             }
         }
     }

@@ -15,14 +15,15 @@ mod plan;
 mod unified;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{Document, FileKind, recognise, unified_diff};
-use crate::support::{cut_end, parse_arguments, run_blocking};
+use crate::aliases;
+use crate::files::{Document, FileKind, diff_deadline, recognise, unified_diff};
+use crate::support::{Budget, cut_end, parse_arguments, run_blocking};
 use commit::{CommitError, commit};
 use plan::{Outcome, Plan, Verdict};
 
@@ -39,7 +40,6 @@ pub struct ApplyPatchTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "input", alias = "diff")]
     patch: String,
 }
 
@@ -70,12 +70,16 @@ impl Tool for ApplyPatchTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::APPLY_PATCH
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let arguments: Arguments = parse_arguments(aliases::APPLY_PATCH, invocation.arguments)?;
             let context = invocation.context.clone();
             run_blocking(move || apply_patch(&context, &arguments.patch, &invocation.cancel)).await
         })
@@ -95,7 +99,7 @@ fn apply_patch(
     }
     let sections = parse::parse(patch)
         .map_err(|error| ToolError::Failed(bounded(&format!("nothing was changed: {error}"))))?;
-    let (plan, outcomes) = Plan::of(context, &sections);
+    let (plan, outcomes) = Plan::of(context, &sections, Budget::new(cancel.clone()))?;
     if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Blocked(_))) {
         return Err(ToolError::Failed(bounded(&refusal(&outcomes))));
     }
@@ -167,13 +171,16 @@ fn count(number: usize, noun: &str) -> String {
 /// For user interfaces: what happened to each file, with a diff where there is room for it.
 fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
     let mut room = MAX_DETAIL_CHARS;
+    let deadline = diff_deadline();
     let diffs: Vec<Value> = plan
         .files()
         .filter(|(file, after)| file.before.as_deref() != *after)
         .map(|(file, after)| {
-            let diff = text_of(file.before.as_deref())
-                .zip(text_of(after))
-                .and_then(|(old, new)| unified_diff(&file.path.shown, &old, &new))
+            let texts = || text_of(file.before.as_deref()).zip(text_of(after));
+            let diff = (room > 0)
+                .then(texts)
+                .flatten()
+                .and_then(|(old, new)| unified_diff(&file.path.shown, &old, &new, deadline))
                 .filter(|diff| diff.len() <= room);
             room -= diff.as_ref().map_or(0, String::len);
             json!({"path": file.path.shown, "diff": diff})

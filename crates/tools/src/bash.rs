@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_exec::{
     ChildSpec, EnvironmentPolicy, ErrorOutput, ExecError, Exit, Finished, OutputLimits,
 };
@@ -18,6 +18,7 @@ use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use self::progress::Progress;
+use crate::aliases;
 use crate::support::{lenient_u64, parse_arguments};
 
 /// Longest time-out that a call may ask for (a longer one counts as this): models mistake milliseconds for seconds.
@@ -42,15 +43,9 @@ pub struct BashTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "cmd", alias = "script")]
     command: String,
     /// In seconds.
-    #[serde(
-        default,
-        deserialize_with = "lenient_u64",
-        alias = "timeoutSeconds",
-        alias = "timeout_seconds"
-    )]
+    #[serde(default, deserialize_with = "lenient_u64")]
     timeout: Option<u64>,
 }
 
@@ -147,12 +142,17 @@ impl Tool for BashTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::BASH
+    }
+
     fn execute<'a>(
         &'a self,
         mut invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(std::mem::take(&mut invocation.arguments))?;
+            let arguments: Arguments =
+                parse_arguments(aliases::BASH, std::mem::take(&mut invocation.arguments))?;
             if arguments.command.trim().is_empty() {
                 return Err(ToolError::Failed("the command is empty; say what to run".to_owned()));
             }

@@ -8,20 +8,22 @@ mod numbered;
 mod rewrite;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::files::{
-    Attributes, Document, Lines, Splice, describe_nearest, load, replace_file, require_writable,
-    unified_diff,
+    Attributes, Document, Lines, describe_nearest, diff_deadline, load, replace_file,
+    require_writable, unified_diff,
 };
 use crate::support::{
-    Access, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path, run_blocking,
+    Access, Budget, ResolvedPath, io_failure, lenient_bool, parse_arguments, resolve_path,
+    run_blocking,
 };
-use locate::Located;
+use locate::{Located, MAX_COUNTED, Search};
 
 /// Line numbers that an error lists.
 const MAX_LINES_LISTED: usize = 10;
@@ -36,18 +38,12 @@ pub struct EditTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "file_path", alias = "filePath")]
     path: String,
-    #[serde(rename = "oldText", alias = "old_text", alias = "old_string", alias = "oldString")]
+    #[serde(rename = "oldText")]
     old_text: String,
-    #[serde(rename = "newText", alias = "new_text", alias = "new_string", alias = "newString")]
+    #[serde(rename = "newText")]
     new_text: String,
-    #[serde(
-        default,
-        alias = "replace_all",
-        alias = "replaceAll",
-        deserialize_with = "lenient_bool"
-    )]
+    #[serde(default, deserialize_with = "lenient_bool")]
     all: bool,
 }
 
@@ -82,12 +78,16 @@ impl Tool for EditTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::EDIT
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(invocation.arguments)?;
+            let arguments = parse_arguments(aliases::EDIT, invocation.arguments)?;
             let context = invocation.context.clone();
             run_blocking(move || edit(&context, &arguments, &invocation.cancel)).await
         })
@@ -105,16 +105,15 @@ fn edit(
     require_writable(&path, &loaded.metadata)?;
     let document = &loaded.document;
     let lines = Lines::of(document.text());
-    let located = locate::locate(document.text(), &lines, arguments)?
-        .ok_or_else(|| not_found(&path, &lines, document, arguments))?;
+    let budget = Budget::new(cancel.clone());
+    let search = Search { text: document.text(), lines: &lines, arguments, budget: &budget };
+    let located = search.locate();
+    budget.check(&path.shown)?;
+    let located = located?.ok_or_else(|| not_found(&path, &search))?;
     if located.regions.len() > 1 && !arguments.all {
         return Err(ambiguous(&path, &lines, &located));
     }
-    let splices: Vec<Splice> = located
-        .regions
-        .iter()
-        .flat_map(|region| rewrite::splices(&lines, region, &located))
-        .collect();
+    let splices = rewrite::splices(&lines, &located);
     let bytes = document
         .spliced(&splices)
         .map_err(|error| ToolError::Failed(format!("cannot edit {}: {error}", path.shown)))?;
@@ -149,16 +148,12 @@ fn check_texts(arguments: &Arguments, path: &ResolvedPath) -> Result<(), ToolErr
     Ok(())
 }
 
-fn not_found(
-    path: &ResolvedPath,
-    lines: &Lines<'_>,
-    document: &Document,
-    arguments: &Arguments,
-) -> ToolError {
+fn not_found(path: &ResolvedPath, search: &Search<'_>) -> ToolError {
+    let Search { lines, arguments, .. } = search;
     let mut text = format!("oldText was not found in {}, which was not changed.", path.shown);
     let new_text = arguments.new_text.trim();
     if new_text.chars().count() >= LEAST_TELLING_CHARS
-        && let Some(offset) = document.text().find(new_text)
+        && let Some(offset) = search.text.find(new_text)
     {
         let line = lines.index_at(offset) + 1;
         text.push_str(&format!(
@@ -168,7 +163,7 @@ fn not_found(
     let wanted: Vec<&str> = Lines::of(&arguments.old_text).contents().collect();
     if lines.len() == 0 {
         text.push_str(" The file is empty; use write to fill it.");
-    } else if let Some(nearest) = describe_nearest(lines, &wanted) {
+    } else if let Some(nearest) = describe_nearest(lines, &wanted, search.budget) {
         text.push_str(&format!(
             "\n{nearest}\nCopy the lines to replace from there into oldText and call again."
         ));
@@ -180,8 +175,9 @@ fn not_found(
 
 fn ambiguous(path: &ResolvedPath, lines: &Lines<'_>, located: &Located) -> ToolError {
     ToolError::Failed(format!(
-        "oldText occurs {} times in {} ({}), which was not changed. Add lines before or after it until only one \
+        "oldText occurs {}{} times in {} ({}), which was not changed. Add lines before or after it until only one \
          place fits, or set all to true to replace every one",
+        if located.regions.len() < MAX_COUNTED { "" } else { "at least " },
         located.regions.len(),
         path.shown,
         listed_lines(lines, located)
@@ -219,7 +215,7 @@ fn report(
         text.push_str(". Line numbers in front of the lines were left out");
     }
     let new = Document::decode(bytes);
-    let diff = unified_diff(&path.shown, document.text(), new.text());
+    let diff = unified_diff(&path.shown, document.text(), new.text(), diff_deadline());
     let details = json!({"path": path.shown, "replacements": count, "diff": diff});
     ToolOutput { details: Some(details), ..ToolOutput::text(text) }
 }

@@ -20,13 +20,15 @@ pub(crate) use atomic::{
     Attributes, Executable, StagedFile, replace_file, stage_file, sync_directory,
 };
 pub(crate) use decode::decode_lossless;
-pub(crate) use diff::unified_diff;
+pub(crate) use diff::{diff_deadline, unified_diff};
 pub(crate) use document::{Document, Splice, UTF8_MARK};
 pub(crate) use indentation::Shift;
 pub(crate) use kind::{
     BYTES_TO_RECOGNISE, FileKind, ImageKind, recognise, refuse_binary, shown_size,
 };
 pub(crate) use lines::{LineEnding, Lines};
-pub(crate) use load::{load, read_whole, require_regular_file, require_text, require_writable};
-pub(crate) use matching::{Block, Tolerance, find_blocks};
+pub(crate) use load::{
+    load, open_regular, read_whole, require_regular_file, require_text, require_writable,
+};
+pub(crate) use matching::{Block, BlockFinder, MAX_BLOCKS, Tolerance};
 pub(crate) use nearest::{describe_nearest, show_lines};

@@ -1,17 +1,18 @@
-//! The `find` tool: files and folders by glob.
+//! The `find` tool: files and directories by glob.
 
 use std::path::Path;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::support::{
-    Access, Hidden, Listing, PathPatterns, Walker, cut_line, io_failure, lenient_u64,
-    parse_arguments, real_root, resolve_path, run_blocking, shown_below,
+    Access, Listing, PathPatterns, Walker, cut_line, io_failure, lenient_u64, parse_arguments,
+    real_root, resolve_path, run_blocking, shown_below,
 };
 
 /// Entries listed unless the call asks for another number.
@@ -19,7 +20,7 @@ const DEFAULT_LIMIT: u64 = 1000;
 /// Most characters of a pattern that a message repeats.
 const MAX_PATTERN_CHARS: usize = 200;
 
-/// Finds files and folders by glob, by the rules of ignore files.
+/// Finds files and directories by glob, by the rules of ignore files.
 #[derive(Debug)]
 pub struct FindTool {
     schema: ToolSchema,
@@ -27,9 +28,8 @@ pub struct FindTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "glob", alias = "name", alias = "query")]
     pattern: String,
-    #[serde(default = "here", alias = "directory", alias = "dir")]
+    #[serde(default = "here")]
     path: String,
     #[serde(default, deserialize_with = "lenient_u64")]
     limit: Option<u64>,
@@ -44,8 +44,7 @@ impl FindTool {
     pub fn new() -> Self {
         let schema = ToolSchema {
             name: "find".to_owned(),
-            description: "Find files and folders by glob. Skips what .gitignore excludes and, unless the pattern \
-                          names them, hidden entries."
+            description: "Find files and directories by glob. Skips what .gitignore excludes."
                 .to_owned(),
             parameters: json!({
                 "type": "object",
@@ -54,7 +53,7 @@ impl FindTool {
                         "type": "string",
                         "description": "Like *.rs (a name at any depth) or src/**/*.rs (a path)",
                     },
-                    "path": {"type": "string", "description": "Folder; default: working directory"},
+                    "path": {"type": "string", "description": "Directory; default: working directory"},
                     "limit": {"type": "integer", "minimum": 1, "description": format!("Default {DEFAULT_LIMIT}")},
                 },
                 "required": ["pattern"],
@@ -76,6 +75,10 @@ impl Tool for FindTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::FIND
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }
@@ -85,7 +88,7 @@ impl Tool for FindTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let arguments: Arguments = parse_arguments(aliases::FIND, invocation.arguments)?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
             run_blocking(move || find(&context, &arguments, cancel)).await
         })
@@ -103,17 +106,16 @@ fn find(
         std::fs::metadata(&folder.real).map_err(|error| io_failure("search", &folder, &error))?;
     if !metadata.is_dir() {
         return Err(ToolError::Failed(format!(
-            "{} is a file; give the folder to search in as path",
+            "{} is a file; give the directory to search in as path",
             folder.shown
         )));
     }
     let patterns = PathPatterns::new(&pattern, &folder.real)?;
-    let hidden = if patterns.names_hidden() { Hidden::Included } else { Hidden::Skipped };
     let limit =
         usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
             .unwrap_or(usize::MAX);
     let root = real_root(context);
-    let mut walker = Walker::new(&folder.real, hidden, cancel);
+    let mut walker = Walker::new(&folder.real, cancel);
     let mut listing = Listing::new(context.max_result_chars);
     let mut shown = 0;
     let mut has_more = false;
@@ -156,7 +158,7 @@ fn find(
     })
 }
 
-/// The folder to search and the glob in it. Models often write the folder into the glob, as in `/etc/*.conf`.
+/// The directory to search and the glob in it. Models often write the directory into the glob, as in `/etc/*.conf`.
 fn split_pattern(context: &ToolContext, arguments: &Arguments) -> (String, String) {
     let pattern = arguments.pattern.trim();
     let leads_elsewhere =
@@ -184,11 +186,9 @@ fn nothing_found(pattern: &str, folder: &str) -> String {
     let stem = Path::new(pattern).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     match stem.filter(|_| is_plain_name) {
         Some(stem) => format!(
-            "nothing matches {pattern} in {folder}; try *{stem}* (ignored and hidden entries are skipped)"
+            "nothing matches {pattern} in {folder}; try *{stem}* (ignored entries are skipped)"
         ),
-        None => format!(
-            "nothing matches {pattern} in {folder} (ignored and hidden entries are skipped)"
-        ),
+        None => format!("nothing matches {pattern} in {folder} (ignored entries are skipped)"),
     }
 }
 

@@ -1,19 +1,22 @@
 //! The `grep` tool: lines by regular expression.
 
+mod matcher;
 mod search;
 
 use futures_util::future::BoxFuture;
-use grep::regex::{RegexMatcher, RegexMatcherBuilder};
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use self::matcher::LineMatcher;
 use self::search::{Ending, Search};
+use crate::aliases;
 use crate::support::{
-    Access, Hidden, PathPatterns, Walker, cut_line, io_failure, lenient_bool, lenient_u64,
-    parse_arguments, real_root, resolve_path, run_blocking,
+    Access, PathPatterns, Walker, io_failure, lenient_bool, lenient_u64, parse_arguments,
+    real_root, resolve_path, run_blocking,
 };
 
 /// Matching lines shown unless the call asks for another number.
@@ -22,6 +25,11 @@ const DEFAULT_LIMIT: u64 = 100;
 const MAX_CONTEXT: u64 = 50;
 /// Most characters of a pattern that a message repeats.
 const MAX_PATTERN_CHARS: usize = 200;
+
+/// Searches that run at once in this process, whatever the sessions: each may take a core and some 50 MB.
+const MAX_SEARCHES: usize = 4;
+/// The memory and cores of the process are shared, so the limit is as well.
+static SEARCHES: Semaphore = Semaphore::const_new(MAX_SEARCHES);
 
 /// Searches file contents with the libraries of ripgrep, by the rules of ignore files.
 #[derive(Debug)]
@@ -32,20 +40,14 @@ pub struct GrepTool {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
-    #[serde(alias = "query", alias = "regex")]
     pattern: String,
-    #[serde(default = "here", alias = "directory", alias = "dir", alias = "file")]
+    #[serde(default = "here")]
     path: String,
-    #[serde(default, alias = "include")]
+    #[serde(default)]
     glob: Option<String>,
-    #[serde(
-        default,
-        deserialize_with = "lenient_bool",
-        alias = "ignore_case",
-        alias = "caseInsensitive"
-    )]
+    #[serde(default, deserialize_with = "lenient_bool")]
     ignore_case: bool,
-    #[serde(default, deserialize_with = "lenient_bool", alias = "fixedStrings")]
+    #[serde(default, deserialize_with = "lenient_bool")]
     literal: bool,
     #[serde(default, deserialize_with = "lenient_u64")]
     context: Option<u64>,
@@ -62,13 +64,14 @@ impl GrepTool {
     pub fn new() -> Self {
         let schema = ToolSchema {
             name: "grep".to_owned(),
-            description: "Search file contents by regex. Skips binary and hidden files and what .gitignore excludes."
-                .to_owned(),
+            description:
+                "Search file contents by regex. Skips binary files and what .gitignore excludes."
+                    .to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {
                     "pattern": {"type": "string", "description": "Regex for one line"},
-                    "path": {"type": "string", "description": "File or folder; default: working directory"},
+                    "path": {"type": "string", "description": "File or directory; default: working directory"},
                     "glob": {"type": "string", "description": "Only these files, like *.rs or src/**/*.ts"},
                     "ignoreCase": {"type": "boolean"},
                     "literal": {"type": "boolean", "description": "Pattern is plain text"},
@@ -98,6 +101,10 @@ impl Tool for GrepTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::GREP
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }
@@ -107,9 +114,17 @@ impl Tool for GrepTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let arguments: Arguments = parse_arguments(aliases::GREP, invocation.arguments)?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
-            run_blocking(move || grep(&context, &arguments, &cancel)).await
+            let permit = tokio::select! {
+                permit = SEARCHES.acquire() => permit,
+                () = cancel.cancelled() => return Err(ToolError::Aborted("aborted before the search began".to_owned())),
+            };
+            run_blocking(move || {
+                let _permit = permit;
+                grep(&context, &arguments, &cancel)
+            })
+            .await
         })
     }
 }
@@ -119,7 +134,7 @@ fn grep(
     arguments: &Arguments,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
-    let matcher = matcher(arguments)?;
+    let matcher = LineMatcher::new(arguments, cancel.clone())?;
     let target = resolve_path(context, &arguments.path, Access::Read)?;
     let metadata =
         std::fs::metadata(&target.real).map_err(|error| io_failure("search", &target, &error))?;
@@ -134,7 +149,7 @@ fn grep(
     let mut unreadable_folders = 0;
     if metadata.is_dir() {
         let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
-        // A folder means the files in it.
+        // A directory means the files in it.
         let glob = glob.map(|glob| {
             if glob.trim_end().ends_with('/') {
                 format!("{}**", glob.trim_end())
@@ -143,9 +158,7 @@ fn grep(
             }
         });
         let patterns = glob.map(|glob| PathPatterns::new(&glob, &target.real)).transpose()?;
-        let names_hidden = patterns.as_ref().is_some_and(PathPatterns::names_hidden);
-        let hidden = if names_hidden { Hidden::Included } else { Hidden::Skipped };
-        let mut walker = Walker::new(&target.real, hidden, cancel.clone());
+        let mut walker = Walker::new(&target.real, cancel.clone());
         while let Some(entry) = walker.next_entry()? {
             let path = entry.path();
             let from_target = path.strip_prefix(&target.real).unwrap_or(path);
@@ -163,7 +176,7 @@ fn grep(
         search.file(&target.real, &root)?;
     } else {
         return Err(ToolError::Failed(format!(
-            "{} is neither a file nor a folder, so it cannot be searched",
+            "{} is neither a file nor a directory, so it cannot be searched",
             target.shown
         )));
     }
@@ -174,58 +187,6 @@ fn grep(
         details: Some(details),
         is_error: false,
     })
-}
-
-fn matcher(arguments: &Arguments) -> Result<RegexMatcher, ToolError> {
-    let pattern = &arguments.pattern;
-    if pattern.is_empty() {
-        return Err(ToolError::Failed("the pattern is empty; say what to search for".to_owned()));
-    }
-    if pattern.trim_end_matches(['\r', '\n']).contains('\n') {
-        return Err(ToolError::Failed(
-            "the pattern spans lines, but lines are searched one by one; search for one of its lines, with context \
-             for those around it"
-                .to_owned(),
-        ));
-    }
-    let pattern = pattern.trim_end_matches(['\r', '\n']);
-    RegexMatcherBuilder::new()
-        .case_insensitive(arguments.ignore_case)
-        .fixed_strings(arguments.literal)
-        .multi_line(true)
-        // `$` also matches before the carriage return of a Windows line.
-        .crlf(true)
-        .build(pattern)
-        .map_err(|error| {
-            // That library puts the pattern into a group of its own before it looks at it, which shifts the place of
-            // a mistake.
-            let description = regex::Regex::new(pattern)
-                .err()
-                .map_or_else(|| error.to_string(), |error| error.to_string());
-            bad_regex(pattern, &description)
-        })
-}
-
-/// Names the place of the mistake; the library marks it with a caret below the pattern.
-fn bad_regex(pattern: &str, description: &str) -> ToolError {
-    let reason = description
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix("error: "))
-        .unwrap_or(description);
-    let caret = description
-        .lines()
-        .find(|line| line.trim_start().starts_with('^'))
-        .and_then(|line| line.find('^'));
-    // The library indents the pattern by four columns.
-    let place = caret.map_or_else(String::new, |column| {
-        format!(" at character {}", (column + 1).saturating_sub(4))
-    });
-    let pattern = cut_line(pattern, MAX_PATTERN_CHARS);
-    ToolError::Failed(format!(
-        "{pattern:?} is not a valid regex{place}: {reason}. Escape special characters with \\, or set literal to true \
-         to search for the text itself"
-    ))
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The tools that come with MyClaw: reading and changing files, searching them, running commands.
 //!
 //! Each tool is one module with one type that implements [`Tool`]. What they share (paths, arguments, cutting of
-//! text) is in `support`. This room knows nothing of models and sessions: a tool sees its arguments and a
-//! [`ToolContext`](myclaw_engine::ToolContext), and returns what the model shall read.
+//! text) is in `support`. This room knows nothing of models and sessions: a tool gets its arguments and a
+//! [`ToolContext`](myclaw_engine::ToolContext), and returns what the model will read.
 #![forbid(unsafe_code)]
 
+mod aliases;
 mod apply_patch;
 mod bash;
 mod edit;
@@ -34,7 +35,7 @@ pub use write::WriteTool;
 
 /// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch.
 ///
-/// `command_timeout` is for commands that name none of their own (`tools.bash.timeoutSeconds` of the settings).
+/// `command_timeout` limits commands whose call sets no limit (`tools.bash.timeoutSeconds` of the config).
 pub fn builtin_tools(command_timeout: Duration) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(ReadTool::new()),

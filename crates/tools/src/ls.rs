@@ -1,15 +1,16 @@
-//! The `ls` tool: what is in a folder.
+//! The `ls` tool: what is in a directory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirEntry};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::support::{
     Access, Listing, io_failure, lenient_u64, parse_arguments, printable, resolve_path,
     run_blocking,
@@ -18,7 +19,10 @@ use crate::support::{
 /// Entries listed unless the call asks for another number.
 const DEFAULT_LIMIT: u64 = 500;
 
-/// Lists a folder: sorted, folders with a slash, hidden entries included.
+/// Most entries held for one result; those with the shortest names fill it.
+const MAX_LIMIT: usize = 25_000;
+
+/// Lists a directory: sorted, directories with a slash, hidden entries included.
 #[derive(Debug)]
 pub struct LsTool {
     schema: ToolSchema,
@@ -26,7 +30,7 @@ pub struct LsTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(default = "here", alias = "directory", alias = "dir", alias = "file_path")]
+    #[serde(default = "here")]
     path: String,
     #[serde(default, deserialize_with = "lenient_u64")]
     limit: Option<u64>,
@@ -41,7 +45,8 @@ impl LsTool {
     pub fn new() -> Self {
         let schema = ToolSchema {
             name: "ls".to_owned(),
-            description: "List a folder, hidden entries included; folders end in /.".to_owned(),
+            description: "List a directory, hidden entries included; directories end in /."
+                .to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {
@@ -66,6 +71,10 @@ impl Tool for LsTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::LS
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }
@@ -75,7 +84,7 @@ impl Tool for LsTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = parse_arguments(invocation.arguments)?;
+            let arguments: Arguments = parse_arguments(aliases::LS, invocation.arguments)?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
             run_blocking(move || list(&context, &arguments, &cancel)).await
         })
@@ -91,15 +100,14 @@ fn list(
     let metadata = fs::metadata(&path.real).map_err(|error| io_failure("list", &path, &error))?;
     if !metadata.is_dir() {
         return Err(ToolError::Failed(format!(
-            "{} is a file, not a folder; use read to see what is in it",
+            "{} is a file, not a directory; use read to see what is in it",
             path.shown
         )));
     }
-    let limit =
-        usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
-            .unwrap_or(usize::MAX);
+    let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
+    let limit = usize::try_from(limit).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
     let entries = fs::read_dir(&path.real).map_err(|error| io_failure("list", &path, &error))?;
-    // Only as many as are shown are held, however large the folder is.
+    // Only as many as are shown are held, however large the directory is.
     let mut first: BTreeMap<(String, String), DirEntry> = BTreeMap::new();
     let (mut total, mut unreadable) = (0_usize, 0_usize);
     for entry in entries {
@@ -131,7 +139,7 @@ fn list(
     if unreadable > 0 {
         notes.push(format!("{unreadable} entries could not be read"));
     }
-    let text = listing.finish("(empty folder)", &notes);
+    let text = listing.finish("(empty directory)", &notes);
     let details = json!({"entries": total, "truncated": shown < total});
     Ok(ToolOutput {
         content: vec![ContentBlock::text(text)],

@@ -12,7 +12,7 @@ use myclaw_llm::ImageContent;
 
 use crate::files::{FileKind, ImageKind, recognise};
 
-/// Longest side that is sent. Anthropic refuses larger pictures in conversations with many of them, and no provider
+/// Longest side that is sent. Anthropic refuses larger pictures in requests with many of them, and no provider
 /// looks more closely.
 const MAX_SIDE: u32 = 2_000;
 /// Largest picture that is sent, in bytes of the file: Anthropic takes 5 MB of base64, which is 4/3 of that.
@@ -81,7 +81,7 @@ impl Picture {
 }
 
 /// Decodes the first frame, upright. Done for small pictures too: a damaged one would make the provider refuse the
-/// whole conversation from then on.
+/// whole session from then on.
 fn decode(bytes: &[u8], kind: ImageKind) -> Result<DynamicImage, ImageError> {
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_DECODED_SIDE);

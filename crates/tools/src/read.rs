@@ -3,17 +3,17 @@
 mod picture;
 mod text;
 
-use std::fs::File;
 use std::io::Read;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{BYTES_TO_RECOGNISE, FileKind, recognise, refuse_binary, require_regular_file};
+use crate::aliases;
+use crate::files::{BYTES_TO_RECOGNISE, FileKind, open_regular, recognise, refuse_binary};
 use crate::support::{
     Access, io_failure, lenient_u64, parse_arguments, resolve_path, run_blocking,
 };
@@ -27,17 +27,10 @@ pub struct ReadTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "file_path", alias = "filePath")]
     path: String,
-    #[serde(
-        default,
-        rename = "startLine",
-        alias = "start_line",
-        alias = "offset",
-        deserialize_with = "lenient_u64"
-    )]
+    #[serde(default, rename = "startLine", deserialize_with = "lenient_u64")]
     start_line: Option<u64>,
-    #[serde(default, rename = "endLine", alias = "end_line", deserialize_with = "lenient_u64")]
+    #[serde(default, rename = "endLine", deserialize_with = "lenient_u64")]
     end_line: Option<u64>,
     /// A number of lines, for models that know this tool with `offset` and `limit`.
     #[serde(default, deserialize_with = "lenient_u64")]
@@ -77,6 +70,10 @@ impl Tool for ReadTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::READ
+    }
+
     fn is_read_only(&self) -> bool {
         true
     }
@@ -86,7 +83,7 @@ impl Tool for ReadTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(invocation.arguments)?;
+            let arguments = parse_arguments(aliases::READ, invocation.arguments)?;
             let context = invocation.context.clone();
             run_blocking(move || read(&context, &arguments, &invocation.cancel)).await
         })
@@ -100,9 +97,8 @@ fn read(
 ) -> Result<ToolOutput, ToolError> {
     let range = line_range(arguments)?;
     let path = resolve_path(context, &arguments.path, Access::Read)?;
-    let metadata = require_regular_file(&path, "read")?;
     let failed = |error: std::io::Error| io_failure("read", &path, &error);
-    let mut file = File::open(&path.real).map_err(failed)?;
+    let (mut file, metadata) = open_regular(&path, "read")?;
     let mut start = Vec::with_capacity(BYTES_TO_RECOGNISE);
     (&mut file).take(BYTES_TO_RECOGNISE as u64).read_to_end(&mut start).map_err(failed)?;
     match recognise(&start) {
@@ -118,7 +114,7 @@ fn read(
 fn line_range(arguments: &Arguments) -> Result<LineRange, ToolError> {
     // Line 0 can only mean the first.
     let first = arguments.start_line.unwrap_or(1).max(1);
-    let by_limit = arguments.limit.map(|limit| first.saturating_add(limit.max(1)) - 1);
+    let by_limit = arguments.limit.map(|limit| first.saturating_add(limit.max(1) - 1));
     let last = arguments.end_line.or(by_limit);
     match last {
         Some(last) if last < first => Err(ToolError::Failed(format!(

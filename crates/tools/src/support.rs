@@ -8,13 +8,15 @@
 //!   for any other I/O error.
 //! - [`cut_end`], [`cut_start`] and [`cut_line`] shorten text at character boundaries and say so.
 //! - [`Listing`] collects the lines of a result up to its limit; [`plain_text`] removes what only terminals understand.
-//! - [`Walker`] walks a folder in order, by the rules of ignore files; [`PathPatterns`] are the globs of a call.
+//! - [`Walker`] walks a directory in order, by the rules of ignore files; [`PathPatterns`] are the globs of a call.
+//! - [`Budget`] bounds what a call computes.
 //! - [`run_blocking`] runs file work off the async threads.
 //!
 //! Everything that touches the disk here is blocking: call it inside [`run_blocking`].
 
 mod arguments;
 mod blocking;
+mod budget;
 mod listing;
 mod paths;
 mod patterns;
@@ -25,6 +27,7 @@ mod walk;
 
 pub(crate) use arguments::{lenient_bool, lenient_u64, parse_arguments};
 pub(crate) use blocking::run_blocking;
+pub(crate) use budget::Budget;
 pub(crate) use listing::Listing;
 pub(crate) use paths::{
     Access, ResolvedPath, io_failure, missing_path, printable, real_root, resolve_path,
@@ -32,4 +35,4 @@ pub(crate) use paths::{
 };
 pub(crate) use patterns::PathPatterns;
 pub(crate) use text::{cut_end, cut_line, cut_start, plain_text};
-pub(crate) use walk::{Hidden, Walker};
+pub(crate) use walk::Walker;

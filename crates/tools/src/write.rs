@@ -4,15 +4,16 @@ use std::fs::Metadata;
 use std::io;
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::aliases;
 use crate::files::{
-    Attributes, Document, FileKind, Lines, recognise, replace_file, require_regular_file,
-    require_writable, unified_diff,
+    Attributes, Document, FileKind, Lines, diff_deadline, read_whole, recognise, replace_file,
+    require_regular_file, require_writable, unified_diff,
 };
 use crate::support::{
     Access, ResolvedPath, io_failure, parse_arguments, resolve_path, run_blocking,
@@ -29,9 +30,7 @@ pub struct WriteTool {
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
-    #[serde(alias = "file_path", alias = "filePath")]
     path: String,
-    #[serde(alias = "contents", alias = "text")]
     content: String,
 }
 
@@ -54,7 +53,8 @@ impl WriteTool {
             "required": ["path", "content"],
             "additionalProperties": false
         });
-        let description = "Create a file or replace all of it. Makes missing folders.".to_owned();
+        let description =
+            "Create a file or replace all of it. Makes missing directories.".to_owned();
         Self { schema: ToolSchema { name: "write".to_owned(), description, parameters } }
     }
 }
@@ -70,12 +70,16 @@ impl Tool for WriteTool {
         &self.schema
     }
 
+    fn aliases(&self) -> ToolAliases {
+        aliases::WRITE
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments = parse_arguments(invocation.arguments)?;
+            let arguments = parse_arguments(aliases::WRITE, invocation.arguments)?;
             let context = invocation.context.clone();
             run_blocking(move || write(&context, &arguments, &invocation.cancel)).await
         })
@@ -127,7 +131,7 @@ fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
     match std::fs::symlink_metadata(&path.real) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && names_a_folder => {
             Err(ToolError::Failed(format!(
-                "{given:?} ends with a slash, so it names a folder. Add a file name; missing folders are made by themselves"
+                "{given:?} ends with a slash, so it names a directory. Add a file name; missing directories are created"
             )))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Present::Nothing),
@@ -138,7 +142,8 @@ fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
             require_writable(path, &metadata)?;
             let small = metadata.len() <= MAX_COMPARED_BYTES;
             // An old content that cannot be read can still be replaced.
-            let bytes = if small { std::fs::read(&path.real).ok() } else { None };
+            let bytes =
+                if small { read_whole(path, "write").ok().map(|(bytes, _)| bytes) } else { None };
             Ok(Present::File { metadata, bytes })
         }
     }
@@ -148,7 +153,7 @@ fn put(path: &ResolvedPath, content: &[u8], attributes: &Attributes) -> Result<(
     if let Some(folder) = path.real.parent() {
         std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => blocked_by_file(path),
-            _ => io_failure("make the folder of", path, &error),
+            _ => io_failure("make the directory of", path, &error),
         })?;
     }
     replace_file(&path.real, content, attributes).map_err(|error| io_failure("write", path, &error))
@@ -165,10 +170,10 @@ fn blocked_by_file(path: &ResolvedPath) -> ToolError {
 
 fn diff(path: &ResolvedPath, present: &Present, new: &str) -> Option<String> {
     match present {
-        Present::Nothing => unified_diff(&path.shown, "", new),
+        Present::Nothing => unified_diff(&path.shown, "", new, diff_deadline()),
         Present::File { bytes: Some(old), .. } if recognise(old) == FileKind::Text => {
             let old = Document::decode(old.clone());
-            unified_diff(&path.shown, old.text(), new)
+            unified_diff(&path.shown, old.text(), new, diff_deadline())
         }
         Present::File { .. } => None,
     }

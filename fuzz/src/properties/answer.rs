@@ -78,7 +78,7 @@ fn model(api: Api, base_url: &str) -> Model {
         reasoning: true,
         thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text],
-        price: Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 },
+        price: Some(Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 }),
         context_window: 200_000,
         max_output: 8_192,
         quirks: Quirks::default(),

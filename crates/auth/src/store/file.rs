@@ -268,6 +268,15 @@ impl AuthFile {
         })
     }
 
+    /// Every secret in the store, so that they can be kept out of what is shown.
+    pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
+        let secrets = self.profiles().flat_map(|(_, profile)| {
+            let StoredProfile { key, token, access, refresh, client_secret, .. } = profile;
+            [key, token, access, refresh, client_secret]
+        });
+        secrets.flatten().map(StoredSecret::key)
+    }
+
     /// The usable profiles of a provider, in no particular order. One without a key is left out.
     pub fn profiles_of(&self, provider: &str) -> Vec<AuthProfile> {
         self.profiles()

@@ -1,7 +1,7 @@
 //! Arguments of `acp`.
 
 use clap::Args;
-use myclaw_llm::ThinkingLevel;
+use myclaw_agent::llm::ThinkingLevel;
 
 use super::ConversationArgs;
 

@@ -1,6 +1,6 @@
 //! What a line of the chat means: a message, or a command to the chat itself.
 
-use crate::similar::did_you_mean;
+use myclaw_agent::did_you_mean;
 
 use super::talk::queue_number;
 

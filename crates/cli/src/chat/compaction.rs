@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use myclaw_engine::{CompactionReport, EventCallback, ModelSwitch};
+use myclaw_agent::{CompactionReport, EventCallback, Foreground};
 
 use super::display::Display;
 use super::{Chat, View};
@@ -10,7 +10,6 @@ use crate::commands::sessions::compact::{describe, notices};
 use crate::exit::CliError;
 use crate::print::note;
 use crate::terminal::Style;
-use crate::turn::Turn;
 
 impl Chat {
     /// Compacts the conversation and says what was done.
@@ -18,7 +17,7 @@ impl Chat {
     /// # Errors
     /// The conversation is as it was.
     pub(super) async fn compact(&mut self, focus: Option<String>) -> Result<(), CliError> {
-        let name = self.sessions.name_of(&self.session_key);
+        let name = self.sessions.name_of(self.session.key());
         let focus = focus.as_deref();
         if !matches!(self.view, View::Terminal) {
             let say = |line: &str| note(format_args!("{line}"));
@@ -44,16 +43,7 @@ impl Chat {
     ) -> Result<CompactionReport, CliError> {
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
-        let turn = Turn {
-            settings: &self.settings,
-            session_key: &self.session_key,
-            model: &self.answering.model,
-            message: None,
-            thinking: None,
-            switch: ModelSwitch::default(),
-            cancel,
-            on_event,
-        };
-        armed.unless_quit(self.conversation.compact(turn, focus)).await
+        let compaction = self.session.compact_here(focus, Foreground { cancel, on_event });
+        armed.unless_quit(async { Ok(compaction.await?) }).await
     }
 }

@@ -1,6 +1,6 @@
 //! What Tab offers: commands, and the models and conversations that they take.
 
-use myclaw_llm::{Catalog, ThinkingLevel};
+use myclaw_agent::llm::{Catalog, ThinkingLevel};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
 use crate::commands::sessions::Sessions;
@@ -42,8 +42,7 @@ impl ChatCompleter {
     }
 
     fn session_names(&self) -> Vec<String> {
-        let sessions = self.sessions.all().unwrap_or_default();
-        sessions.iter().map(|session| self.sessions.name_of(&session.key)).collect()
+        self.sessions.names().unwrap_or_default()
     }
 }
 

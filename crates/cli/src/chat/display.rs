@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use myclaw_engine::{AgentRunEvent, EventCallback};
-use myclaw_llm::StreamEvent;
+use myclaw_agent::llm::StreamEvent;
+use myclaw_agent::{AgentRunEvent, EventCallback};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use unicode_width::UnicodeWidthChar;
@@ -114,7 +114,7 @@ impl Display {
     pub(super) fn callback(&self) -> EventCallback {
         let shared = Arc::clone(&self.shared);
         Arc::new(move |event| {
-            shared.lock().take(event);
+            shared.lock().take(event.kind);
             shared.changed.notify_one();
         })
     }

@@ -1,11 +1,10 @@
 //! The prompt of the chat: line editing, history, several lines, completion.
 
 use std::borrow::Cow;
-use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 
-use myclaw_config::make_private_folder;
+use myclaw_agent::files::{create_private_directory, private_options};
 use reedline::{
     ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
@@ -15,8 +14,8 @@ use reedline::{
 
 use crate::commands::sessions::Sessions;
 use crate::print::note;
-use crate::settings::Settings;
 use crate::terminal::Paint;
+use myclaw_agent::SessionConfig;
 
 use super::Input;
 use super::completion::ChatCompleter;
@@ -39,7 +38,7 @@ pub(super) struct Editor {
 
 impl Editor {
     /// A line editor with the history of earlier chats. Where that cannot be read or kept, one without.
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &SessionConfig) -> Self {
         let completer = ChatCompleter {
             sessions: Sessions::of_agent(settings),
             own_models: own_models(settings),
@@ -127,7 +126,7 @@ fn on_ctrl_c() -> ReedlineEvent {
     ])
 }
 
-fn own_models(settings: &Settings) -> Vec<String> {
+fn own_models(settings: &SessionConfig) -> Vec<String> {
     let providers = &settings.config.models.providers;
     providers
         .iter()
@@ -139,15 +138,18 @@ fn own_models(settings: &Settings) -> Vec<String> {
 
 /// Opens the history; a new file is readable by its owner alone, for what is typed may be private.
 fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     if let Some(directory) = path.parent() {
-        make_private_folder(directory)
+        create_private_directory(directory)
             .map_err(|error| format!("{}: {error}", directory.display()))?;
     }
-    options.open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(format!("{}: it is not a regular file", path.display()));
+    }
+    private_options()
+        .append(true)
+        .create(true)
+        .open(path)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
     FileBackedHistory::with_file(HISTORY_ENTRIES, path.to_path_buf())
         .map_err(|error| format!("{}: {error}", path.display()))
 }

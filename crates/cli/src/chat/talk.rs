@@ -1,14 +1,12 @@
 //! Talking into the turn that runs: what is typed meanwhile is on disk before it is called read.
 
-use myclaw_engine::{InboxError, ModelSwitch, PendingMessage, SessionInbox, WhenIdle};
-use myclaw_llm::{ContentBlock, joined_text};
-use myclaw_session::QueuedKind;
-use tokio_util::sync::CancellationToken;
+use myclaw_agent::llm::{ContentBlock, joined_text};
+use myclaw_agent::sessions::QueuedKind;
+use myclaw_agent::{PendingMessage, Session};
 
-use crate::answering::Answering;
 use crate::exit::CliError;
+use crate::model::{change_model, change_thinking};
 use crate::report::first_line;
-use crate::settings::Settings;
 use crate::terminal::{Keyboard, Style};
 
 use super::display::Display;
@@ -38,19 +36,6 @@ pub(super) struct Talker {
     keyboard: Option<Keyboard>,
     line: TypedLine,
     wants_to_leave: bool,
-    answering: Answering,
-}
-
-/// The turn that is talked into.
-pub(super) struct Listener<'a> {
-    /// What the conversation was begun with.
-    pub(super) settings: &'a Settings,
-    /// Takes messages.
-    pub(super) inbox: SessionInbox,
-    /// Changes the model.
-    pub(super) switch: ModelSwitch,
-    /// Aborts the turn.
-    pub(super) stop: CancellationToken,
 }
 
 /// What is left when the turn is over.
@@ -64,25 +49,23 @@ pub(super) struct Leftover {
 
 impl Talker {
     /// Listens to the keyboard, if it can be listened to.
-    pub(super) fn listen(answering: Answering) -> Self {
+    pub(super) fn listen() -> Self {
         Self {
             keyboard: Keyboard::listen().ok(),
             line: TypedLine::default(),
             wants_to_leave: false,
-            answering,
         }
     }
 
-    /// Listens no longer: who answers from now on, and what is left.
-    pub(super) fn finish(mut self) -> (Answering, Leftover) {
-        let leftover = Leftover { unsent: self.line.take(), wants_to_leave: self.wants_to_leave };
-        (self.answering, leftover)
+    /// Stops listening; gives what is left.
+    pub(super) fn finish(mut self) -> Leftover {
+        Leftover { unsent: self.line.take(), wants_to_leave: self.wants_to_leave }
     }
 
     /// Passes on what is typed, for as long as it is polled.
     pub(super) async fn talk(
         &mut self,
-        listener: &Listener<'_>,
+        session: &Session,
         display: &Display,
     ) -> std::convert::Infallible {
         while let Some(keyboard) = &mut self.keyboard {
@@ -93,7 +76,7 @@ impl Talker {
             for line in sent {
                 let talk = parse(line);
                 self.wants_to_leave |= talk == Talk::Leave;
-                let (style, answer) = match act(talk, listener, &mut self.answering).await {
+                let (style, answer) = match act(talk, session).await {
                     Ok(answer) => (Style::Dim, answer),
                     Err(error) => (Style::Bad, error.message),
                 };
@@ -107,12 +90,7 @@ impl Talker {
 }
 
 /// Does what a line says; what to answer.
-async fn act(
-    talk: Talk,
-    listener: &Listener<'_>,
-    answering: &mut Answering,
-) -> Result<String, CliError> {
-    let Listener { settings, inbox, switch, stop } = listener;
+async fn act(talk: Talk, session: &Session) -> Result<String, CliError> {
     match talk {
         Talk::Say(kind, text) => {
             let when = match kind {
@@ -121,23 +99,15 @@ async fn act(
             };
             let answer = format!("{when}: {}", first_line(&text));
             // The turn may end at this moment; then the next one begins with it.
-            inbox.send(kind, vec![ContentBlock::text(text)], WhenIdle::Keep).await?;
+            session.send(kind, vec![ContentBlock::text(text)]).await?;
             Ok(answer)
         }
-        Talk::ShowQueue => Ok(list(&inbox.pending().await?)),
-        Talk::Drop(number) => Ok(drop_one(inbox, number).await?),
-        Talk::Model(name) => {
-            let answer = answering.change_model(settings, &name).await?;
-            switch.to(answering.next_model());
-            Ok(answer)
-        }
-        Talk::Thinking(level) => {
-            let answer = answering.change_thinking(&level)?;
-            switch.to(answering.next_model());
-            Ok(answer)
-        }
+        Talk::ShowQueue => Ok(list(&session.pending().await?)),
+        Talk::Drop(number) => drop_one(session, number).await,
+        Talk::Model(name) => change_model(session, &name).await,
+        Talk::Thinking(level) => change_thinking(session, &level).await,
         Talk::Stop => {
-            stop.cancel();
+            session.abort();
             Ok(String::new())
         }
         Talk::Leave => Ok("leaves when this is done; Ctrl-C stops it".to_owned()),
@@ -195,12 +165,12 @@ pub(super) fn list(pending: &[PendingMessage]) -> String {
 }
 
 /// Takes a message back.
-pub(super) async fn drop_one(inbox: &SessionInbox, number: usize) -> Result<String, InboxError> {
-    let pending = inbox.pending().await?;
+pub(super) async fn drop_one(session: &Session, number: usize) -> Result<String, CliError> {
+    let pending = session.pending().await?;
     let Some(message) = number.checked_sub(1).and_then(|at| pending.get(at)) else {
         return Ok(format!("there is no number {number}; /queue shows what waits"));
     };
-    Ok(match inbox.remove(message.id).await? {
+    Ok(match session.take_back(message.id).await? {
         true => format!("taken back: {}", first_line(&joined_text(&message.content, " "))),
         false => "the agent has read it already".to_owned(),
     })

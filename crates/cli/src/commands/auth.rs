@@ -3,20 +3,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use myclaw_auth::{
+use myclaw_agent::auth::{
     Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, OrderRules, arrange,
 };
-use myclaw_config::{AgentSettings, Config, KeySource, load_or_default};
-use myclaw_engine::ModelChoice;
-use myclaw_llm::{Catalog, ModelRef, provider_info};
+use myclaw_agent::config::{AgentSettings, Config, KeySource};
+use myclaw_agent::configured_model;
+use myclaw_agent::llm::{Catalog, ModelRef, provider_info};
 
 use crate::args::auth::{AuthArgs, AuthCommand};
 use crate::exit::CliError;
-use crate::model_choice::environment_key;
+use crate::home::find_home;
 use crate::print::{Printer, note};
-use crate::settings::{Home, config_error};
-use crate::similar::did_you_mean;
 use crate::time::now_ms;
+use myclaw_agent::did_you_mean;
+use myclaw_agent::environment_key;
+use myclaw_agent::{Home, load_checked};
 
 mod add;
 mod list;
@@ -82,8 +83,8 @@ impl Keys {
 
     /// Reads the settings alone, for what must work while the store cannot be read.
     fn without_store(agent: Option<&str>) -> Result<Self, CliError> {
-        let home = Home::find()?;
-        let loaded = load_or_default(&home.environment).map_err(|error| config_error(&error))?;
+        let home = find_home()?;
+        let loaded = load_checked(&home.environment)?;
         let agent = loaded
             .config
             .agent_settings(agent)
@@ -117,7 +118,7 @@ impl Keys {
     /// The keys that the settings give for a provider, or else the environment.
     fn given_by_settings(&self, provider: &str) -> Vec<AuthProfile> {
         let reference = ModelRef { provider: provider.to_owned(), id: String::new() };
-        let mut profiles = ModelChoice::from_config(&self.config, &reference).profiles;
+        let mut profiles = configured_model(&self.config, &reference).profiles;
         profiles.retain(|profile| profile.source.is_some());
         if profiles.is_empty()
             && let Some((variable, _)) = provider_info(provider)

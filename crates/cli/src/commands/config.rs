@@ -1,11 +1,12 @@
 //! `myclaw config`.
 
-use myclaw_config::{json_schema, load_config};
+use myclaw_agent::config::{json_schema, load_config};
+use myclaw_agent::{Examination, examine, load_checked};
 
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::exit::CliError;
-use crate::print::Printer;
-use crate::settings::{Home, config_error};
+use crate::home::find_home;
+use crate::print::{Printer, note};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ConfigArgs) -> Result<(), CliError> {
@@ -17,11 +18,15 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<(), CliError> {
 }
 
 fn check() -> Result<(), CliError> {
-    let home = Home::find()?;
-    let loaded = load_config(&home.environment).map_err(|error| config_error(&error))?;
-    // What only shows when an agent is asked for: a workspace below a home that is not there.
-    for agent in loaded.config.agent_ids() {
-        loaded.config.agent_settings(Some(agent.as_str())).map_err(|error| config_error(&error))?;
+    let home = find_home()?;
+    let loaded = load_config(&home.environment)?;
+    load_checked(&home.environment)?;
+    let Examination { mistakes, warnings } = examine(&loaded, &home);
+    for warning in warnings {
+        note(format_args!("myclaw: warning: {warning}"));
+    }
+    if !mistakes.is_empty() {
+        return Err(loaded.refuse(mistakes).into());
     }
     let mut printer = Printer::stdout();
     printer.line(format_args!("{}: ok", loaded.path.display()))?;
@@ -30,7 +35,7 @@ fn check() -> Result<(), CliError> {
 
 fn path() -> Result<(), CliError> {
     let mut printer = Printer::stdout();
-    printer.line(Home::find()?.paths.config_file().display())?;
+    printer.line(find_home()?.paths.config_file().display())?;
     printer.finish()
 }
 

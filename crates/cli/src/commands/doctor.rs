@@ -2,22 +2,23 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use myclaw_config::{AgentSettings, Config, ConfigError, load_or_default};
-use myclaw_hooks::{UnusableCommand, unusable_commands};
-use myclaw_llm::{LocalCandidate, LocalFinding, survey_local};
+use myclaw_agent::config::{AgentSettings, Config, ConfigError};
+use myclaw_agent::hooks::{UnusableCommand, unusable_commands};
+use myclaw_agent::llm::{LocalCandidate, LocalFinding, survey_local};
+use myclaw_agent::{
+    FailureClass, Home, LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, find_program,
+    load_checked, local_probe, select, stored_keys, unread_keys,
+};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
 use crate::exit::{CliError, Exit};
-use crate::model_choice::{
-    ChoiceSource, ChosenModel, LOCAL_SERVERS_VARIABLE, Wanted, choose, local_probe,
-};
+use crate::home::find_home;
 use crate::print::Printer;
 use crate::runtime;
-use crate::settings::{Home, stored_keys};
 use crate::terminal::{Paint, Size, Style};
 
 mod keys;
@@ -69,7 +70,7 @@ impl Check {
 
 /// Prints the report.
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), CliError> {
-    let home = Home::find()?;
+    let home = find_home()?;
     let checks = examine(&home)?;
     let mut printer = Printer::stdout();
     let paint = Paint::for_stream(&io::stdout());
@@ -109,9 +110,8 @@ fn print_check(check: &Check, paint: Paint, printer: &mut Printer) -> Result<(),
 }
 
 fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
-    let (config_check, config) = check_config(home);
+    let (mut checks, config) = check_config(home);
     let agent = config.agent_settings(None).ok();
-    let mut checks = vec![config_check];
     // Where the config file has a mistake, it alone decides; anything said about a model would be a guess.
     let is_config_usable = checks.iter().all(|check| check.status != Status::Fail);
     let servers = runtime::block_on(async {
@@ -120,13 +120,13 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
             let stored = agent.as_ref().map(stored_keys).unwrap_or_default();
             let fallbacks = agent.as_ref().map_or(&[][..], |agent| &agent.fallbacks);
             let wanted = Wanted { requested: None, configured, fallbacks, stored: &stored };
-            match choose(&config, &home.environment, wanted).await {
+            match select(&config, &home.environment, wanted).await {
                 Ok(model) => {
                     checks.extend(check_model(&model));
-                    checks.extend(keys::check_keys(&model, &stored, home));
+                    checks.extend(keys::check_keys(&model, &config, &stored, home));
                 }
                 Err(error) => {
-                    let is_configured = error.exit == Exit::Config;
+                    let is_configured = error.class == FailureClass::Config;
                     let exit = if is_configured { Exit::Config } else { Exit::Failure };
                     let next = "change the variable or the config file; `myclaw models list` shows what there is";
                     checks.push(Check::fail("model", error.message, next).with_exit(exit));
@@ -139,6 +139,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
     checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
+    checks.extend(check_torn_ends(home));
     checks.extend(check_hooks(&config, home));
     checks.push(check_program("bash", without_bash()));
     checks.push(check_program("git", "many tasks in repositories need it"));
@@ -146,21 +147,40 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     Ok(checks)
 }
 
-fn check_config(home: &Home) -> (Check, Arc<Config>) {
-    match load_or_default(&home.environment) {
-        Ok(loaded) if loaded.found => {
-            (Check::ok("config", loaded.path.display().to_string()), loaded.config)
-        }
-        Ok(loaded) => {
-            let message = format!("none at {}; built-in defaults hold", loaded.path.display());
-            (Check::ok("config", message), loaded.config)
-        }
+/// Transcripts that a crash has damaged: what was moved out of them.
+fn check_torn_ends(home: &Home) -> Option<Check> {
+    let moved = home.session_store().all_moved_aside().ok()?;
+    let first = moved.first()?;
+    let bytes: u64 = moved.iter().map(|moved| moved.bytes).sum();
+    let message = format!(
+        "{} damaged ends of transcripts were moved aside, {bytes} bytes in all; the first is {}",
+        moved.len(),
+        first.path.display()
+    );
+    let next = "look into these files if you miss something, and delete them when you do not";
+    Some(Check::warn("sessions", message, next))
+}
+
+fn check_config(home: &Home) -> (Vec<Check>, Arc<Config>) {
+    const NAME: &str = "config";
+    let loaded = match load_checked(&home.environment) {
+        Ok(loaded) => loaded,
         Err(error) => {
             let (message, next) = describe(&error, home);
             let config = Config { paths: Some(home.paths.clone()), ..Config::default() };
-            (Check::fail("config", message, next).with_exit(Exit::Config), Arc::new(config))
+            let check = Check::fail(NAME, message, next).with_exit(Exit::Config);
+            return (vec![check], Arc::new(config));
         }
-    }
+    };
+    let path = loaded.path.display();
+    let message = match loaded.found {
+        true => path.to_string(),
+        false => format!("none at {path}; built-in defaults hold"),
+    };
+    let unread = unread_keys(&loaded)
+        .map(|line| Check::warn(NAME, line, "leave it for a later version, or take it out"));
+    let checks = std::iter::once(Check::ok(NAME, message)).chain(unread).collect();
+    (checks, loaded.config)
 }
 
 /// The first mistake in one line, and what to do about it.
@@ -179,26 +199,26 @@ fn describe(error: &ConfigError, home: &Home) -> (String, String) {
     }
 }
 
-fn check_model(model: &ChosenModel) -> Vec<Check> {
+fn check_model(model: &Selection) -> Vec<Check> {
     let name = model.reference.to_string();
     let choice = match &model.source {
-        ChoiceSource::Builtin => Check::warn(
+        SelectionSource::Builtin => Check::warn(
             "model",
             format!(
                 "{name}, a small built-in planner: no other model is configured or listens here"
             ),
             "set ANTHROPIC_API_KEY (or another provider's), start Ollama, or run `myclaw init`",
         ),
-        ChoiceSource::Request | ChoiceSource::ConfigFile => {
+        SelectionSource::Request | SelectionSource::ConfigFile => {
             Check::ok("model", format!("{name}, as the config file says"))
         }
-        ChoiceSource::StoredKey => {
+        SelectionSource::StoredKey => {
             Check::ok("model", format!("{name}, because there is a key for its provider"))
         }
-        ChoiceSource::KeyVariable(variable) => {
+        SelectionSource::KeyVariable(variable) => {
             Check::ok("model", format!("{name}, because {variable} is set"))
         }
-        ChoiceSource::LocalServer { base_url } => {
+        SelectionSource::LocalServer { base_url } => {
             Check::ok("model", format!("{name}, from the server at {base_url}"))
         }
     };
@@ -336,25 +356,6 @@ fn without_bash() -> &'static str {
         Some(_) => "the `bash` tool runs commands with sh instead",
         None => "the `bash` tool cannot run commands without it",
     }
-}
-
-fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|directory| directory.join(name))
-        .find(|program| is_executable(program))
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path)
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file()
 }
 
 fn check_terminal() -> Check {

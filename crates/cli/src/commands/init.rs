@@ -1,24 +1,24 @@
 //! `myclaw init`.
 
-use myclaw_config::{
-    ConfigError, load_or_default, make_private_folder, scaffold_config_if_missing,
-};
+use myclaw_agent::config::{ConfigError, load_or_default, scaffold_config_if_missing};
 
 use crate::exit::CliError;
+use crate::home::find_home;
 use crate::print::Printer;
-use crate::settings::{Home, config_error};
+use myclaw_agent::Home;
+use myclaw_agent::files::create_private_directory;
 
 /// Writes the starter config and the workspace, and says what to do next.
 pub(crate) fn run() -> Result<(), CliError> {
-    let home = Home::find()?;
-    let scaffold = scaffold_config_if_missing(&home.paths).map_err(|error| config_error(&error))?;
+    let home = find_home()?;
+    let scaffold = scaffold_config_if_missing(&home.paths)?;
     // The starter config refers to a key that may not be set yet; the workspace does not depend on it.
     let agent =
         load_or_default(&home.environment).and_then(|loaded| loaded.config.agent_settings(None));
     let first_step = first_step(agent.as_ref().err(), &home);
     let workspace = agent.map_or_else(|_| home.paths.workspace_dir(None), |agent| agent.workspace);
     let existed = workspace.is_dir();
-    make_private_folder(&workspace).map_err(|error| {
+    create_private_directory(&workspace).map_err(|error| {
         CliError::failure(format!("cannot make the workspace {}: {error}", workspace.display()))
     })?;
 

@@ -6,23 +6,24 @@ mod trial;
 
 use std::collections::BTreeMap;
 
-use myclaw_auth::AuthFile;
-use myclaw_config::{Config, load_or_default};
-use myclaw_engine::ModelChoice;
-use myclaw_llm::{
+use myclaw_agent::auth::AuthFile;
+use myclaw_agent::config::Config;
+use myclaw_agent::configured_model;
+use myclaw_agent::llm::{
     Catalog, InputKind, LocalFinding, Model, ModelRef, ThinkingLevel, provider_info, survey_local,
 };
 use serde::Serialize;
 
 use crate::args::{ModelsArgs, ModelsCommand, ModelsListArgs};
 use crate::exit::CliError;
-use crate::model_choice::{known_providers, local_probe};
+use crate::home::find_home;
 use crate::print::{Printer, columns, without_login};
 use crate::runtime;
-use crate::settings::{Home, config_error, stored_keys};
-use crate::similar::did_you_mean;
 pub(super) use key::KeySource;
 use key::KeyState;
+use myclaw_agent::did_you_mean;
+use myclaw_agent::{Home, load_checked, stored_keys};
+use myclaw_agent::{known_providers, local_probe};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
@@ -43,8 +44,8 @@ pub(crate) struct ModelFilter<'a> {
 }
 
 fn list(args: &ModelsListArgs) -> Result<(), CliError> {
-    let home = Home::find()?;
-    let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+    let home = find_home()?;
+    let config = load_checked(&home.environment)?.config;
     let filter = ModelFilter {
         provider: args.provider.as_deref().or(args.provider_option.as_deref()),
         search: args.search.as_deref(),
@@ -101,7 +102,7 @@ pub(crate) async fn find_models(
 
 /// The keys that the store of the default agent holds.
 fn default_keys(config: &Config) -> Result<AuthFile, CliError> {
-    let agent = config.agent_settings(None).map_err(|error| config_error(&error))?;
+    let agent = config.agent_settings(None)?;
     Ok(stored_keys(&agent))
 }
 
@@ -125,7 +126,7 @@ fn known_models(config: &Config) -> BTreeMap<String, Model> {
 
 /// What is known about a model, the config file's word first.
 fn resolve(config: &Config, reference: &ModelRef) -> Model {
-    ModelChoice::from_config(config, reference).model
+    configured_model(config, reference).model
 }
 
 fn no_models_of(provider: &str, config: &Config) -> CliError {
@@ -177,15 +178,18 @@ fn table(models: &[ListedModel]) -> Vec<String> {
         .map(str::to_owned)
         .to_vec();
     let rows = models.iter().map(|ListedModel { model, thinking, key }| {
-        let price =
-            |dollars: f64| if dollars > 0.0 { format!("{dollars}") } else { "-".to_owned() };
+        let price = |dollars: Option<f64>| match dollars {
+            Some(dollars) if dollars > 0.0 => format!("{dollars}"),
+            Some(_) => "-".to_owned(),
+            None => "?".to_owned(),
+        };
         let images = if model.input.contains(&InputKind::Image) { "yes" } else { "no" };
         vec![
             format!("{}/{}", model.provider, model.id),
             thousands(model.context_window),
             thousands(model.max_output),
-            price(model.price.input),
-            price(model.price.output),
+            price(model.price.map(|price| price.input)),
+            price(model.price.map(|price| price.output)),
             images.to_owned(),
             level_range(thinking),
             key.as_str().to_owned(),

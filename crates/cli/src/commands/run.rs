@@ -3,17 +3,18 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use myclaw_engine::ModelSwitch;
+use myclaw_agent::llm::ContentBlock;
+use myclaw_agent::{Driver, RunParams, engine};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::RunArgs;
 use crate::exit::CliError;
+use crate::home::session_config;
 use crate::interrupt::Interrupts;
+use crate::model::announce;
 use crate::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
 use crate::runtime;
-use crate::settings::Settings;
 use crate::terminal::{Destination, JsonMode, Output};
-use crate::turn::{Conversation, Turn};
 
 /// Largest message that is read from standard input: far more than fits a model.
 const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
@@ -43,7 +44,7 @@ fn run_turn(
     cancel: CancellationToken,
 ) -> Result<(), CliError> {
     let message = message(&args.message)?;
-    let settings = Settings::load(&args.conversation)?;
+    let config = session_config(&args.conversation)?;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
     let on_event = match json_mode {
         Some(mode) => json_reporter(Arc::clone(output), mode),
@@ -52,22 +53,18 @@ fn run_turn(
     let interrupts = Interrupts::install()?;
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
-        let requested = args.conversation.model.as_deref();
-        let model = settings.choose_model(requested).await?;
-        model.announce(verbosity);
-        let session_key = &settings.session_key;
-        let message = Some(message);
-        let turn = Turn {
-            settings: &settings,
-            session_key,
-            model: &model,
-            message,
+        let driver = Driver::foreground(engine(config.home.http_options()));
+        let selection = config.select_model(args.conversation.model.as_deref()).await?;
+        announce(&selection, verbosity);
+        let params = RunParams {
+            user_message: vec![ContentBlock::text(message)],
             thinking: args.conversation.thinking,
-            switch: ModelSwitch::default(),
             cancel,
-            on_event,
+            on_event: Some(on_event),
+            ..config.run_params(&selection)?
         };
-        output.flushing(Conversation::new(&settings.home.environment).run(turn)).await.map(drop)
+        output.flushing(driver.run(params, &selection)).await?;
+        Ok(())
     }))?
 }
 

@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use myclaw_session::{
-    Case, IndexedSession, PruneScope, Role, SessionKey, SessionReader, SessionStore,
+use myclaw_agent::sessions::{
+    Case, IndexedSession, PruneScope, Role, SessionIndex, SessionKey, SessionReader, SessionStore,
     TranscriptMessage,
 };
 
 use crate::args::{Age, SessionsArgs, SessionsCommand};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
-use crate::settings::{Home, MAIN_SESSION, Settings};
-use crate::similar::did_you_mean;
+use myclaw_agent::did_you_mean;
+use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
 
 mod branch;
 pub(crate) mod compact;
@@ -96,7 +96,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// Those of the agent that answers.
-    pub(crate) fn of_agent(settings: &Settings) -> Self {
+    pub(crate) fn of_agent(settings: &SessionConfig) -> Self {
         Self { store: settings.home.session_store(), agent_id: settings.agent.id.to_string() }
     }
 
@@ -112,7 +112,19 @@ impl Sessions {
 
     /// All that are in the index, the latest first.
     pub(crate) fn all(&self) -> Result<Vec<IndexedSession>, CliError> {
-        self.store.index().list().map_err(CliError::from)
+        let index = self.store.index();
+        let sessions = index.list()?;
+        note_repairs(&index);
+        Ok(sessions)
+    }
+
+    /// The names of all that are in the index, the latest first.
+    pub(crate) fn names(&self) -> Result<Vec<String>, CliError> {
+        let any = SessionKey::for_cli(&self.agent_id, "x");
+        let prefix = any.as_str().strip_suffix('x').unwrap_or_default();
+        let name =
+            |key: &SessionKey| key.as_str().strip_prefix(prefix).unwrap_or(key.as_str()).to_owned();
+        Ok(self.store.index().keys()?.iter().map(name).collect())
     }
 
     /// The key that `name` stands for, whether or not there is such a conversation.
@@ -127,8 +139,7 @@ impl Sessions {
         if self.store.exists(&key) || self.store.index().get(&key)?.is_some() {
             return Ok(key);
         }
-        let names: Vec<String> =
-            self.all()?.iter().map(|session| self.name_of(&session.key)).collect();
+        let names = self.names()?;
         let suggestion = did_you_mean(name, names.iter().map(String::as_str));
         Err(CliError::session(format!(
             "there is no conversation `{name}`{suggestion} `myclaw sessions list` lists them"
@@ -250,6 +261,13 @@ fn tool_calls(message: &TranscriptMessage) -> Vec<(String, String)> {
         Some((block.get("name")?.as_str()?.to_owned(), block.get("arguments")?.to_string()))
     };
     blocks.iter().filter_map(call).collect()
+}
+
+/// Tells what of the index was damaged.
+fn note_repairs(index: &SessionIndex) {
+    for repair in index.take_repairs() {
+        note(repair);
+    }
 }
 
 /// Tells how many lines of a transcript could not be read, if any.

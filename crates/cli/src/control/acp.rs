@@ -23,16 +23,14 @@ mod wire;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::args::{AcpArgs, ConversationArgs};
 use crate::exit::CliError;
-use crate::settings::Settings;
-use crate::turn::Conversation;
+use crate::home::session_config;
+use myclaw_agent::{Driver, SessionConfig, engine};
 
 use super::lines::standard_input;
 use super::serve_until_over;
-use super::session::Program;
 use agent::Agent;
 use board::Board;
 use wire::Wire;
@@ -41,7 +39,7 @@ use wire::Wire;
 pub(crate) fn run(args: AcpArgs) -> Result<(), CliError> {
     let args = ConversationArgs::from(args);
     // What is wrong with the config file is better said now than with the first session.
-    let settings = Settings::load(&args)?;
+    let settings = session_config(&args)?;
     let stop = CancellationToken::new();
     let wire = Wire::new(stop.clone());
     serve_until_over(wire.output(), stop.clone(), serve(args, &settings, &wire, stop))
@@ -49,21 +47,20 @@ pub(crate) fn run(args: AcpArgs) -> Result<(), CliError> {
 
 async fn serve(
     args: ConversationArgs,
-    settings: &Settings,
+    settings: &SessionConfig,
     wire: &Wire,
     stop: CancellationToken,
 ) -> Result<(), CliError> {
     let board = Arc::new(Board::new(wire.clone()));
     let listener = Arc::clone(&board);
-    let program = Arc::new(Program {
-        conversation: Conversation::new(&settings.home.environment),
-        stop: stop.clone(),
-        tasks: TaskTracker::new(),
-        on_event: Arc::new(move |key, event| listener.hear(key, &event)),
-    });
+    let driver = Driver::new(
+        engine(settings.home.http_options()),
+        stop.clone(),
+        Arc::new(move |key, event| listener.hear(key, &event)),
+    );
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
-    let mut agent = Agent::new(args, settings, Arc::clone(&program), board, wire.clone());
+    let mut agent = Agent::new(args, settings, Arc::clone(&driver), board, wire.clone());
     loop {
         let line = tokio::select! {
             line = lines.recv() => line,
@@ -76,7 +73,6 @@ async fn serve(
     }
     // The editor is gone or wants to go: nobody reads what would still be said. What goes on is aborted in good order.
     stop.cancel();
-    program.tasks.close();
-    program.tasks.wait().await;
+    driver.finish().await;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! What a program says: text and pictures, checked before they enter a conversation for good.
 
-use myclaw_llm::ContentBlock;
-use myclaw_tools::picture_from_base64;
+use myclaw_agent::llm::ContentBlock;
+use myclaw_agent::tools::picture_from_base64;
 
 use crate::exit::CliError;
 

@@ -9,27 +9,27 @@ mod request;
 
 use std::sync::Arc;
 
+use myclaw_agent::{AgentRunEvent, RunEvent};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::args::ConversationArgs;
 use crate::exit::CliError;
+use crate::home::session_config;
+use crate::model::announce;
 use crate::report::Verbosity;
-use crate::settings::Settings;
 use crate::terminal::{Destination, JsonMode, Output};
-use crate::turn::Conversation;
+use myclaw_agent::{Driver, SessionCallback, SessionConfig, SessionEvent, engine};
 
 use super::lines::{Line, standard_input};
 use super::serve_until_over;
-use super::session::{Program, SessionCallback, SessionEvent};
 use command::Controller;
 use reply::{Event, Ready, Reply};
 use request::{BadRequest, Request};
 
 /// Serves the program at the other end until it closes standard input and everything is answered.
 pub(crate) fn run(args: &ConversationArgs) -> Result<(), CliError> {
-    let settings = Settings::load(args)?;
+    let settings = session_config(args)?;
     let stop = CancellationToken::new();
     let wire = Wire::new(stop.clone());
     serve_until_over(&wire.output, stop.clone(), serve(args, settings, &wire, stop))
@@ -60,9 +60,12 @@ impl Wire {
         Arc::new(move |key, event| {
             let session = key.as_str();
             match &event {
-                SessionEvent::Run(event) => {
-                    output.push_json(&Event::of_run(session, event), mode);
-                }
+                // The frames of a session say the same and more: what follows, for example.
+                SessionEvent::Run(RunEvent {
+                    kind: AgentRunEvent::RunStart { .. } | AgentRunEvent::RunEnd { .. },
+                    ..
+                }) => {}
+                SessionEvent::Run(event) => output.push_json(event, mode),
                 SessionEvent::Begin(work) => {
                     output.push_json(&Event::begin(session, *work), mode);
                 }
@@ -77,21 +80,16 @@ impl Wire {
 
 async fn serve(
     args: &ConversationArgs,
-    settings: Settings,
+    settings: SessionConfig,
     wire: &Wire,
     stop: CancellationToken,
 ) -> Result<(), CliError> {
-    let program = Arc::new(Program {
-        conversation: Conversation::new(&settings.home.environment),
-        stop: stop.clone(),
-        tasks: TaskTracker::new(),
-        on_event: wire.callback(),
-    });
+    let driver = Driver::new(engine(settings.home.http_options()), stop.clone(), wire.callback());
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
-    let mut controller = Controller::begin(Arc::clone(&program), settings, args.clone())?;
-    let model = controller.current().model().await?;
-    model.announce(Verbosity::Normal);
+    let mut controller = Controller::begin(Arc::clone(&driver), settings, args);
+    let model = controller.current().selection().await?;
+    announce(&model, Verbosity::Normal);
     let ready = Ready {
         version: env!("CARGO_PKG_VERSION"),
         session: controller.current().key().as_str(),
@@ -110,8 +108,7 @@ async fn serve(
         }
     }
     // At the end of its input a program still wants the answers to what it has said.
-    program.tasks.close();
-    program.tasks.wait().await;
+    driver.finish().await;
     if stop.is_cancelled() { Err(CliError::aborted()) } else { Ok(()) }
 }
 

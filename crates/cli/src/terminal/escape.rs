@@ -2,7 +2,8 @@
 //!
 //! A control character that reaches a terminal raw can move the cursor, rewrite what stands above, set the window's
 //! title or answer on the user's behalf. So ESC and the other C0 and C1 controls are shown instead of sent; line feed
-//! and tab stay.
+//! and tab stay. The marks that change the direction of text are shown as well: with them a command can look like
+//! another one.
 
 use std::borrow::Cow;
 
@@ -30,11 +31,11 @@ impl Escaper {
                 '\r' if rest.is_empty() => self.pending_return = true,
                 '\r' if rest.starts_with('\n') => {}
                 '\r' => out.extend_from_slice(b"\\r"),
-                control => {
-                    const HEX: &[u8; 16] = b"0123456789abcdef";
-                    // Controls are all below U+00A0.
-                    let code = control as usize;
-                    out.extend_from_slice(&[b'\\', b'x', HEX[code >> 4 & 15], HEX[code & 15]]);
+                control if control < '\u{a0}' => {
+                    out.extend_from_slice(format!("\\x{:02x}", u32::from(control)).as_bytes());
+                }
+                mark => {
+                    out.extend_from_slice(format!("\\u{{{:04x}}}", u32::from(mark)).as_bytes());
                 }
             }
         }
@@ -73,6 +74,11 @@ fn first_control(text: &str) -> Option<(usize, char)> {
             0..=0x1f | 0x7f => true,
             // The C1 controls, U+0080 to U+009F, are C2 80 to C2 9F in UTF-8.
             0xc2 => bytes.get(at + 1).is_some_and(|next| *next < 0xa0),
+            // U+200E and U+200F, U+202A to U+202E, U+2066 to U+2069: they change the order in which text is shown.
+            0xe2 => matches!(
+                bytes.get(at + 1..at + 3),
+                Some([0x80, 0x8e | 0x8f | 0xaa..=0xae] | [0x81, 0xa6..=0xa9])
+            ),
             _ => false,
         };
         if control {

@@ -18,9 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn a_session_name_may_be_odd_and_never_leaves_its_folder() {
     let format = WireFormat::AnthropicMessages;
     let long = "n".repeat(128);
-    for name in
-        ["../../x", "..", "/etc/passwd", "die 🦞", "a b\tc", "x\\y", "CON", ".hidden", &long]
-    {
+    for name in ["../../x", "/etc/passwd", "die 🦞", "a b\tc", "x\\y", "CON", ".hidden", &long] {
         let home = TempHome::new();
         let server = serve_text(format, "Fine.");
         home.write_config(&crate::config(server.url(), format));
@@ -47,12 +45,14 @@ fn a_session_name_may_be_odd_and_never_leaves_its_folder() {
 fn a_session_name_that_is_none() {
     let home = TempHome::new();
     let long = "n".repeat(300);
-    let cases: [(&str, &[&str]); 5] = [
+    let cases: [(&str, &[&str]); 7] = [
         ("", &["session name must not be empty"]),
         ("  ", &["session name must not be empty"]),
         ("a:b:c:d:e:f", &["`a:b:c:d:e:f` is no session key"]),
         // These would all be one conversation.
         ("🦞🦞", &["`🦞🦞`", "letter", "such as `work`"]),
+        ("..", &["`..`", "letter"]),
+        ("::", &["`::` is no session key"]),
         (&long, &["at most 128 characters", "300", "shorter"]),
     ];
     for (name, words) in cases {

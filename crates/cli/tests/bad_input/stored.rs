@@ -60,6 +60,22 @@ fn a_torn_last_line_is_put_aside() {
     for format in FORMATS {
         let home = home_with_a_turn(format);
         append(&home, b"{\"role\":\"assistant\",\"content\":\"half a sen");
+        let server = serve_text(format, "Still here.");
+        home.write_config(&config(server.url(), format));
+        let told = run(&home, &["run", "are you there?"]);
+        told.assert_code(0);
+        assert!(
+            told.stderr().contains("41 bytes that were no whole line were moved to"),
+            "{}",
+            told.stderr()
+        );
+        let shown = run(&home, &["sessions", "show", "main"]).stderr();
+        assert!(shown.contains("41 bytes at a damaged end"), "{shown}");
+        let examined = run(&home, &["doctor"]).stdout();
+        assert!(
+            examined.contains("damaged ends of transcripts were moved aside, 41 bytes"),
+            "{examined}"
+        );
         let request = assert_goes_on(&home, format, "main");
         assert_eq!(count(&request, "half a sen"), 0);
         let kept = fs::read_dir(home.sessions_directory())
@@ -68,7 +84,39 @@ fn a_torn_last_line_is_put_aside() {
             .find(|path| path.to_string_lossy().contains(".torn-"))
             .expect("the torn line, put aside");
         assert!(fs::read_to_string(kept).expect("text").contains("half a sen"));
-        assert_eq!(rows(&home, "main").len(), 4);
+        assert_eq!(rows(&home, "main").len(), 6);
+    }
+}
+
+#[test]
+fn damaged_totals_of_the_day_are_told_and_kept() {
+    let home = home_with_a_turn(WireFormat::AnthropicMessages);
+    fs::write(home.state_directory().join("usage.json"), "{\"day\":").expect("written");
+    let server = serve_text(WireFormat::AnthropicMessages, "Still here.");
+    home.write_config(&config(server.url(), WireFormat::AnthropicMessages));
+    let output = run(&home, &["run", "are you there?"]);
+    output.assert_code(0);
+    let stderr = output.stderr();
+    assert!(stderr.contains("the totals of the day begin at zero"), "{stderr}");
+    assert_eq!(stderr.matches("usage.json.bak.").count(), 1, "{stderr}");
+}
+
+#[test]
+fn a_copied_transcript_is_not_continued() {
+    let home = home_with_a_turn(WireFormat::AnthropicMessages);
+    fs::copy(home.transcript_path("main"), home.transcript_path("copy")).expect("copied");
+    let output = run(&home, &["run", "--session", "copy", "whose is this?"]);
+    assert_ne!(output.code(), Some(0));
+    assert!(output.stderr().contains("myclaw sessions import"), "{}", output.stderr());
+}
+
+#[test]
+fn names_that_are_no_names_are_refused() {
+    let home = home_with_a_turn(WireFormat::AnthropicMessages);
+    for name in ["..", ".", "-", "::", "main:", "main::"] {
+        let output = run(&home, &["run", &format!("--session={name}"), "hello"]);
+        output.assert_code(2);
+        assert!(output.stderr().contains(name), "{name}: {}", output.stderr());
     }
 }
 

@@ -4,7 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use myclaw_testkit::{ModelServer, Reply, Script, Step, TempHome, Terminal};
+use myclaw_testkit::{
+    ModelServer, Reply, Script, Signal, Step, TempHome, Terminal, is_running, send_signal,
+    wait_until_gone,
+};
 use serde_json::json;
 
 use crate::{home_with, myclaw, run};
@@ -223,4 +226,56 @@ fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
     let written = raw(&terminal);
     let (paste_on, paste_off) = (written.rfind("\x1b[?2004h"), written.rfind("\x1b[?2004l"));
     assert!(paste_on.is_some() && paste_off > paste_on, "{written:?}");
+}
+
+/// A chat whose tool has printed something and goes on for ever; with the ids of the tool's processes.
+fn chat_with_endless_tool(command: &str) -> (TempHome, Terminal, Vec<u32>) {
+    let command =
+        format!("{command}; echo what it has printed; sleep 600 & echo $$ $! > pids; wait");
+    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::anthropic()
+        .text("I look at \u{202e}it.")
+        .tool_call("call_1", "bash", json!({"command": command}))]));
+    let home = home_with(&server);
+    let mut terminal = chat(&home);
+    terminal.send_line("go on");
+    terminal.expect("I look at \\u{202e}it.");
+    let file = home.workspace().join("pids");
+    let processes = loop {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        if text.ends_with('\n') {
+            break text.split_whitespace().map(|id| id.parse().expect("an id")).collect();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    (home, terminal, processes)
+}
+
+fn assert_result_is_kept(home: &TempHome) {
+    let rows = home.only_transcript();
+    let result = rows.iter().find(|row| row["role"] == "tool").expect("a result in the log");
+    assert!(result["content"].to_string().contains("what it has printed"), "{result}");
+}
+
+#[test]
+fn a_chat_whose_terminal_is_closed_keeps_what_its_tool_has_printed() {
+    // The tool ignores a polite request, so it is still there when the signal comes again.
+    let (home, mut terminal, processes) = chat_with_endless_tool("trap '' TERM");
+    terminal.hang_up();
+    // A shell passes the signal on to its jobs, which the kernel has sent it to already.
+    while is_running(terminal.id()) {
+        send_signal(terminal.id(), Signal::HangUp);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(terminal.wait().code(), Some(130));
+    processes.into_iter().for_each(wait_until_gone);
+    assert_result_is_kept(&home);
+}
+
+#[test]
+fn a_chat_ends_with_the_turn_that_sigterm_aborts() {
+    let (home, mut terminal, processes) = chat_with_endless_tool("true");
+    send_signal(terminal.id(), Signal::Terminate);
+    assert_eq!(terminal.wait().code(), Some(130));
+    processes.into_iter().for_each(wait_until_gone);
+    assert_result_is_kept(&home);
 }

@@ -19,17 +19,22 @@ mod chat_terminal;
 mod choice;
 mod commands;
 mod compaction;
+mod config_check;
 mod doctor;
 mod hooks;
 mod interrupt;
+mod logs;
 mod models;
 mod rpc;
 mod run;
+mod secrets;
 mod session_branches;
 mod session_export;
 mod session_import;
 mod session_search;
 mod sessions;
+mod special_files;
+mod tools;
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.
 fn myclaw(home: &TempHome, arguments: &[&str]) -> Command {

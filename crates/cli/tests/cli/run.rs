@@ -89,7 +89,17 @@ fn json_is_one_event_per_line_and_nothing_else() {
         types(&events).into_iter().filter(|kind| *kind != "llm_stream").collect();
     assert_eq!(
         others,
-        ["llm_start", "llm_end", "tool_start", "tool_end", "llm_start", "llm_end", "done"]
+        [
+            "run_start",
+            "llm_start",
+            "llm_end",
+            "tool_start",
+            "tool_end",
+            "llm_start",
+            "llm_end",
+            "done",
+            "run_end"
+        ]
     );
     let start = events.iter().find(|event| event["type"] == "tool_start").expect("a start");
     assert_eq!(

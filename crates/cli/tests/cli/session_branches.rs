@@ -197,8 +197,8 @@ fn bad_titles_and_labels_are_refused() {
 #[test]
 fn a_title_holds_although_the_list_cannot_be_written() {
     let (home, _server) = home_with_tool_call(&[]);
-    // In the place of the lock of the list.
-    let lock = home.sessions_directory().join("sessions.json.lock");
+    // In the place of the journal of the list.
+    let lock = home.sessions_directory().join("sessions.journal");
     drop(fs::remove_file(&lock));
     fs::create_dir(&lock).expect("a folder");
     for (arguments, told) in [

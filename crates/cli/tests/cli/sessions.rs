@@ -177,6 +177,10 @@ fn prune_forgets_the_old_and_keeps_their_transcripts_unless_told() {
     assert_eq!(output.stdout(), "trip\n");
     assert!(home.transcript_path("trip").exists());
     assert_eq!(json_lines(&run(&home, &["sessions", "list", "--json"]).stdout()).len(), 1);
+
+    run(&home, &["sessions", "delete", "main", "--yes"]).assert_code(0);
+    let listed = run(&home, &["sessions", "list"]).stderr();
+    assert!(listed.contains("are kept: `myclaw sessions search TEXT`"), "{listed}");
 }
 
 #[test]

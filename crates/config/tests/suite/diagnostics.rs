@@ -197,12 +197,32 @@ fn text_that_is_no_json5_is_explained() {
             "{ my-key: 1 }",
             "1:5: expected a colon between key and value; a key with other characters than letters, digits, `_` and `$` needs quotes",
         ),
-        ("{ agent: {} } }", "1:15: expected the end of the file; settings are one object, `{ … }`"),
-        ("", "1:1: the file is empty; settings are one object, `{ … }`"),
-        (" \n\t\n", "1:1: the file is empty; settings are one object, `{ … }`"),
+        (
+            "{ my-key=1 }",
+            "1:5: expected a colon between key and value; a key with other characters than letters, digits, `_` and `$` needs quotes",
+        ),
+        ("{ agent: { maxRetries: } }", "1:24: expected a value; strings need quotes"),
+        (
+            "{ agent: { workspaceDir: \"~/x,\n maxRetries: 1, 'a': \"y\" } }",
+            "1:31: the line ends within a string; the closing quote is missing; a line end is written `\\n`",
+        ),
+        (
+            "{ agent: { workspaceDir: 'two\n lines' } }",
+            "1:30: the line ends within a string; the closing quote is missing; a line end is written `\\n`",
+        ),
+        (
+            "{ agent: { maxRetries: 1 maxIterations: 2 } }",
+            "1:26: expected a comma; is one missing before this?",
+        ),
+        (
+            "{ agent: {} } }",
+            "1:15: expected the end of the file; the config is one object, `{ … }`",
+        ),
+        ("", "1:1: the file is empty; the config is one object, `{ … }`"),
+        (" \n\t\n", "1:1: the file is empty; the config is one object, `{ … }`"),
         (
             "// nothing but this\n",
-            "1:20: the file ends where a value is expected; settings are one object, `{ … }`",
+            "1:20: the file ends where a value is expected; the config is one object, `{ … }`",
         ),
         ("{ agent: { maxRetries: 012 } }", "1:24: a number may not begin with 0"),
         ("{ agent: { maxRetries: 1.2.3 } }", "1:24: malformed number or escape"),

@@ -9,11 +9,11 @@ use myclaw_session::{
 };
 
 use super::SILENT_WAIT;
-use super::setup::Setup;
 use crate::conversation::{Conversation, Opening};
+use crate::failover::Roster;
 use crate::turn::{input_budget, interrupts};
 use crate::workspace::{BootstrapFile, prepare_workspace};
-use crate::{AgentRunEvent, RunAgentParams, RunError};
+use crate::{Notice, RunError, RunParams};
 
 /// Pause between two looks at a lock that another process holds: nobody notices it, and it costs nothing.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
@@ -27,22 +27,23 @@ pub(super) struct Opened {
     /// Messages that interrupted an earlier run: this one is for them.
     pub(super) interrupts: Vec<EntryId>,
     /// What the user should know.
-    pub(super) notices: Vec<String>,
+    pub(super) notices: Vec<Notice>,
 }
 
 /// Prepares the workspace and opens the session, off the async thread.
-pub(super) async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opened, RunError> {
-    let workspace = setup.settings.workspace.clone();
+pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, RunError> {
+    let store = &params.stores.sessions;
+    let workspace = params.workspace.clone();
     let working_directory = params.working_directory.clone();
     let bootstrap = blocking(move || {
         check_directory(working_directory)?;
         prepare_workspace(&workspace)
     })
     .await?;
-    let log = open_log(params, &setup.store).await?;
-    let inbox = setup.store.inbox(&params.session_key);
-    let roster = setup.roster.clone();
-    let budget = input_budget(&roster.first().model, &setup.settings.compaction);
+    let log = open_log(params, store).await?;
+    let inbox = store.inbox(&params.session_key);
+    let roster = roster.clone();
+    let budget = input_budget(&roster.first().model, &params.rules.compaction);
     // A run without a message of its own is there for those that wait.
     let is_for_others = params.user_message.is_empty();
     let mut notices = bootstrap.notices;
@@ -51,14 +52,8 @@ pub(super) async fn open(params: &RunAgentParams, setup: &Setup) -> Result<Opene
         let interrupts = interrupts(&waiting).map(|message| message.id).collect();
         let (auth_file, notice) = roster.read_store();
         notices.extend(notice);
-        match waiting.len() {
-            _ if is_for_others => {}
-            0 => {}
-            1 => notices
-                .push("a message from before waits in this session and is answered too".to_owned()),
-            count => notices.push(format!(
-                "{count} messages from before wait in this session and are answered too"
-            )),
+        if !is_for_others && !waiting.is_empty() {
+            notices.push(Notice::MessagesWaiting { count: waiting.len() });
         }
         let bootstrap_files = bootstrap.files;
         Ok(Opened { bootstrap_files, auth_file, conversation, opening, interrupts, notices })
@@ -89,7 +84,7 @@ fn load(
 }
 
 /// Opens the session's log, and waits while another process has it open.
-async fn open_log(params: &RunAgentParams, store: &SessionStore) -> Result<SessionLog, RunError> {
+async fn open_log(params: &RunParams, store: &SessionStore) -> Result<SessionLog, RunError> {
     let began = Instant::now();
     let mut has_told = false;
     loop {
@@ -104,11 +99,7 @@ async fn open_log(params: &RunAgentParams, store: &SessionStore) -> Result<Sessi
             Err(error) => return Err(error.into()),
         };
         if waited >= SILENT_WAIT && !std::mem::replace(&mut has_told, true) {
-            let holder = process_id.map_or_else(String::new, |id| format!(" (process {id})"));
-            params.notice(format!(
-                "waiting for the session, which another process runs{holder}: {}",
-                path.display()
-            ));
+            params.events().notice(Notice::WaitingForSession { process_id, path });
         }
         tokio::select! {
             () = tokio::time::sleep(LOCK_PAUSE) => {}
@@ -123,14 +114,6 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| RunError::Internal(error.to_string()))?
-}
-
-impl RunAgentParams {
-    pub(crate) fn notice(&self, message: String) {
-        if let Some(on_event) = &self.on_event {
-            on_event(AgentRunEvent::Notice { message });
-        }
-    }
 }
 
 /// A directory that the user named is never made: a misspelt one should be noticed.

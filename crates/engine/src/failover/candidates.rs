@@ -8,7 +8,7 @@ use myclaw_llm::ModelError;
 
 use super::ProfileRotation;
 use crate::error::CandidateFailure;
-use crate::{ModelChoice, RunError};
+use crate::{ActiveModel, RunError};
 
 /// Longest wait for a key while there is another model to ask: long enough for a stumble of the server, short enough
 /// not to be noticed beside an answer's own length.
@@ -17,7 +17,7 @@ pub(crate) const LONGEST_WAIT_BEFORE_FALLBACK: Duration = Duration::from_secs(10
 /// A model that may answer, with its keys.
 #[derive(Debug)]
 pub(crate) struct Candidate<'a> {
-    pub(crate) choice: &'a ModelChoice,
+    pub(crate) choice: &'a ActiveModel,
     pub(crate) rotation: ProfileRotation,
     /// Why all its keys rest for long since an earlier run, if they do.
     pub(crate) resting_for: Option<FailureReason>,
@@ -33,7 +33,7 @@ pub(crate) struct Candidates<'a> {
 /// What the candidates of a run are made from.
 pub(crate) struct Sources<'a, 's> {
     /// The models, the first one first. Never empty.
-    pub(crate) choices: &'a [ModelChoice],
+    pub(crate) choices: &'a [ActiveModel],
     /// What the agent's store holds.
     pub(crate) store: &'s AuthFile,
     /// The only profile to use for the first model's provider.
@@ -95,7 +95,7 @@ impl<'a> Candidates<'a> {
     pub(crate) fn exchange(
         &mut self,
         place: usize,
-        choice: &mut &'a ModelChoice,
+        choice: &mut &'a ActiveModel,
         rotation: &mut ProfileRotation,
     ) {
         if let Some(candidate) = self.waiting.get_mut(place) {
@@ -110,7 +110,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// Why a model that is still to be asked rests, if it does.
-    pub(crate) fn resting(&self, choice: &ModelChoice) -> Option<FailureReason> {
+    pub(crate) fn resting(&self, choice: &ActiveModel) -> Option<FailureReason> {
         let of_choice = |candidate: &&Candidate<'_>| std::ptr::eq(candidate.choice, choice);
         self.waiting.iter().find(of_choice)?.resting_for
     }
@@ -130,7 +130,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// Remembers why a model could not answer.
-    pub(crate) fn give_up_on(&mut self, choice: &ModelChoice, error: &ModelError) {
+    pub(crate) fn give_up_on(&mut self, choice: &ActiveModel, error: &ModelError) {
         self.failures.push(CandidateFailure {
             model: choice.reference(),
             reason: error.class,
@@ -148,7 +148,7 @@ impl<'a> Candidates<'a> {
 }
 
 fn unknown_profile(
-    choice: &ModelChoice,
+    choice: &ActiveModel,
     sources: &Sources<'_, '_>,
     rules: &OrderRules<'_>,
 ) -> RunError {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use myclaw_auth::{AuthStore, AuthStoreError, CooldownRules, Failure, FailureReason};
 
+use crate::Notice;
+
 /// Writes down what happened to keys, for later runs and other processes.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -39,7 +41,7 @@ impl Ledger {
         call: Use,
         reason: FailureReason,
         retry_after: Option<Duration>,
-    ) -> Option<String> {
+    ) -> Option<Notice> {
         let rules = self.rules;
         self.noted.remove(&call.profile);
         self.write(move |store| {
@@ -59,7 +61,7 @@ impl Ledger {
         call: Use,
         had_failures: bool,
         profile_count: usize,
-    ) -> Option<String> {
+    ) -> Option<Notice> {
         let is_known = self.store.as_ref().is_some_and(AuthStore::exists);
         let is_of_use = had_failures || is_known || profile_count > 1;
         if !is_of_use || (!self.noted.insert(call.profile.clone()) && !had_failures) {
@@ -75,15 +77,15 @@ impl Ledger {
     async fn write(
         &mut self,
         write: impl FnOnce(AuthStore) -> Result<(), AuthStoreError> + Send + 'static,
-    ) -> Option<String> {
+    ) -> Option<Notice> {
         let store = self.store.clone()?;
         let written = tokio::task::spawn_blocking(move || write(store)).await;
-        let complaint = match written {
+        let error = match written {
             Ok(Ok(())) => return None,
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
         let is_first = !std::mem::replace(&mut self.has_complained, true);
-        is_first.then(|| format!("what happened to the key was not written down: {complaint}"))
+        is_first.then_some(Notice::KeyStoreUnwritable { error })
     }
 }

@@ -69,6 +69,16 @@ fn the_delay_that_the_provider_names_wins() {
 }
 
 #[test]
+fn a_delay_too_short_to_wait_for_is_lengthened() {
+    let mut rotation = rotation(&["a"]);
+    for delay in [Duration::ZERO, Duration::from_millis(20)] {
+        let error = ModelError { retry_after: Some(delay), ..error(ErrorClass::RateLimit) };
+        rotation.failed(0, &error, 0);
+        assert_eq!(rotation.pick(0), Pick::Wait(SHORTEST_WAIT));
+    }
+}
+
+#[test]
 fn a_key_that_is_refused_for_good_is_not_tried_again() {
     for class in [ErrorClass::Auth, ErrorClass::Billing, ErrorClass::Quota] {
         let mut rotation = rotation(&["a", "b"]);

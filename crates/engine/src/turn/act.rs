@@ -15,8 +15,8 @@ use crate::arguments::fit_arguments;
 use crate::conversation::PendingCalls;
 use crate::hook::unless_aborted;
 use crate::{
-    AgentRunEvent, HookError, PendingToolCall, RunError, Tool, ToolCallVerdict, ToolError,
-    ToolInvocation, ToolOutput, ToolUpdate,
+    AgentRunEvent, HookError, HookPoint, Notice, PendingToolCall, RunError, Tool, ToolCallVerdict,
+    ToolError, ToolInvocation, ToolOutput, ToolUpdate,
 };
 
 /// Most calls of read-only tools at the same time: enough to hide disk latency, too few to exhaust file handles.
@@ -24,6 +24,12 @@ const MAX_PARALLEL: usize = 8;
 
 /// How long an aborted tool may take to clean up, and a hook to look at its result, before it is dropped.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
+
+/// A call that was made or refused.
+struct Finished {
+    output: ToolOutput,
+    took: Duration,
+}
 
 /// Runs the calls that have no result, or says why they do not run.
 pub(super) async fn run_tools(turn: &mut Turn<'_>, pending: PendingCalls) -> Result<(), RunError> {
@@ -84,24 +90,23 @@ async fn run_group(turn: &mut Turn<'_>, group: Vec<ToolCall>) -> Result<(), RunE
             finished.push(output);
         }
     }
-    for (call, mut output) in group.iter().zip(finished) {
+    for (call, Finished { mut output, took }) in group.iter().zip(finished) {
         let text = joined_text(&output.content, "\n");
         let note = turn.repetition.note(call, &text);
         output.content.extend(note.map(ContentBlock::text));
+        emit_end(turn, call, took, &output);
         append_result(turn, call, output)?;
     }
     Ok(())
 }
 
 /// One call from its validation to its limited result. Never fails: whatever goes wrong is the model's to read.
-async fn run_call(turn: &Turn<'_>, call: &ToolCall) -> ToolOutput {
+async fn run_call(turn: &Turn<'_>, call: &ToolCall) -> Finished {
     match prepare(turn, call).await {
         Ok((tool, pending)) => execute(turn, tool, pending).await,
         Err(refusal) => {
             emit_start(turn, call.name.clone(), call.id.clone(), call.arguments.clone());
-            let output = ToolOutput::error(refusal);
-            emit_end(turn, &call.name, &call.id, Duration::ZERO, &output);
-            output
+            Finished { output: ToolOutput::error(refusal), took: Duration::ZERO }
         }
     }
 }
@@ -116,10 +121,14 @@ async fn prepare<'t>(
     if let Some(raw) = &call.invalid_arguments {
         return Err(result_text::invalid_json(&call.name, raw));
     }
-    let arguments = fit_arguments(&tool.schema().parameters, call.arguments.clone())
+    let arguments = tool.aliases().rename(call.arguments.clone());
+    let arguments = fit_arguments(&tool.schema().parameters, arguments)
         .map_err(|problems| result_text::wrong_arguments(&call.name, &problems))?;
-    let mut pending =
-        PendingToolCall { tool_name: call.name.clone(), tool_call_id: call.id.clone(), arguments };
+    let mut pending = PendingToolCall {
+        tool_name: tool.schema().name.clone(),
+        tool_call_id: call.id.clone(),
+        arguments,
+    };
     for hook in turn.hooks() {
         match unless_aborted(&turn.params.cancel, hook.tool_call(&mut pending)).await {
             Ok(ToolCallVerdict::Allow) => {
@@ -135,7 +144,7 @@ async fn prepare<'t>(
     Ok((tool, pending))
 }
 
-async fn execute(turn: &Turn<'_>, tool: &Arc<dyn Tool>, pending: PendingToolCall) -> ToolOutput {
+async fn execute(turn: &Turn<'_>, tool: &Arc<dyn Tool>, pending: PendingToolCall) -> Finished {
     emit_start(
         turn,
         pending.tool_name.clone(),
@@ -177,12 +186,15 @@ async fn execute(turn: &Turn<'_>, tool: &Arc<dyn Tool>, pending: PendingToolCall
             () = abort_grace_is_over(turn) => Err(HookError("the run was aborted".to_owned())),
         };
         if let Err(error) = outcome {
-            turn.notice(format!("the hook {} failed on a tool's result: {error}", hook.name()));
+            turn.notice(Notice::HookFailed {
+                hook: hook.name().to_owned(),
+                point: HookPoint::ToolResult,
+                error: error.to_string(),
+            });
         }
     }
     result_text::limit(&mut output.content, turn.tool_context.max_result_chars);
-    emit_end(turn, &pending.tool_name, &pending.tool_call_id, started.elapsed(), &output);
-    output
+    Finished { output, took: started.elapsed() }
 }
 
 /// Completes some time after the run was aborted, for tools and hooks that do not end by themselves.
@@ -192,7 +204,9 @@ async fn abort_grace_is_over(turn: &Turn<'_>) {
 }
 
 fn find_tool<'t>(turn: &'t Turn<'_>, name: &str) -> Option<&'t Arc<dyn Tool>> {
-    turn.params.tools.iter().find(|tool| tool.schema().name == name)
+    let tools = &turn.params.tools;
+    let by_own_name = tools.iter().find(|tool| tool.schema().name == name);
+    by_own_name.or_else(|| tools.iter().find(|tool| tool.aliases().names_tool(name)))
 }
 
 fn is_read_only(turn: &Turn<'_>, call: &ToolCall) -> bool {
@@ -225,17 +239,11 @@ fn emit_start(
     turn.emit(AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments });
 }
 
-fn emit_end(
-    turn: &Turn<'_>,
-    tool_name: &str,
-    tool_call_id: &str,
-    duration: Duration,
-    output: &ToolOutput,
-) {
+fn emit_end(turn: &Turn<'_>, call: &ToolCall, took: Duration, output: &ToolOutput) {
     turn.emit(AgentRunEvent::ToolEnd {
-        tool_name: tool_name.to_owned(),
-        tool_call_id: tool_call_id.to_owned(),
-        duration_ms: duration.as_millis() as u64,
+        tool_name: call.name.clone(),
+        tool_call_id: call.id.clone(),
+        duration_ms: took.as_millis() as u64,
         is_error: output.is_error,
         text: joined_text(&output.content, "\n"),
         details: output.details.clone(),

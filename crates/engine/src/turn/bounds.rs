@@ -8,12 +8,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use myclaw_config::RunLimits;
-use myclaw_llm::Usage;
+use myclaw_llm::{Model, Usage};
 use myclaw_session::{DaySpending, Spent};
 use tokio::time::Instant;
 
 use super::Turn;
-use crate::{Bound, RunError};
+use crate::{Bound, Notice, RunError};
 
 /// What the run has used since the user last said something, and what the day has.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub(crate) struct Allowance {
     day: Spent,
     spending: DaySpending,
     has_warned: bool,
+    has_warned_of_price: bool,
 }
 
 impl Allowance {
@@ -42,6 +43,7 @@ impl Allowance {
             day: Spent::default(),
             spending,
             has_warned: false,
+            has_warned_of_price: false,
         }
     }
 
@@ -65,6 +67,7 @@ impl Turn<'_> {
 /// The limit that is reached, if one is.
 pub(super) async fn reached(turn: &mut Turn<'_>) -> Result<Option<Bound>, RunError> {
     record_usage(turn).await?;
+    warn_of_unknown_price(turn);
     let allowance = &turn.allowance;
     let limits = &allowance.limits;
     let iterations = turn.tally.iterations - allowance.iterations_before;
@@ -85,6 +88,27 @@ pub(super) async fn reached(turn: &mut Turn<'_>) -> Result<Option<Bound>, RunErr
     Ok(checks.into_iter().find_map(|(bound, is_reached)| is_reached.then_some(bound)))
 }
 
+/// Says once that a limit on money cannot hold, because nobody knows what a call cost.
+fn warn_of_unknown_price(turn: &mut Turn<'_>) {
+    let limits = &turn.allowance.limits;
+    let names = [("limits.runCost", limits.run_cost), ("limits.dayCost", limits.day_cost)];
+    let set: Vec<&str> =
+        names.iter().filter(|(_, dollars)| *dollars > 0.0).map(|(name, _)| *name).collect();
+    if turn.allowance.has_warned_of_price
+        || set.is_empty()
+        || turn.tally.usage.cost.unpriced_calls == 0
+    {
+        return;
+    }
+    turn.allowance.has_warned_of_price = true;
+    let Model { provider, id, .. } = &turn.model.model;
+    turn.notice(Notice::PriceUnknown {
+        provider: provider.clone(),
+        model: id.clone(),
+        limits: set.join(" and "),
+    });
+}
+
 /// Adds what was used since the last time to the day's totals, and learns what other runs have added. A budget that
 /// cannot be kept is told once; it is no reason to fail a conversation.
 pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
@@ -102,14 +126,24 @@ pub(super) async fn record_usage(turn: &mut Turn<'_>) -> Result<(), RunError> {
         Ok(day) => {
             turn.allowance.day = day;
             turn.allowance.recorded = usage;
+            tell_of_damage(turn);
         }
         Err(error) if !turn.allowance.has_warned => {
             turn.allowance.has_warned = true;
-            turn.notice(format!("the limits of a day cannot be kept: {error}"));
+            turn.notice(Notice::DayTotalsUnavailable { error: error.to_string() });
         }
         Err(_) => {}
     }
     Ok(())
+}
+
+/// Says once that the totals of the day were lost.
+fn tell_of_damage(turn: &mut Turn<'_>) {
+    let spending = &turn.allowance.spending;
+    let Some(copy) = spending.set_aside().filter(|_| !turn.allowance.has_warned) else { return };
+    let (path, backup) = (spending.path().to_owned(), copy.to_owned());
+    turn.allowance.has_warned = true;
+    turn.notice(Notice::DayTotalsLost { path, backup });
 }
 
 /// The day in UTC, as `2026-01-31`.

@@ -16,7 +16,7 @@ use secrecy::SecretString;
 
 use super::{Turn, fit};
 use crate::failover::{Use, concerns_every_model, failure_reason};
-use crate::{AgentRunEvent, RunError};
+use crate::{AgentRunEvent, Notice, RunError};
 
 /// Why there is no message.
 enum NoMessage {
@@ -140,7 +140,7 @@ async fn ask(
                 // Nothing was sent, so no retry is spent; a key that is not there is not looked for again.
                 // Where there is no other key, it is why the run fails.
                 if turn.rotation.has_other_than(profile) {
-                    turn.notice(error.message.clone());
+                    turn.notice(Notice::KeyUnavailable { error: error.message.clone() });
                 }
                 turn.rotation.failed(profile, &error, turn.now_ms());
                 patience.last_error = Some(error);
@@ -151,7 +151,7 @@ async fn ask(
             Ok(message) if !patience.asked_again && message.is_empty_answer() => {
                 patience.asked_again = true;
                 turn.tally.usage.add_call(&message.usage);
-                turn.notice("the model gave an empty answer; it is asked once more");
+                turn.notice(Notice::EmptyAnswer {});
             }
             Ok(message) => {
                 succeeded(turn, profile).await;
@@ -167,7 +167,7 @@ async fn ask(
                     && refuse_login(turn, profile) =>
             {
                 patience.has_renewed = true;
-                turn.notice(format!("{}; the login is renewed", error.message));
+                turn.notice(Notice::LoginRenewed { error: error.message });
             }
             Err(CallFailure::Failed { error, partial }) => {
                 after_failure(turn, profile, *error, partial, patience).await?;

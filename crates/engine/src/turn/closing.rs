@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{Turn, act, call, result_text, within};
 use crate::failover::Pick;
 use crate::transcript::with_meta;
-use crate::{AgentRunEvent, Bound, RunError, ToolOutput};
+use crate::{AgentRunEvent, Bound, Notice, RunError, ToolOutput};
 
 const INSTRUCTION: &str = include_str!("../../prompts/closing.md");
 
@@ -33,7 +33,9 @@ pub(super) fn announce(turn: &Turn<'_>, bound: Bound) {
 /// run.
 pub(super) async fn summarise(turn: &mut Turn<'_>, bound: Bound) -> Result<(), RunError> {
     if !matches!(turn.rotation.pick(turn.now_ms()), Pick::Ready(_)) {
-        turn.notice("there is no closing summary: every key rests after failures");
+        turn.notice(Notice::NoClosingSummary {
+            reason: "every key rests after failures".to_owned(),
+        });
         return Ok(());
     }
     turn.limits.max_retries = 0;
@@ -58,7 +60,7 @@ pub(super) async fn summarise(turn: &mut Turn<'_>, bound: Bound) -> Result<(), R
         Err(RunError::Aborted) if turn.abort.is_cancelled() => Err(RunError::Aborted),
         Err(error @ RunError::Session(_)) => Err(error),
         Err(error) => {
-            turn.notice(format!("there is no closing summary: {error}"));
+            turn.notice(Notice::NoClosingSummary { reason: error.to_string() });
             Ok(())
         }
     }

@@ -6,6 +6,7 @@ use myclaw_llm::{CallFailure, PairedMessages};
 
 use super::Turn;
 use crate::hook::unless_aborted;
+use crate::{HookPoint, Notice};
 
 /// The messages to send in place of the conversation's; `None` if no hook changes them.
 pub(super) async fn ask_hooks(turn: &mut Turn<'_>) -> Result<Option<PairedMessages>, CallFailure> {
@@ -31,10 +32,7 @@ async fn changed(
             Ok(Some(given)) => {
                 let repaired = PairedMessages::repair(given);
                 if repaired.as_slice().is_empty() {
-                    turn.notice(format!(
-                        "the hook {} left no message of the user to send; its change is not used",
-                        hook.name()
-                    ));
+                    turn.notice(Notice::HookMessagesUnused { hook: hook.name().to_owned() });
                 } else {
                     changed = Some(repaired);
                 }
@@ -42,10 +40,11 @@ async fn changed(
             Err(_) if turn.params.cancel.is_cancelled() => {
                 return Err(CallFailure::Aborted { partial: None });
             }
-            Err(error) => turn.notice(format!(
-                "the hook {} failed on the messages to be sent: {error}",
-                hook.name()
-            )),
+            Err(error) => turn.notice(Notice::HookFailed {
+                hook: hook.name().to_owned(),
+                point: HookPoint::Context,
+                error: error.to_string(),
+            }),
         }
     }
     Ok(changed)

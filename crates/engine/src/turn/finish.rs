@@ -1,10 +1,10 @@
 //! Step `finish`: the log is made durable, the index learns of the turn, the caller gets the result.
 
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::MetaPatch;
+use myclaw_session::{IndexRepair, MetaPatch};
 
 use super::{Turn, bounds};
-use crate::{AgentRunEvent, Bound, RunAgentParams, RunError, RunResult};
+use crate::{AgentRunEvent, Bound, HookPoint, Notice, RunError, RunParams, RunResult};
 
 /// Why a turn is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +39,8 @@ pub(super) async fn finish(turn: &mut Turn<'_>, ending: Ending) -> Result<RunRes
         Ending::NotBegun(bound) => (Some(bound), String::new()),
     };
     let stop_reason = last_stop_reason(messages).filter(|_| ending == Ending::Reply);
-    if let Some(message) = stop_reason.and_then(|reason| not_whole(reason, &reply, turn)) {
-        turn.notice(message);
+    if let Some(notice) = stop_reason.and_then(|reason| not_whole(reason, &reply, turn)) {
+        turn.notice(notice);
     }
     let result = RunResult {
         reply,
@@ -57,16 +57,11 @@ pub(super) async fn finish(turn: &mut Turn<'_>, ending: Ending) -> Result<RunRes
 }
 
 /// What the user should know of an answer that is not what the model meant to say.
-fn not_whole(reason: StopReason, reply: &str, turn: &Turn<'_>) -> Option<String> {
+fn not_whole(reason: StopReason, reply: &str, turn: &Turn<'_>) -> Option<Notice> {
     match reason {
         _ if reply.trim().is_empty() => None,
-        StopReason::Length => Some(format!(
-            "the answer is not whole: it was cut at the output limit of {} tokens; ask for the rest",
-            turn.model.model.max_output
-        )),
-        StopReason::Refusal => {
-            Some("the answer is not whole: the provider's filter stopped it".to_owned())
-        }
+        StopReason::Length => Some(Notice::AnswerCut { max_output: turn.model.model.max_output }),
+        StopReason::Refusal => Some(Notice::AnswerFiltered {}),
         _ => None,
     }
 }
@@ -94,13 +89,18 @@ pub(super) async fn make_durable(turn: &Turn<'_>) -> Result<(), RunError> {
     };
     let blocking = tokio::task::spawn_blocking(move || {
         let synced = sync.sync();
-        (synced, store.index().upsert(&key, patch))
+        let index = store.index();
+        let recorded = index.record(&key, patch);
+        (synced, recorded, index.take_repairs())
     });
-    let (synced, indexed) =
+    let (synced, indexed, repairs) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
     synced.map_err(RunError::Session)?;
+    for IndexRepair { path, backup } in repairs {
+        turn.notice(Notice::SessionListRestored { path, backup });
+    }
     if let Err(error) = indexed {
-        turn.notice(format!("the list of sessions was not updated: {error}"));
+        turn.notice(Notice::IndexNotUpdated { error: error.to_string() });
     }
     Ok(())
 }
@@ -125,11 +125,11 @@ impl Turn<'_> {
     pub(crate) async fn close(
         mut self,
         outcome: Result<RunResult, RunError>,
-    ) -> (RunAgentParams, Result<RunResult, RunError>) {
+    ) -> (RunParams, Result<RunResult, RunError>) {
         if outcome.is_err() {
             for result in [bounds::record_usage(&mut self).await, make_durable(&self).await] {
                 if let Err(error) = result {
-                    self.notice(format!("what was said so far may not be on disk: {error}"));
+                    self.notice(Notice::NotDurable { error: error.to_string() });
                 }
             }
         }
@@ -139,14 +139,17 @@ impl Turn<'_> {
 }
 
 /// Tells the hooks and the caller how the run ended.
-pub(crate) async fn announce_end(params: &RunAgentParams, outcome: &Result<RunResult, RunError>) {
+pub(crate) async fn announce_end(params: &RunParams, outcome: &Result<RunResult, RunError>) {
     for hook in &params.hooks {
         if let Err(error) = hook.agent_end(outcome).await {
-            params
-                .notice(format!("the hook {} failed at the end of the run: {error}", hook.name()));
+            params.events().notice(Notice::HookFailed {
+                hook: hook.name().to_owned(),
+                point: HookPoint::AgentEnd,
+                error: error.to_string(),
+            });
         }
     }
-    if let (Ok(result), Some(on_event)) = (outcome, &params.on_event) {
-        on_event(AgentRunEvent::Done { result: result.clone() });
+    if let Ok(result) = outcome {
+        params.events().emit(AgentRunEvent::Done { result: result.clone() });
     }
 }

@@ -291,5 +291,5 @@ async fn blocking<T: Send + 'static>(
 /// is called meanwhile; a failure is reported by the update at the end of the turn, which does the same again.
 fn enter_in_index(turn: &Turn<'_>) {
     let (store, key) = (turn.store.clone(), turn.params.session_key.clone());
-    tokio::task::spawn_blocking(move || store.index().upsert(&key, MetaPatch::default()));
+    tokio::task::spawn_blocking(move || store.index().record(&key, MetaPatch::default()));
 }

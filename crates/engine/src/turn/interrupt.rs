@@ -1,20 +1,18 @@
 //! Interrupts: a message for which the run is stopped, from this process or from another.
 //!
-//! Whoever sends one may have no way to the run but the session's inbox. So the run looks there from time to time: at the
-//! length and the time of a file, and into it only when these have changed. The message itself is left to the next run.
+//! Whoever sends one may have no way to the run but the session's inbox. The run is notified when that changes, and looks
+//! into it. The message itself is left to the next run.
 
 use std::convert::Infallible;
 use std::pin::pin;
-use std::time::Duration;
+use std::sync::Arc;
 
 use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::Turn;
-use crate::RunError;
-
-/// Pause between two looks: soon enough for somebody who waits, and nothing beside a model call.
-const PAUSE: Duration = Duration::from_millis(500);
+use crate::{Notice, RunError};
 
 /// Those among the waiting messages for which a run is stopped.
 pub(crate) fn interrupts(pending: &[QueuedMessage]) -> impl Iterator<Item = &QueuedMessage> {
@@ -28,14 +26,11 @@ pub(super) fn watch(turn: &Turn<'_>) -> impl Future<Output = Infallible> + use<>
 }
 
 async fn look(inbox: Inbox, known: Vec<EntryId>, abort: CancellationToken) -> Infallible {
-    let mut seen = inbox.state();
+    let changed = Arc::new(Notify::new());
+    let notify = Arc::clone(&changed);
+    let _watch = inbox.watch(move || notify.notify_one());
     loop {
-        // Real time: nothing in the conversation depends on it.
-        tokio::time::sleep(PAUSE).await;
-        let state = inbox.state();
-        if std::mem::replace(&mut seen, state) == state {
-            continue;
-        }
+        changed.notified().await;
         let reading = inbox.clone();
         let pending = tokio::task::spawn_blocking(move || reading.pending()).await;
         // An inbox that cannot be read now is read at the next step, which reports it.
@@ -80,7 +75,7 @@ impl Turn<'_> {
     /// Says why a run was stopped that its caller did not abort.
     pub(super) fn tell_interrupt(&self) {
         if self.abort.is_cancelled() && !self.caller.is_cancelled() {
-            self.notice("a message interrupted this run; the next one answers it");
+            self.notice(Notice::Interrupted {});
         }
     }
 }

@@ -35,18 +35,20 @@ use myclaw_session::{EntryId, Inbox, SessionStore};
 use tokio_util::sync::CancellationToken;
 
 use crate::conversation::{Conversation, NextStep, Opening};
+use crate::event::Events;
 use crate::failover::{Candidate, Candidates, Ledger, ProfileRotation};
 use crate::{
-    AgentRunEvent, AgentStart, Bound, Engine, Hook, ModelChoice, RunAgentParams, RunError,
+    ActiveModel, AgentRunEvent, AgentStart, Bound, Engine, Hook, Notice, RunError, RunParams,
     RunResult, ToolContext,
 };
 
 /// What the steps of a turn share.
 pub(crate) struct Turn<'a> {
     pub(crate) engine: &'a Engine,
+    pub(crate) events: Events,
     /// What the caller gave. The cancellation token is the run's own: it fires with `abort`, and when the time of the run
     /// is over.
-    pub(crate) params: RunAgentParams,
+    pub(crate) params: RunParams,
     /// The caller's cancellation token.
     pub(crate) caller: CancellationToken,
     /// Fires with the caller's, and when somebody interrupts the run from outside.
@@ -55,7 +57,7 @@ pub(crate) struct Turn<'a> {
     pub(crate) known_interrupts: Vec<EntryId>,
     pub(crate) provider: &'a dyn Provider,
     /// The model that is asked at the moment.
-    pub(crate) model: &'a ModelChoice,
+    pub(crate) model: &'a ActiveModel,
     pub(crate) thinking: ThinkingLevel,
     /// Its keys.
     pub(crate) rotation: ProfileRotation,
@@ -117,7 +119,7 @@ pub(crate) struct Tally {
 impl<'a> Turn<'a> {
     /// Asks another model from here to the end of the run.
     pub(crate) fn ask_from_now_on(&mut self, candidate: Candidate<'a>) {
-        self.provider = self.engine.provider(candidate.choice.model.api);
+        self.provider = self.engine.provider(&candidate.choice.model);
         self.model = candidate.choice;
         self.rotation = candidate.rotation;
         self.recovery = Recovery::default();
@@ -128,7 +130,7 @@ impl<'a> Turn<'a> {
     pub(crate) fn exchange_model(&mut self, place: Option<usize>) {
         if let Some(place) = place {
             self.candidates.exchange(place, &mut self.model, &mut self.rotation);
-            self.provider = self.engine.provider(self.model.model.api);
+            self.provider = self.engine.provider(&self.model.model);
         }
     }
 }
@@ -226,13 +228,11 @@ impl Turn<'_> {
     }
 
     pub(crate) fn emit(&self, event: AgentRunEvent) {
-        if let Some(on_event) = &self.params.on_event {
-            on_event(event);
-        }
+        self.events.emit(event);
     }
 
-    pub(crate) fn notice(&self, message: impl Into<String>) {
-        self.emit(AgentRunEvent::Notice { message: message.into() });
+    pub(crate) fn notice(&self, notice: Notice) {
+        self.events.notice(notice);
     }
 
     pub(crate) fn hooks(&self) -> &[Arc<dyn Hook>] {

@@ -2,11 +2,11 @@ use myclaw_llm::{ResolveModel, resolve_model};
 
 use super::*;
 
-fn choice(id: &str, window: u64, source: WindowSource) -> ModelChoice {
+fn choice(id: &str, window: u64, source: WindowSource) -> ActiveModel {
     let resolve = ResolveModel { provider: "lab", id, base_url: None, api: None };
     let mut model = resolve_model(resolve);
     model.context_window = window;
-    ModelChoice { window: source, ..ModelChoice::new(model, Vec::new()) }
+    ActiveModel { window: source, ..ActiveModel::new(model, Vec::new()) }
 }
 
 #[test]
@@ -39,6 +39,6 @@ fn a_model_that_is_too_small_is_passed_over_for_the_next() {
         choice("large", 200_000, WindowSource::Known),
     ];
     let (kept, notices) = guard(choices).unwrap_or_default();
-    assert_eq!(kept.iter().map(ModelChoice::reference).collect::<Vec<_>>(), ["lab/large"]);
+    assert_eq!(kept.iter().map(ActiveModel::reference).collect::<Vec<_>>(), ["lab/large"]);
     assert_eq!(notices.len(), 1);
 }

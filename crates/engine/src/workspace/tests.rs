@@ -16,7 +16,7 @@ fn a_new_workspace_gets_its_directory_and_the_starter_file_only() {
         bootstrap.files,
         [BootstrapFile { name: "AGENTS.md", content: STARTER_AGENTS.to_owned() }]
     );
-    assert_eq!(bootstrap.notices, Vec::<String>::new());
+    assert_eq!(bootstrap.notices, Vec::<Notice>::new());
 }
 
 #[cfg(unix)]
@@ -78,7 +78,7 @@ fn a_file_that_just_fits_is_not_called_cut() {
     let bootstrap = prepare_workspace(workspace.path()).unwrap();
 
     assert_eq!(bootstrap.files[0].content.len(), MAX_FILE_CHARS);
-    assert_eq!(bootstrap.notices, Vec::<String>::new());
+    assert_eq!(bootstrap.notices, Vec::<Notice>::new());
 }
 
 #[test]

@@ -12,12 +12,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use myclaw_config::{Config, Paths};
+use myclaw_agent::{Home, SessionConfig, SessionOptions};
+use myclaw_config::{Config, Environment, Paths};
 use myclaw_engine::{
-    AgentRunEvent, AuthProfile, Clock, ModelChoice, RunAgentParams, RunError, RunResult, Tool,
-    ToolError, ToolInvocation, ToolOutput, run_agent,
+    ActiveModel, AuthProfile, Clock, Engine, RunError, RunEvent, RunParams, RunResult, Tool,
+    ToolError, ToolInvocation, ToolOutput,
 };
-use myclaw_llm::{Api, InputKind, Model, Price, Quirks, ThinkingLevels, ToolSchema};
+use myclaw_llm::{
+    Api, ContentBlock, HttpOptions, InputKind, Model, Price, Quirks, ThinkingLevels, ToolSchema,
+    Variables,
+};
 use myclaw_session::SessionKey;
 use myclaw_testkit::{ModelServer, RecordedRequest, Script, TempHome, WireFormat};
 use serde_json::{Value, json};
@@ -28,7 +32,7 @@ pub struct Bench {
     pub server: ModelServer,
     pub format: WireFormat,
     pub clock: Arc<FastClock>,
-    pub events: Arc<Mutex<Vec<AgentRunEvent>>>,
+    pub events: Arc<Mutex<Vec<RunEvent>>>,
     pub config: Config,
     pub profiles: Vec<&'static str>,
     pub context_window: u64,
@@ -94,31 +98,39 @@ impl Bench {
             reasoning: false,
             thinking_levels: ThinkingLevels::default(),
             input: vec![InputKind::Text, InputKind::Image],
-            price: Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 },
+            price: Some(Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 }),
             context_window: self.context_window,
             max_output: 8_192,
             quirks: Quirks::default(),
         }
     }
 
-    pub fn params(&self, message: &str) -> RunAgentParams {
+    pub fn params(&self, message: &str) -> RunParams {
         let profiles = self
             .profiles
             .iter()
             .map(|key| AuthProfile::with_key(format!("profile-{key}"), (*key).to_owned().into()))
             .collect();
         let events = Arc::clone(&self.events);
-        let config = Config {
-            paths: Some(Paths::in_state_dir(self.home.state_directory())),
-            ..self.config.clone()
-        };
-        RunAgentParams {
-            model: Some(ModelChoice::new(self.model(), profiles)),
+        let models = vec![ActiveModel::new(self.model(), profiles)];
+        let user_message = Some(message).filter(|message| !message.is_empty());
+        RunParams {
+            user_message: user_message.map(ContentBlock::text).into_iter().collect(),
             clock: self.clock.clone(),
             tools: vec![Arc::new(EchoTool::new("echo"))],
             on_event: Some(Arc::new(move |event| events.lock().unwrap().push(event))),
-            ..RunAgentParams::new(SessionKey::for_cli("main", "test"), message, Arc::new(config))
+            ..self.configured(&SessionKey::for_cli("main", "test"), models)
         }
+    }
+
+    /// What the config gives for a run in a session, without its hooks and tools.
+    pub fn configured(&self, session_key: &SessionKey, models: Vec<ActiveModel>) -> RunParams {
+        let paths = Paths::in_state_dir(self.home.state_directory());
+        let config = Arc::new(Config { paths: Some(paths.clone()), ..self.config.clone() });
+        let home = Home { environment: Environment::default(), paths };
+        let options =
+            SessionOptions { session: Some(session_key.to_string()), ..SessionOptions::default() };
+        SessionConfig::new(home, config, &options).unwrap().bare_run(models)
     }
 
     pub async fn run(&self, message: &str) -> Result<RunResult, RunError> {
@@ -138,12 +150,13 @@ impl Bench {
         names
     }
 
+    /// The events of a type, without their session and run.
     pub fn events_named(&self, name: &str) -> Vec<Value> {
         self.events
             .lock()
             .unwrap()
             .iter()
-            .map(|event| json!(event))
+            .map(|event| json!(event.kind))
             .filter(|event| event["type"] == name)
             .collect()
     }
@@ -152,6 +165,17 @@ impl Bench {
     pub fn rows(&self) -> Vec<Value> {
         self.home.only_transcript().into_iter().skip(1).collect()
     }
+}
+
+/// An engine that calls the models of a [`Bench`].
+pub fn engine() -> Engine {
+    let variables = Variables::from_process();
+    myclaw_agent::engine(HttpOptions { variables, ..HttpOptions::default() })
+}
+
+/// Runs one turn.
+pub async fn run_agent(params: RunParams) -> Result<RunResult, RunError> {
+    engine().run(params).await
 }
 
 /// Gives its `text` argument back. `text: "wait"` waits for the abort, `"fail"` fails, `"long"` gives 60,000 characters.

@@ -60,6 +60,8 @@ async fn too_many_lines_count_as_long() {
     }
     let exactly = captured(limits(1000, 2, Some(file)), &[b"a\nb\n"]).await;
     assert_eq!((exactly.tail.as_str(), exactly.truncated), ("a\nb\n", false));
+    let exactly = captured(limits(4, 100, None), &[b"a\nb\n"]).await;
+    assert_eq!((exactly.tail.as_str(), exactly.truncated), ("a\nb\n", false));
 }
 
 #[tokio::test]
@@ -69,6 +71,7 @@ async fn a_tail_begins_at_a_line_unless_most_of_it_would_be_lost() {
         (&[b"aaaa\nbbbb\ncccc\n"], 12, "bbbb\ncccc\n"),
         (&[b"aaaabbbbbbbbcccc\nd\n"], 12, "bbbbbcccc\nd\n"),
         (&["äääää".as_bytes()], 5, "ää"),
+        (&[b"zaaaaaa\nbbbbb"], 12, "aaaaaa\nbbbbb"),
         (&[b"no newline at all"], 0, ""),
     ] {
         assert_eq!(captured(limits(limit, 100, None), pieces).await.tail, tail);
@@ -105,7 +108,7 @@ async fn memory_stays_bounded() {
 async fn a_side_file_that_cannot_be_written_is_only_noted() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
-    // A file where the folder should be; and a device that is always full.
+    // A file where the directory should be; and a device that is always full.
     for path in [folder.path().join("file/out.log"), PathBuf::from("/dev/full")] {
         let output = captured(limits(4, 100, Some(path.clone())), &[b"one\n", b"two\n"]).await;
         assert_eq!((output.tail.as_str(), output.truncated), ("two\n", true));
@@ -176,5 +179,16 @@ async fn the_tail_is_an_end_within_the_limits() {
                 assert_eq!(fs::read_to_string(&file).unwrap(), text);
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn the_tail_does_not_depend_on_how_output_is_cut() {
+    let text: String = (0..40).map(|number| format!("line {number}\n")).collect();
+    let whole = captured(limits(30, 100, None), &[text.as_bytes()]).await;
+    assert_eq!(whole.tail, "line 37\nline 38\nline 39\n");
+    for size in 1..40 {
+        let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+        assert_eq!(captured(limits(30, 100, None), &pieces).await, whole, "pieces of {size}");
     }
 }

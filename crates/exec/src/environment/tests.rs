@@ -52,6 +52,32 @@ fn nothing_that_looks_like_a_secret_passes() {
 }
 
 #[test]
+fn every_part_of_the_secret_list_counts_on_its_own() {
+    for part in [
+        "KEY",
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "COOKIE",
+        "PRIVATE",
+        "BEARER",
+        "AUTH",
+        "SIGNATURE",
+        "WEBHOOK",
+    ] {
+        for name in
+            [part.to_owned(), format!("XDG_MY_{part}S"), format!("lc_{}", part.to_lowercase())]
+        {
+            assert_eq!(filtered(&[(&name, "value")], &[&name]), [], "{name}");
+        }
+    }
+    assert_eq!(SECRET_PARTS.len(), 13, "a part without a line above");
+}
+
+#[test]
 fn more_names_can_be_passed() {
     assert_eq!(filtered(&[("MINE", "1")], &["MINE"]), [("MINE".to_owned(), "1".to_owned())]);
 }

@@ -77,3 +77,19 @@ fn the_real_process_table_holds_this_process() {
     assert!(!entry.is_zombie);
     assert_eq!(process_entry(own).unwrap().start, entry.start);
 }
+
+/// The check right before a signal: between the survey and the signal the process may have ended, and another one may
+/// have got its id.
+#[test]
+fn a_process_that_took_over_an_id_is_not_signalled() {
+    let mut stranger = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let entry = process_entry(stranger.id().cast_signed()).unwrap();
+    let member =
+        |start| Member { pid: entry.pid, name: entry.name.clone(), group: entry.group, start };
+    member(entry.start - 1).signal(Signal::KILL);
+    member(entry.start).signal(Signal::TERM);
+    // Of two signals the deadlier would have won, had both been sent.
+    let status = stranger.wait().unwrap();
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    assert_eq!(signal, Some(Signal::TERM.as_raw()));
+}

@@ -157,7 +157,7 @@ impl<'a, 'r> Arrived<'a, 'r> {
             api: model.api,
             provider: model.provider.clone(),
             model: model.id.clone(),
-            usage: usage.priced(&model.price),
+            usage: usage.priced(model.price),
             stop_reason,
             error_message: None,
             timestamp: last_timestamp(self.request),

@@ -1,6 +1,9 @@
 //! From a provider and a model id to a whole [`Model`], known or not.
 
-use super::{Catalog, provider_info};
+use url::Url;
+
+use super::{Catalog, KeyNeed, provider_info};
+use crate::wire::{is_loopback, without_date};
 use crate::{Api, InputKind, Model, Price, Quirks, ThinkingLevels};
 
 /// Window assumed for a model that the catalog does not have.
@@ -28,11 +31,11 @@ pub struct ResolveModel<'a> {
 }
 
 /// The catalog's model, or one built by hand where the catalog has none: 200,000 tokens of context, 8,192 of output,
-/// text and images in, no reasoning, price zero.
+/// text and images in, no reasoning, an unknown price unless a server on this machine answers. A dated name without figures of
+/// its own has those of its family: `claude-sonnet-4-20250514` those of `claude-sonnet-4`.
 pub fn resolve_model(wanted: ResolveModel<'_>) -> Model {
-    let mut model = Catalog::builtin()
-        .find(wanted.provider, wanted.id)
-        .unwrap_or_else(|| built_by_hand(wanted.provider, wanted.id));
+    let mut model = known(wanted.provider, wanted.id)
+        .unwrap_or_else(|| built_by_hand(wanted.provider, wanted.id, wanted.base_url));
     if let Some(base_url) = wanted.base_url {
         let base_url = base_url.trim_end_matches('/');
         if base_url != model.base_url {
@@ -54,8 +57,29 @@ fn api_at(base_url: &str) -> Option<Api> {
     (is_googles && base_url.ends_with("/openai")).then_some(Api::OpenaiCompletions)
 }
 
-fn built_by_hand(provider: &str, id: &str) -> Model {
+/// The catalog's model of that name, else that of its family.
+fn known(provider: &str, id: &str) -> Option<Model> {
+    let catalog = Catalog::builtin();
+    let family =
+        || Some(Model { id: id.to_owned(), ..catalog.find(provider, family(provider, id)?)? });
+    catalog.find(provider, id).or_else(family)
+}
+
+/// The name without what says which build of a model it is: a date, or a tag of Ollama's.
+fn family<'a>(provider: &str, id: &'a str) -> Option<&'a str> {
+    let undated = without_date(id);
+    let untagged = match undated.split_once(':') {
+        Some((name, _)) if provider == "ollama" => name,
+        _ => undated,
+    };
+    (untagged != id).then_some(untagged)
+}
+
+fn built_by_hand(provider: &str, id: &str, base_url: Option<&str>) -> Model {
     let info = provider_info(provider);
+    let is_local =
+        || base_url.and_then(|url| Url::parse(url).ok()).is_some_and(|url| is_loopback(&url));
+    let is_free = info.is_some_and(|info| info.key == KeyNeed::None) || is_local();
     Model {
         id: id.to_owned(),
         provider: provider.to_owned(),
@@ -64,7 +88,7 @@ fn built_by_hand(provider: &str, id: &str) -> Model {
         reasoning: false,
         thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text, InputKind::Image],
-        price: Price::default(),
+        price: is_free.then(Price::default),
         context_window: UNKNOWN_CONTEXT_WINDOW,
         max_output: UNKNOWN_MAX_OUTPUT,
         quirks: Quirks::default(),

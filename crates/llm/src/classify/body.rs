@@ -243,7 +243,7 @@ fn page_title(html: &str) -> Option<&str> {
 }
 
 /// `text` as one line without control characters, cut to `limit` characters.
-pub(crate) fn one_line(text: &str, limit: usize) -> String {
+pub fn one_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
     for word in
         text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty())

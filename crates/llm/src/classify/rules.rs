@@ -104,7 +104,19 @@ const SENTENCES: &[Rule<&str>] = &[
             "欠费",
         ],
     ),
-    (Quota, &["specified api usage limits", "usage limit reached", "usage limit has been reached"]),
+    (
+        Quota,
+        &[
+            "hit your limit",
+            "hit your usage limit",
+            "limit reached · resets",
+            "specified api usage limits",
+            "usage limit reached",
+            "usage limit has been reached",
+        ],
+    ),
+    // A proxy's own words, which it sends with any status.
+    (Timeout, &["upstream connect error"]),
     (
         Auth,
         &[
@@ -210,6 +222,16 @@ pub(super) const PHRASES: &[Rule<&str>] = &[
             "too many tokens",
         ],
     ),
+    (
+        RateLimit,
+        &[
+            "rate limit exceeded",
+            "rate limit reached",
+            "too many requests",
+            "too many concurrent requests",
+        ],
+    ),
+    (Auth, &["token expired", "token has expired", "token has been revoked"]),
     (
         Timeout,
         &[

@@ -152,6 +152,17 @@ impl AnswerBody {
     }
 
     fn no_events(&self) -> ModelError {
+        let compression = match self.preview.as_slice() {
+            [0x1F, 0x8B, ..] => Some("gzip"),
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => Some("zstd"),
+            _ => None,
+        };
+        if let Some(name) = compression {
+            let message = format!(
+                "answered with a body compressed by {name}, which was not asked for: a proxy in between compresses it"
+            );
+            return ModelError::new(ErrorClass::Unknown, message);
+        }
         let text = classify::one_line(&String::from_utf8_lossy(&self.preview), PREVIEW);
         let message = format!(
             "answered with something that is no stream of events ({text:?}): check the base URL"

@@ -3,7 +3,11 @@
 //! Small models are careless in ways that leave no doubt about what they meant; those are read as meant. What is
 //! never done is to complete an object that was cut: half a file is not what anyone wanted to write.
 
+mod partial;
+
 use serde_json::{Map, Value};
+
+pub use partial::partial_arguments;
 
 /// How many layers of "a JSON string that holds JSON" are opened.
 const MAX_NESTED_STRINGS: usize = 2;

@@ -9,3 +9,4 @@ mod families;
 
 pub use decode::Decoder;
 pub use encode::encode;
+pub(super) use families::thinking_control;

@@ -24,7 +24,7 @@ pub(crate) struct MessageBuilder<'a> {
     /// Everything but the content.
     envelope: AssistantMessage,
     blocks: Vec<Block>,
-    price: Price,
+    price: Option<Price>,
     /// The conversation being answered: call ids must not repeat its own.
     history: &'a [Message],
     content_bytes: usize,
@@ -248,7 +248,7 @@ impl<'a> MessageBuilder<'a> {
         let mut message = self.envelope.clone();
         message.content =
             std::mem::take(&mut self.blocks).into_iter().map(Block::into_content).collect();
-        message.usage = message.usage.priced(&self.price);
+        message.usage = message.usage.priced(self.price);
         message.stop_reason = stop_reason;
         sink(StreamEvent::Done { reason: stop_reason, message: Box::new(message.clone()) });
         message
@@ -261,7 +261,7 @@ impl<'a> MessageBuilder<'a> {
         }
         let mut message = self.envelope.clone();
         message.content = self.blocks.iter().map(Block::content).collect();
-        message.usage = message.usage.priced(&self.price);
+        message.usage = message.usage.priced(self.price);
         message.stop_reason = stop_reason;
         message.error_message = Some(error.to_owned());
         Some(message)

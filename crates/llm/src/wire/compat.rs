@@ -64,13 +64,15 @@ pub enum ReasoningReplay {
 /// How a host is asked to think, and how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkingField {
-    /// It cannot be asked, or refuses to be.
+    /// It may refuse to be asked: it is asked with `reasoning_effort`, and only a model whose words are listed.
     None,
     /// `reasoning_effort: "high"`.
     ReasoningEffort,
     /// `reasoning: {"effort": "high"}`, or `{"enabled": false}`.
     ReasoningObject,
-    /// `thinking: {"type": "enabled"}`, or `"disabled"`.
+    /// `reasoning: {"enabled": true}`, or `reasoning_effort` for a model with several levels.
+    ReasoningSwitch,
+    /// `thinking: {"type": "enabled"}`, or `"disabled"`, with `reasoning_effort` for a model that has words of its own.
     ThinkingType,
     /// `enable_thinking: true`.
     EnableThinking,
@@ -171,15 +173,13 @@ impl Compat {
                 row.providers.iter().any(|name| name.eq_ignore_ascii_case(&model.provider))
             })
         };
-        let unknown = || Self {
-            // A stranger may refuse to be asked, unless the settings say in which words.
-            thinking_field: match model.thinking_levels.has_words() {
-                true => ThinkingField::ReasoningEffort,
-                false => ThinkingField::None,
-            },
-            ..if url.as_ref().is_some_and(is_loopback) { LOCAL } else { COMMON }
-        };
-        by_host.or_else(by_name).map_or_else(unknown, |row| row.compat).with(&model.quirks.compat)
+        let unknown = || if url.as_ref().is_some_and(is_loopback) { LOCAL } else { COMMON };
+        let mut compat = by_host.or_else(by_name).map_or_else(unknown, |row| row.compat);
+        // Such a host may refuse to be asked, unless the catalog or the config lists the words of the model.
+        if compat.thinking_field == ThinkingField::None && model.thinking_levels.has_words() {
+            compat.thinking_field = ThinkingField::ReasoningEffort;
+        }
+        compat.with(&model.quirks.compat)
     }
 
     fn with(self, overrides: &CompatOverrides) -> Self {

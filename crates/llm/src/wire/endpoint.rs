@@ -55,8 +55,8 @@ pub(crate) fn models_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
 }
 
 /// `base_url` with the format's path behind it. Base URLs come with and without the version and the slash at the
-/// end: a host alone means its `/v1` (Google's: `/v1beta`). A base that already ends with the path is taken as it is;
-/// a query is kept.
+/// end: a host alone means its `/v1` (Google's: `/v1beta`), and so does a path of Anthropic's or Google's format that ends
+/// with none. A base that already ends with the path is taken as it is; a query is kept.
 fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
     let mut url = parse_base(base_url)?;
     let mut segments: Vec<String> = url
@@ -66,17 +66,28 @@ fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> 
         .filter(|segment| !segment.is_empty())
         .map(str::to_owned)
         .collect();
+    let mut is_whole = false;
     for known in [&["chat", "completions"][..], &["messages"], &["responses"]] {
         if segments.ends_with(&known.iter().map(|&segment| segment.to_owned()).collect::<Vec<_>>())
         {
             segments.truncate(segments.len() - known.len());
+            is_whole = true;
             break;
         }
     }
     if api == Api::GoogleGenerativeAi {
         drop_model_path(&mut segments);
     }
-    if segments.is_empty() {
+    let lacks_version = match (api, segments.last()) {
+        (_, None) => true,
+        // The clients of these formats write the version themselves, so vendors' base URLs end before it.
+        (Api::AnthropicMessages, Some(last)) => !is_whole && !is_version(last),
+        (Api::GoogleGenerativeAi, Some(last)) => {
+            !is_version(last) && !segments.iter().any(|segment| segment == "publishers")
+        }
+        (_, Some(_)) => false,
+    };
+    if lacks_version {
         let version = if api == Api::GoogleGenerativeAi { "v1beta" } else { "v1" };
         segments.push(version.to_owned());
     }
@@ -100,6 +111,11 @@ pub(crate) fn parse_base(base_url: &str) -> Result<Url, ModelError> {
     Ok(url)
 }
 
+/// Whether it is `v1`, `v1beta`, `v4` or the like.
+fn is_version(segment: &str) -> bool {
+    segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Drops what a copied address of Google's has behind its version: `models`, or `models/ID:METHOD`.
 fn drop_model_path(segments: &mut Vec<String>) {
     if segments.last().is_some_and(|last| last.contains(':')) {
@@ -117,13 +133,13 @@ fn bad_base_url(base_url: &str, why: &str) -> ModelError {
 }
 
 /// Host and, where it is not the scheme's own, port: how messages name a server.
-pub(crate) fn host_label(url: &Url) -> String {
+pub fn host_label(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// Whether the URL names this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback() || address.is_unspecified(),
@@ -138,7 +154,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 
 /// Whether the URL names an address that is only good on this machine's own wire, as those of the clouds' metadata
 /// services are.
-pub(crate) fn is_link_local(url: &Url) -> bool {
+pub fn is_link_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_link_local(),
         Some(Host::Ipv6(address)) => address.is_unicast_link_local() || address.is_unique_local(),

@@ -67,6 +67,16 @@ pub(super) fn is_foreign(api: Api, event_name: &str, data: &str) -> bool {
         && !classify::reports_an_error(&value)
 }
 
+/// Whether an event reports a failure without the member `error` by which the formats know one: a gateway's own body,
+/// such as `{"object":"error","message":…}` or `{"detail":…}`.
+pub(super) fn is_unmarked_failure(api: Api, event_name: &str, data: &str) -> bool {
+    let Ok(value) = serde_json::from_str::<Value>(data) else { return false };
+    value.is_object()
+        && value["error"].is_null()
+        && !belongs_to(api, event_name, &value)
+        && classify::reports_an_error(&value)
+}
+
 pub(super) fn foreign_format(api: Api) -> ModelError {
     let name = serde_json::to_value(api).unwrap_or_default();
     let message = format!(

@@ -8,6 +8,7 @@ use url::Url;
 
 pub use decode::Decoder;
 pub use encode::encode;
+pub(super) use thinking::thinking_control;
 
 use crate::Model;
 use crate::wire::endpoint::host_label;
@@ -16,20 +17,20 @@ use crate::wire::endpoint::host_label;
 const VERTEX_PROVIDER: &str = "google-vertex";
 
 /// The host of Vertex AI for the location `global`.
-pub(crate) const VERTEX_HOST: &str = "aiplatform.googleapis.com";
+pub const VERTEX_HOST: &str = "aiplatform.googleapis.com";
 
 /// What the host of Vertex AI for one region has behind the region: `europe-west4-aiplatform.googleapis.com`.
-pub(crate) const REGIONAL_HOST: &str = "-aiplatform.googleapis.com";
+pub const REGIONAL_HOST: &str = "-aiplatform.googleapis.com";
 
 /// What the host of Vertex AI for a location of several regions has around it: `aiplatform.eu.rep.googleapis.com`.
-pub(crate) const VERTEX_MULTI_REGION: (&str, &str) = ("aiplatform.", ".rep.googleapis.com");
+pub const VERTEX_MULTI_REGION: (&str, &str) = ("aiplatform.", ".rep.googleapis.com");
 
 /// The header that carries an API key.
-pub(crate) const KEY_HEADER: &str = "x-goog-api-key";
+pub const KEY_HEADER: &str = "x-goog-api-key";
 
 /// Which of Google's two services a model is at. They speak the same format but for a few fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Service {
+pub enum Service {
     /// `generativelanguage.googleapis.com`, and whoever copies it.
     AiStudio,
     /// Vertex AI in Google Cloud, which wants a project, a location and a token.
@@ -38,7 +39,7 @@ pub(crate) enum Service {
 
 impl Service {
     /// The service of `model`: by its host, or by its provider's name where that says nothing (a proxy).
-    pub(crate) fn of(model: &Model) -> Self {
+    pub fn of(model: &Model) -> Self {
         let host = Url::parse(model.base_url.trim()).map(|url| host_label(&url));
         let (prefix, suffix) = VERTEX_MULTI_REGION;
         let is_vertex_host = |host: String| {

@@ -31,13 +31,26 @@ pub(crate) fn has_same_origin(model: &Model, message: &AssistantMessage) -> bool
 fn family(id: &str) -> &str {
     let id = id.rsplit_once('/').map_or(id, |(_, name)| name);
     let id = id.split([':', '@']).next().unwrap_or(id);
-    match id.rsplit_once('-') {
-        Some((name, "latest")) => name,
-        Some((name, date)) if date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()) => {
-            name
+    without_date(id)
+}
+
+/// A model id without the date of a release (`-20250514`, `-2025-05-14`, `@20250514`) or `-latest`.
+pub(crate) fn without_date(id: &str) -> &str {
+    let is_date = |text: &str| {
+        let has_form = text.len() == 8 || text.split('-').map(str::len).eq([4, 2, 2]);
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (text.len() == 10 && byte == b'-');
+        has_form && text.starts_with("20") && text.bytes().all(is_digit)
+    };
+    for length in [8, 10] {
+        let split = id.len().checked_sub(length).and_then(|at| id.split_at_checked(at));
+        if let Some((name, date)) = split
+            && let Some(name) = name.strip_suffix(['-', '@'])
+            && is_date(date)
+        {
+            return name;
         }
-        _ => id,
     }
+    id.strip_suffix("-latest").unwrap_or(id)
 }
 
 /// Reasoning of another model, as text that this one can read.

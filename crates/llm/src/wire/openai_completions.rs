@@ -6,6 +6,7 @@ mod decode;
 mod details;
 mod encode;
 mod ending;
+mod extent;
 mod think;
 mod thinking;
 

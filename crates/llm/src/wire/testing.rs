@@ -12,7 +12,7 @@ pub(super) fn model(input: &[InputKind]) -> Model {
         reasoning: false,
         thinking_levels: ThinkingLevels::default(),
         input: input.to_vec(),
-        price: Price::default(),
+        price: Some(Price::default()),
         context_window: 0,
         max_output: 0,
         quirks: Quirks::default(),

@@ -155,7 +155,7 @@ fn each_vendor_is_asked_to_think_in_its_own_words() {
             }),
         ),
         ("openai.gpt-oss-120b-1:0", ThinkingLevel::Minimal, json!({"reasoning_effort": "low"})),
-        ("openai.gpt-oss-120b-1:0", ThinkingLevel::Off, Value::Null),
+        ("openai.gpt-oss-120b-1:0", ThinkingLevel::Off, json!({"reasoning_effort": "low"})),
         ("openai.gpt-oss-120b-1:0", ThinkingLevel::Medium, json!({"reasoning_effort": "medium"})),
         ("amazon.nova-pro-v1:0", ThinkingLevel::High, Value::Null),
         ("us.deepseek.r1-v1:0", ThinkingLevel::High, Value::Null),

@@ -58,7 +58,7 @@ async fn answers_that_are_no_success() {
             "404 page not found\n",
             ErrorClass::Unknown,
             None,
-            "testing at HOST: answered 404: 404 page not found; check the base URL and the model id",
+            "testing at HOST: answered 404: 404 page not found; check the base URL and the model id (the call went to http://HOST/v1/chat/completions)",
         ),
         (
             "503 Service Unavailable",

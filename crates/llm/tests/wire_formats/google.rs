@@ -75,7 +75,7 @@ fn an_answer_with_thoughts_calls_and_counters() {
     assert_eq!((message.stop_reason, message.api), (StopReason::ToolUse, API));
     let counters =
         Usage { input: 335, output: 89, cache_read: 2048, reasoning: 64, ..Usage::default() };
-    assert_eq!(message.usage, counters.priced(&model(API, "").price));
+    assert_eq!(message.usage, counters.priced(model(API, "").price));
     assert_eq!(message.usage.total_tokens, 2472, "as the service counts");
     let ends = events.iter().filter(|event| format!("{event:?}").contains("End")).count();
     assert_eq!(ends, 4);

@@ -15,7 +15,7 @@ fn anthropic_counters_come_first_or_last() {
     let stop = json!({"type": "message_stop"});
     let usage = json!({"input_tokens": 5, "output_tokens": 3, "cache_read_input_tokens": 7, "cache_creation_input_tokens": null, "output_tokens_details": {"thinking_tokens": 2}});
     let expected = Usage { input: 5, output: 3, cache_read: 7, reasoning: 2, ..Usage::default() }
-        .priced(&model(Api::AnthropicMessages, "").price);
+        .priced(model(Api::AnthropicMessages, "").price);
     for (start, end) in [
         (json!({}), usage.clone()),
         (json!({"usage": {"input_tokens": 0, "output_tokens": 0}}), usage.clone()),
@@ -296,7 +296,7 @@ fn openai_counters_of_every_kind() {
             finish("stop"),
             json!({"choices": [], "usage": usage}),
         ]);
-        assert_eq!(message.unwrap().usage, expected.priced(&price), "{usage}");
+        assert_eq!(message.unwrap().usage, expected.priced(price), "{usage}");
     }
 }
 

@@ -43,7 +43,7 @@ fn an_anthropic_answer_with_thinking_and_calls() {
     let counters =
         Usage { input: 25, output: 89, cache_read: 2048, cache_write: 310, ..Usage::default() };
     let price = model(Api::AnthropicMessages, "").price;
-    assert_eq!(message.usage, counters.priced(&price));
+    assert_eq!(message.usage, counters.priced(price));
     assert_eq!(message.usage.total_tokens, 2472);
     assert_matches_events(&message, &events);
 }
@@ -67,7 +67,7 @@ fn an_openai_answer_with_calls_and_counters() {
     assert_eq!(message.stop_reason, StopReason::ToolUse);
     let counters =
         Usage { input: 335, output: 89, cache_read: 2048, reasoning: 64, ..Usage::default() };
-    assert_eq!(message.usage, counters.priced(&model(Api::OpenaiCompletions, "").price));
+    assert_eq!(message.usage, counters.priced(model(Api::OpenaiCompletions, "").price));
     assert_matches_events(&message, &events);
 }
 

@@ -217,7 +217,7 @@ pub(crate) fn model(api: Api, base_url: &str) -> Model {
         reasoning: false,
         thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text, InputKind::Image],
-        price: Price { input: 1.0, output: 10.0, cache_read: 0.1, cache_write: 1.25 },
+        price: Some(Price { input: 1.0, output: 10.0, cache_read: 0.1, cache_write: 1.25 }),
         context_window: 200_000,
         max_output: 8192,
         quirks: Quirks::default(),

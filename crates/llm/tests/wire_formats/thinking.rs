@@ -218,3 +218,138 @@ fn every_claude_model_has_a_form_and_levels_that_go_together() {
         assert!(is_right, "{}: {form:?}, {levels:?}", model.id);
     }
 }
+
+/// What a request to `model` says about thinking, whatever the format.
+fn thinking_fields(model: &Model, level: ThinkingLevel) -> Value {
+    let body = Asked::new(model, level).body();
+    let mut config = body["generationConfig"]["thinkingConfig"].clone();
+    if let Some(config) = config.as_object_mut() {
+        // Whether thoughts are shown is another matter.
+        config.remove("includeThoughts");
+    }
+    let names = [
+        "thinking",
+        "output_config",
+        "reasoning_effort",
+        "reasoning",
+        "enable_thinking",
+        "chat_template_kwargs",
+        "additionalModelRequestFields",
+    ];
+    let fields: Vec<Value> = names.iter().map(|name| body[name].clone()).chain([config]).collect();
+    json!(fields)
+}
+
+#[test]
+fn the_level_that_is_reported_is_the_one_that_is_sent() {
+    use std::collections::BTreeMap;
+    let with_words = |provider: &str, id: &str, words: &[(ThinkingLevel, &str)]| Model {
+        reasoning: true,
+        thinking_levels: myclaw_llm::ThinkingLevels::new(
+            words.iter().map(|(level, word)| (*level, Some((*word).to_owned()))),
+        ),
+        ..myclaw_llm::resolve_model(myclaw_llm::ResolveModel {
+            provider,
+            id,
+            base_url: None,
+            api: Some(Api::OpenaiCompletions),
+        })
+    };
+    let own = [
+        with_words(
+            "xai",
+            "grok-4.3",
+            &[(ThinkingLevel::Low, "low"), (ThinkingLevel::High, "high")],
+        ),
+        with_words("qwen", "qwen3", &[]),
+    ];
+    let mut wrong = Vec::new();
+    for mut model in Catalog::builtin().iter().filter(|model| model.reasoning).chain(own) {
+        if model.base_url.is_empty() {
+            // Where every customer has an address of their own.
+            model.base_url = "https://name.openai.azure.com".to_owned();
+        }
+        let offered = model.offered_thinking_levels();
+        let mut sent: BTreeMap<String, ThinkingLevel> = BTreeMap::new();
+        for level in &offered {
+            let fields = thinking_fields(&model, *level);
+            let is_said = match level {
+                _ if offered == [ThinkingLevel::High] => true,
+                ThinkingLevel::Off => true,
+                _ => fields.as_array().unwrap().iter().any(|field| !field.is_null()),
+            };
+            if let Some(other) = sent.insert(fields.to_string(), *level) {
+                wrong.push(format!("{}/{}: {other} is {level}", model.provider, model.id));
+            }
+            if !is_said {
+                wrong.push(format!("{}/{}: {level} is not sent", model.provider, model.id));
+            }
+        }
+        for level in ThinkingLevel::ALL {
+            let reported = model.thinking_level(level);
+            if !offered.contains(&reported)
+                || thinking_fields(&model, level) != thinking_fields(&model, reported)
+            {
+                wrong.push(format!(
+                    "{}/{}: {level} is reported as {reported}",
+                    model.provider, model.id
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn levels_go_out_in_the_words_of_hosts_that_once_got_none() {
+    let asked = |provider: &str, id: &str, level| {
+        let model = Catalog::builtin().find(provider, id).expect("in the catalog");
+        let body = Asked::new(&model, level).body();
+        let names = ["reasoning_effort", "reasoning", "thinking"];
+        let fields =
+            names.iter().filter_map(|name| Some(((*name).to_owned(), body.get(name)?.clone())));
+        (model.thinking_level(level), Value::Object(fields.collect()))
+    };
+    use ThinkingLevel::{High, Low, Minimal, Off, Xhigh};
+    for (provider, id, level, reported, sent) in [
+        ("mistral", "mistral-large-4", Low, Low, json!({"reasoning_effort": "low"})),
+        (
+            "vercel-ai-gateway",
+            "anthropic/claude-fable-5",
+            Low,
+            Low,
+            json!({"reasoning": {"effort": "low"}}),
+        ),
+        (
+            "vercel-ai-gateway",
+            "alibaba/qwen-3-14b",
+            Off,
+            Off,
+            json!({"reasoning": {"enabled": false}}),
+        ),
+        (
+            "deepseek",
+            "deepseek-flash",
+            Xhigh,
+            Xhigh,
+            json!({"thinking": {"type": "enabled"}, "reasoning_effort": "max"}),
+        ),
+        (
+            "zai",
+            "glm-5.3",
+            Low,
+            Low,
+            json!({"thinking": {"type": "enabled"}, "reasoning_effort": "low"}),
+        ),
+        // It knows no more than on and off.
+        ("zai", "glm-4.7", Xhigh, High, json!({"thinking": {"type": "enabled"}})),
+        ("moonshot", "kimi-k2.7-code", Minimal, High, json!({"thinking": {"type": "enabled"}})),
+        ("together", "openai/gpt-oss-120b", Low, Low, json!({"reasoning_effort": "low"})),
+        ("together", "MiniMaxAI/MiniMax-M3", Off, Off, json!({"reasoning": {"enabled": false}})),
+        ("google", "gemini-2.5-pro", Off, Minimal, json!({})),
+        // No request can tell it anything.
+        ("amazon-bedrock", "amazon.nova-2-lite-v1:0", Off, High, json!({})),
+    ] {
+        assert_eq!(asked(provider, id, level), (reported, sent), "{provider}/{id} {level}");
+    }
+}

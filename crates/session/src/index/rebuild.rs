@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{EntriesByKey, SessionEntry};
 use crate::about::read_about;
+use crate::entry::new_session_id;
 use crate::error::{IoContext, SessionError};
 use crate::reader::read_header;
 use crate::store::LOG_EXTENSION;
@@ -43,13 +44,23 @@ fn entry_from_log(path: &Path) -> Option<(String, SessionEntry)> {
     let key =
         from_header.filter(|key| key.slug() == slug).or_else(|| SessionKey::from_slug(slug))?;
     let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut entry =
-        SessionEntry::new(&key, u64::try_from(modified.as_millis()).unwrap_or(u64::MAX));
+    let session_id = header.as_ref().and_then(|header| header.session_id.clone());
+    let mut entry = SessionEntry::new(
+        &key,
+        session_id.unwrap_or_else(new_session_id),
+        u64::try_from(modified.as_millis()).unwrap_or(u64::MAX),
+    );
     let parts = key.parts();
     entry.last_channel = Some(parts.channel);
     entry.chat_type = Some(parts.peer_kind);
     entry.extra = extra(&file, header.as_ref());
     Some((key.to_string(), entry))
+}
+
+/// The id in the header of the log at `path`, or a new one.
+pub(super) fn session_id_of(path: &Path) -> String {
+    let header = File::open(path).ok().and_then(|file| read_header(&file).ok().flatten());
+    header.and_then(|header| header.session_id).unwrap_or_else(new_session_id)
 }
 
 /// What the session is called and where it branched off, if there is anything to say.

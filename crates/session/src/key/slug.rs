@@ -4,6 +4,7 @@
 //! becomes a tilde. Then a run of underscores stands for colons, two for each, and an odd last one for itself. A
 //! single underscore between other characters, by far the usual case, stays as it is.
 
+use super::HASH_DIGITS;
 use crate::id::{base36, fnv1a_128};
 
 /// What a colon becomes.
@@ -14,8 +15,6 @@ const ESCAPED_UNDERSCORE: char = '~';
 const HASH_MARK: char = '=';
 /// Longest slug in bytes: a file name has 255, and extensions and names of side files need some.
 const MAX_SLUG_BYTES: usize = 200;
-/// Base-36 digits of a 128-bit hash.
-const HASH_DIGITS: usize = 25;
 
 /// The slug of a canonical key.
 pub(super) fn encode(key: &str) -> String {

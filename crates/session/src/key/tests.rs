@@ -57,10 +57,18 @@ fn colons_stay_in_the_peer_only() {
 }
 
 #[test]
-fn parts_are_cut_at_128_characters() {
-    let key =
-        SessionKey::build(&parts("main", "cli", "default", PeerKind::Direct, &"é".repeat(200)));
-    assert_eq!(key.parts().peer_id, "é".repeat(128));
+fn parts_of_more_than_128_characters_are_cut_and_stay_distinct() {
+    let build = |peer: &str| {
+        SessionKey::build(&parts("main", "cli", "default", PeerKind::Direct, peer)).parts().peer_id
+    };
+    assert_eq!(build(&"é".repeat(128)), "é".repeat(128));
+    let (one, other) = (build(&"é".repeat(200)), build(&"é".repeat(201)));
+    assert_ne!(one, other);
+    for cut in [&one, &other] {
+        assert!(cut.starts_with(&"é".repeat(102)), "{cut}");
+        assert_eq!(cut.chars().count(), 128);
+        assert_eq!(build(cut), *cut, "a name that was cut stays as it is");
+    }
 }
 
 #[test]
@@ -100,6 +108,10 @@ fn what_fits_no_form_is_refused() {
     assert_eq!(SessionKey::parse(" "), Err(SessionKeyError::Empty));
     for text in [
         "a:b:c:d:e",
+        "::",
+        "main:",
+        "main::",
+        "main:::",
         "agent:a:channel:b:account:c:peer:robot:d",
         "agent::channel:b:account:c:peer:direct:d",
     ] {
@@ -114,6 +126,9 @@ fn what_fits_no_form_is_refused() {
 #[test]
 fn a_word_that_would_be_another_names_session_is_refused() {
     assert_eq!(SessionKey::parse("🦞 / 🦞"), Err(SessionKeyError::NothingUsable("🦞 / 🦞".into())));
+    for name in [".", "..", "-", "_", "@+"] {
+        assert_eq!(SessionKey::parse(name), Err(SessionKeyError::NothingUsable(name.into())));
+    }
     assert_eq!(SessionKey::parse(&"é".repeat(129)), Err(SessionKeyError::TooLong(129)));
     let longest = "é".repeat(128);
     assert_eq!(SessionKey::parse(&longest), Ok(SessionKey::for_cli("main", &longest)));

@@ -243,3 +243,90 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_full_inbox_takes_no_more_but_lets_go() {
+    let home = Home::new();
+    let inbox = home.store().inbox(&work());
+    let first = message(QueuedKind::Steer, &"x".repeat(15 * 1024 * 1024));
+    inbox.push(&first).unwrap();
+    let before = fs::metadata(inbox.path()).unwrap().len();
+    let error = inbox.push(&message(QueuedKind::Steer, &"y".repeat(1024 * 1024))).unwrap_err();
+    let SessionError::InboxFull { limit, .. } = &error else { panic!("{error}") };
+    assert_eq!(*limit, 16 * 1024 * 1024);
+    assert_eq!(fs::metadata(inbox.path()).unwrap().len(), before, "nothing was written");
+    let small = message(QueuedKind::Steer, "small");
+    inbox.push(&small).unwrap();
+    assert_eq!(inbox.pending().unwrap(), [first.clone(), small]);
+    assert!(inbox.remove(first.id).unwrap(), "settling finds room");
+}
+
+/// A file that takes what is written to it and refuses `fsync`, because nothing of it is on a disk.
+#[cfg(target_os = "linux")]
+const UNSYNCABLE: &str = "/proc/thread-self/comm";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_message_is_acknowledged_only_when_the_disk_has_it() {
+    let home = Home::new();
+    fs::create_dir_all(home.sessions()).unwrap();
+    let inbox = home.store().inbox(&work());
+    std::os::unix::fs::symlink(UNSYNCABLE, inbox.path()).unwrap();
+    let error = inbox.push(&message(QueuedKind::Steer, "hi")).unwrap_err();
+    assert!(error.to_string().contains("failed to write to the inbox"), "{error}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_log_is_durable_only_when_the_disk_has_it() {
+    let home = Home::new();
+    fs::create_dir_all(home.sessions()).unwrap();
+    std::os::unix::fs::symlink(UNSYNCABLE, home.store().transcript_path(&work())).unwrap();
+    let mut log = home.open(&work());
+    log.append(&[crate::user("hi").into()]).unwrap();
+    let error = log.sync_handle().sync().unwrap_err();
+    assert!(error.to_string().contains("failed to write to disk"), "{error}");
+}
+
+#[test]
+fn whoever_watches_is_told_of_messages_from_this_process_and_others() {
+    let home = Home::new();
+    fs::create_dir_all(home.sessions()).unwrap();
+    let (store, other) = (home.store(), myclaw_session::SessionKey::for_cli("main", "other"));
+    let elsewhere = myclaw_session::SessionKey::for_cli("main", "with-1");
+    let watch = |inbox: Inbox| {
+        let (tell, told) = std::sync::mpsc::channel();
+        (inbox.watch(move || tell.send(()).unwrap_or_default()), told)
+    };
+    let (_first, told) = watch(store.inbox(&work()));
+    let (_second, told_other) = watch(store.inbox(&other));
+
+    store.inbox(&work()).push(&message(QueuedKind::Steer, "from here")).unwrap();
+    told.try_recv().unwrap();
+    assert!(told_other.try_recv().is_err(), "another session's message");
+
+    let (_third, told) = watch(store.inbox(&elsewhere));
+    let mut child = Child::new("acknowledge").directory(home.sessions()).command().spawn().unwrap();
+    let patience = std::time::Duration::from_secs(30);
+    told.recv_timeout(patience).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_damaged_total_of_the_day_is_kept_aside_and_reported() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("usage.json");
+    for damage in [&b"{\"day\":\"2026-01-3"[..], &[0; 160], b"[]"] {
+        fs::write(&path, damage).unwrap();
+        let spending = DaySpending::new(path.clone());
+        assert_eq!(spending.of("2026-01-31").unwrap(), Spent::default());
+        let copy = spending.set_aside().unwrap().to_path_buf();
+        assert_eq!(fs::read(&copy).unwrap(), damage);
+        let used = Spent { tokens: 3, micro_dollars: 4 };
+        assert_eq!(spending.add("2026-01-31", used).unwrap(), used);
+        let again = DaySpending::new(path.clone());
+        assert_eq!((again.of("2026-01-31").unwrap(), again.set_aside()), (used, None));
+        fs::remove_file(copy).unwrap();
+    }
+}

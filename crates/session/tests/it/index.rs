@@ -292,3 +292,147 @@ fn what_a_killed_writer_left_is_replaced_and_stays_private() {
     assert_eq!(home.names(), ["sessions.json"]);
     assert_eq!(fs::metadata(index.path()).unwrap().permissions().mode() & 0o777, 0o600);
 }
+
+/// An index of so many sessions, as this program writes it.
+fn large_index(home: &Home, count: usize) -> Vec<u8> {
+    fs::create_dir_all(home.sessions()).unwrap();
+    let entries: serde_json::Map<String, Value> = (0..count)
+        .map(|number| {
+            let key = cli(&format!("s{number}"));
+            let entry = json!({
+                "sessionId": uuid::Uuid::new_v4().to_string(),
+                "updatedAt": 1_000 + number,
+                "sessionFile": format!("{}.jsonl", key.slug()),
+                "totalTokens": 7,
+                "extra": {"note": "with \"quotes\"\n  and lines", "nested": {"updatedAt": 1}},
+            });
+            (key.to_string(), entry)
+        })
+        .collect();
+    let mut text = serde_json::to_vec_pretty(&entries).unwrap();
+    text.push(b'\n');
+    fs::write(home.store().index().path(), &text).unwrap();
+    text
+}
+
+/// Bytes that this thread has read and written, where the system counts them.
+fn bytes_moved() -> Option<u64> {
+    let counters = fs::read_to_string("/proc/thread-self/io").ok()?;
+    let of = |name: &str| -> Option<u64> {
+        counters.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok())
+    };
+    Some(of("rchar")? + of("wchar")?)
+}
+
+fn journal(home: &Home) -> std::path::PathBuf {
+    home.sessions().join("sessions.journal")
+}
+
+fn tokens(add_tokens: u64) -> MetaPatch {
+    MetaPatch { add_tokens, ..MetaPatch::default() }
+}
+
+#[test]
+fn a_change_reads_and_writes_little_however_many_sessions_there_are() {
+    let home = Home::new();
+    let before = large_index(&home, 5_000);
+    assert!(before.len() > 1_000_000);
+    let index = home.store().index();
+    let moved = bytes_moved();
+    index.record(&cli("s7"), tokens(5)).unwrap();
+    index.record(&cli("new"), tokens(3)).unwrap();
+    if let (Some(before), Some(after)) = (moved, bytes_moved()) {
+        assert!(after - before < 16_000, "{} bytes moved", after - before);
+    }
+    assert_eq!(fs::read(index.path()).unwrap(), before, "the file is as it was");
+
+    let sessions = index.list().unwrap();
+    assert_eq!(sessions.len(), 5_001);
+    let newest: Vec<_> = sessions[..3].iter().map(|found| found.key.parts().peer_id).collect();
+    assert_eq!(newest[2], "s4999");
+    assert!(newest[..2].contains(&"new".to_owned()) && newest[..2].contains(&"s7".to_owned()));
+    assert_eq!(index.get(&cli("s7")).unwrap().unwrap().total_tokens, Some(12));
+    assert_eq!(index.get(&cli("s8")).unwrap().unwrap().total_tokens, Some(7));
+    let id = index.get(&cli("new")).unwrap().unwrap().session_id;
+    assert_eq!(home.store().index().get(&cli("new")).unwrap().unwrap().session_id, id);
+    let (latest, count) = index.latest(2).unwrap();
+    assert_eq!((latest.len(), count), (2, 5_001));
+    assert_eq!(index.keys().unwrap().len(), 5_001);
+    assert!(index.remove(&cli("new")).unwrap() && !index.remove(&cli("new")).unwrap());
+    assert_eq!(index.keys().unwrap().len(), 5_000);
+}
+
+#[test]
+fn a_long_journal_is_folded_and_adds_nothing_twice() {
+    let home = Home::new();
+    large_index(&home, 1_000);
+    let index = home.store().index();
+    index.record(&cli("s7"), tokens(5)).unwrap();
+    // Keeps what a program would leave that is killed between the two steps of folding.
+    let kept = home.sessions().join("kept");
+    fs::hard_link(journal(&home), &kept).unwrap();
+    let long = json!({"long": "x".repeat(100_000)}).as_object().cloned();
+    for number in 0..11 {
+        let patch = MetaPatch { extra: long.clone(), ..tokens(1) };
+        index.record(&cli(&format!("n{number}")), patch).unwrap();
+    }
+    assert!(!journal(&home).exists(), "it was folded");
+    let stored = stored(&home);
+    assert_eq!(stored.as_object().unwrap().len(), 1_011);
+    assert_eq!(stored[cli("s7").as_str()]["totalTokens"], 12);
+    assert_eq!(stored[cli("s8").as_str()]["extra"]["note"], "with \"quotes\"\n  and lines");
+    fs::rename(&kept, journal(&home)).unwrap();
+    assert_eq!(index.get(&cli("s7")).unwrap().unwrap().total_tokens, Some(12));
+    index.record(&cli("s7"), tokens(1)).unwrap();
+    assert_eq!(index.get(&cli("s7")).unwrap().unwrap().total_tokens, Some(13));
+    assert!(index.take_repairs().is_empty());
+}
+
+#[test]
+fn a_damaged_line_of_the_journal_costs_no_other_and_is_reported() {
+    use std::io::Write;
+    let home = Home::new();
+    large_index(&home, 1_000);
+    let index = home.store().index();
+    index.record(&cli("s7"), tokens(5)).unwrap();
+    let mut file = fs::OpenOptions::new().append(true).open(journal(&home)).unwrap();
+    file.write_all(b"\n{\"set\":{\"key\":\"agent:ma").unwrap();
+    index.record(&cli("s7"), tokens(2)).unwrap();
+    assert_eq!(index.list().unwrap().len(), 1_000);
+    let repairs = index.take_repairs();
+    assert_eq!(repairs.len(), 1);
+    assert_eq!(repairs[0].path, journal(&home));
+    assert!(fs::read_to_string(&repairs[0].backup).unwrap().contains("agent:ma"));
+    assert_eq!(index.get(&cli("s7")).unwrap().unwrap().total_tokens, Some(14));
+    assert!(!journal(&home).exists(), "folded, so that it is reported once");
+    assert!(index.list().is_ok() && index.take_repairs().is_empty());
+}
+
+#[test]
+fn a_corrupt_index_is_reported() {
+    let home = Home::new();
+    home.open(&work()).append(&[user("hi").into()]).unwrap();
+    let index = home.store().index();
+    fs::write(index.path(), "{\"agent:main").unwrap();
+    assert_eq!(index.list().unwrap().len(), 1);
+    let [repair] = &index.take_repairs()[..] else { panic!("one repair") };
+    assert_eq!(repair.path, index.path());
+    assert_eq!(fs::read_to_string(&repair.backup).unwrap(), "{\"agent:main");
+}
+
+#[test]
+fn a_session_keeps_its_id_when_the_index_is_lost() {
+    let home = Home::new();
+    home.open(&work()).append(&[user("hi").into()]).unwrap();
+    let id = home.store().session_id(&work()).unwrap().unwrap();
+    assert_eq!(uuid::Uuid::parse_str(&id).unwrap().get_version_num(), 4);
+    let index = home.store().index();
+    assert_eq!(index.upsert(&work(), MetaPatch::default()).unwrap().session_id, id);
+    fs::remove_file(index.path()).unwrap();
+    assert_eq!(home.store().index().get(&work()).unwrap().unwrap().session_id, id);
+    // A log from before headers had one.
+    home.write_log(&cli("old"), "{\"role\":\"user\",\"content\":\"x\"}\n");
+    let old = home.store().index().upsert(&cli("old"), MetaPatch::default()).unwrap();
+    assert_eq!(home.store().session_id(&cli("old")).unwrap(), Some(old.session_id));
+    assert_eq!(home.store().session_id(&cli("nobody")).unwrap(), None);
+}

@@ -40,12 +40,15 @@ fn a_log_is_a_header_and_one_object_a_line() {
     let id = EntryId::from_text("first");
     home.open(&work()).append(&[Entry::from(TranscriptMessage { id, ..user("a\nb") })]).unwrap();
     let text = fs::read_to_string(home.store().transcript_path(&work())).unwrap();
+    let session_id = home.store().session_id(&work()).unwrap().unwrap();
     assert_eq!(
         text,
-        "{\"type\":\"session\",\"version\":1,\
-         \"sessionKey\":\"agent:main:channel:cli:account:default:peer:direct:work\",\
-         \"createdAt\":1700000000000}\n\
-         {\"id\":\"first\",\"role\":\"user\",\"content\":\"a\\nb\",\"ts\":1700000000000}\n"
+        format!(
+            "{{\"type\":\"session\",\"version\":1,\
+             \"sessionKey\":\"agent:main:channel:cli:account:default:peer:direct:work\",\
+             \"createdAt\":1700000000000,\"sessionId\":\"{session_id}\"}}\n\
+             {{\"id\":\"first\",\"role\":\"user\",\"content\":\"a\\nb\",\"ts\":1700000000000}}\n"
+        )
     );
 }
 
@@ -211,4 +214,43 @@ fn a_batch_is_one_line_per_entry_whatever_it_holds() {
         .map(|line| serde_json::from_slice(line).unwrap())
         .collect();
     assert_eq!(lines.len(), 3);
+}
+
+#[test]
+fn messages_without_a_time_get_that_of_the_message_before_or_of_the_log() {
+    let home = Home::new();
+    let row = |ts: &str| format!("{{\"role\":\"user\",\"content\":\"x\"{ts}}}\n");
+    let header = "{\"type\":\"session\",\"sessionKey\":\"k\",\"createdAt\":5}\n";
+    let rows = [row(""), row(",\"ts\":0"), row(",\"ts\":9"), row("")].concat();
+    home.write_log(&work(), format!("{header}{rows}"));
+    let times = |messages: &[TranscriptMessage]| -> Vec<u64> {
+        messages.iter().map(|message| message.ts).collect()
+    };
+    let reader = home.store().reader(&work()).unwrap().unwrap();
+    let forward: Vec<_> = entries(&home, &work()).iter().filter_map(Entry::ts).collect();
+    assert_eq!(forward, [5, 5, 9, 9]);
+    assert_eq!(times(&reader.tail(TailLimit::UNLIMITED).unwrap().messages), [5, 5, 9, 9]);
+    assert_eq!(times(&reader.last_messages(1).unwrap()).len(), 1);
+    // Without a header: when the file was made, which stays the same.
+    home.write_log(&work(), row("").repeat(2));
+    let mut log = home.open(&work());
+    let before = times(&log.tail(TailLimit::UNLIMITED).unwrap().messages);
+    assert!(before[0] > 1_600_000_000_000);
+    log.append(&[user("next").into()]).unwrap();
+    assert_eq!(times(&log.tail(TailLimit::UNLIMITED).unwrap().messages)[..2], before[..2]);
+}
+
+#[test]
+fn a_transcript_that_was_copied_to_another_name_is_refused() {
+    let home = Home::new();
+    home.open(&work()).append(&[user("mine").into()]).unwrap();
+    let copy = SessionKey::for_cli("main", "copy");
+    fs::copy(home.store().transcript_path(&work()), home.store().transcript_path(&copy)).unwrap();
+    let error = home.store().open(&copy, LockWait::Fail).unwrap_err();
+    assert!(
+        matches!(&error, SessionError::ForeignTranscript { found, .. } if found == work().as_str())
+    );
+    assert!(error.to_string().contains("myclaw sessions import"), "{error}");
+    assert!(home.store().reader(&copy).is_err());
+    home.open(&work()).append(&[user("still mine").into()]).unwrap();
 }

@@ -134,7 +134,10 @@ fn a_read_only_file_system_is_named_and_can_be_read() {
     );
     assert_eq!(
         report.value("upsert").unwrap(),
-        format!("failed to open the lock file {}: {advice}", lock("sessions.json"))
+        format!(
+            "failed to open the session index {}: {advice}",
+            home.sessions().join("sessions.journal").display()
+        )
     );
     assert_eq!(report.value("listed").as_deref(), Some("1"), "the list is made from the logs");
     assert_eq!(report.value("read").as_deref(), Some("1"));
@@ -163,9 +166,9 @@ fn a_directory_of_somebody_else_is_named() {
     };
     let report = Report::of(child);
     assert!(report.succeeded, "{}", report.printed);
-    for failed in ["open", "upsert"] {
+    for (failed, what) in [("open", "lock file"), ("upsert", "session index")] {
         let error = report.value(failed).unwrap();
-        assert!(error.starts_with("failed to open the lock file "), "{error}");
+        assert!(error.starts_with(&format!("failed to open the {what} ")), "{error}");
         assert!(
             error.ends_with(
                 ": Permission denied (os error 13); check who owns it and its permissions, or keep the state \

@@ -130,3 +130,22 @@ fn a_line_that_somebody_else_leaves_unfinished_meanwhile_is_noticed() {
         log.tail(TailLimit::UNLIMITED).unwrap().messages.into_iter().map(|m| m.content).collect();
     assert_eq!(found, ["one", "by hand", "two"]);
 }
+
+#[test]
+fn what_is_moved_aside_is_reported_with_its_size_and_place() {
+    let (mut bytes, last_line, _) = whole_log();
+    // As a file system leaves it that had grown the file and not written it yet.
+    bytes.truncate(last_line);
+    bytes.extend([0; 5000]);
+    let home = Home::new();
+    home.write_log(&work(), &bytes);
+    let mut log = home.open(&work());
+    let moved = log.tail(TailLimit::UNLIMITED).unwrap().moved_aside.unwrap();
+    assert_eq!((moved.bytes, fs::read(&moved.path).unwrap()), (5000, vec![0; 5000]));
+    assert_eq!(home.store().moved_aside(&work()).unwrap(), [moved.clone()]);
+    assert_eq!(home.store().all_moved_aside().unwrap(), [moved]);
+    let other = myclaw_session::SessionKey::for_cli("main", "other");
+    assert!(home.store().moved_aside(&other).unwrap().is_empty());
+    drop(log);
+    assert_eq!(home.open(&work()).tail(TailLimit::UNLIMITED).unwrap().moved_aside, None);
+}

@@ -5,12 +5,16 @@ use std::ops::Range;
 use super::locate::{Locator, Misfit, Place, changed_lines};
 use super::model::{BodyLine, Hunk, Role};
 use crate::files::{Document, LineEnding, Lines, Shift, Splice};
+use crate::support::Budget;
 
-/// What applying came to.
+/// Hunks of one file that an error names.
+const MAX_MISFITS: usize = 50;
+
+/// The result of applying hunks.
 #[derive(Debug)]
 pub(super) struct Applied {
     pub bytes: Vec<u8>,
-    /// What was not as the patch said, one text for each such hunk.
+    /// What differs from the patch, one text for each such hunk.
     pub remarks: Vec<String>,
 }
 
@@ -44,13 +48,25 @@ enum FinalNewline {
 }
 
 /// Applies `hunks`, or says for each that cannot be applied what stands in the way.
-pub(super) fn apply(document: &Document, hunks: &[Hunk]) -> Result<Applied, Vec<Misfit>> {
+pub(super) fn apply(
+    document: &Document,
+    hunks: &[Hunk],
+    budget: &Budget,
+) -> Result<Applied, Vec<Misfit>> {
     let lines = Lines::of(document.text());
-    let mut locator = Locator::new(&lines);
+    let mut locator = Locator::new(&lines, budget);
     let mut edits = Vec::new();
     let mut remarks = Vec::new();
     let mut misfits = Vec::new();
     for (index, hunk) in hunks.iter().enumerate() {
+        if misfits.len() == MAX_MISFITS {
+            misfits
+                .push(format!("the {} hunks behind that were not looked at", hunks.len() - index));
+            break;
+        }
+        if !budget.spend(hunk.body.len()) {
+            break;
+        }
         match locator.locate(hunk) {
             Ok(place) => {
                 remarks.extend(remark(index, hunk, &place));

@@ -1,9 +1,11 @@
 //! Where in a file a hunk belongs.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::model::{BodyLine, Hunk, Role};
-use crate::files::{Block, Lines, Shift, Tolerance, describe_nearest, find_blocks, show_lines};
+use crate::files::{Block, BlockFinder, Lines, Shift, Tolerance, describe_nearest, show_lines};
+use crate::support::Budget;
 
 /// Places that an error lists.
 const MAX_PLACES_LISTED: usize = 8;
@@ -28,11 +30,12 @@ pub(super) struct Place {
 pub(super) type Misfit = String;
 
 /// Finds the places of the hunks of one file, one after the other.
-#[derive(Debug)]
 pub(super) struct Locator<'l> {
     lines: &'l Lines<'l>,
+    finder: BlockFinder<'l>,
+    budget: &'l Budget,
     /// Lines that hunks before this one change.
-    taken: Vec<Range<usize>>,
+    taken: Taken,
     /// How far the last hunk was from where its header says.
     drift: isize,
     /// Hunks that were not found so far.
@@ -40,8 +43,9 @@ pub(super) struct Locator<'l> {
 }
 
 impl<'l> Locator<'l> {
-    pub(super) fn new(lines: &'l Lines<'l>) -> Self {
-        Self { lines, taken: Vec::new(), drift: 0, lost: 0 }
+    pub(super) fn new(lines: &'l Lines<'l>, budget: &'l Budget) -> Self {
+        let finder = BlockFinder::new(lines, budget);
+        Self { lines, finder, budget, taken: Taken::default(), drift: 0, lost: 0 }
     }
 
     /// The one place where `hunk` fits.
@@ -55,7 +59,9 @@ impl<'l> Locator<'l> {
         if let Some(expected) = expected(hunk) {
             self.drift = place.first as isize - expected as isize;
         }
-        self.taken.extend(changed_lines(hunk, place.first));
+        for range in changed_lines(hunk, place.first) {
+            self.taken.add(&range);
+        }
         Ok(place)
     }
 
@@ -93,12 +99,11 @@ impl<'l> Locator<'l> {
 
     /// Places that fit, in order: behind the hunks before this one, or, if there are none, between them.
     fn candidates(&self, hunk: &Hunk, wanted: &[&str], tolerance: Tolerance) -> Vec<Block> {
-        let mut blocks = find_blocks(self.lines, wanted, tolerance);
-        let is_free = |block: &Block| {
-            let changed = changed_lines(hunk, block.first);
-            changed.iter().all(|own| self.taken.iter().all(|taken| !overlap(own, taken)))
-        };
-        blocks.retain(is_free);
+        let mut blocks = self.finder.find(wanted, tolerance);
+        blocks.retain(|block| {
+            self.budget.spend(hunk.body.len())
+                && changed_lines(hunk, block.first).iter().all(|own| self.taken.is_free(own))
+        });
         if blocks.iter().any(|block| self.is_behind(hunk, block.first)) {
             blocks.retain(|block| self.is_behind(hunk, block.first));
         }
@@ -107,8 +112,7 @@ impl<'l> Locator<'l> {
 
     /// Whether all that `hunk` changes at `first` is behind what the hunks before it change.
     fn is_behind(&self, hunk: &Hunk, first: usize) -> bool {
-        let end = self.taken.iter().map(|taken| taken.end).max().unwrap_or(0);
-        changed_lines(hunk, first).iter().all(|own| own.start >= end)
+        changed_lines(hunk, first).first().is_none_or(|own| own.start >= self.taken.end)
     }
 
     fn choose<'b>(&self, hunk: &Hunk, length: usize, blocks: &'b [Block]) -> Option<&'b Block> {
@@ -150,6 +154,9 @@ impl<'l> Locator<'l> {
         let mut from = 0;
         let mut found = None;
         for anchor in &hunk.anchors {
+            if !self.budget.spend(self.lines.len()) {
+                return None;
+            }
             let wanted = anchor.trim();
             let lines = |is_it: &dyn Fn(&str) -> bool| -> Vec<usize> {
                 (from..self.lines.len())
@@ -205,7 +212,7 @@ impl<'l> Locator<'l> {
                 "\nWhat they would become is there already, at line {line}: was the patch applied before?"
             ));
         } else if self.lost <= MAX_EXPLAINED {
-            match describe_nearest(self.lines, wanted) {
+            match describe_nearest(self.lines, wanted, self.budget) {
                 Some(nearest) => misfit.push_str(&format!("\n{nearest}")),
                 None => misfit.push_str("\nNothing in the file is like them."),
             }
@@ -219,7 +226,7 @@ impl<'l> Locator<'l> {
             hunk.body.iter().filter(|line| line.role != Role::Remove).map(BodyLine::text).collect();
         let says_something =
             hunk.body.iter().any(|line| line.role == Role::Add && !line.text().trim().is_empty());
-        let found = find_blocks(self.lines, &result, Tolerance::TrailingWhitespace);
+        let found = self.finder.find(&result, Tolerance::TrailingWhitespace);
         found.first().filter(|_| says_something).map(|block| block.first + 1)
     }
 }
@@ -258,8 +265,33 @@ pub(super) fn changed_lines(hunk: &Hunk, first: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
-    one.start < other.end && other.start < one.end
+/// Stretches of lines that do not overlap.
+#[derive(Debug, Default)]
+struct Taken {
+    /// Start and end.
+    ranges: BTreeSet<(usize, usize)>,
+    /// Lines in front of which something is inserted.
+    points: BTreeSet<usize>,
+    /// The largest end.
+    end: usize,
+}
+
+impl Taken {
+    fn add(&mut self, range: &Range<usize>) {
+        self.end = self.end.max(range.end);
+        if range.is_empty() {
+            self.points.insert(range.start);
+        } else {
+            self.ranges.insert((range.start, range.end));
+        }
+    }
+
+    /// Whether `own` overlaps nothing that is taken. Only the last stretch that begins before its end can.
+    fn is_free(&self, own: &Range<usize>) -> bool {
+        let range = self.ranges.range(..(own.end, 0)).next_back();
+        let point = self.points.range(..own.end).next_back();
+        range.is_none_or(|(_, end)| *end <= own.start) && point.is_none_or(|at| *at <= own.start)
+    }
 }
 
 /// A difference of one space on every line is the column of signs that the model lost, not indentation.

@@ -7,14 +7,15 @@ use myclaw_engine::{ToolContext, ToolError};
 use super::apply::{apply, new_content};
 use super::commit::Change;
 use super::model::{Action, ContentCheck, FileName, Hunk, Section};
-use crate::files::{Attributes, Document, read_whole, require_text, require_writable};
-use crate::support::{Access, ResolvedPath, missing_path, resolve_path};
+use crate::files::{Attributes, Document, read_whole, require_text, require_writable, shown_size};
+use crate::support::{Access, Budget, ResolvedPath, missing_path, resolve_path};
 
 /// The files that a patch is about, as they are and as they will be.
 #[derive(Debug)]
 pub(super) struct Plan {
     context: ToolContext,
     files: Vec<PlannedFile>,
+    budget: Budget,
 }
 
 /// One file before and after.
@@ -42,7 +43,7 @@ pub(super) struct Outcome {
 
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// It can be done; what that is, and what was not as the patch said.
+    /// It can be done: what will be done, and what differs from the patch.
     Fits { done: String, remarks: Vec<String> },
     /// What stands in the way, one text for each reason.
     Blocked(Vec<String>),
@@ -50,24 +51,60 @@ pub(super) enum Verdict {
 
 type Reasons = Vec<String>;
 
+/// Bytes of a file that are decoded and split into lines for one step of the budget.
+const BYTES_PER_STEP: usize = 32;
+/// Most files that one patch changes.
+const MAX_SECTIONS: usize = 1000;
+/// Most memory for all of its files; one of the largest kind fits, before and after.
+const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
+
 impl Plan {
     /// Works out all sections, in order; a later one sees what an earlier one did. Sections behind one that does not
     /// fit are still looked at, so that one report names everything.
-    pub(super) fn of(context: &ToolContext, sections: &[Section]) -> (Self, Vec<Outcome>) {
+    ///
+    /// # Errors
+    /// For a patch that is too large, and what [`Budget::check`] says.
+    pub(super) fn of(
+        context: &ToolContext,
+        sections: &[Section],
+        budget: Budget,
+    ) -> Result<(Self, Vec<Outcome>), ToolError> {
+        let too_large = |what: String| {
+            Err(ToolError::Failed(format!(
+                "nothing was changed: the patch changes {what}. Send it in parts"
+            )))
+        };
+        if sections.len() > MAX_SECTIONS {
+            let count = sections.len();
+            return too_large(format!("{count} files, more than the limit of {MAX_SECTIONS}"));
+        }
         // A patch never leaves the working directory, whatever the other tools may do.
         let context = ToolContext { workspace_only: true, ..context.clone() };
-        let mut plan = Self { context, files: Vec::new() };
-        let outcomes = sections
-            .iter()
-            .map(|section| match plan.add(section) {
-                Ok(outcome) => outcome,
-                Err(reasons) => Outcome {
-                    shown: name_of(section).to_owned(),
-                    verdict: Verdict::Blocked(reasons),
-                },
-            })
-            .collect();
-        (plan, outcomes)
+        let mut plan = Self { context, files: Vec::new(), budget };
+        let mut outcomes = Vec::new();
+        for section in sections {
+            outcomes.push(plan.add(section).unwrap_or_else(|reasons| Outcome {
+                shown: name_of(section).to_owned(),
+                verdict: Verdict::Blocked(reasons),
+            }));
+            plan.budget.check("anything")?;
+            if plan.held_bytes() > MAX_HELD_BYTES {
+                return too_large(format!(
+                    "more than {} of files",
+                    shown_size(MAX_HELD_BYTES as u64)
+                ));
+            }
+        }
+        Ok((plan, outcomes))
+    }
+
+    /// Memory that the files take, before and after.
+    fn held_bytes(&self) -> usize {
+        let size = |file: &PlannedFile| {
+            file.before.as_ref().map_or(0, Vec::len)
+                + file.after.as_ref().map_or(0, |after| after.bytes.len())
+        };
+        self.files.iter().map(size).sum()
     }
 
     /// The files with their content before and after, for diffs.
@@ -146,7 +183,7 @@ impl Plan {
         let file = &mut self.files[index];
         let Some(content) = &file.after else { return Err(vec!["it does not exist".to_owned()]) };
         file.require_writable()?;
-        let (changed, remarks) = changed(&file.path, content, section)?;
+        let (changed, remarks) = changed(&file.path, content, section, &self.budget)?;
         if changed.bytes == content.bytes && section.executable.is_none() {
             return Err(vec![
                 "the patch changes nothing in it: it needs lines that start with - or +".to_owned(),
@@ -186,7 +223,7 @@ impl Plan {
             )]);
         }
         require_free_parents(&to_file.path)?;
-        let (content, remarks) = changed(&from_file.path, content, section)?;
+        let (content, remarks) = changed(&from_file.path, content, section, &self.budget)?;
         let verb = match source {
             Source::Goes => "renamed to",
             Source::Stays => "copied to",
@@ -214,7 +251,7 @@ impl Plan {
         file.require_writable()?;
         let Some(content) = &file.after else { return Err(vec!["it does not exist".to_owned()]) };
         if check == ContentCheck::ByHunks {
-            let (left, _) = changed(&file.path, content, section)?;
+            let (left, _) = changed(&file.path, content, section, &self.budget)?;
             if !Document::decode(left.bytes).text().is_empty() {
                 return Err(vec![
                     "it holds more than the lines that the patch removes, so it is not deleted. Send a hunk with all \
@@ -276,7 +313,7 @@ impl Plan {
         }
     }
 
-    /// Behind a link is another file, and whether that or the link should go nobody said.
+    /// Refuses a link: the patch does not say whether the link or the file behind it should go.
     fn refuse_link(&self, name: &FileName, candidate: usize) -> Result<(), Reasons> {
         let given = name.candidates().nth(candidate).unwrap_or(name.likeliest());
         let path = self.context.working_directory.join(given);
@@ -318,7 +355,9 @@ fn changed(
     path: &ResolvedPath,
     content: &Content,
     section: &Section,
+    budget: &Budget,
 ) -> Result<(Content, Vec<String>), Reasons> {
+    budget.spend(content.bytes.len() / BYTES_PER_STEP);
     let mut after = content.clone();
     if section.executable.is_some() {
         after.attributes.executable = section.executable;
@@ -327,7 +366,7 @@ fn changed(
         return Ok((after, Vec::new()));
     }
     require_text(path, "patch", &content.bytes).map_err(|error| reason(&error))?;
-    let applied = apply(&Document::decode(content.bytes.clone()), &section.hunks)?;
+    let applied = apply(&Document::decode(content.bytes.clone()), &section.hunks, budget)?;
     after.bytes = applied.bytes;
     Ok((after, applied.remarks))
 }

@@ -7,7 +7,8 @@ use myclaw_engine::ToolError;
 
 use super::Arguments;
 use super::numbered::without_line_numbers;
-use crate::files::{Lines, Shift, Tolerance, find_blocks};
+use crate::files::{Block, BlockFinder, Lines, MAX_BLOCKS, Shift, Tolerance};
+use crate::support::Budget;
 
 /// Levels that are tried where the text itself is not found.
 const TOLERANCES: [Tolerance; 4] = [
@@ -16,6 +17,13 @@ const TOLERANCES: [Tolerance; 4] = [
     Tolerance::Typography,
     Tolerance::Indentation,
 ];
+
+/// Most places that one call replaces.
+const MAX_PLACES: usize = MAX_BLOCKS;
+/// Places that are counted where only one may be replaced: they may overlap, so each can cost as much as `oldText`.
+pub(super) const MAX_COUNTED: usize = 1_000;
+/// Most bytes that all copies of `newText` take together.
+const MAX_NEW_BYTES: usize = 64 * 1024 * 1024;
 
 /// One stretch of the file that `oldText` stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,10 +37,6 @@ pub(super) struct Region {
 impl Region {
     pub(super) fn start(&self) -> usize {
         self.pieces.first().map_or(0, |piece| piece.start)
-    }
-
-    fn end(&self) -> usize {
-        self.pieces.last().map_or(0, |piece| piece.end)
     }
 }
 
@@ -51,106 +55,189 @@ pub(super) struct Located {
     pub numbers_removed: bool,
 }
 
-/// Finds every place of `oldText`, the strictest way that finds any; `None` if there is none.
-///
-/// # Errors
-/// If `oldText` was found without its line numbers, but `newText` has them on some lines only.
-pub(super) fn locate(
-    text: &str,
-    lines: &Lines<'_>,
-    arguments: &Arguments,
-) -> Result<Option<Located>, ToolError> {
-    let old = pieces(&arguments.old_text);
-    let new = pieces(&arguments.new_text);
-    let mut regions = substrings(text, &arguments.old_text);
-    if regions.is_empty() {
-        regions = folded_substrings(text, &old);
-    }
-    let found = if regions.is_empty() {
-        whole_lines(lines, old, new)
-    } else {
-        Some(Located { regions, old, new, tolerance: Tolerance::Exact, numbers_removed: false })
-    };
-    let found = match found {
-        Some(found) => Some(found),
-        None => without_numbers(lines, arguments)?,
-    };
-    Ok(found.map(|mut found| {
-        if arguments.all {
-            drop_overlapping(&mut found.regions);
-        }
-        found
-    }))
+/// A search for `oldText`.
+pub(super) struct Search<'a> {
+    pub text: &'a str,
+    pub lines: &'a Lines<'a>,
+    pub arguments: &'a Arguments,
+    pub budget: &'a Budget,
 }
 
-fn without_numbers(lines: &Lines<'_>, arguments: &Arguments) -> Result<Option<Located>, ToolError> {
-    let Some(old) = without_line_numbers(&pieces(&arguments.old_text)) else { return Ok(None) };
-    let new = pieces(&arguments.new_text);
-    let bare_new = without_line_numbers(&new);
-    let has_some_numbers = bare_new.is_none()
-        && new.iter().any(|line| without_line_numbers(std::slice::from_ref(line)).is_some());
-    let Some(found) = whole_lines(lines, old, bare_new.unwrap_or(new)) else { return Ok(None) };
-    if has_some_numbers {
-        return Err(ToolError::Failed(
-            "oldText has line numbers in front that are not in the file, and newText has them on some lines only. \
-             Call again without line numbers"
-                .to_owned(),
-        ));
+impl Search<'_> {
+    /// Finds every place of `oldText`, the strictest way that finds any; `None` if there is none.
+    ///
+    /// # Errors
+    /// If `oldText` was found without its line numbers, but `newText` has them on some lines only, or if there are too
+    /// many places to replace. The caller asks [`Budget::check`] first: without that, the result may be incomplete.
+    pub(super) fn locate(&self) -> Result<Option<Located>, ToolError> {
+        let old = pieces(&self.arguments.old_text);
+        let new = pieces(&self.arguments.new_text);
+        let mut ranges = self.substrings();
+        if ranges.is_empty() {
+            ranges = self.folded_substrings(&old);
+        }
+        let found = if ranges.is_empty() {
+            match self.whole_lines(old, new) {
+                Some(found) => Some(found),
+                None => self.without_numbers()?,
+            }
+        } else {
+            let is_replaced = self.arguments.all || ranges.len() == 1;
+            let regions = ranges
+                .into_iter()
+                .map(|range| Region {
+                    // Only what is replaced has to be known piece by piece; overlapping places have many.
+                    pieces: if is_replaced { piece_ranges(self.text, range) } else { vec![range] },
+                    shift: Shift::None,
+                })
+                .collect();
+            let tolerance = Tolerance::Exact;
+            Some(Located { regions, old, new, tolerance, numbers_removed: false })
+        };
+        match found {
+            Some(found) if self.arguments.all => self.check_size(found).map(Some),
+            found => Ok(found),
+        }
     }
-    Ok(Some(Located { numbers_removed: true, ..found }))
+
+    fn check_size(&self, found: Located) -> Result<Located, ToolError> {
+        let places = found.regions.len();
+        if places < MAX_PLACES
+            && places.saturating_mul(self.arguments.new_text.len()) <= MAX_NEW_BYTES
+        {
+            return Ok(found);
+        }
+        Err(ToolError::Failed(format!(
+            "nothing was changed: oldText occurs {}{places} times, which is too much for one call. Use bash with sed",
+            if places < MAX_PLACES { "" } else { "at least " }
+        )))
+    }
+
+    fn without_numbers(&self) -> Result<Option<Located>, ToolError> {
+        let Some(old) = without_line_numbers(&pieces(&self.arguments.old_text)) else {
+            return Ok(None);
+        };
+        let new = pieces(&self.arguments.new_text);
+        let bare_new = without_line_numbers(&new);
+        let has_some_numbers = bare_new.is_none()
+            && new.iter().any(|line| without_line_numbers(std::slice::from_ref(line)).is_some());
+        let Some(found) = self.whole_lines(old, bare_new.unwrap_or(new)) else { return Ok(None) };
+        if has_some_numbers {
+            return Err(ToolError::Failed(
+                "oldText has line numbers in front that are not in the file, and newText has them on some lines only. \
+                 Call again without line numbers"
+                    .to_owned(),
+            ));
+        }
+        Ok(Some(Located { numbers_removed: true, ..found }))
+    }
+
+    /// Places where the file has these very characters, line endings included.
+    fn substrings(&self) -> Vec<Range<usize>> {
+        let bytes = self.text.as_bytes();
+        let splits_an_ending = |offset: usize| {
+            offset > 0 && bytes[offset - 1] == b'\r' && bytes.get(offset) == Some(&b'\n')
+        };
+        self.occurrences(self.text, &self.arguments.old_text, |range| {
+            !splits_an_ending(range.start) && !splits_an_ending(range.end)
+        })
+    }
+
+    /// Places where the file has these characters with any line endings between them.
+    fn folded_substrings(&self, old: &[String]) -> Vec<Range<usize>> {
+        let folded: Cow<'_, str> = if self.text.contains("\r\n") {
+            Cow::Owned(self.text.replace("\r\n", "\n"))
+        } else {
+            Cow::Borrowed(self.text)
+        };
+        // Offsets in the folded text of the newlines that lost their return.
+        let mut shortened = Vec::new();
+        for (offset, _) in self.text.match_indices("\r\n") {
+            shortened.push(offset - shortened.len());
+        }
+        let unfolded =
+            |offset: usize| offset + shortened.partition_point(|newline| *newline < offset);
+        self.occurrences(&folded, &old.join("\n"), |_| true)
+            .into_iter()
+            .map(|range| unfolded(range.start)..unfolded(range.end))
+            .collect()
+    }
+
+    /// The places of `old` in `text` that `counts` accepts, up to a limit. If only one may be replaced, these include
+    /// overlapping ones: "aa" is in "aaa" twice, so it names no one place there.
+    fn occurrences(
+        &self,
+        text: &str,
+        old: &str,
+        counts: impl Fn(&Range<usize>) -> bool,
+    ) -> Vec<Range<usize>> {
+        let mut ranges = Vec::new();
+        let Some(step) = old.chars().next().map(char::len_utf8) else { return ranges };
+        let finder = memchr::memmem::Finder::new(old);
+        let most = if self.arguments.all { MAX_PLACES } else { MAX_COUNTED };
+        let mut from = 0;
+        while let Some(offset) = finder.find(&text.as_bytes()[from..]) {
+            let range = from + offset..from + offset + old.len();
+            let is_taken = counts(&range);
+            from = if is_taken && self.arguments.all { range.end } else { range.start + step };
+            ranges.extend(is_taken.then_some(range));
+            if ranges.len() == most || !self.budget.spend(1 + old.len() / 64) {
+                break;
+            }
+        }
+        ranges
+    }
+
+    /// Places where whole lines of the file are those of `old`, but for what a tolerance overlooks.
+    fn whole_lines(&self, mut old: Vec<String>, mut new: Vec<String>) -> Option<Located> {
+        let lines = self.lines;
+        let ends_with_newline = old.last().is_some_and(String::is_empty);
+        let wanted: Vec<&str> =
+            old[..old.len() - usize::from(ends_with_newline)].iter().map(String::as_str).collect();
+        let (tolerance, mut blocks) = TOLERANCES
+            .into_iter()
+            .map(|tolerance| {
+                (tolerance, BlockFinder::new(lines, self.budget).find(&wanted, tolerance))
+            })
+            .find(|(_, blocks)| !blocks.is_empty())?;
+        let count = wanted.len();
+        if self.arguments.all {
+            drop_overlapping(&mut blocks, count);
+        }
+        // Whole lines are replaced by whole lines, even if only oldText has a newline behind the last one.
+        let joins_lines = new.last().is_some_and(|last| !last.is_empty());
+        // A file whose last line has no newline keeps it so, whatever stands behind the last line of oldText.
+        let is_unended = |first: usize| lines.ending(first + count - 1).is_none();
+        let drops_final_piece = ends_with_newline
+            && (joins_lines || blocks.iter().all(|block| is_unended(block.first)));
+        let keeps_final_piece = ends_with_newline && !drops_final_piece;
+        blocks.retain(|block| !keeps_final_piece || !is_unended(block.first));
+        let is_replaced = self.arguments.all || blocks.len() == 1;
+        let regions = blocks
+            .into_iter()
+            .map(|block| {
+                let end = block.first + if is_replaced { count } else { 1 };
+                let mut pieces: Vec<_> =
+                    (block.first..end).map(|index| lines.content_range(index)).collect();
+                if keeps_final_piece && is_replaced {
+                    pieces.push(lines.start(end)..lines.start(end));
+                }
+                Region { pieces, shift: block.shift }
+            })
+            .collect();
+        if drops_final_piece {
+            old.pop();
+            if new.len() > 1 && new.last().is_some_and(String::is_empty) {
+                new.pop();
+            }
+        }
+        Some(Located { regions, old, new, tolerance, numbers_removed: false })
+    }
 }
 
 /// A text between its newlines.
 fn pieces(text: &str) -> Vec<String> {
     text.split('\n').map(|piece| piece.strip_suffix('\r').unwrap_or(piece).to_owned()).collect()
-}
-
-/// Places where the file has these very characters, line endings included.
-fn substrings(text: &str, old: &str) -> Vec<Region> {
-    let splits_an_ending = |offset: usize| {
-        offset > 0
-            && text.as_bytes()[offset - 1] == b'\r'
-            && text.as_bytes().get(offset) == Some(&b'\n')
-    };
-    occurrences(text, old)
-        .map(|start| start..start + old.len())
-        .filter(|range| !splits_an_ending(range.start) && !splits_an_ending(range.end))
-        .map(|range| Region { pieces: piece_ranges(text, range), shift: Shift::None })
-        .collect()
-}
-
-/// Places where the file has these characters with any line endings between them.
-fn folded_substrings(text: &str, old: &[String]) -> Vec<Region> {
-    let folded: Cow<'_, str> = if text.contains("\r\n") {
-        Cow::Owned(text.replace("\r\n", "\n"))
-    } else {
-        Cow::Borrowed(text)
-    };
-    // Offsets in the folded text of the newlines that lost their return.
-    let mut shortened = Vec::new();
-    for (offset, _) in text.match_indices("\r\n") {
-        shortened.push(offset - shortened.len());
-    }
-    let unfolded = |offset: usize| offset + shortened.partition_point(|newline| *newline < offset);
-    let old = old.join("\n");
-    occurrences(&folded, &old)
-        .map(|start| unfolded(start)..unfolded(start + old.len()))
-        .map(|range| Region { pieces: piece_ranges(text, range), shift: Shift::None })
-        .collect()
-}
-
-/// Every offset of `old` in `text`, overlapping ones too: "aa" is in "aaa" twice, so it names no one place there.
-fn occurrences<'a>(text: &'a str, old: &'a str) -> impl Iterator<Item = usize> + 'a {
-    let step = old.chars().next().map_or(1, char::len_utf8);
-    let mut from = 0;
-    std::iter::from_fn(move || {
-        if old.is_empty() {
-            return None;
-        }
-        let offset = from + text.get(from..)?.find(old)?;
-        from = offset + step;
-        Some(offset)
-    })
 }
 
 fn piece_ranges(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
@@ -166,51 +253,12 @@ fn piece_ranges(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Places where whole lines of the file are those of `old`, but for what a tolerance overlooks.
-fn whole_lines(lines: &Lines<'_>, mut old: Vec<String>, mut new: Vec<String>) -> Option<Located> {
-    let ends_with_newline = old.last().is_some_and(String::is_empty);
-    let wanted: Vec<&str> =
-        old[..old.len() - usize::from(ends_with_newline)].iter().map(String::as_str).collect();
-    let (tolerance, blocks) = TOLERANCES
-        .into_iter()
-        .map(|tolerance| (tolerance, find_blocks(lines, &wanted, tolerance)))
-        .find(|(_, blocks)| !blocks.is_empty())?;
-    let count = wanted.len();
-    // Whole lines are replaced by whole lines, even if only oldText has a newline behind the last one.
-    let joins_lines = new.last().is_some_and(|last| !last.is_empty());
-    // A file whose last line has no newline keeps it so, whatever stands behind the last line of oldText.
-    let is_unended = |first: usize| lines.ending(first + count - 1).is_none();
-    let drops_final_piece =
-        ends_with_newline && (joins_lines || blocks.iter().all(|block| is_unended(block.first)));
-    let keeps_final_piece = ends_with_newline && !drops_final_piece;
-    let regions = blocks
-        .into_iter()
-        .filter(|block| !keeps_final_piece || !is_unended(block.first))
-        .map(|block| {
-            let end = block.first + count;
-            let mut pieces: Vec<_> =
-                (block.first..end).map(|index| lines.content_range(index)).collect();
-            if keeps_final_piece {
-                pieces.push(lines.start(end)..lines.start(end));
-            }
-            Region { pieces, shift: block.shift }
-        })
-        .collect();
-    if drops_final_piece {
-        old.pop();
-        if new.len() > 1 && new.last().is_some_and(String::is_empty) {
-            new.pop();
-        }
-    }
-    Some(Located { regions, old, new, tolerance, numbers_removed: false })
-}
-
-fn drop_overlapping(regions: &mut Vec<Region>) {
+fn drop_overlapping(blocks: &mut Vec<Block>, count: usize) {
     let mut end = 0;
-    regions.retain(|region| {
-        let keep = region.start() >= end;
+    blocks.retain(|block| {
+        let keep = block.first >= end;
         if keep {
-            end = region.end().max(region.start() + 1);
+            end = block.first + count;
         }
         keep
     });

@@ -8,14 +8,18 @@ use crate::files::{LineEnding, Lines, Splice};
 /// Lines beyond which `oldText` and `newText` are not compared line by line; the search could take seconds.
 const MAX_COMPARED: usize = 2_000;
 
-/// What changes in one region. Lines that `oldText` and `newText` share keep the bytes that the file has for them.
-pub(super) fn splices(lines: &Lines<'_>, region: &Region, located: &Located) -> Vec<Splice> {
-    let first = lines.index_at(region.start());
-    let ending = lines.ending_at(first..first + region.pieces.len());
-    let rewrite = Rewrite { region, new: &located.new, ending };
-    operations(&located.old, &located.new)
-        .into_iter()
-        .flat_map(|operation| rewrite.apply(operation))
+/// What changes in all regions. Lines that `oldText` and `newText` share keep the bytes that the file has for them.
+pub(super) fn splices(lines: &Lines<'_>, located: &Located) -> Vec<Splice> {
+    let operations = operations(&located.old, &located.new);
+    located
+        .regions
+        .iter()
+        .flat_map(|region| {
+            let first = lines.index_at(region.start());
+            let ending = lines.ending_at(first..first + region.pieces.len());
+            let rewrite = Rewrite { region, new: &located.new, ending };
+            operations.iter().flat_map(move |operation| rewrite.apply(*operation))
+        })
         .collect()
 }
 

@@ -21,7 +21,7 @@ const EXECUTE_BITS: u32 = 0o111;
 pub(crate) struct Attributes {
     /// The file whose owner and mode it gets; a new file's if `None`.
     pub like: Option<Metadata>,
-    /// A wish about the right to execute it that goes before what `like` says.
+    /// Overrides what `like` says about the right to execute it.
     pub executable: Option<Executable>,
 }
 
@@ -97,9 +97,7 @@ impl StagedFile {
 /// Makes renames in the directory of `path` last through a power cut. Some file systems cannot do this; there the
 /// names are as safe as the system makes them.
 pub(crate) fn sync_directory(path: &Path) {
-    if let Some(directory) = path.parent().and_then(|directory| File::open(directory).ok()) {
-        let _ = directory.sync_all();
-    }
+    let _ = myclaw_files::sync_directory(&myclaw_files::parent_of(path));
 }
 
 /// Only a privileged process may give a file away, and for others it is theirs already: failing is no error.

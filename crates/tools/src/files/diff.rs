@@ -1,6 +1,6 @@
 //! Unified diffs for user interfaces.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use similar::{ChangeTag, TextDiff};
 
@@ -11,19 +11,29 @@ use crate::support::cut_end;
 const MAX_DIFF_CHARS: usize = 20_000;
 /// Bytes of the two texts together beyond which no diff is made.
 const MAX_COMPARED_BYTES: usize = 4 * 1024 * 1024;
-/// How long the shortest diff is searched for; after that a longer one has to do.
+/// How long one call searches for the shortest diffs; after that longer ones have to do.
 const SEARCH_TIME: Duration = Duration::from_millis(300);
 /// Unchanged lines around each change.
 const CONTEXT_LINES: usize = 3;
 
+/// When the diffs of a call that begins now stop being the shortest.
+pub(crate) fn diff_deadline() -> Instant {
+    Instant::now() + SEARCH_TIME
+}
+
 /// How `old` became `new`, as a unified diff of bounded size; `None` where the texts are too large to compare. Line
 /// endings are left out of the text, but a line whose ending changed counts as changed.
-pub(crate) fn unified_diff(shown_path: &str, old: &str, new: &str) -> Option<String> {
+pub(crate) fn unified_diff(
+    shown_path: &str,
+    old: &str,
+    new: &str,
+    deadline: Instant,
+) -> Option<String> {
     if old.len() + new.len() > MAX_COMPARED_BYTES {
         return None;
     }
     let (old_lines, new_lines) = (whole_lines(old), whole_lines(new));
-    let diff = TextDiff::configure().timeout(SEARCH_TIME).diff_slices(&old_lines, &new_lines);
+    let diff = TextDiff::configure().deadline(deadline).diff_slices(&old_lines, &new_lines);
     let mut text = format!("--- a/{shown_path}\n+++ b/{shown_path}\n");
     for hunk in diff.unified_diff().context_radius(CONTEXT_LINES).iter_hunks() {
         text.push_str(&format!("{}\n", hunk.header()));

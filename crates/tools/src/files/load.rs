@@ -1,6 +1,7 @@
 //! Taking a whole file into memory for a change.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
+use std::io::Read;
 
 use myclaw_engine::ToolError;
 
@@ -10,6 +11,9 @@ use crate::support::{ResolvedPath, io_failure};
 /// Largest file that is changed in memory. A larger one is data rather than text that someone wrote, and a change
 /// would need several times its size.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Most lines of such a file: what is kept about each takes as much as a short line.
+const MAX_LINES: usize = 4_000_000;
 
 /// A text file with what is known about it.
 #[derive(Debug)]
@@ -38,16 +42,33 @@ pub(crate) fn read_whole(
     path: &ResolvedPath,
     action: &str,
 ) -> Result<(Vec<u8>, Metadata), ToolError> {
-    let metadata = require_regular_file(path, action)?;
-    if metadata.len() > MAX_BYTES {
-        return Err(ToolError::Failed(format!(
-            "cannot {action} {}: it is larger ({}) than the limit of {}. Use bash with sed or a script",
-            path.shown,
-            shown_size(metadata.len()),
+    let (file, metadata) = open_regular(path, action)?;
+    let too_large = |problem: String| {
+        ToolError::Failed(format!(
+            "cannot {action} {}: it {problem}. Use bash with sed or a script",
+            path.shown
+        ))
+    };
+    let mut bytes = Vec::new();
+    if metadata.len() <= MAX_BYTES {
+        bytes.reserve_exact(metadata.len() as usize);
+        // The file may grow meanwhile, and those in /proc say that they are empty.
+        file.take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| io_failure(action, path, &error))?;
+    }
+    let size = metadata.len().max(bytes.len() as u64);
+    if size > MAX_BYTES {
+        return Err(too_large(format!(
+            "is larger ({}) than the limit of {}",
+            shown_size(size),
             shown_size(MAX_BYTES)
         )));
     }
-    let bytes = std::fs::read(&path.real).map_err(|error| io_failure(action, path, &error))?;
+    let lines = memchr::memchr_iter(b'\n', &bytes).count();
+    if lines > MAX_LINES {
+        return Err(too_large(format!("has {lines} lines, more than the limit of {MAX_LINES}")));
+    }
     Ok((bytes, metadata))
 }
 
@@ -71,7 +92,7 @@ pub(crate) fn require_text(
     }
 }
 
-/// Respects a file that nobody may write to. Replacing it needs only the right to change its folder, so the system
+/// Respects a file that nobody may write to. Replacing it needs only the right to change its directory, so the system
 /// would not stop that.
 ///
 /// # Errors
@@ -85,6 +106,20 @@ pub(crate) fn require_writable(path: &ResolvedPath, metadata: &Metadata) -> Resu
         )));
     }
     Ok(())
+}
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// If it is missing, a directory or a special file.
+pub(crate) fn open_regular(
+    path: &ResolvedPath,
+    action: &str,
+) -> Result<(File, Metadata), ToolError> {
+    require_regular_file(path, action)?;
+    let opened = myclaw_files::open_regular(&path.real)
+        .and_then(|file| file.metadata().map(|metadata| (file, metadata)));
+    opened.map_err(|error| io_failure(action, path, &error))
 }
 
 /// Looks at a path without opening it: a pipe or a device could block for ever.

@@ -1,11 +1,14 @@
 //! Finding a block of lines in a text, exactly or with the slips that models make.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::hash::{BuildHasher, RandomState};
 
 use super::{Lines, Shift};
+use crate::support::Budget;
 
-/// Places that are counted before the search stops: far more than an error would list.
-const MAX_BLOCKS: usize = 10_000;
+/// Places that are counted before the search stops: far more than an error would list or one call should replace.
+pub(crate) const MAX_BLOCKS: usize = 100_000;
 
 /// What two lines may differ in and still count as the same. Each level allows what the one before it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,22 +70,95 @@ impl Tolerance {
     }
 }
 
-/// Every place where the lines of `text` are those of `wanted` at this level, in order; overlapping ones too.
-/// Nothing is found for an empty block.
-pub(crate) fn find_blocks(text: &Lines<'_>, wanted: &[&str], tolerance: Tolerance) -> Vec<Block> {
-    if wanted.is_empty() || wanted.len() > text.len() {
-        return Vec::new();
+/// Finds blocks of lines in one text. The lines are indexed by hash when a level is first asked for, so that a search
+/// costs about as much as the lines it looks for, not as much as the text.
+pub(crate) struct BlockFinder<'t> {
+    pub lines: &'t Lines<'t>,
+    pub budget: &'t Budget,
+    indexes: [OnceCell<Index>; Tolerance::ALL.len()],
+}
+
+/// The lines of a text at one level.
+struct Index {
+    hasher: RandomState,
+    /// The hash of each line's key.
+    hashes: Vec<u64>,
+    /// Indexes of all lines, ordered by hash, then by place.
+    by_hash: Vec<u32>,
+}
+
+impl<'t> BlockFinder<'t> {
+    /// For `lines`, within `budget`.
+    pub(crate) fn new(lines: &'t Lines<'t>, budget: &'t Budget) -> Self {
+        Self { lines, budget, indexes: Default::default() }
     }
-    let wanted_keys: Vec<Cow<'_, str>> = wanted.iter().map(|line| tolerance.key(line)).collect();
-    let keys: Vec<Cow<'_, str>> = text.contents().map(|line| tolerance.key(line)).collect();
-    keys.windows(wanted_keys.len())
-        .enumerate()
-        .filter(|(_, window)| *window == wanted_keys.as_slice())
-        .filter_map(|(first, _)| {
-            Some(Block { first, shift: shift_at(text, first, wanted, tolerance)? })
+
+    /// Every place where the lines of the text are those of `wanted` at this level, in order; overlapping ones too, up
+    /// to [`MAX_BLOCKS`]. Nothing is found for an empty block. Incomplete once the budget is used up.
+    pub(crate) fn find(&self, wanted: &[&str], tolerance: Tolerance) -> Vec<Block> {
+        if wanted.is_empty() || wanted.len() > self.lines.len() || !self.budget.spend(wanted.len())
+        {
+            return Vec::new();
+        }
+        let index = self.index(tolerance);
+        let keys: Vec<Cow<'_, str>> = wanted.iter().map(|line| tolerance.key(line)).collect();
+        let hashes: Vec<u64> = keys.iter().map(|key| index.hasher.hash_one(key)).collect();
+        let rarest = hashes
+            .iter()
+            .enumerate()
+            .map(|(offset, hash)| (offset, index.places(*hash)))
+            .min_by_key(|(_, places)| places.len());
+        let Some((offset, places)) = rarest else { return Vec::new() };
+        let mut blocks = Vec::new();
+        for place in places {
+            // Comparing hashes is much cheaper than what a step stands for, until they are all the same.
+            if blocks.len() == MAX_BLOCKS || !self.budget.spend(1 + wanted.len() / 16) {
+                break;
+            }
+            let Some(first) = (*place as usize).checked_sub(offset) else { continue };
+            let range = first..first + wanted.len();
+            if index.hashes.get(range.clone()) != Some(hashes.as_slice())
+                || !self.budget.spend(wanted.len())
+            {
+                continue;
+            }
+            let is_same = |(line, key): (usize, &Cow<'_, str>)| {
+                tolerance.key(self.lines.content(line)) == *key
+            };
+            if range.zip(&keys).all(is_same) {
+                let shift = shift_at(self.lines, first, wanted, tolerance);
+                blocks.extend(shift.map(|shift| Block { first, shift }));
+            }
+        }
+        blocks
+    }
+
+    fn index(&self, tolerance: Tolerance) -> &Index {
+        self.indexes[tolerance as usize].get_or_init(|| {
+            let hasher = RandomState::new();
+            let mut hashes = Vec::with_capacity(self.lines.len());
+            for line in self.lines.contents() {
+                // A text that is not indexed to its end is not searched: the caller sees that the budget is used up.
+                if !self.budget.spend(1 + line.len() / 64) {
+                    break;
+                }
+                hashes.push(hasher.hash_one(tolerance.key(line)));
+            }
+            let mut by_hash: Vec<u32> = (0..hashes.len() as u32).collect();
+            by_hash.sort_unstable_by_key(|line| (hashes[*line as usize], *line));
+            Index { hasher, hashes, by_hash }
         })
-        .take(MAX_BLOCKS)
-        .collect()
+    }
+}
+
+impl Index {
+    /// The lines whose key has this hash, in order.
+    fn places(&self, hash: u64) -> &[u32] {
+        let hash_of = |line: &u32| self.hashes[*line as usize];
+        let start = self.by_hash.partition_point(|line| hash_of(line) < hash);
+        let length = self.by_hash[start..].partition_point(|line| hash_of(line) == hash);
+        &self.by_hash[start..start + length]
+    }
 }
 
 /// `None` if the place does not count because its indentation is not off by the same on every line.

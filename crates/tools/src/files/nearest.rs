@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::Lines;
-use crate::support::cut_line;
+use crate::support::{Budget, cut_line};
 
 /// Lines of a file that are shown in an error.
 const MAX_LINES_SHOWN: usize = 12;
@@ -14,6 +14,8 @@ const MAX_LINE_CHARS: usize = 160;
 const MAX_LINES_COMPARED: usize = 20_000;
 /// Lines of the wanted block that are compared.
 const MAX_WANTED_COMPARED: usize = 12;
+/// What comparing two lines by their pairs of characters costs.
+const STEPS_PER_COMPARISON: usize = 16;
 /// Below this share of likeness, nothing is worth showing.
 const LEAST_LIKENESS: f64 = 0.3;
 
@@ -33,20 +35,33 @@ pub(crate) fn show_lines(text: &Lines<'_>, range: Range<usize>) -> String {
 }
 
 /// The lines of `text` that come closest to `wanted`, as text for an error; `None` if nothing is like them.
-pub(crate) fn describe_nearest(text: &Lines<'_>, wanted: &[&str]) -> Option<String> {
-    let first = nearest(text, wanted)?;
+/// Where the budget is short, nothing is looked for.
+pub(crate) fn describe_nearest(
+    text: &Lines<'_>,
+    wanted: &[&str],
+    budget: &Budget,
+) -> Option<String> {
+    let compared = text.len().min(MAX_LINES_COMPARED) * wanted.len().min(MAX_WANTED_COMPARED);
+    let first = if budget.spend_spare(compared * STEPS_PER_COMPARISON) {
+        nearest(text, wanted, budget)?
+    } else {
+        return None;
+    };
     let range = first..(first + wanted.len()).min(text.len());
     Some(format!("The closest place is line {}:\n{}", first + 1, show_lines(text, range)))
 }
 
 /// Index of the first line of the window whose lines are most alike those of `wanted`.
-fn nearest(text: &Lines<'_>, wanted: &[&str]) -> Option<usize> {
+fn nearest(text: &Lines<'_>, wanted: &[&str], budget: &Budget) -> Option<usize> {
     let start = wanted.iter().position(|line| !line.trim().is_empty())?;
     let wanted: Vec<Likeness> =
         wanted[start..].iter().take(MAX_WANTED_COMPARED).map(|line| Likeness::of(line)).collect();
     let lines: Vec<Likeness> = text.contents().take(MAX_LINES_COMPARED).map(Likeness::of).collect();
     let mut best = (LEAST_LIKENESS, None);
     for first in 0..lines.len() {
+        if !budget.spend(1) {
+            return None;
+        }
         // Most windows are ruled out by their first lines; the rest of the block is then not compared.
         let head = wanted[0].with(&lines[first]);
         let second = wanted.get(1).zip(lines.get(first + 1)).map_or(head, |(a, b)| a.with(b));

@@ -34,16 +34,14 @@ async fn patterns_find_names_and_paths() {
         (json!({"pattern": "deep/"}), "src/deep/"),
         (json!({"pattern": "*.{md,toml}"}), "Cargo.toml\nsrc/deep/notes.md"),
         (json!({"pattern": ".env"}), ".env"),
-        (
-            json!({"pattern": "*.yml"}),
-            "nothing matches *.yml in . (ignored and hidden entries are skipped)",
-        ),
+        (json!({"pattern": "*.yaml"}), "nothing matches *.yaml in . (ignored entries are skipped)"),
+        (json!({"pattern": "*.yml"}), ".github/workflows/ci.yml"),
         (json!({"pattern": ".github/**/*.yml"}), ".github/workflows/ci.yml"),
         (json!({"pattern": "*.yml", "path": ".github"}), ".github/workflows/ci.yml"),
         (json!({"pattern": "*.rs", "path": "target"}), "target/debug/out.rs"),
         (
             json!({"pattern": "main"}),
-            "nothing matches main in .; try *main* (ignored and hidden entries are skipped)",
+            "nothing matches main in .; try *main* (ignored entries are skipped)",
         ),
     ] {
         assert_eq!(text(&workspace, arguments.clone()).await, expected, "{arguments}");
@@ -81,7 +79,7 @@ async fn more_entries_than_the_limit_are_said() {
     let output =
         workspace.call(&FindTool::new(), json!({"pattern": "*", "limit": 2})).await.unwrap();
     let note = "[2 entries shown, there are more; narrow the pattern or path, or raise limit]";
-    assert_eq!(text_of(&output), format!("Cargo.toml\nsrc/\n{note}"));
+    assert_eq!(text_of(&output), format!(".env\n.github/\n{note}"));
     assert_eq!(output.details, Some(json!({"entries": 2, "truncated": true})));
     let exactly =
         workspace.call(&FindTool::new(), json!({"pattern": "*.rs", "limit": 2})).await.unwrap();
@@ -114,7 +112,7 @@ async fn what_cannot_be_searched_says_why() {
         "{missing}"
     );
     let file = workspace.failure(&tool, json!({"pattern": "*", "path": "Cargo.toml"})).await;
-    assert_eq!(file, "Cargo.toml is a file; give the folder to search in as path");
+    assert_eq!(file, "Cargo.toml is a file; give the directory to search in as path");
     let glob = workspace.failure(&tool, json!({"pattern": "{a"})).await;
     assert!(glob.contains("is not a valid glob"), "{glob}");
     let none = workspace.failure(&tool, json!({})).await;

@@ -5,15 +5,16 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use grep::matcher::LineTerminator;
-use grep::regex::RegexMatcher;
 use grep::searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
 };
 use myclaw_engine::ToolError;
+use myclaw_files::open_regular;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::MAX_PATTERN_CHARS;
+use super::matcher::LineMatcher;
 use crate::support::{Listing, cut_line, shown_below};
 
 /// Most characters of a line that are shown.
@@ -23,7 +24,7 @@ const MAX_BUFFER_BYTES: usize = 16 * 1024 * 1024;
 
 /// A search and what it has found so far.
 pub(super) struct Search {
-    matcher: RegexMatcher,
+    matcher: LineMatcher,
     searcher: Searcher,
     cancel: CancellationToken,
     limit: usize,
@@ -60,7 +61,7 @@ pub(super) enum Ending {
 
 impl Search {
     pub(super) fn new(
-        matcher: RegexMatcher,
+        matcher: LineMatcher,
         lines_around: usize,
         limit: usize,
         max_chars: usize,
@@ -99,7 +100,7 @@ impl Search {
             found: &mut self.found,
         };
         let cancel = &self.cancel;
-        let searched = File::open(path).and_then(|file| {
+        let searched = open_regular(path).and_then(|file| {
             self.searcher.search_reader(&self.matcher, Cancellable { file, cancel }, &mut sink)
         });
         self.found.files += usize::from(self.found.matches > matches_before);
@@ -140,17 +141,23 @@ impl Search {
             None => {}
         }
         if found.binary > 0 && found.matches == 0 {
-            notes.push(format!("{} binary file(s) skipped", found.binary));
+            notes.push(format!("binary files skipped: {}", found.binary));
         }
         if found.unreadable + unreadable_folders > 0 {
             notes.push(format!(
-                "{} file(s) or folder(s) could not be read",
+                "files and directories that could not be read: {}",
                 found.unreadable + unreadable_folders
+            ));
+        }
+        if self.matcher.skipped() > 0 {
+            notes.push(format!(
+                "long lines not searched, because the pattern is too large for them: {}; shorten the pattern",
+                self.matcher.skipped()
             ));
         }
         let pattern = cut_line(pattern, MAX_PATTERN_CHARS);
         let nothing = format!(
-            "no match for {pattern:?} in {place} (ignored, hidden and binary files are not searched)"
+            "no match for {pattern:?} in {place} (ignored and binary files are not searched)"
         );
         found.listing.finish(&nothing, &notes)
     }

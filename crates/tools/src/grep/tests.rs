@@ -27,7 +27,7 @@ async fn matches_are_listed_by_path_and_line() {
     for (arguments, expected) in [
         (
             json!({"pattern": "hello"}),
-            "README.md:2: Say hello.\nsrc/main.rs:2:     hello();\nsrc/main.rs:5: fn hello() {",
+            ".hidden/notes.txt:1: hello from a hidden file\nREADME.md:2: Say hello.\nsrc/main.rs:2:     hello();\nsrc/main.rs:5: fn hello() {",
         ),
         (
             json!({"pattern": "HELLO", "ignoreCase": true, "path": "README.md"}),
@@ -51,7 +51,7 @@ async fn matches_are_listed_by_path_and_line() {
         (json!({"pattern": "fn add", "glob": "src/"}), "src/lib.rs:1: pub fn add(a: u8) {}"),
         (
             json!({"pattern": "fn add", "glob": "!*.md,!src"}),
-            "no match for \"fn add\" in . (ignored, hidden and binary files are not searched)",
+            "no match for \"fn add\" in . (ignored and binary files are not searched)",
         ),
         (
             json!({"pattern": "hello", "path": ".hidden"}),
@@ -70,7 +70,7 @@ async fn matches_are_listed_by_path_and_line() {
 #[tokio::test]
 async fn lines_around_a_match_are_marked() {
     let workspace = workspace();
-    let expected = "README.md-1- # Hello\nREADME.md:2: Say hello.\n--\nsrc/main.rs-1- fn main() {\n\
+    let expected = ".hidden/notes.txt:1: hello from a hidden file\n--\nREADME.md-1- # Hello\nREADME.md:2: Say hello.\n--\nsrc/main.rs-1- fn main() {\n\
                     src/main.rs:2:     hello();\nsrc/main.rs-3- }\nsrc/main.rs-4- \nsrc/main.rs:5: fn hello() {\n\
                     src/main.rs-6-     println!(\"Hello (world)\");";
     assert_eq!(text(&workspace, json!({"pattern": "hello", "context": 1})).await, expected);
@@ -132,10 +132,10 @@ async fn binary_and_unusual_files() {
     let expected = "latin1.txt:1: needle caf\u{fffd}\nplain.txt:1: needle\nutf16.txt:1: needle";
     assert_eq!(text(&workspace, json!({"pattern": "needle"})).await, expected);
     let only_binary = text(&workspace, json!({"pattern": "needle", "path": "binary.bin"})).await;
-    assert!(only_binary.ends_with("[1 binary file(s) skipped]"), "{only_binary}");
+    assert!(only_binary.ends_with("[binary files skipped: 1]"), "{only_binary}");
     workspace.write("endless.txt", vec![b'x'; 20 * 1024 * 1024]);
     let endless = text(&workspace, json!({"pattern": "needle", "path": "endless.txt"})).await;
-    assert!(endless.ends_with("[1 file(s) or folder(s) could not be read]"), "{endless}");
+    assert!(endless.ends_with("[files and directories that could not be read: 1]"), "{endless}");
 }
 
 #[tokio::test]
@@ -170,7 +170,7 @@ async fn what_cannot_be_searched_says_why() {
         "{missing}"
     );
     let device = workspace.failure(&tool, json!({"pattern": "x", "path": "/dev/zero"})).await;
-    assert_eq!(device, "/dev/zero is neither a file nor a folder, so it cannot be searched");
+    assert_eq!(device, "/dev/zero is neither a file nor a directory, so it cannot be searched");
     workspace.context.workspace_only = true;
     let outside = workspace.failure(&tool, json!({"pattern": "x", "path": "/etc/passwd"})).await;
     assert!(outside.contains("outside the workspace"), "{outside}");
@@ -187,4 +187,113 @@ async fn a_cancelled_call_is_aborted() {
             .unwrap_err();
         assert!(matches!(error, ToolError::Aborted(_)), "{error:?}");
     }
+}
+
+/// Waits until all of a file was read: its search is then within the one line that it has.
+async fn wait_until_read(path: &std::path::Path) {
+    let size = std::fs::metadata(path).unwrap().len().to_string();
+    loop {
+        for descriptor in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
+            let info = || {
+                let name = descriptor.file_name();
+                std::fs::read_to_string(format!("/proc/self/fdinfo/{}", name.to_str()?)).ok()
+            };
+            let is_the_file = std::fs::read_link(descriptor.path()).is_ok_and(|file| file == path);
+            if is_the_file && info().is_some_and(|info| info.contains(&format!("\t{size}\n"))) {
+                return;
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A pattern within the limits that takes hours on a long line without a `b`.
+const SLOW: &str = "a{1,4000}b";
+
+#[tokio::test]
+async fn an_abort_ends_a_search_within_one_line() {
+    let workspace = Workspace::new(&[("a.txt", &"a".repeat(8 * 1024 * 1024))]);
+    let tool = GrepTool::new();
+    let search = workspace.call(&tool, json!({"pattern": SLOW, "path": "a.txt"}));
+    let path = workspace.path("a.txt");
+    let abort = async {
+        wait_until_read(&path).await;
+        workspace.cancel.cancel();
+    };
+    let (result, ()) = tokio::join!(search, abort);
+    assert!(matches!(result, Err(ToolError::Aborted(_))), "{result:?}");
+}
+
+#[tokio::test]
+async fn few_searches_run_at_once_in_a_process() {
+    let workspaces: Vec<Workspace> = (0..MAX_SEARCHES)
+        .map(|_| Workspace::new(&[("a.txt", &"a".repeat(8 * 1024 * 1024))]))
+        .collect();
+    let tool = GrepTool::new();
+    let searches = futures_util::future::join_all(
+        workspaces
+            .iter()
+            .map(|workspace| workspace.call(&tool, json!({"pattern": SLOW, "path": "a.txt"}))),
+    );
+    let one_more = async {
+        for workspace in &workspaces {
+            wait_until_read(&workspace.path("a.txt")).await;
+        }
+        let late = workspace();
+        let call = late.call(&tool, json!({"pattern": "hello"}));
+        let abort = async {
+            late.cancel.cancel();
+        };
+        let (result, ()) = tokio::join!(call, abort);
+        workspaces.iter().for_each(|workspace| workspace.cancel.cancel());
+        result.unwrap_err().to_string()
+    };
+    let (results, one_more) = tokio::join!(searches, one_more);
+    assert!(one_more.contains("aborted before the search began"), "{one_more}");
+    assert!(results.iter().all(Result::is_err));
+}
+
+#[tokio::test]
+async fn patterns_that_are_too_large_are_refused() {
+    let workspace = workspace();
+    let tool = GrepTool::new();
+    for pattern in ["a{1,50000}b", "(((a{1,100}){1,100}){1,100})b", "(?i)\\w{1000}"] {
+        let error = workspace.failure(&tool, json!({"pattern": pattern})).await;
+        assert!(error.contains("is too large once it is compiled; use smaller"), "{error}");
+    }
+    let long = workspace.failure(&tool, json!({"pattern": "a".repeat(9000)})).await;
+    assert!(long.starts_with("the pattern has 9000 bytes, and at most 8192"), "{long}");
+    let deep =
+        workspace.failure(&tool, json!({"pattern": "(".repeat(4000) + &")".repeat(4000)})).await;
+    assert!(deep.contains("is not a valid regex"), "{deep}");
+}
+
+#[tokio::test]
+async fn long_lines_and_large_patterns_give_the_same_matches() {
+    let padding = "x ".repeat(100_000);
+    let lines = [
+        format!("{padding}needle 12\r"),
+        "short needle 12".to_owned(),
+        format!("{padding}needle"),
+        format!("Überzeugung {padding}"),
+        String::new(),
+        format!("{padding}über needle 12 {padding}"),
+    ];
+    let workspace = Workspace::new(&[("a.txt", &lines.join("\n"))]);
+    for (pattern, expected) in [
+        ("needle \\d+$", vec![1, 2]),
+        ("(?i)NEEDLE\\s\\d{1,40}", vec![1, 2, 6]),
+        ("^\\w{4,40} needle \\pN{1,20}$", vec![2]),
+        ("^$", vec![5]),
+        ("\\bneedle\\b", vec![1, 2, 3, 6]),
+        ("ber\\b", vec![6]),
+    ] {
+        let found = text(&workspace, json!({"pattern": pattern})).await;
+        let numbers: Vec<usize> =
+            found.lines().filter_map(|line| line.split(':').nth(1)?.parse().ok()).collect();
+        assert_eq!(numbers, expected, "{pattern}: {found}");
+    }
+    let unsearched = "\\bü\\w{1,20}\\b.*\\w{1,20}nothing";
+    let found = text(&workspace, json!({"pattern": unsearched})).await;
+    assert!(found.contains("too large for them: 2; shorten the pattern"), "{found}");
 }

@@ -62,7 +62,7 @@ async fn what_cannot_be_listed_says_why() {
     let tool = LsTool::new();
     assert_eq!(text(&workspace, json!({"path": "src/../src"})).await, "a.txt");
     let file = workspace.failure(&tool, json!({"path": "src/a.txt"})).await;
-    assert_eq!(file, "src/a.txt is a file, not a folder; use read to see what is in it");
+    assert_eq!(file, "src/a.txt is a file, not a directory; use read to see what is in it");
     let missing = workspace.failure(&tool, json!({"path": "scr"})).await;
     assert!(
         missing.starts_with("scr does not exist; in ") && missing.ends_with("there is src"),
@@ -76,7 +76,7 @@ async fn what_cannot_be_listed_says_why() {
 #[tokio::test]
 async fn empty_folders_and_odd_names() {
     let workspace = Workspace::new(&[]);
-    assert_eq!(text(&workspace, json!({})).await, "(empty folder)");
+    assert_eq!(text(&workspace, json!({})).await, "(empty directory)");
     workspace.write("two\nlines", "");
     assert_eq!(text(&workspace, json!({})).await, "two\\nlines");
 }

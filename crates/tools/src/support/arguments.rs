@@ -1,18 +1,20 @@
 //! From a call's JSON arguments to a tool's own struct.
 
-use myclaw_engine::ToolError;
+use myclaw_engine::{ToolAliases, ToolError};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// Reads the arguments of a call. A `null` counts as an argument that was not given: models often fill optional
-/// arguments that way.
+/// Reads the arguments of a call, also by their other names. A `null` counts as an argument that was not given: models
+/// often fill optional arguments that way.
 ///
 /// # Errors
 /// [`ToolError::Failed`] that says which argument is missing or wrong.
 pub(crate) fn parse_arguments<T: DeserializeOwned>(
-    mut arguments: Map<String, Value>,
+    aliases: ToolAliases,
+    arguments: Map<String, Value>,
 ) -> Result<T, ToolError> {
+    let mut arguments = aliases.rename(arguments);
     arguments.retain(|_, value| !value.is_null());
     serde_json::from_value(Value::Object(arguments)).map_err(|error| {
         ToolError::Failed(format!("the arguments do not fit: {error}. Correct them and call again"))

@@ -7,6 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use myclaw_engine::{ToolContext, ToolError};
 
+/// Longest path: the kernel's own limit (`PATH_MAX`).
+const MAX_PATH_BYTES: usize = 4096;
 /// Links that one path may lead through, the kernel's own limit (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
 /// Near names that an error suggests.
@@ -17,7 +19,7 @@ const MAX_ENTRIES_COMPARED: usize = 10_000;
 /// What a tool is going to do at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Look at it. The folder of the run's side files may be read even where only the workspace may be.
+    /// Look at it. The directory of the run's side files may be read even where only the workspace may be.
     Read,
     /// Create, change or delete it.
     Write,
@@ -33,7 +35,7 @@ pub(crate) struct ResolvedPath {
     pub shown: String,
 }
 
-/// Resolves a path that a model gave: relative to the working directory, `~` is the home folder, links are followed
+/// Resolves a path that a model gave: relative to the working directory, `~` is the home directory, links are followed
 /// before anything is checked, and the last parts need not exist.
 ///
 /// # Errors
@@ -98,7 +100,7 @@ pub(crate) fn printable(name: &str) -> String {
         .collect()
 }
 
-/// The error for a path that is not there: names alike in the nearest folder that exists, or what that folder is.
+/// The error for a path that is not there: names alike in the nearest directory that exists, or what that directory is.
 pub(crate) fn missing_path(path: &ResolvedPath) -> ToolError {
     let mut text = format!("{} does not exist", path.shown);
     let existing = path.real.ancestors().skip(1).find(|ancestor| ancestor.is_dir());
@@ -145,6 +147,12 @@ fn absolute_path(context: &ToolContext, given: &str) -> Result<PathBuf, ToolErro
         return Err(ToolError::Failed(
             "the path is empty; use \".\" for the working directory".to_owned(),
         ));
+    }
+    if path.len() > MAX_PATH_BYTES {
+        return Err(ToolError::Failed(format!(
+            "the path has {} bytes, and at most {MAX_PATH_BYTES} are possible. Use a shorter one",
+            path.len()
+        )));
     }
     if path.contains('\0') {
         return Err(ToolError::Failed(format!("{given:?} is no path: it holds a NUL character")));

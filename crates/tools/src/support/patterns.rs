@@ -5,14 +5,24 @@ use std::path::Path;
 use globset::{Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use myclaw_engine::ToolError;
 
+use super::text::cut_line;
+
+/// Characters of a glob that an error repeats.
+const MAX_SHOWN_CHARS: usize = 200;
+/// Longest text of globs.
+const MAX_BYTES: usize = 4096;
+/// Deepest braces within braces: the library recurses once for each level.
+const MAX_BRACE_DEPTH: usize = 8;
+/// Most commas, in braces or between globs.
+const MAX_COMMAS: usize = 1000;
+
 /// One glob, or several with commas between them; one that begins with `!` excludes what it matches and all below. A
 /// glob without a slash is about names at any depth, one with a slash about whole paths; one with a slash at its end
-/// is about folders only.
+/// is about directories only.
 #[derive(Debug)]
 pub(crate) struct PathPatterns {
     included: Vec<Pattern>,
     excluded: GlobSet,
-    names_hidden: bool,
 }
 
 #[derive(Debug)]
@@ -22,21 +32,20 @@ struct Pattern {
 }
 
 impl PathPatterns {
-    /// Reads the globs; paths in them are relative to the searched folder `root`, or absolute and in it.
+    /// Reads the globs; paths in them are relative to the searched directory `root`, or absolute and in it.
     ///
     /// # Errors
     /// [`ToolError::Failed`] that names the glob and what is wrong with it.
     pub(crate) fn new(text: &str, root: &Path) -> Result<Self, ToolError> {
+        check_bounds(text)?;
         let mut included = Vec::new();
         let mut excluded = GlobSetBuilder::new();
-        let mut names_hidden = false;
         let mut parts = split_at_commas(text);
         parts.retain(|part| !part.is_empty());
         if parts.is_empty() {
             return Err(ToolError::Failed("the glob is empty; use * for everything".to_owned()));
         }
         for part in parts {
-            names_hidden |= part.split('/').any(is_hidden_name);
             let full = full_glob(part.trim_start_matches('!'), root);
             if part.starts_with('!') {
                 excluded.add(glob(&full, part)?).add(glob(&format!("{full}/**"), part)?);
@@ -46,21 +55,16 @@ impl PathPatterns {
             }
         }
         let excluded = excluded.build().map_err(|error| bad_glob(text, &error))?;
-        Ok(Self { included, excluded, names_hidden })
+        Ok(Self { included, excluded })
     }
 
-    /// Whether a glob asks for names that begin with a dot.
-    pub(crate) fn names_hidden(&self) -> bool {
-        self.names_hidden
-    }
-
-    /// Whether an entry is meant. It is written in two ways, relative to the searched folder and to the working
+    /// Whether an entry is meant. It is written in two ways, relative to the searched directory and to the working
     /// directory: models write globs for either.
     pub(crate) fn match_file(&self, from_root: &Path, from_directory: &Path) -> bool {
         self.match_entry(from_root, from_directory, |pattern| !pattern.only_folders)
     }
 
-    /// [`PathPatterns::match_file`] for a folder.
+    /// [`PathPatterns::match_file`] for a directory.
     pub(crate) fn match_folder(&self, from_root: &Path, from_directory: &Path) -> bool {
         self.match_entry(from_root, from_directory, |_| true)
     }
@@ -81,11 +85,33 @@ impl PathPatterns {
     }
 }
 
-fn is_hidden_name(name: &str) -> bool {
-    name.starts_with('.') && name != "." && name != ".."
+/// Refuses what no one writes by hand, before the library sees it.
+fn check_bounds(text: &str) -> Result<(), ToolError> {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for char in text.chars() {
+        match char {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    let problem = if text.len() > MAX_BYTES {
+        format!("is too long ({} bytes, at most {MAX_BYTES})", text.len())
+    } else if deepest > MAX_BRACE_DEPTH {
+        format!("has braces within braces more than {MAX_BRACE_DEPTH} deep")
+    } else if text.matches(',').count() > MAX_COMMAS {
+        format!("has more than {MAX_COMMAS} commas")
+    } else {
+        return Ok(());
+    };
+    let start = cut_line(text, MAX_SHOWN_CHARS);
+    Err(ToolError::Failed(format!(
+        "the glob {start:?} {problem}; use a simpler one, or several calls"
+    )))
 }
 
-/// The glob of one part as it is matched against a path relative to the searched folder.
+/// The glob of one part as it is matched against a path relative to the searched directory.
 fn full_glob(part: &str, root: &Path) -> String {
     let glob = match part.strip_prefix(&*root.to_string_lossy()) {
         Some(below) if below.starts_with('/') => below,

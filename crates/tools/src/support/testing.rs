@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// A workspace in a temporary folder whose own path has no links.
+/// A workspace in a temporary directory whose own path has no links.
 pub(crate) struct Workspace {
     _folder: TempDir,
     pub base: PathBuf,
@@ -92,4 +92,10 @@ pub(crate) fn text_of(output: &ToolOutput) -> String {
         [ContentBlock::Text(text)] => text.text.clone(),
         other => panic!("not one text block: {other:?}"),
     }
+}
+
+/// Makes a named pipe. Opening it for reading would block until somebody writes.
+pub(crate) fn make_pipe(path: &Path) {
+    let status = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(status.success());
 }

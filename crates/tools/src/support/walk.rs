@@ -1,35 +1,53 @@
-//! Walking a folder in order, by the rules of ignore files.
+//! Walking a directory in order, by the rules of ignore files.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ignore::{DirEntry, WalkBuilder};
 use myclaw_engine::ToolError;
 use tokio_util::sync::CancellationToken;
 
-/// What is in a folder, at any depth and sorted by path, without what `.gitignore`, `.ignore` and git's own settings
-/// exclude. Links are listed and never followed, so that a walk cannot leave its folder. `.git` is never entered.
+/// Lists a directory at any depth, sorted by path, without what `.gitignore`, `.ignore` and git's own exclude files
+/// name. Links are listed and never followed, so that a walk cannot leave its directory. `.git` is never entered.
 pub(crate) struct Walker {
     walk: ignore::Walk,
     cancel: CancellationToken,
     /// Entries that could not be looked at.
-    unreadable: usize,
+    unreadable: Arc<AtomicUsize>,
 }
 
 impl Walker {
-    /// A walk through `root`, with or without names that begin with a dot. `root` itself is not among the entries.
-    pub(crate) fn new(root: &Path, hidden: Hidden, cancel: CancellationToken) -> Self {
+    /// A walk through `root`, which itself is not among the entries. Names that begin with a dot are.
+    pub(crate) fn new(root: &Path, cancel: CancellationToken) -> Self {
+        let unreadable = Arc::new(AtomicUsize::new(0));
+        let skipped = Arc::clone(&unreadable);
+        let follows_rules = !root.ancestors().any(has_special_ignore_file);
         let is_in_repository = root.ancestors().any(|folder| folder.join(".git").exists());
         let walk = WalkBuilder::new(root)
-            .hidden(hidden == Hidden::Skipped)
+            .hidden(false)
             .follow_links(false)
-            // Within a repository the ignore files of its parent folders count, up to its own root. A workspace that
-            // is none has ignore files too, but no folder above has a say over it.
+            .ignore(follows_rules)
+            .git_ignore(follows_rules)
+            .git_exclude(follows_rules)
+            // In a repository the ignore files of parent directories count, up to its root. A workspace outside of any
+            // repository has ignore files too, but those of directories above it do not count.
             .require_git(is_in_repository)
-            .parents(is_in_repository)
-            .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git")
+            .parents(is_in_repository && follows_rules)
+            .filter_entry(move |entry| {
+                if entry.depth() == 0 {
+                    return true;
+                }
+                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+                if is_folder && follows_rules && has_special_ignore_file(entry.path()) {
+                    skipped.fetch_add(1, Ordering::Relaxed);
+                    return false;
+                }
+                entry.file_name() != ".git"
+            })
             .sort_by_file_name(|left, right| left.cmp(right))
             .build();
-        Self { walk, cancel, unreadable: 0 }
+        Self { walk, cancel, unreadable }
     }
 
     /// The next entry; `None` at the end.
@@ -45,22 +63,24 @@ impl Walker {
                 None => return Ok(None),
                 Some(Ok(entry)) if entry.depth() == 0 => {}
                 Some(Ok(entry)) => return Ok(Some(entry)),
-                Some(Err(_)) => self.unreadable += 1,
+                Some(Err(_)) => {
+                    self.unreadable.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
     }
 
     /// How many entries could not be looked at so far.
     pub(crate) fn unreadable(&self) -> usize {
-        self.unreadable
+        self.unreadable.load(Ordering::Relaxed)
     }
 }
 
-/// What happens to names that begin with a dot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hidden {
-    Skipped,
-    Included,
+/// Whether a file with rules in this directory is a pipe or a device, whose reading could block for ever.
+fn has_special_ignore_file(folder: &Path) -> bool {
+    [".gitignore", ".ignore", ".git/info/exclude"].iter().any(|name| {
+        folder.join(name).metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A workspace in a temporary folder, and calls of tools in it.
+//! A workspace in a temporary directory, and calls of tools in it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Workspace {
         Self::below(TempDir::new().unwrap())
     }
 
-    /// For tests of many cases: in memory where the system has a folder for that, so that waiting for the disk after
+    /// For tests of many cases: in memory where the system has a directory for that, so that waiting for the disk after
     /// each change takes no time.
     pub(crate) fn in_memory() -> Self {
         Self::below(TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap())
@@ -51,7 +51,7 @@ impl Workspace {
         self.context.working_directory.join(name)
     }
 
-    /// The folder that holds the working directory.
+    /// The directory that holds the working directory.
     pub(crate) fn outside(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
     }
@@ -70,7 +70,7 @@ impl Workspace {
         String::from_utf8(self.bytes(name)).unwrap()
     }
 
-    /// All files and folders below the working directory with their bytes (none for a folder), sorted.
+    /// All files and directories below the working directory with their bytes (none for a directory), sorted.
     pub(crate) fn everything(&self) -> Vec<(String, Option<Vec<u8>>)> {
         let mut found = Vec::new();
         collect(&self.context.working_directory, &self.context.working_directory, &mut found);

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::harness::Workspace;
 
-/// Set in the process that is to be killed: the folder it works in.
+/// Set in the process that is to be killed: the directory it works in.
 const FOLDER: &str = "MYCLAW_TEST_PATCHED_FOLDER";
 const FILES: [&str; 3] = ["a", "b", "c"];
 const LINES: usize = 20_000;

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod bounds;
+#[cfg(test)]
 mod edit;
 #[cfg(test)]
 mod edit_properties;

@@ -66,7 +66,7 @@ fn refuses_what_cannot_be_a_file() {
     let mut workspace = Workspace::with(&[("dir/x", ""), ("file", "")]);
     let refused = |path: &str| workspace.refused("write", json!({"path": path, "content": "x"}));
     assert_eq!(refused("dir"), "cannot write dir: it is a directory. See what is in it with ls");
-    assert!(refused("new/").contains("names a folder"));
+    assert!(refused("new/").contains("names a directory"));
     assert!(refused("file/below").contains("is a file, so nothing can be put below it"));
     assert!(refused("file/below/more").contains("is a file, so nothing can be put below it"));
     assert!(refused("/dev/full").contains("special file"));

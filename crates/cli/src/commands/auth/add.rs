@@ -3,16 +3,16 @@
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
-use myclaw_auth::{AuthFile, CredentialType, StoredProfile};
-use myclaw_config::{KEYRING_SERVICE, KeySource, SecretString};
-use myclaw_llm::{KeyNeed, provider_info};
+use myclaw_agent::auth::{AuthFile, CredentialType, StoredProfile};
+use myclaw_agent::config::{KEYRING_SERVICE, KeySource, SecretString};
+use myclaw_agent::llm::{KeyNeed, provider_info};
 
 use super::{Keys, login, prompt, say};
 use crate::args::auth::{AddArgs, KeyType, PlaceArgs};
 use crate::exit::CliError;
-use crate::model_choice::known_providers;
 use crate::print::note;
-use crate::similar::did_you_mean;
+use myclaw_agent::did_you_mean;
+use myclaw_agent::known_providers;
 
 /// Longest name of a profile, in characters.
 const MAX_NAME: usize = 64;

@@ -1,9 +1,9 @@
 //! The login of GitHub Copilot: a person types a short code on GitHub's page, and this program waits for it.
 
-use myclaw_config::SecretString;
-use myclaw_engine::ModelChoice;
-use myclaw_llm::copilot::{CopilotHosts, LoginError, finish_login, start_login};
-use myclaw_llm::{HttpProvider, ModelError, ModelRef, provider_info};
+use myclaw_agent::config::SecretString;
+use myclaw_agent::configured_model;
+use myclaw_agent::llm::copilot::{CopilotHosts, LoginError, finish_login, start_login};
+use myclaw_agent::llm::{HttpProvider, ModelError, ModelRef, provider_info};
 use tokio_util::sync::CancellationToken;
 
 use super::Keys;
@@ -20,7 +20,7 @@ pub(super) const PROVIDER: &str = "github-copilot";
 /// without a terminal too. Nothing is written.
 pub(super) fn sign_in(keys: &Keys, github: Option<&str>) -> Result<SecretString, CliError> {
     let reference = ModelRef { provider: PROVIDER.to_owned(), id: String::new() };
-    let base_url = ModelChoice::from_config(&keys.config, &reference).model.base_url;
+    let base_url = configured_model(&keys.config, &reference).model.base_url;
     let hosts = match github {
         Some(host) => {
             CopilotHosts::enterprise(host).map_err(|error| CliError::usage(error.message))?

@@ -1,13 +1,9 @@
 //! `myclaw auth test`: one tiny call with each key.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use myclaw_auth::{AuthProfile, KeyResolver};
-use myclaw_engine::{ModelChoice, key_resolver};
-use myclaw_llm::{
-    CallFailure, CallLimits, HttpProvider, Message, Model, ModelRef, ModelRequest, PairedMessages,
-    Provider, ThinkingLevel, ToolUse, UserMessage, parse_model_ref, provider_info,
-};
+use myclaw_agent::llm::{CallLimits, Model, ModelRef, parse_model_ref, provider_info};
+use myclaw_agent::{Question, Trial, TrialFailure, call_limits, configured_model};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +49,7 @@ pub(super) fn run(keys: &Keys, wanted: &Wanted<'_>, json: bool) -> Result<(), Cl
         return Ok(());
     }
     let outcomes = runtime::block_on(async {
-        let trial = Trial::new(keys);
+        let trial = KeyTrial { keys, trial: Trial::new(keys.home.http_options()) };
         let mut outcomes = Vec::with_capacity(meant.len());
         for found in &meant {
             outcomes.push(trial.attempt(found, wanted.model).await);
@@ -112,24 +108,12 @@ fn print(outcomes: &[Outcome], json: bool) -> Result<(), CliError> {
 }
 
 /// What the calls have in common.
-struct Trial<'a> {
+struct KeyTrial<'a> {
     keys: &'a Keys,
-    resolver: KeyResolver,
-    http: HttpProvider,
-    cancel: CancellationToken,
+    trial: Trial,
 }
 
-impl<'a> Trial<'a> {
-    fn new(keys: &'a Keys) -> Self {
-        let options = keys.home.http_options();
-        Self {
-            keys,
-            resolver: key_resolver(options.clone()),
-            http: HttpProvider::new(options),
-            cancel: CancellationToken::new(),
-        }
-    }
-
+impl KeyTrial<'_> {
     async fn attempt(&self, found: &Found, model: Option<&str>) -> Outcome {
         let mut outcome = Outcome {
             provider: found.provider.clone(),
@@ -147,20 +131,28 @@ impl<'a> Trial<'a> {
             return outcome;
         };
         outcome.model = Some(model.id.clone());
-        let began = Instant::now();
-        match self.call(&found.profile, &model).await {
-            Ok(()) => {
+        let limits = call_limits(&self.keys.config);
+        let limits = CallLimits {
+            first_event: limits.first_event.min(PATIENCE),
+            between_events: limits.between_events.min(PATIENCE),
+            ..limits
+        };
+        let question = Question { text: QUESTION, tools: &[], max_output: MAX_OUTPUT };
+        let cancel = CancellationToken::new();
+        let answer = self.trial.call(&model, Some(&found.profile), question, limits, &cancel).await;
+        let (class, message) = match answer {
+            Ok(answer) => {
                 outcome.ok = true;
                 outcome.message =
-                    format!("{} answered in {} ms", model.id, began.elapsed().as_millis());
+                    format!("{} answered in {} ms", model.id, answer.total.as_millis());
                 self.remember_success(found, &model);
+                return outcome;
             }
-            Err((class, message)) => {
-                outcome.class = Some(class);
-                outcome.message = message;
-            }
-        }
-        outcome
+            Err(TrialFailure::Key(why)) => ("auth", why),
+            Err(TrialFailure::Call(error)) => (error.class.as_str(), error.message),
+            Err(TrialFailure::Aborted) => ("aborted", "aborted".to_owned()),
+        };
+        Outcome { class: Some(class), message, ..outcome }
     }
 
     /// The model to call: the one named, else one that the settings name, else the provider's usual one.
@@ -183,44 +175,7 @@ impl<'a> Trial<'a> {
             .or_else(own)
             .or_else(usual)?;
         let reference = ModelRef { provider: provider.to_owned(), id };
-        Some(ModelChoice::from_config(config, &reference).model)
-    }
-
-    async fn call(
-        &self,
-        profile: &AuthProfile,
-        model: &Model,
-    ) -> Result<(), (&'static str, String)> {
-        let key = self
-            .resolver
-            .resolve(profile, now_ms(), &self.cancel)
-            .await
-            .map_err(|error| ("auth", error.to_string()))?;
-        let question = Message::User(UserMessage::text(QUESTION, now_ms()));
-        let messages = PairedMessages::repair(vec![question]);
-        let timeouts = &self.keys.config.models.timeouts;
-        let request = ModelRequest {
-            model,
-            system_prompt: "",
-            messages: &messages,
-            tools: &[],
-            tool_use: ToolUse::Auto,
-            max_output: Some(MAX_OUTPUT),
-            thinking: ThinkingLevel::Off,
-            api_key: key.as_ref(),
-            limits: CallLimits {
-                connect: timeouts.connect(),
-                first_event: timeouts.first_event().min(PATIENCE),
-                between_events: timeouts.between_events().min(PATIENCE),
-            },
-        };
-        match self.http.call(request, &self.cancel, &mut |_| {}).await {
-            Ok(_) => Ok(()),
-            Err(CallFailure::Failed { error, .. }) => {
-                Err((error.class.as_str(), error.message.clone()))
-            }
-            Err(CallFailure::Aborted { .. }) => Err(("aborted", "aborted".to_owned())),
-        }
+        Some(configured_model(config, &reference).model)
     }
 
     /// A key that works need not rest any longer.

@@ -3,48 +3,51 @@
 
 use std::fs;
 
-use myclaw_auth::{
-    AuthFile, AuthProfile, AuthStore, OrderRules, ProfileOrigin, Validity, arrange, is_private,
-    replacing_command,
+use myclaw_agent::auth::{
+    AuthFile, AuthProfile, AuthStore, ProfileOrigin, Validity, is_private, replacing_command,
 };
-use myclaw_config::{AgentSettings, Config, KeySource as WrittenAs, holds_literal_secret};
-use myclaw_engine::ModelChoice;
-use myclaw_llm::ModelRef;
+use myclaw_agent::config::{AgentSettings, Config, KeySource as WrittenAs, holds_literal_secret};
+use myclaw_agent::{
+    ActiveModel, Home, KeyPresence, Selection, look_for_profile, profiles_in_order,
+};
 
 use super::Check;
-use super::sources::{Found, check_cloud, key_files, look_for};
+use super::sources::{check_cloud, key_files};
 use crate::commands::models::KeySource;
-use crate::model_choice::ChosenModel;
-use crate::settings::Home;
 use crate::time::{local_minute, now_ms};
 
 /// Whether there is a key for the model that answers, and which of the keys cannot be used.
-pub(super) fn check_keys(model: &ChosenModel, stored: &AuthFile, home: &Home) -> Vec<Check> {
+pub(super) fn check_keys(
+    selection: &Selection,
+    config: &Config,
+    stored: &AuthFile,
+    home: &Home,
+) -> Vec<Check> {
     let now_ms = now_ms();
     let is_over = |profile: &AuthProfile| profile.validity(now_ms) == Validity::Ended;
-    let is_missing = |profile: &AuthProfile| matches!(look_for(profile, home), Found::Missing(_));
-    let is_locked_out = |config: &Config, reference: &ModelRef| {
-        let tried = tried_keys(config, reference, stored, now_ms);
+    let is_missing =
+        |profile: &AuthProfile| matches!(look_for_profile(profile, home), KeyPresence::Missing(_));
+    let is_locked_out = |model: &ActiveModel| {
+        let tried = profiles_in_order(model, stored, now_ms);
         !tried.is_empty() && tried.iter().all(|profile| is_over(profile) || is_missing(profile))
     };
-    let stops_turns = is_locked_out(&model.config, &model.reference)
-        && !model.fallbacks.iter().any(|(reference, config)| !is_locked_out(config, reference));
+    let stops_turns = selection.models.iter().all(is_locked_out);
     let problem = if stops_turns { Check::fail } else { Check::warn };
 
-    let provider = model.reference.provider.as_str();
-    let tried = tried_keys(&model.config, &model.reference, stored, now_ms);
+    let provider = selection.reference.provider.as_str();
+    let tried = profiles_in_order(&selection.models[0], stored, now_ms);
     let usable: Vec<&AuthProfile> = tried.iter().filter(|profile| !is_over(profile)).collect();
-    let missing = usable.iter().filter_map(|profile| match look_for(profile, home) {
-        Found::Missing(why) => {
+    let missing = usable.iter().filter_map(|profile| match look_for_profile(profile, home) {
+        KeyPresence::Missing(why) => {
             let message = format!("{} for {provider} cannot be had: {why}", profile.id);
             let next = "give the key there, or keep another with `myclaw auth add`";
             Some(problem("key", message, next.to_owned()))
         }
-        Found::There | Found::NotTried(_) => None,
+        KeyPresence::There | KeyPresence::NotTried(_) => None,
     });
     let there: Vec<&AuthProfile> =
         usable.iter().filter(|profile| !is_missing(profile)).copied().collect();
-    let key = check_key(model, stored, home, &there);
+    let key = check_key(selection, config, stored, home, &there);
     let logins = stored.profiles().filter_map(|(name, profile)| {
         let is_own = profile.provider == provider;
         let found =
@@ -52,19 +55,6 @@ pub(super) fn check_keys(model: &ChosenModel, stored: &AuthFile, home: &Home) ->
         check_validity(&found, if stops_turns && is_own { problem } else { Check::warn }, now_ms)
     });
     key.into_iter().chain(missing).chain(logins).collect()
-}
-
-/// The keys that a turn with that model would try, in their order.
-fn tried_keys(
-    config: &Config,
-    reference: &ModelRef,
-    stored: &AuthFile,
-    now_ms: u64,
-) -> Vec<AuthProfile> {
-    let given = ModelChoice::from_config(config, reference).profiles;
-    let rules =
-        OrderRules { provider: &reference.provider, model: &reference.id, pinned: None, now_ms };
-    arrange(&given, stored, &rules).into_iter().map(|entry| entry.profile).collect()
 }
 
 /// What is to be said of a stored key that has ended. `problem` is how much it matters that it cannot be renewed.
@@ -96,14 +86,15 @@ fn check_validity(
 
 /// What is said of the keys for the model's provider that are there, in the order in which they are tried.
 fn check_key(
-    model: &ChosenModel,
+    selection: &Selection,
+    config: &Config,
     stored: &AuthFile,
     home: &Home,
     there: &[&AuthProfile],
 ) -> Option<Check> {
-    let provider = model.reference.provider.as_str();
-    if KeySource::find(provider, &model.config, home, stored) == KeySource::Cloud {
-        return Some(check_cloud(&model.known(), home));
+    let provider = selection.reference.provider.as_str();
+    if KeySource::find(provider, config, home, stored) == KeySource::Cloud {
+        return Some(check_cloud(selection.model(), home));
     }
     let is_given = |profile: &&&AuthProfile| profile.origin == ProfileOrigin::Settings;
     let given: Vec<String> = there
@@ -130,9 +121,9 @@ fn check_key(
 /// What a key of the settings is called, and where it comes from.
 fn name_of_given(profile: &AuthProfile, home: &Home) -> String {
     let id = &profile.id;
-    match (&profile.source, look_for(profile, home)) {
+    match (&profile.source, look_for_profile(profile, home)) {
         (Some(WrittenAs::Environment(name)), _) if name != id => format!("{id} (from {name})"),
-        (_, Found::NotTried(place)) => format!("{id} ({place}, not tried)"),
+        (_, KeyPresence::NotTried(place)) => format!("{id} ({place}, not tried)"),
         _ => id.clone(),
     }
 }

@@ -1,78 +1,14 @@
-//! Whether a key can be had from where it is kept, as far as that shows without asking anybody: commands are not run,
-//! and no keyring is opened.
+//! Which files hold keys, and whether a cloud's own credentials are there.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::Path;
+use myclaw_agent::Home;
+use myclaw_agent::auth::AuthFile;
+use myclaw_agent::config::{Config, KeySource};
+use myclaw_agent::llm::Model;
 
-use myclaw_auth::{AuthFile, AuthProfile};
-use myclaw_config::{Config, ExposeSecret as _, KeySource};
-use myclaw_llm::{Api, Model};
+use super::Check;
 
-use super::{Check, find_program};
-use crate::settings::Home;
-
-/// Most of a file that is read for a key.
-const MAX_KEY_FILE: u64 = 64 * 1024;
-/// The program that reads the system's keyring.
-const KEYRING_PROGRAM: &str = if cfg!(target_os = "macos") { "security" } else { "secret-tool" };
-
-/// What shows of a key without asking for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
-    /// It is there.
-    There,
-    /// It comes from somewhere that is not asked here.
-    NotTried(&'static str),
-    /// It cannot be had: why.
-    Missing(String),
-}
-
-/// Looks for the key of `profile`. One that comes out of a login is there, whatever its age.
-pub(super) fn look_for(profile: &AuthProfile, home: &Home) -> Found {
-    match &profile.source {
-        _ if profile.login.is_some() => Found::There,
-        None => Found::There,
-        Some(KeySource::Literal(key)) if key.expose_secret().trim().is_empty() => {
-            Found::Missing("it is empty".to_owned())
-        }
-        Some(KeySource::Literal(_)) => Found::There,
-        Some(KeySource::Environment(name)) => match home.environment.get(name).map(str::trim) {
-            None | Some("") => Found::Missing(format!("the variable {name} is not set")),
-            Some(_) => Found::There,
-        },
-        Some(KeySource::File(path)) => look_in_file(path),
-        Some(KeySource::Command(_)) => Found::NotTried("from a command"),
-        Some(KeySource::Keyring { .. }) if find_program(KEYRING_PROGRAM).is_none() => {
-            Found::Missing(format!(
-                "{KEYRING_PROGRAM}, which reads the keyring, is not installed (in Debian and Ubuntu it is in \
-                 libsecret-tools)"
-            ))
-        }
-        Some(KeySource::Keyring { .. }) => Found::NotTried("from the keyring"),
-    }
-}
-
-fn look_in_file(path: &Path) -> Found {
-    let holds_key = || -> io::Result<Option<bool>> {
-        let metadata = fs::metadata(path)?;
-        if !metadata.is_file() && !metadata.is_dir() {
-            // A named pipe waits for somebody who writes.
-            return Ok(None);
-        }
-        let mut text = String::new();
-        File::open(path)?.take(MAX_KEY_FILE).read_to_string(&mut text)?;
-        Ok(Some(!text.trim().is_empty()))
-    };
-    match holds_key() {
-        Ok(Some(true)) => Found::There,
-        Ok(Some(false)) => Found::Missing(format!("the key file {} is empty", path.display())),
-        Ok(None) => Found::NotTried("from a pipe"),
-        Err(error) => {
-            Found::Missing(format!("the key file {} cannot be read: {error}", path.display()))
-        }
-    }
-}
+/// The provider whose credentials are those of AWS.
+const AMAZON_BEDROCK: &str = "amazon-bedrock";
 
 /// The files that hold keys of the settings or of the store.
 pub(super) fn key_files(config: &Config, stored: &AuthFile) -> Vec<std::path::PathBuf> {
@@ -102,7 +38,7 @@ pub(super) fn key_files(config: &Config, stored: &AuthFile) -> Vec<std::path::Pa
 pub(super) fn check_cloud(model: &Model, home: &Home) -> Check {
     const NAME: &str = "key";
     let provider = &model.provider;
-    if model.api != Api::BedrockConverse {
+    if provider != AMAZON_BEDROCK {
         let message = format!("the cloud's own credentials for {provider}, not tried");
         return Check::ok(NAME, message);
     }

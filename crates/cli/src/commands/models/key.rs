@@ -1,12 +1,12 @@
 //! Where the key for a provider comes from. What it is is never said.
 
-use myclaw_auth::AuthFile;
-use myclaw_config::Config;
-use myclaw_llm::{KeyNeed, provider_info};
+use myclaw_agent::auth::AuthFile;
+use myclaw_agent::config::Config;
+use myclaw_agent::llm::{KeyNeed, provider_info};
 use serde::Serialize;
 
-use crate::model_choice::environment_key;
-use crate::settings::Home;
+use myclaw_agent::Home;
+use myclaw_agent::environment_key;
 
 /// Whether a model's provider has a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,10 +1,10 @@
 //! `myclaw models show`: all that is known about one model, and where each figure comes from.
 
-use myclaw_config::{Config, ModelDefinition, load_or_default};
-use myclaw_engine::ModelChoice;
-use myclaw_llm::{
-    Api, Catalog, InputKind, KeyNeed, Model, ModelRef, Price, ThinkingLevel, parse_model_ref,
-    provider_info,
+use myclaw_agent::config::{Config, ModelDefinition};
+use myclaw_agent::configured_model;
+use myclaw_agent::llm::{
+    BUILTIN_PROVIDER, Catalog, InputKind, KeyNeed, Model, ModelRef, Price, ThinkingLevel,
+    parse_model_ref, provider_info,
 };
 use serde::Serialize;
 
@@ -12,16 +12,17 @@ use super::default_keys;
 use super::key::{KeySource, KeyState};
 use crate::args::ModelArgs;
 use crate::exit::CliError;
-use crate::model_choice::{local_base_url, unknown_provider};
+use crate::home::find_home;
 use crate::print::{Printer, columns, without_login};
-use crate::settings::{Home, config_error};
+use myclaw_agent::{Home, load_checked};
+use myclaw_agent::{local_base_url, unknown_provider};
 
 /// Prints what is known.
 pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     let reference =
         parse_model_ref(&args.model).map_err(|error| CliError::usage(error.to_string()))?;
-    let home = Home::find()?;
-    let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+    let home = find_home()?;
+    let config = load_checked(&home.environment)?.config;
     let known = Known::new(&reference, &config, &home)?;
     let mut printer = Printer::stdout();
     if args.json {
@@ -119,10 +120,10 @@ impl Known {
         if info.is_none() && !is_configured {
             return Err(CliError::usage(unknown_provider(config, provider)));
         }
-        let mut model = ModelChoice::from_config(config, reference).model;
+        let mut model = configured_model(config, reference).model;
         let origins = Origins::new(reference, config);
         if let Some(info) =
-            info.filter(|info| info.key == KeyNeed::None && info.api != Api::Builtin)
+            info.filter(|info| info.key == KeyNeed::None && info.name != BUILTIN_PROVIDER)
             && origins.base_url != Origin::Config
         {
             model.base_url = local_base_url(info, &home.environment);
@@ -145,16 +146,16 @@ impl Known {
         let input: Vec<&str> = model.input.iter().copied().map(input_name).collect();
         let mut rows = vec![
             fact("model", format!("{}/{}", model.provider, model.id)),
-            figure("wire format", api_name(model.api).to_owned(), origins.api),
+            figure("wire format", model.api.as_str().to_owned(), origins.api),
             figure("base URL", or_none(&model.base_url), origins.base_url),
             figure("context window", tokens(model.context_window), origins.context_window),
             figure("output limit", tokens(model.max_output), origins.max_output),
             figure("input", input.join(", "), origins.input),
-            figure("price", price(&model.price), origins.price),
+            figure("price", price(model.price), origins.price),
             figure("thinking", self.thinking(), origins.thinking),
             fact("key", self.key.describe()),
         ];
-        if matches!(model.api, Api::AnthropicMessages | Api::BedrockConverse) && model.reasoning {
+        if model.api.has_thinking_form() && model.reasoning {
             let form = model.quirks.thinking_form.as_str().to_owned();
             rows.insert(8, figure("thinking form", form, origins.thinking));
         }
@@ -207,18 +208,6 @@ struct KnownJson<'a> {
     origins: &'a Origins,
 }
 
-/// The name of a wire format, as settings have it.
-pub(super) fn api_name(api: Api) -> &'static str {
-    match api {
-        Api::AnthropicMessages => "anthropic-messages",
-        Api::OpenaiCompletions => "openai-completions",
-        Api::OpenaiResponses => "openai-responses",
-        Api::GoogleGenerativeAi => "google-generative-ai",
-        Api::BedrockConverse => "bedrock-converse",
-        Api::Builtin => "builtin",
-    }
-}
-
 fn input_name(kind: InputKind) -> &'static str {
     match kind {
         InputKind::Text => "text",
@@ -235,9 +224,10 @@ fn tokens(count: u64) -> String {
 }
 
 /// `$3 in, $15 out, $0.3 cache read, $3.75 cache write per million tokens`.
-fn price(price: &Price) -> String {
-    if *price == Price::default() {
-        return "free or unknown".to_owned();
+fn price(price: Option<Price>) -> String {
+    let Some(price) = price else { return "unknown".to_owned() };
+    if price == Price::default() {
+        return "free".to_owned();
     }
     format!(
         "${} in, ${} out, ${} cache read, ${} cache write per million tokens",

@@ -1,29 +1,23 @@
 //! `myclaw models test`: one tiny real call, and what worked in it.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use myclaw_auth::{AuthFile, OrderRules, arrange};
-use myclaw_config::{SecretString, load_or_default};
-use myclaw_engine::{ModelChoice, key_resolver};
-use myclaw_llm::{
-    Api, AssistantMessage, CallFailure, CallLimits, DemoProvider, HttpOptions, HttpProvider,
-    Message, ModelRequest, PairedMessages, Provider, StreamEvent, ThinkingLevel, ToolSchema,
-    ToolUse, Usage, UserMessage,
+use myclaw_agent::llm::{AssistantMessage, ThinkingLevel, ToolSchema, Usage};
+use myclaw_agent::{
+    ActiveModel, Question, SessionConfig, SessionOptions, Trial, TrialAnswer, TrialFailure,
+    call_limits, profiles_in_order, stored_keys,
 };
 use serde::Serialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::show::api_name;
 use crate::args::ModelArgs;
 use crate::exit::CliError;
+use crate::home::{find_home, load_session};
 use crate::interrupt::Interrupts;
-use crate::model_choice::{Wanted, choose};
 use crate::print::{Printer, columns, without_login};
 use crate::report::{first_line, tokens_and_cost};
 use crate::runtime;
-use crate::settings::{Home, config_error, stored_keys};
 use crate::time::now_ms;
 
 /// Output limit of the call: enough for a sentence and a call, even of a model that always thinks a little.
@@ -37,30 +31,14 @@ const QUESTION: &str = "This is a test of the connection. Write one short senten
 
 /// Calls the model and prints what worked.
 pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
-    let home = Home::find()?;
-    let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+    let home = find_home()?;
     let interrupts = Interrupts::install()?;
     let cancel = CancellationToken::new();
     let armed = interrupts.arm(cancel.clone());
     let trial = runtime::block_on(armed.unless_quit(async {
-        let agent = config.agent_settings(None).map_err(|error| config_error(&error))?;
-        let stored = stored_keys(&agent);
-        let wanted = Wanted {
-            requested: Some(&args.model),
-            configured: None,
-            fallbacks: &[],
-            stored: &stored,
-        };
-        let chosen = choose(&config, &home.environment, wanted).await?;
-        let choice = ModelChoice::from_config(&chosen.config, &chosen.reference);
-        let key = FirstKey::of(&choice, &stored, &home, &cancel).await?;
-        let timeouts = &config.models.timeouts;
-        let limits = CallLimits {
-            connect: timeouts.connect(),
-            first_event: timeouts.first_event(),
-            between_events: timeouts.between_events(),
-        };
-        Trial::run(&choice, key, home.http_options(), limits, &cancel).await
+        let config = load_session(home, &SessionOptions::default())?;
+        let selection = config.select_model(Some(&args.model)).await?;
+        run_trial(&config, &selection.models[0], &cancel).await
     }))??;
     let mut printer = Printer::stdout();
     if args.json {
@@ -74,7 +52,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
 /// What one call showed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Trial {
+struct Shown {
     model: String,
     api: &'static str,
     base_url: String,
@@ -92,95 +70,38 @@ struct Trial {
     total_ms: u64,
 }
 
-/// The key that a run would try first.
-struct FirstKey {
-    profile: String,
-    secret: Option<SecretString>,
+async fn run_trial(
+    config: &SessionConfig,
+    active: &ActiveModel,
+    cancel: &CancellationToken,
+) -> Result<Shown, CliError> {
+    let model = &active.model;
+    let stored = stored_keys(&config.agent);
+    let profile = profiles_in_order(active, &stored, now_ms()).into_iter().next();
+    let question = Question { text: QUESTION, tools: &[report_tool()], max_output: MAX_OUTPUT };
+    let limits = call_limits(&config.config);
+    let answer = Trial::new(config.home.http_options())
+        .call(model, profile.as_ref(), question, limits, cancel)
+        .await;
+    let profile = profile.map(|profile| profile.id).unwrap_or_default();
+    let TrialAnswer { message, thinking, pieces, first_piece, total } =
+        answer.map_err(|failure| failed(failure, active, &profile))?;
+    Ok(Shown {
+        model: active.reference(),
+        api: model.api.as_str(),
+        base_url: without_login(&model.base_url),
+        profile,
+        text: message.text(),
+        tool_call: reported(&message),
+        thinking,
+        pieces,
+        usage: message.usage,
+        first_piece_ms: milliseconds(first_piece),
+        total_ms: milliseconds(total),
+    })
 }
 
-impl FirstKey {
-    async fn of(
-        choice: &ModelChoice,
-        stored: &AuthFile,
-        home: &Home,
-        cancel: &CancellationToken,
-    ) -> Result<Self, CliError> {
-        let model = &choice.model;
-        let rules = OrderRules {
-            provider: &model.provider,
-            model: &model.id,
-            pinned: None,
-            now_ms: now_ms(),
-        };
-        let first = arrange(&choice.profiles, stored, &rules).into_iter().next();
-        let Some(profile) = first.map(|arranged| arranged.profile) else {
-            return Ok(Self { profile: String::new(), secret: None });
-        };
-        let secret = key_resolver(home.http_options())
-            .resolve(&profile, now_ms(), cancel)
-            .await
-            .map_err(|error| CliError::model("auth", format!("the key {}: {error}", profile.id)))?;
-        Ok(Self { profile: profile.id, secret })
-    }
-}
-
-/// What is noted while the answer comes.
-#[derive(Default)]
-struct Arrival {
-    pieces: u32,
-    first: Option<Duration>,
-}
-
-impl Trial {
-    async fn run(
-        choice: &ModelChoice,
-        key: FirstKey,
-        options: HttpOptions,
-        limits: CallLimits,
-        cancel: &CancellationToken,
-    ) -> Result<Self, CliError> {
-        let model = &choice.model;
-        let messages =
-            PairedMessages::repair(vec![Message::User(UserMessage::text(QUESTION, now_ms()))]);
-        let tools = [report_tool()];
-        let thinking = model.thinking_level(ThinkingLevel::Off);
-        let request = ModelRequest {
-            model,
-            system_prompt: "",
-            messages: &messages,
-            tools: &tools,
-            tool_use: ToolUse::Auto,
-            max_output: Some(MAX_OUTPUT.min(model.max_output)),
-            thinking,
-            api_key: key.secret.as_ref(),
-            limits,
-        };
-        let began = Instant::now();
-        let mut arrival = Arrival::default();
-        let mut sink = |event: StreamEvent| {
-            if event.is_visible_output() {
-                arrival.pieces += 1;
-                arrival.first.get_or_insert_with(|| began.elapsed());
-            }
-        };
-        let outcome = provider_of(model.api, options).call(request, cancel, &mut sink).await;
-        let total = began.elapsed();
-        let message = outcome.map_err(|failure| failed(&failure, choice))?;
-        Ok(Self {
-            model: choice.reference(),
-            api: api_name(model.api),
-            base_url: without_login(&model.base_url),
-            profile: key.profile,
-            text: message.text(),
-            tool_call: reported(&message),
-            thinking,
-            pieces: arrival.pieces,
-            usage: message.usage,
-            first_piece_ms: milliseconds(arrival.first.unwrap_or(total)),
-            total_ms: milliseconds(total),
-        })
-    }
-
+impl Shown {
     fn heading(&self) -> String {
         let Self { model, api, base_url, profile, .. } = self;
         match base_url.as_str() {
@@ -223,17 +144,6 @@ impl Trial {
     }
 }
 
-fn provider_of(api: Api, options: HttpOptions) -> Arc<dyn Provider> {
-    match api {
-        Api::Builtin => Arc::new(DemoProvider),
-        Api::AnthropicMessages
-        | Api::OpenaiCompletions
-        | Api::OpenaiResponses
-        | Api::GoogleGenerativeAi
-        | Api::BedrockConverse => Arc::new(HttpProvider::new(options)),
-    }
-}
-
 fn report_tool() -> ToolSchema {
     ToolSchema {
         name: TOOL.to_owned(),
@@ -253,15 +163,14 @@ fn reported(message: &AssistantMessage) -> Option<String> {
     serde_json::to_string(&call.arguments).ok()
 }
 
-fn failed(failure: &CallFailure, choice: &ModelChoice) -> CliError {
+fn failed(failure: TrialFailure, model: &ActiveModel, profile: &str) -> CliError {
     match failure {
-        CallFailure::Aborted { .. } => {
-            CliError { message: "aborted".to_owned(), ..CliError::aborted() }
-        }
-        CallFailure::Failed { error, .. } => {
-            let prefix = format!("{}: ", choice.model.provider);
+        TrialFailure::Aborted => CliError { message: "aborted".to_owned(), ..CliError::aborted() },
+        TrialFailure::Key(why) => CliError::model("auth", format!("the key {profile}: {why}")),
+        TrialFailure::Call(error) => {
+            let prefix = format!("{}: ", model.model.provider);
             let message = error.message.strip_prefix(&prefix).unwrap_or(&error.message);
-            let message = format!("{} does not work: {message}", choice.reference());
+            let message = format!("{} does not work: {message}", model.reference());
             CliError::model(error.class.as_str(), message)
         }
     }

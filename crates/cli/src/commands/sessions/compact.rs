@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use myclaw_config::load_or_default;
-use myclaw_engine::{
-    AgentRunEvent, CompactionOutcome, CompactionReport, EventCallback, ModelSwitch,
+use myclaw_agent::config::load_or_default;
+use myclaw_agent::sessions::SessionKey;
+use myclaw_agent::{
+    AgentRunEvent, CompactionOutcome, CompactionReport, Driver, EventCallback, Foreground, Home,
+    Session, SessionConfig, SessionOptions, engine,
 };
-use myclaw_session::SessionKey;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{CompactArgs, ConversationArgs};
 use crate::exit::CliError;
+use crate::home::load_session;
 use crate::interrupt::Interrupts;
+use crate::model::announce;
 use crate::print::{Printer, note};
 use crate::report::Verbosity;
 use crate::runtime;
-use crate::settings::{Home, Settings, config_error};
-use crate::turn::{Conversation, Turn};
 
 use super::Sessions;
 
@@ -45,8 +46,9 @@ pub(super) fn run(args: &CompactArgs, sessions: &Sessions, home: Home) -> Result
         agent: known_agent(&home, &key)?,
         ..ConversationArgs::default()
     };
-    let settings = Settings::load_in(home, &conversation)?;
-    let report = compact(&settings, args)?;
+    let options = conversation.options();
+    let config = load_session(home, &options)?;
+    let report = compact(config, &options, args)?;
     let name = sessions.name_of(&key);
     if report.outcome == CompactionOutcome::Forbidden {
         return Err(CliError::failure_of_class("hook", describe(&report, &name)));
@@ -71,38 +73,35 @@ pub(super) fn run(args: &CompactArgs, sessions: &Sessions, home: Home) -> Result
 
 /// The agent whose conversation it is, if the config file has it; else the default one.
 fn known_agent(home: &Home, key: &SessionKey) -> Result<Option<String>, CliError> {
-    let config = load_or_default(&home.environment).map_err(|error| config_error(&error))?.config;
+    let config = load_or_default(&home.environment)?.config;
     let agent = key.parts().agent_id;
     Ok(config.agent_settings(Some(&agent)).is_ok().then_some(agent))
 }
 
-fn compact(settings: &Settings, args: &CompactArgs) -> Result<CompactionReport, CliError> {
+fn compact(
+    config: SessionConfig,
+    options: &SessionOptions,
+    args: &CompactArgs,
+) -> Result<CompactionReport, CliError> {
     let interrupts = Interrupts::install()?;
     let cancel = CancellationToken::new();
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
-        let model = settings.choose_model(args.model.as_deref()).await?;
-        model.announce(if args.json { Verbosity::Quiet } else { Verbosity::Normal });
-        let turn = Turn {
-            settings,
-            session_key: &settings.session_key,
-            model: &model,
-            message: None,
-            thinking: None,
-            switch: ModelSwitch::default(),
-            cancel,
-            on_event: notices(|line| note(format_args!("myclaw: {line}"))),
-        };
+        let driver = Driver::foreground(engine(config.home.http_options()));
+        let session = Session::open(driver, config, options);
+        let verbosity = if args.json { Verbosity::Quiet } else { Verbosity::Normal };
+        announce(&*session.selection().await?, verbosity);
         let focus = args.focus.as_deref().filter(|focus| !focus.trim().is_empty());
-        Conversation::new(&settings.home.environment).compact(turn, focus).await
+        let on_event = notices(|line| note(format_args!("myclaw: {line}")));
+        Ok(session.compact_here(focus, Foreground { cancel, on_event }).await?)
     }))?
 }
 
 /// A callback for what is worth knowing; the rest is in the report.
 pub(crate) fn notices(say: impl Fn(&str) + Send + Sync + 'static) -> EventCallback {
     Arc::new(move |event| {
-        if let AgentRunEvent::Notice { message } = event {
-            say(&message);
+        if let AgentRunEvent::Notice(notice) = event.kind {
+            say(&notice.to_string());
         }
     })
 }

@@ -8,7 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use myclaw_session::{CompactionEntry, Entry, SessionReader, TranscriptMessage};
+use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TranscriptMessage};
 
 use crate::args::ExportFormat;
 use crate::exit::CliError;

@@ -16,7 +16,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use myclaw_session::{About, AboutEntry, Entry, LockWait, MetaPatch, NewSession, SessionKey};
+use myclaw_agent::sessions::{
+    About, AboutEntry, Entry, LockWait, MetaPatch, NewSession, SessionKey,
+};
 
 use crate::args::ImportFormat;
 use crate::exit::CliError;

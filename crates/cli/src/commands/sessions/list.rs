@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use myclaw_session::{About, Case, IndexedSession, SearchQuery, SearchScope, SessionKey};
+use myclaw_agent::sessions::{About, Case, IndexedSession, SearchQuery, SearchScope, SessionKey};
 use serde::Serialize;
 
 use crate::args::WhichSessions;
@@ -10,7 +10,12 @@ use crate::exit::CliError;
 use crate::print::{Printer, columns, note};
 use crate::time::local_minute;
 
-use super::Sessions;
+use super::{Sessions, note_repairs};
+
+/// Most rows of a table that nobody asked to be longer: what a terminal keeps at hand.
+const USUAL_ROWS: usize = 1000;
+/// Said where `--limit 0` hides all there is.
+const NONE_WITHIN_LIMIT: &str = "none of the conversations is listed, as --limit says";
 
 /// How sessions and messages are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +35,7 @@ struct ListedSession<'a> {
     #[serde(flatten)]
     about: About,
     #[serde(flatten)]
-    entry: &'a myclaw_session::SessionEntry,
+    entry: &'a myclaw_agent::sessions::SessionEntry,
 }
 
 impl Sessions {
@@ -42,6 +47,10 @@ impl Sessions {
         limit: Option<usize>,
         format: ListFormat,
     ) -> Result<(), CliError> {
+        let is_plain = which.agent.is_none() && which.label.is_empty() && search.is_none();
+        if is_plain && format == ListFormat::Table {
+            return self.list_latest(limit);
+        }
         let mut sessions = self.select(which)?;
         if let Some(text) = search {
             let query = SearchQuery::text(text, Case::Ignored)
@@ -54,17 +63,38 @@ impl Sessions {
         match format {
             ListFormat::Json => self.print_json(&sessions),
             ListFormat::Table if sessions.is_empty() => {
-                note(match search {
-                    _ if found > 0 => "none of the conversations is listed, as --limit says",
-                    None if which.agent.is_none() && which.label.is_empty() => {
-                        "no conversations yet; `myclaw run \"hello\"` begins one"
-                    }
-                    _ => "no such conversations; `myclaw sessions list` lists all",
+                note(match found {
+                    0 => "no such conversations; `myclaw sessions list` lists all",
+                    _ => NONE_WITHIN_LIMIT,
                 });
                 Ok(())
             }
             ListFormat::Table => self.print_table(&sessions),
         }
+    }
+
+    /// Lists the `limit` latest conversations, and says how many more there are.
+    fn list_latest(&self, limit: Option<usize>) -> Result<(), CliError> {
+        let index = self.store.index();
+        let (sessions, found) = index.latest(limit.unwrap_or(USUAL_ROWS))?;
+        note_repairs(&index);
+        if sessions.is_empty() {
+            note(match found {
+                0 if self.store.has_transcripts() => {
+                    "no conversations are on the list; the transcripts of those that were pruned are kept: \
+                     `myclaw sessions search TEXT` looks through them"
+                }
+                0 => "no conversations yet; `myclaw run \"hello\"` begins one",
+                _ => NONE_WITHIN_LIMIT,
+            });
+            return Ok(());
+        }
+        self.print_table(&sessions)?;
+        if limit.is_none() && found > sessions.len() {
+            let more = found - sessions.len();
+            note(format_args!("and {more} older ones; `--limit {found}` lists all"));
+        }
+        Ok(())
     }
 
     /// The conversations of `which` that are in the index, the latest first.

@@ -1,6 +1,6 @@
 //! `myclaw sessions search`.
 
-use myclaw_session::{Case, Role, SearchHit, SearchQuery, SearchScope, SessionKey};
+use myclaw_agent::sessions::{Case, Role, SearchHit, SearchQuery, SearchScope, SessionKey};
 use serde::Serialize;
 
 use crate::args::WhichSessions;

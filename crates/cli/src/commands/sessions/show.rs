@@ -1,9 +1,9 @@
 //! `myclaw sessions show`.
 
-use myclaw_session::{CompactionEntry, Entry, SessionReader, TailLimit, TranscriptMessage};
+use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TailLimit, TranscriptMessage};
 
 use crate::exit::CliError;
-use crate::print::Printer;
+use crate::print::{Printer, note};
 use crate::terminal::{Paint, Style};
 use crate::time::local_minute;
 
@@ -70,6 +70,12 @@ impl Sessions {
         };
         page.printer.finish()?;
         note_damaged_lines(skipped_lines, reader.path());
+        for moved in self.store.moved_aside(&key)? {
+            let (bytes, path) = (moved.bytes, moved.path.display());
+            note(format_args!(
+                "{bytes} bytes at a damaged end of this transcript were moved to {path}"
+            ));
+        }
         Ok(())
     }
 }

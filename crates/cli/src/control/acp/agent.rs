@@ -14,16 +14,18 @@ use agent_client_protocol_schema::v1::{
     SessionDeleteCapabilities, SessionId, SessionListCapabilities, SessionResumeCapabilities,
     SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
 };
-use myclaw_session::SessionKey;
+use myclaw_agent::sessions::SessionKey;
 
 use crate::args::ConversationArgs;
 use crate::control::lines::Line;
-use crate::control::session::{Program, Session};
+use crate::home::session_config;
+use crate::model::{announce, announcement};
 use crate::report::Verbosity;
-use crate::settings::Settings;
+use myclaw_agent::SessionConfig;
+use myclaw_agent::{Driver, Session};
 
 use super::board::Board;
-use super::failure::{failure, internal, invalid, of, unknown_session};
+use super::failure::{failed, failure, internal, invalid, of, unknown_session};
 use super::message::{BadMessage, Call, Message};
 use super::opening::{Opening, Reopening};
 use super::options::{options, set, usable_models};
@@ -35,7 +37,7 @@ use super::wire::Wire;
 
 /// The agent at one end of the protocol.
 pub(super) struct Agent {
-    pub(super) program: Arc<Program>,
+    pub(super) driver: Arc<Driver>,
     pub(super) board: Arc<Board>,
     pub(super) shelf: Shelf,
     args: ConversationArgs,
@@ -65,8 +67,8 @@ impl Agent {
     /// Without a session. Those that it opens are as `args` say.
     pub(super) fn new(
         args: ConversationArgs,
-        settings: &Settings,
-        program: Arc<Program>,
+        settings: &SessionConfig,
+        driver: Arc<Driver>,
         board: Arc<Board>,
         wire: Wire,
     ) -> Self {
@@ -75,7 +77,7 @@ impl Agent {
             agent_id: settings.agent.id.to_string(),
             workspace: settings.agent.workspace.clone(),
         };
-        Self { program, board, shelf, args, wire, open: HashMap::new(), is_initialized: false }
+        Self { driver, board, shelf, args, wire, open: HashMap::new(), is_initialized: false }
     }
 
     /// Does what stands on a line.
@@ -185,8 +187,8 @@ impl Agent {
         let known = self.replay(&key, &id, &opening.cwd).await?;
         self.open(&key, id, &opening, Some(&known)).await?;
         if let Some(used) = known.used {
-            let model = self.session(&key)?.session.model().await.map_err(|error| of(&error))?;
-            let window = model.known().context_window;
+            let model = self.session(&key)?.session.selection().await.map_err(failed)?;
+            let window = model.model().context_window;
             self.board.tell(&key, usage(used, window, Some(known.spent)));
         }
         let response = LoadSessionResponse::new().config_options(self.options(&key).await?);
@@ -243,19 +245,18 @@ impl Agent {
         opening.check_directory()?;
         let directory = opening.cwd.clone();
         // The config file and the keys may have changed since the session before.
-        let mut settings = Settings::load(&self.args).map_err(|error| of(&error))?;
+        let mut settings = session_config(&self.args).map_err(|error| of(&error))?;
         settings.session_key = key.clone();
         settings.directory = Some(directory.clone());
         let models = usable_models(&settings).await;
-        let session = Session::new(Arc::clone(&self.program), settings, &self.args)
-            .map_err(|error| of(&error))?;
-        let model = session.model().await.map_err(|error| of(&error))?;
-        model.announce(Verbosity::Normal);
+        let session = Session::open(Arc::clone(&self.driver), settings, &self.args.options());
+        let model = session.selection().await.map_err(failed)?;
+        announce(&model, Verbosity::Normal);
         let mut remarks: Vec<String> = Vec::new();
-        remarks.extend(model.announcement().filter(|_| model.is_builtin()));
+        remarks.extend(announcement(&model).filter(|_| model.is_builtin()));
         remarks.extend(model.unusable.iter().cloned());
         remarks.extend(opening.passed_over());
-        let window = model.known().context_window;
+        let window = model.model().context_window;
         let spent = known.map(|known| known.spent);
         let translator = Translator::new(self.board.abilities(), directory.clone(), window, spent);
         self.board.open(key.clone(), id, translator);
@@ -277,7 +278,7 @@ impl Agent {
 
     async fn options(&self, key: &SessionKey) -> Result<Vec<SessionConfigOption>, Error> {
         let open = self.session(key)?;
-        let model = open.session.model().await.map_err(|error| of(&error))?;
+        let model = open.session.selection().await.map_err(failed)?;
         Ok(options(&open.session, &model, &open.models))
     }
 
@@ -288,8 +289,8 @@ impl Agent {
         };
         let session = &self.session(&key)?.session;
         set(session, &request.config_id.0, &value.0).await?;
-        let model = session.model().await.map_err(|error| of(&error))?;
-        self.board.set_window(&key, model.known().context_window);
+        let model = session.selection().await.map_err(failed)?;
+        self.board.set_window(&key, model.model().context_window);
         let response = SetSessionConfigOptionResponse::new(self.options(&key).await?);
         Ok(Some(AgentResponse::SetSessionConfigOptionResponse(response)))
     }

@@ -7,26 +7,14 @@ use agent_client_protocol_schema::v1::{
     AgentResponse, CloseSessionResponse, Error, NoticeSeverity, PromptResponse, RequestId,
     SessionId, SessionUpdate, StopReason,
 };
-use myclaw_engine::Bound;
-use myclaw_llm::StopReason as ModelStop;
-use myclaw_session::SessionKey;
+use myclaw_agent::llm::StopReason as ModelStop;
+use myclaw_agent::sessions::SessionKey;
 
-use crate::control::session::{Done, Next, Outcome, SessionEvent, Work};
+use myclaw_agent::{AgentError, Done, FailureClass, Next, Outcome, SessionEvent, Work};
 
-use super::failure::of;
+use super::failure::failed;
 use super::translator::{Abilities, Translator};
 use super::wire::Wire;
-
-/// Limits whose end of a turn is an answer, and no failure.
-const BOUNDS: [Bound; 7] = [
-    Bound::MaxIterations,
-    Bound::RunSeconds,
-    Bound::RunTokens,
-    Bound::RunCost,
-    Bound::DayTokens,
-    Bound::DayCost,
-    Bound::RepeatedCalls,
-];
 
 /// How a prompt ended.
 type Ended = Result<StopReason, Error>;
@@ -182,7 +170,7 @@ impl Board {
                 talk.tell(&self.wire, updates);
             }
             SessionEvent::Run(event) => {
-                let updates = talk.translator.translate(event);
+                let updates = talk.translator.translate(&event.kind);
                 talk.tell(&self.wire, updates);
             }
             SessionEvent::End(outcome, next) => {
@@ -241,20 +229,19 @@ pub(super) fn prompt_response(reason: StopReason) -> AgentResponse {
 
 /// What a turn's outcome is to those who asked. `last` says why its last message ended.
 fn ended(outcome: &Outcome, last: Option<ModelStop>) -> Ended {
-    let is_bound = |class: &str| BOUNDS.iter().any(|bound| bound.as_str() == class);
     match outcome {
-        Err(error) if error.class == "aborted" => Ok(StopReason::Cancelled),
-        Err(error) if is_bound(error.class) => Ok(StopReason::MaxTurnRequests),
+        Err(error) if error.class == FailureClass::Aborted => Ok(StopReason::Cancelled),
+        Err(AgentError { class: FailureClass::Bound(_), .. }) => Ok(StopReason::MaxTurnRequests),
         Ok(Done::Answered(_) | Done::Compacted(_)) => Ok(match last {
             Some(ModelStop::Length) => StopReason::MaxTokens,
             Some(ModelStop::Refusal) => StopReason::Refusal,
             _ => StopReason::EndTurn,
         }),
-        Err(error) if error.class == "empty_reply" => match last {
+        Err(error) if error.class == FailureClass::EmptyReply => match last {
             Some(ModelStop::Length) => Ok(StopReason::MaxTokens),
             Some(ModelStop::Refusal) => Ok(StopReason::Refusal),
-            _ => Err(of(error)),
+            _ => Err(failed(error.clone())),
         },
-        Err(error) => Err(of(error)),
+        Err(error) => Err(failed(error.clone())),
     }
 }

@@ -3,6 +3,8 @@
 use agent_client_protocol_schema::v1::{Error, ErrorCode};
 use serde_json::json;
 
+use myclaw_agent::AgentError;
+
 use crate::exit::CliError;
 
 /// An error with one message for a person.
@@ -27,6 +29,11 @@ pub(super) fn of(error: &CliError) -> Error {
         _ => ErrorCode::InternalError,
     };
     failure(code, error.message.clone()).data(json!({"class": error.class}))
+}
+
+/// The same for what the agent crate says.
+pub(super) fn failed(error: AgentError) -> Error {
+    of(&CliError::from(error))
 }
 
 /// The same for errors that are not the program's own words yet.

@@ -3,15 +3,15 @@
 use agent_client_protocol_schema::v1::{
     Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption,
 };
-use myclaw_llm::ThinkingLevel;
+use myclaw_agent::llm::ThinkingLevel;
 
-use crate::answering::offered_levels;
 use crate::commands::models::{ListedModel, ModelFilter, find_models};
-use crate::control::session::Session;
-use crate::model_choice::ChosenModel;
-use crate::settings::Settings;
+use crate::model::offered_levels;
+use myclaw_agent::Selection;
+use myclaw_agent::Session;
+use myclaw_agent::SessionConfig;
 
-use super::failure::{invalid, of};
+use super::failure::{failed, invalid};
 
 /// The id of the option that says who answers.
 const MODEL: &str = "model";
@@ -19,7 +19,7 @@ const MODEL: &str = "model";
 const THINKING: &str = "thinking";
 
 /// The models that could answer now: those with a key, and those of servers on this machine.
-pub(super) async fn usable_models(settings: &Settings) -> Vec<String> {
+pub(super) async fn usable_models(settings: &SessionConfig) -> Vec<String> {
     let found = find_models(&settings.home, &settings.config, ModelFilter::default()).await;
     // Without a list the model can still be set on the command line and in the config file.
     let found = found.unwrap_or_default();
@@ -29,7 +29,7 @@ pub(super) async fn usable_models(settings: &Settings) -> Vec<String> {
 /// The options of a session with their values.
 pub(super) fn options(
     session: &Session,
-    model: &ChosenModel,
+    model: &Selection,
     models: &[String],
 ) -> Vec<SessionConfigOption> {
     let current = model.reference.to_string();
@@ -43,7 +43,7 @@ pub(super) fn options(
         .collect();
     let model_option = SessionConfigOption::select(MODEL, "Model", current.clone(), choices)
         .category(SessionConfigOptionCategory::Model);
-    let offered = model.known().offered_thinking_levels();
+    let offered = model.model().offered_thinking_levels();
     let (_, level) = session.thinking(model);
     let thinking_option = (offered.len() > 1).then(|| {
         let choices: Vec<_> = offered
@@ -64,7 +64,7 @@ pub(super) fn options(
 pub(super) async fn set(session: &Session, option: &str, value: &str) -> Result<(), Error> {
     match option {
         MODEL => {
-            session.choose_model(Some(value)).await.map_err(|error| of(&error))?;
+            session.select_model(Some(value)).await.map_err(failed)?;
         }
         THINKING => {
             let level: ThinkingLevel = value
@@ -84,15 +84,15 @@ pub(super) async fn set(session: &Session, option: &str, value: &str) -> Result<
 
 /// A level that the model does not offer would be replaced by another one in silence.
 async fn check_offered(session: &Session, level: ThinkingLevel) -> Result<(), Error> {
-    let model = session.model().await.map_err(|error| of(&error))?;
-    let known = model.known();
+    let model = session.selection().await.map_err(failed)?;
+    let known = model.model();
     if known.offered_thinking_levels().contains(&level) {
         return Ok(());
     }
     Err(invalid(format!(
         "session/set_config_option: {} does not offer the thinking level {level}; it offers: {}",
         model.reference,
-        offered_levels(&known)
+        offered_levels(known)
     )))
 }
 

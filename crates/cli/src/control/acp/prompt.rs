@@ -1,7 +1,7 @@
 //! What a client says: its content blocks, as text and pictures for the model.
 
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
-use myclaw_llm::ContentBlock as Block;
+use myclaw_agent::llm::ContentBlock as Block;
 
 use crate::control::content::picture;
 
@@ -148,7 +148,7 @@ impl Content {
 
 #[cfg(test)]
 mod tests {
-    use myclaw_llm::joined_text;
+    use myclaw_agent::llm::joined_text;
     use serde_json::{Value, json};
 
     use super::*;

@@ -6,8 +6,10 @@ use std::path::Path;
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, ImageContent, MessageId, SessionUpdate,
 };
-use myclaw_llm::{ContentBlock as Block, Usage};
-use myclaw_session::{Entry, EntryId, Role, SessionError, SessionReader, TranscriptMessage};
+use myclaw_agent::llm::{ContentBlock as Block, Usage};
+use myclaw_agent::sessions::{
+    Entry, EntryId, Role, SessionError, SessionReader, TranscriptMessage,
+};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -7,15 +7,15 @@ use agent_client_protocol_schema::v1::{
     Error, NoticeSeverity, PromptRequest, RequestId, SessionUpdate, StopReason,
     UnstructuredCommandInput,
 };
-use myclaw_engine::{CompactionOutcome, CompactionReport};
-use myclaw_llm::ContentBlock as Block;
-use myclaw_session::SessionKey;
+use myclaw_agent::llm::ContentBlock as Block;
+use myclaw_agent::sessions::SessionKey;
+use myclaw_agent::{CompactionOutcome, CompactionReport, FailureClass};
 
-use crate::control::session::{Said, Session};
+use myclaw_agent::{Said, Session};
 
 use super::agent::Agent;
 use super::board::prompt_response;
-use super::failure::of;
+use super::failure::failed;
 use super::prompt::content;
 
 /// The name of the command that summarises older messages.
@@ -45,7 +45,7 @@ pub(super) async fn prompt(
         compact(agent, key, session, request.clone(), focus).await;
         return Ok(());
     }
-    let said = session.say(content, None).await.map_err(|error| of(&error))?;
+    let said = session.say(content, None).await.map_err(failed)?;
     if session.work().is_some() {
         if matches!(said, Said::Interrupting(_)) {
             agent.board.cancel(&key);
@@ -101,15 +101,17 @@ async fn compact(
 ) {
     let (board, wire) = (Arc::clone(&agent.board), agent.wire());
     board.begin_command(&key, request.clone());
-    agent.program.tasks.spawn(async move {
+    agent.driver.spawn(async move {
         let outcome = match session.compact(focus).await {
             Ok(report) => {
                 let content = ContentBlock::from(told(&report));
                 board.tell(&key, SessionUpdate::AgentMessageChunk(ContentChunk::new(content)));
                 Ok(prompt_response(StopReason::EndTurn))
             }
-            Err(error) if error.class == "aborted" => Ok(prompt_response(StopReason::Cancelled)),
-            Err(error) => Err(of(&error)),
+            Err(error) if error.class == FailureClass::Aborted => {
+                Ok(prompt_response(StopReason::Cancelled))
+            }
+            Err(error) => Err(failed(error)),
         };
         board.end_command(&key, &request);
         wire.answer(request, outcome);

@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::{
     Error, ListSessionsRequest, ListSessionsResponse, SessionId, SessionInfo,
 };
 use jiff::Timestamp;
-use myclaw_session::{
+use myclaw_agent::sessions::{
     About, Entry, IndexedSession, MetaPatch, Role, SessionKey, SessionStore, UpdatedAt,
 };
 use serde_json::Map;

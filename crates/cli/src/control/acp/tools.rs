@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::{
     Diff, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
-use myclaw_session::EntryId;
+use myclaw_agent::sessions::EntryId;
 use serde_json::{Map, Value};
 
 use crate::report::{first_line, summarise_arguments};

@@ -8,13 +8,13 @@ use agent_client_protocol_schema::v1::{
     ClientCapabilities, CompactionId, CompactionStatus, CompactionUpdate, ContentBlock,
     ContentChunk, Cost, MessageId, Notice, NoticeSeverity, SessionUpdate, UsageUpdate,
 };
-use myclaw_engine::AgentRunEvent;
-use myclaw_llm::{AssistantMessage, StopReason, StreamEvent};
-use myclaw_session::EntryId;
+use myclaw_agent::AgentRunEvent;
+use myclaw_agent::llm::{AssistantMessage, StopReason, StreamEvent};
+use myclaw_agent::sessions::EntryId;
 
-use crate::control::session::{Done, Next, Outcome, Work};
 use crate::report::narrate;
 use crate::terminal::Style;
+use myclaw_agent::{Done, FailureClass, Next, Outcome, Work};
 
 use super::tools::{self, Ending};
 
@@ -170,7 +170,7 @@ impl Translator {
         if let Some(id) = self.compaction.take() {
             let update = match outcome {
                 Ok(_) => CompactionUpdate::new(id, CompactionStatus::Completed),
-                Err(error) if error.class == "aborted" => {
+                Err(error) if error.class == FailureClass::Aborted => {
                     CompactionUpdate::new(id, CompactionStatus::Cancelled)
                 }
                 Err(error) => {
@@ -180,7 +180,7 @@ impl Translator {
             updates.push(SessionUpdate::CompactionUpdate(update));
         }
         if let (Err(error), Next::GoesOn) = (outcome, next)
-            && error.class != "aborted"
+            && error.class != FailureClass::Aborted
         {
             // No request is answered with it, because a turn follows.
             updates.extend(self.notice(NoticeSeverity::Error, error.message.clone()));

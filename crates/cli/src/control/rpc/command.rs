@@ -1,11 +1,11 @@
-//! Does what a program asks for.
+//! Does what a driver asks for.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use myclaw_engine::PendingMessage;
-use myclaw_llm::{ContentBlock, joined_text};
-use myclaw_session::{EntryId, QueuedKind, SessionKey, SessionStore};
+use myclaw_agent::PendingMessage;
+use myclaw_agent::llm::{ContentBlock, joined_text};
+use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -13,11 +13,11 @@ use crate::args::ConversationArgs;
 use crate::commands::models::{ModelFilter, find_models};
 use crate::commands::sessions::Sessions;
 use crate::control::content::picture;
-use crate::control::session::{Program, Said, Session};
 use crate::exit::CliError;
-use crate::model_choice::ChosenModel;
-use crate::settings::{Settings, check_agent};
 use crate::time::new_conversation_name;
+use myclaw_agent::Selection;
+use myclaw_agent::{Driver, Said, Session};
+use myclaw_agent::{SessionConfig, SessionOptions, check_agent};
 
 use super::reply::Compacted;
 use super::request::{
@@ -35,12 +35,12 @@ const SOME_SESSIONS: usize = 100;
 /// Sessions that are kept open. Beyond it the idle ones are closed, and forget the model that they were given.
 const MOST_OPEN_SESSIONS: usize = 1_000;
 
-/// The sessions of a program that is served.
+/// The sessions of a driver that is served.
 pub(super) struct Controller {
-    program: Arc<Program>,
+    driver: Arc<Driver>,
     /// As the command line gives them; a session's own differ in its key alone.
-    settings: Settings,
-    args: ConversationArgs,
+    settings: SessionConfig,
+    options: SessionOptions,
     sessions: Sessions,
     open: HashMap<SessionKey, Arc<Session>>,
     current: Arc<Session>,
@@ -49,19 +49,20 @@ pub(super) struct Controller {
 impl Controller {
     /// Opens the conversation of the command line.
     pub(super) fn begin(
-        program: Arc<Program>,
-        settings: Settings,
-        args: ConversationArgs,
-    ) -> Result<Self, CliError> {
-        let current = Session::new(Arc::clone(&program), settings.clone(), &args)?;
-        Ok(Self {
+        driver: Arc<Driver>,
+        settings: SessionConfig,
+        args: &ConversationArgs,
+    ) -> Self {
+        let options = args.options();
+        let current = Session::open(Arc::clone(&driver), settings.clone(), &options);
+        Self {
             sessions: Sessions::of_agent(&settings),
             open: HashMap::from([(current.key().clone(), Arc::clone(&current))]),
-            program,
+            driver,
             settings,
-            args,
+            options,
             current,
-        })
+        }
     }
 
     /// The conversation that a command is about where it names none.
@@ -85,11 +86,12 @@ impl Controller {
         };
         if let Command::Compact(Compact { focus }) = request.command {
             // A model has to be asked.
-            self.program.tasks.spawn(async move {
+            self.driver.spawn(async move {
                 answer(
                     session
                         .compact(focus)
                         .await
+                        .map_err(CliError::from)
                         .and_then(|report| to_value(Compacted::from(&report))),
                 );
             });
@@ -139,8 +141,8 @@ impl Controller {
             let current = self.current.key().clone();
             self.open.retain(|key, open| *key == current || open.work().is_some());
         }
-        let settings = Settings { session_key: key.clone(), ..self.settings.clone() };
-        let session = Session::new(Arc::clone(&self.program), settings, &self.args)?;
+        let settings = self.settings.for_session(key.clone());
+        let session = Session::open(Arc::clone(&self.driver), settings, &self.options);
         self.open.insert(key.clone(), Arc::clone(&session));
         Ok(session)
     }
@@ -285,10 +287,10 @@ async fn set_model(session: &Session, wanted: SetModel) -> Result<Value, CliErro
         Some(provider) => format!("{provider}/{}", wanted.model),
         None => wanted.model,
     };
-    let model = session.choose_model(Some(&name)).await?;
+    let model = session.select_model(Some(&name)).await?;
     Ok(json!({
         "model": model.reference.to_string(),
-        "contextWindow": model.known().context_window,
+        "contextWindow": model.model().context_window,
         "thinking": thinking(session, &model),
     }))
 }
@@ -296,15 +298,15 @@ async fn set_model(session: &Session, wanted: SetModel) -> Result<Value, CliErro
 async fn set_thinking(session: &Session, wanted: &SetThinking) -> Result<Value, CliError> {
     let level =
         wanted.level.parse().map_err(|error| CliError::usage(format!("set_thinking: {error}")))?;
-    let model = session.model().await?;
+    let model = session.selection().await?;
     session.set_thinking(level);
     Ok(thinking(session, &model))
 }
 
 /// How much the model is asked to think, how much it does, and what it offers.
-fn thinking(session: &Session, model: &ChosenModel) -> Value {
+fn thinking(session: &Session, model: &Selection) -> Value {
     let (asked, level) = session.thinking(model);
-    json!({"asked": asked, "level": level, "offered": model.known().offered_thinking_levels()})
+    json!({"asked": asked, "level": level, "offered": model.model().offered_thinking_levels()})
 }
 
 /// Whether another process runs the session.
@@ -320,15 +322,15 @@ async fn is_busy_elsewhere(session: &Session, store: &SessionStore) -> Result<bo
 }
 
 async fn state(session: &Session, store: &SessionStore) -> Result<Value, CliError> {
-    let model = session.model().await?;
-    let settings = session.settings();
-    let directory = settings.directory.as_ref().unwrap_or(&settings.agent.workspace);
+    let model = session.selection().await?;
+    let settings = session.config();
+    let directory = settings.working_directory();
     let waiting: Vec<Value> = session.pending().await?.iter().map(waiting).collect();
     Ok(json!({
         "session": session.key().as_str(),
         "agent": settings.agent.id.as_str(),
         "model": model.reference.to_string(),
-        "contextWindow": model.known().context_window,
+        "contextWindow": model.model().context_window,
         "thinking": thinking(session, &model),
         "workingDirectory": directory,
         "work": session.work(),

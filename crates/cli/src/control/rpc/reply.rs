@@ -1,11 +1,11 @@
 //! What a program is told: replies to its commands, and events as they happen.
 
-use myclaw_engine::{AgentRunEvent, CompactionOutcome, CompactionReport};
+use myclaw_agent::{AgentError, CompactionOutcome, CompactionReport, FailureClass};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::control::session::{Done, Next, Outcome, Work};
 use crate::exit::CliError;
+use myclaw_agent::{Done, Next, Outcome, Work};
 
 use super::request::BadRequest;
 
@@ -70,6 +70,12 @@ impl<'a> From<&'a CliError> for Failure<'a> {
     }
 }
 
+impl<'a> From<&'a AgentError> for Failure<'a> {
+    fn from(error: &'a AgentError) -> Self {
+        Self { class: error.class.as_str(), error: &error.message }
+    }
+}
+
 /// What a compaction did, and why it did nothing.
 #[derive(Serialize)]
 pub(super) struct Compacted<'a> {
@@ -84,11 +90,11 @@ impl<'a> From<&'a CompactionReport> for Compacted<'a> {
     }
 }
 
-/// Something that happens in a session.
+/// Begin or end of what a session does.
 #[derive(Serialize)]
-pub(super) struct Event<'a, T> {
+pub(super) struct Event<'a> {
     #[serde(flatten)]
-    event: T,
+    event: Frame<'a>,
     session: &'a str,
 }
 
@@ -109,14 +115,7 @@ pub(super) enum Frame<'a> {
     },
 }
 
-impl<'a> Event<'a, &'a AgentRunEvent> {
-    /// An event of a run.
-    pub(super) fn of_run(session: &'a str, event: &'a AgentRunEvent) -> Self {
-        Self { event, session }
-    }
-}
-
-impl<'a> Event<'a, Frame<'a>> {
+impl<'a> Event<'a> {
     /// Work begins.
     pub(super) fn begin(session: &'a str, work: Work) -> Self {
         Self { event: Frame::RunStart { work }, session }
@@ -127,7 +126,9 @@ impl<'a> Event<'a, Frame<'a>> {
         let (name, report, failure) = match outcome {
             Ok(Done::Answered(_)) => ("answered", None, None),
             Ok(Done::Compacted(report)) => ("compacted", Some(Compacted::from(report)), None),
-            Err(error) if error.class == "aborted" => ("aborted", None, Some(Failure::from(error))),
+            Err(error) if error.class == FailureClass::Aborted => {
+                ("aborted", None, Some(Failure::from(error)))
+            }
             Err(error) => ("failed", None, Some(Failure::from(error))),
         };
         let event = Frame::RunEnd { outcome: name, report, failure, idle: next == Next::Idle };

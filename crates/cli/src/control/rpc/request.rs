@@ -1,10 +1,10 @@
 //! What a program asks for: one JSON object a line.
 
-use myclaw_config::QueueMode;
+use myclaw_agent::config::QueueMode;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::similar::did_you_mean;
+use myclaw_agent::did_you_mean;
 
 /// A command with what it needs. Fields that are not known are passed over, so that programs can be older or newer.
 #[derive(Debug, Deserialize)]

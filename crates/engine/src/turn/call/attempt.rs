@@ -73,12 +73,8 @@ async fn attempt_next(
         api_key: key,
         limits: turn.limits.call,
     };
-    let on_event = turn.params.on_event.as_ref();
-    let mut sink = |event: StreamEvent| {
-        if let Some(on_event) = on_event {
-            on_event(AgentRunEvent::LlmStream { event });
-        }
-    };
+    let events = &turn.events;
+    let mut sink = |event: StreamEvent| events.emit(AgentRunEvent::LlmStream { event });
     let outcome = turn.provider.call(request, &turn.params.cancel, &mut sink).await;
     turn.conversation.put_back(messages);
     outcome.and_then(unless_failed).and_then(|message| unless_cut(message, model.max_output))

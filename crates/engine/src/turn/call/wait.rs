@@ -7,9 +7,10 @@ use jiff::tz::TimeZone;
 use myclaw_llm::{ErrorClass, ModelError};
 
 use super::NoMessage;
-use crate::RunError;
 use crate::failover::{LONGEST_WAIT_BEFORE_FALLBACK, Pick, error_class};
+use crate::notice::every_key_rests;
 use crate::turn::Turn;
+use crate::{Notice, RunError};
 
 /// Longest time that a run waits for a key to be available again. Beyond it a clear message is worth more than
 /// silence.
@@ -51,11 +52,11 @@ pub(super) async fn available_profile(
             Pick::Wait(wait) => {
                 // A wait after a failure of this run was announced with the retry.
                 if last_error.is_none() {
-                    turn.notice(format!(
-                        "{}; waiting {:.1} s",
-                        resting(turn).message,
-                        wait.as_secs_f64()
-                    ));
+                    turn.notice(Notice::WaitingForKey {
+                        provider: turn.model.model.provider.clone(),
+                        reason: resting(turn).class,
+                        wait_ms: wait.as_millis() as u64,
+                    });
                 }
                 tokio::select! {
                     () = turn.params.clock.sleep(wait) => {}
@@ -78,11 +79,7 @@ fn nothing_left(turn: &Turn<'_>) -> ModelError {
 fn resting(turn: &Turn<'_>) -> ModelError {
     let provider = &turn.model.model.provider;
     let class = turn.rotation.resting_for().map_or(ErrorClass::Unknown, error_class);
-    let message = format!(
-        "{provider}: every key rests after earlier failures ({}; `myclaw auth clear-cooldown` ends that)",
-        class.as_str()
-    );
-    ModelError::new(class, message)
+    ModelError::new(class, every_key_rests(provider, class))
 }
 
 /// `14:05 (for 2 h 3 min)`, with the day where it is not today, in the zone of this machine.

@@ -13,7 +13,7 @@ use self::hooks::Decision;
 use super::summary::{self, LAST_REQUEST, Summary};
 use super::{Turn, estimated_tokens};
 use crate::estimate::{row_cost, text_tokens};
-use crate::{ContextChange, RunError};
+use crate::{ContextChange, Notice, RunError};
 
 /// A compaction ahead of the provider's refusal, and one that keeps next to nothing, must take at least this part of
 /// the request away. Otherwise a conversation whose newest messages fill the window would be summarised again before
@@ -222,17 +222,11 @@ async fn stand_in(
         Summary::Written(_) => Ok((LEFT_OUT.to_owned(), ContextChange::LeftOut)),
         Summary::Failed { error, .. } if is_by_hand => return Err(RunError::Model(*error)),
         Summary::Failed { error, .. } if trigger.can_wait() && will_pass(error.class) => {
-            turn.notice(format!(
-                "the older messages could not be summarised now ({}); it is tried again at the next message",
-                error.message
-            ));
+            turn.notice(Notice::SummaryPostponed { error: error.message });
             Err(CompactionOutcome::NotShorter)
         }
         Summary::Failed { note, error } => {
-            turn.notice(format!(
-                "the older messages could not be summarised ({}); they are left out instead",
-                error.message
-            ));
+            turn.notice(Notice::SummaryReplaced { error: error.message });
             Ok((note, ContextChange::LeftOut))
         }
     })

@@ -1,6 +1,6 @@
 //! The limit on how much of a chat is sent: settings of a channel, apart for direct chats and for groups.
 
-use myclaw_session::{CompactionEntry, EntryId, PeerKind, Role, TranscriptMessage};
+use myclaw_session::{CompactionEntry, EntryId, Role, TranscriptMessage};
 
 use super::{Turn, estimated_tokens};
 use crate::{ContextChange, RunError};
@@ -12,11 +12,7 @@ const KEPT_QUARTERS: usize = 3;
 /// Cuts the history in the log if it has more messages than the settings allow. Nothing is summarised: a limit is
 /// meant to forget.
 pub(super) fn limit(turn: &mut Turn<'_>) -> Result<(), RunError> {
-    let parts = turn.params.session_key.parts();
-    let is_direct = parts.peer_kind == PeerKind::Direct;
-    let Some(limit) = turn.params.config.history_limit(&parts.channel, is_direct) else {
-        return Ok(());
-    };
+    let Some(limit) = turn.params.rules.history_limit else { return Ok(()) };
     // The message about to be added counts too.
     if turn.conversation.messages().len() < limit {
         return Ok(());

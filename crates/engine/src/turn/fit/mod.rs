@@ -20,7 +20,7 @@ use myclaw_session::{EntryId, Reduction, ReductionEntry};
 
 use super::Turn;
 use crate::estimate::{message_tokens, request_tokens, text_tokens};
-use crate::{AgentRunEvent, ContextChange, RunError};
+use crate::{AgentRunEvent, ContextChange, Notice, RunError};
 
 pub use compact::{CompactionOutcome, CompactionReport};
 pub(crate) use prune::Outlook;
@@ -83,12 +83,13 @@ pub(crate) fn input_budget(model: &Model, settings: &CompactionSettings) -> u64 
 /// Tells of lines that nobody can read, and cuts a chat whose history is limited by its settings.
 pub(super) async fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<(), RunError> {
     if turn.opening.skipped_lines > 0 {
-        let lines = match turn.opening.skipped_lines {
-            1 => "1 unreadable line".to_owned(),
-            count => format!("{count} unreadable lines"),
-        };
         let path = turn.store.transcript_path(&turn.params.session_key);
-        turn.notice(format!("{lines} of {} skipped; they stay in the file", path.display()));
+        turn.notice(Notice::UnreadableLines { count: turn.opening.skipped_lines, path });
+    }
+    if let Some(moved) = &turn.opening.moved_aside {
+        let path = turn.store.transcript_path(&turn.params.session_key);
+        let moved_to = moved.path.clone();
+        turn.notice(Notice::TornEndMoved { path, bytes: moved.bytes, moved_to });
     }
     history::limit(turn)
 }
@@ -100,9 +101,7 @@ pub(super) async fn account_for_older_messages(turn: &mut Turn<'_>) -> Result<()
 /// begin with the same bytes.
 pub(super) async fn before_call(turn: &mut Turn<'_>) -> Result<(), RunError> {
     if turn.opening.cut_before.take().is_some() {
-        turn.notice(
-            "the session is longer than the model's context window; its oldest messages become a summary",
-        );
+        turn.notice(Notice::SessionTooLong {});
         compact::compact(turn, compact::Trigger::Opening).await?;
     }
     prune::prune(turn)?;

@@ -6,7 +6,7 @@ use myclaw_session::{EntryId, Reduction, Role, TranscriptMessage};
 
 use super::{Turn, append_reductions};
 use crate::estimate::{chars_of, row_cost};
-use crate::{ContextChange, RunError};
+use crate::{ContextChange, Notice, RunError};
 
 /// How an entry of these rungs says why it was made.
 const REASON: &str = "overflow";
@@ -54,7 +54,7 @@ pub(super) fn long_texts(turn: &mut Turn<'_>) -> Result<bool, RunError> {
     });
     let changed = apply(turn, planned, ContextChange::TextsCut)?;
     if changed {
-        turn.notice("the newest messages are longer than the model's window; only parts are sent");
+        turn.notice(Notice::MessagesCut {});
     }
     Ok(changed)
 }

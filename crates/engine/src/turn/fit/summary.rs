@@ -12,10 +12,10 @@ use serde_json::Value;
 pub(super) use self::note::LAST_REQUEST;
 use self::note::Standing;
 
-use crate::RunError;
 use crate::transcript::row_to_message;
 use crate::turn::Turn;
 use crate::turn::call::call_for_summary;
+use crate::{Notice, RunError};
 
 /// Characters of each tool result in the summary's input: enough to tell what it was.
 const TOOL_TEXT_CHARS: usize = 500;
@@ -116,11 +116,11 @@ pub(super) async fn of(
         if writer + 1 < writers
             && let Some(next) = turn.candidates.waiting().nth(writer)
         {
-            turn.notice(format!(
-                "{name} could not summarise the older messages ({}); {} is asked to",
-                error.message,
-                next.choice.reference()
-            ));
+            turn.notice(Notice::SummaryFailed {
+                model: name,
+                next: next.choice.reference(),
+                error: error.message.clone(),
+            });
         }
         first_error.get_or_insert(error);
     }

@@ -285,12 +285,8 @@ fn claude_fields(thinking: Thinking) -> Option<Value> {
     (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
-/// Effort in OpenAI's words, which begin with `low`.
+/// Effort in OpenAI's words.
 fn effort(model: &Model, requested: ThinkingLevel) -> Option<Value> {
-    let word = match model.thinking_level(requested) {
-        ThinkingLevel::Off => return None,
-        ThinkingLevel::Minimal => ThinkingLevel::Low.as_str(),
-        level => model.thinking_word(level),
-    };
-    Some(json!({"reasoning_effort": word}))
+    let word = model.thinking_word(model.thinking_level(requested));
+    model.reasoning.then(|| json!({"reasoning_effort": word}))
 }

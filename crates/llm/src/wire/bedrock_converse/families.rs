@@ -4,6 +4,9 @@
 //! such as `us.anthropic.claude-…`, and ARNs that end with either. The ARN of an application inference profile does
 //! not say which model it is for; like every unknown model it gets what all models understand.
 
+use crate::Model;
+use crate::wire::{Off, ThinkingControl};
+
 /// Where a model takes cache points. One that it does not take makes it refuse the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CachePoints {
@@ -68,6 +71,15 @@ const FAMILIES: &[(&str, Family)] = &[
     ),
     ("openai.gpt-oss-", Family { thinking: ThinkingFields::Effort, ..COMMON }),
 ];
+
+/// What can be said to `model`. Effort begins with `low`, and its models always think.
+pub(in crate::wire) fn thinking_control(model: &Model) -> ThinkingControl {
+    match Family::of(&model.id).thinking {
+        ThinkingFields::None => ThinkingControl::Nothing,
+        ThinkingFields::Claude => ThinkingControl::levels(Off::Always),
+        ThinkingFields::Effort => ThinkingControl::words(model),
+    }
+}
 
 impl Family {
     /// The family of the model with this id.

@@ -84,10 +84,13 @@ pub(super) const HOSTS: &[HostRow] = &[
             ..OPEN_MODELS
         },
     ),
-    // Its newer models think unasked, and refuse to be asked.
+    // Some of its models think unasked, and refuse to be asked.
     row(&["api.x.ai"], &["xai", "grok"], COMMON),
-    // It has an object of its own for thinking, of which nothing is sent.
-    row(&["ai-gateway.vercel.sh"], &["vercel-ai-gateway"], COMMON),
+    row(
+        &["ai-gateway.vercel.sh"],
+        &["vercel-ai-gateway"],
+        Compat { thinking_field: ThinkingField::ReasoningObject, ..COMMON },
+    ),
     row(
         &["api.mistral.ai"],
         &["mistral"],
@@ -114,7 +117,11 @@ pub(super) const HOSTS: &[HostRow] = &[
     row(
         &["api.together.xyz", "api.together.ai"],
         &["together"],
-        Compat { reasoning_fields: REASONING_FIRST, ..OPEN_MODELS },
+        Compat {
+            thinking_field: ThinkingField::ReasoningSwitch,
+            reasoning_fields: REASONING_FIRST,
+            ..LOCAL
+        },
     ),
     row(&["api.fireworks.ai"], &["fireworks"], OPEN_MODELS),
     row(&["router.huggingface.co"], &["huggingface"], OPEN_MODELS),

@@ -14,7 +14,7 @@ fn model(provider: &str, base_url: &str) -> Model {
         reasoning: true,
         thinking_levels: crate::ThinkingLevels::default(),
         input: vec![InputKind::Text],
-        price: Price::default(),
+        price: Some(Price::default()),
         context_window: 1000,
         max_output: 100,
         quirks: crate::Quirks::default(),
@@ -75,7 +75,8 @@ fn a_stranger_s_model_with_words_for_its_levels_is_asked_by_them() {
         assert_eq!(field("mine", base_url, None), ThinkingField::None);
     }
     let gateway = field("vercel-ai-gateway", "https://ai-gateway.vercel.sh/v1", Some("low"));
-    assert_eq!(gateway, ThinkingField::None);
-    assert_eq!(field("xai", "https://api.x.ai/v1", Some("low")), ThinkingField::None);
+    assert_eq!(gateway, ThinkingField::ReasoningObject);
+    assert_eq!(field("xai", "https://api.x.ai/v1", None), ThinkingField::None);
+    assert_eq!(field("xai", "https://api.x.ai/v1", Some("low")), ThinkingField::ReasoningEffort);
     assert_eq!(field("mine", "https://api.z.ai/v4", Some("low")), ThinkingField::ThinkingType);
 }

@@ -19,6 +19,27 @@ fn base_urls_as_people_write_them() {
             "https://h.example/anthropic/v1/messages",
         ),
         (
+            Api::AnthropicMessages,
+            "https://api.deepseek.com/anthropic",
+            "https://api.deepseek.com/anthropic/v1/messages",
+        ),
+        (
+            Api::AnthropicMessages,
+            "https://gateway.ai.cloudflare.com/v1/account/name/anthropic/",
+            "https://gateway.ai.cloudflare.com/v1/account/name/anthropic/v1/messages",
+        ),
+        (
+            Api::AnthropicMessages,
+            "https://h.example/claude/messages",
+            "https://h.example/claude/messages",
+        ),
+        (Api::GoogleGenerativeAi, "https://h.example/gemini", "https://h.example/gemini/v1beta"),
+        (
+            Api::GoogleGenerativeAi,
+            "https://h.example/v1/projects/p/locations/l/publishers/google",
+            "https://h.example/v1/projects/p/locations/l/publishers/google",
+        ),
+        (
             Api::OpenaiCompletions,
             "https://api.openai.com/v1",
             "https://api.openai.com/v1/chat/completions",

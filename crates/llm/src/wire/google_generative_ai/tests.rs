@@ -12,7 +12,7 @@ fn model(id: &str, provider: &str, base_url: &str) -> Model {
         reasoning: true,
         thinking_levels: ThinkingLevels::default(),
         input: vec![InputKind::Text],
-        price: Price::default(),
+        price: Some(Price::default()),
         context_window: 1,
         max_output: 1,
         quirks: Quirks::default(),

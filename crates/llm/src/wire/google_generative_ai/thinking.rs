@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::bare_id;
+use crate::wire::{Off, ThinkingControl};
 use crate::{Model, ThinkingLevel};
 
 /// The budget that one family takes for each level, in tokens.
@@ -55,10 +56,6 @@ const FAMILIES: [Budgets; 3] = [
     },
 ];
 
-/// The word for a model that cannot be told not to think, and of which nothing more is known: every model that takes
-/// words takes this one (<https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thinking>).
-const LEAST_WORD: &str = "LOW";
-
 /// `generationConfig.thinkingConfig`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -88,17 +85,31 @@ impl ThinkingConfig {
             return None;
         }
         let level = model.thinking_level(requested);
-        let family = FAMILIES.iter().find(|budgets| bare_id(&model.id).starts_with(budgets.family));
+        let family = Budgets::of(model);
         let amount = match (family, level) {
             (Some(budgets), _) => Amount::Budget(budgets.within(level, max_output)),
-            (None, ThinkingLevel::Off) => Amount::Word(LEAST_WORD.to_owned()),
             (None, _) => Amount::Word(model.thinking_word(level).to_ascii_uppercase()),
         };
         Some(Self { include_thoughts: requested != ThinkingLevel::Off, amount })
     }
 }
 
+/// What can be said to `model`: not to think only where the family takes a budget of nothing. A model that takes words
+/// and lists none has those that every such model takes
+/// (<https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thinking>).
+pub(in crate::wire) fn thinking_control(model: &Model) -> ThinkingControl {
+    match Budgets::of(model) {
+        Some(Budgets { off: 0, .. }) => ThinkingControl::levels(Off::Always),
+        Some(_) => ThinkingControl::levels(Off::Never),
+        None => ThinkingControl::words(model),
+    }
+}
+
 impl Budgets {
+    fn of(model: &Model) -> Option<&'static Self> {
+        FAMILIES.iter().find(|budgets| bare_id(&model.id).starts_with(budgets.family))
+    }
+
     /// The budget for `level`. Thinking counts against the output limit, so it gets half of that at most; else there
     /// would be nothing left to answer with.
     fn within(&self, level: ThinkingLevel, max_output: Option<u64>) -> u64 {

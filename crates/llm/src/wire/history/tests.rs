@@ -21,3 +21,20 @@ fn names_are_made_acceptable() {
     assert_eq!(tool_name(""), "unnamed");
     assert_eq!(tool_name(&"x".repeat(100)).len(), 64);
 }
+
+#[test]
+fn a_date_is_no_part_of_a_name() {
+    for (id, name) in [
+        ("claude-sonnet-4-20250514", "claude-sonnet-4"),
+        ("claude-sonnet-4@20250514", "claude-sonnet-4"),
+        ("gpt-4.1-2025-04-14", "gpt-4.1"),
+        ("claude-3-5-sonnet-latest", "claude-3-5-sonnet"),
+        ("claude-sonnet-4", "claude-sonnet-4"),
+        ("gpt-4", "gpt-4"),
+        ("model-12345678", "model-12345678"),
+        ("20250514", "20250514"),
+        ("", ""),
+    ] {
+        assert_eq!(without_date(id), name, "{id}");
+    }
+}

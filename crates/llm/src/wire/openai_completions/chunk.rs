@@ -22,6 +22,9 @@ pub(super) struct Chunk<'a> {
 
 #[derive(Deserialize)]
 pub(super) struct Choice<'a> {
+    /// Which of several answers it belongs to.
+    #[serde(default, deserialize_with = "lenient_number")]
+    pub(super) index: Option<u64>,
     /// A piece of a stream.
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
@@ -121,6 +124,19 @@ struct CompletionDetails {
 }
 
 impl Delta<'_> {
+    /// Whether it says nothing, but perhaps who speaks.
+    pub(super) fn is_empty(&self) -> bool {
+        let has_text =
+            |text: &Option<Cow<'_, str>>| text.as_ref().is_some_and(|text| !text.is_empty());
+        let reasoning = [&self.reasoning_content, &self.reasoning, &self.reasoning_text];
+        self.content.as_ref().is_none_or(Content::is_empty)
+            && json::text(&self.refusal).is_empty()
+            && !reasoning.into_iter().any(has_text)
+            && !json::is_present(self.reasoning_details)
+            && self.tool_calls.as_ref().is_none_or(Vec::is_empty)
+            && !self.has_images()
+    }
+
     /// Whether it holds an image, in a place of its own or in the content.
     pub(super) fn has_images(&self) -> bool {
         let is_list = |images: &RawValue| !matches!(images.get(), "[]" | "null");

@@ -33,6 +33,14 @@ pub(super) enum Prose {
 }
 
 impl Content<'_> {
+    /// Whether there is nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_empty(),
+            Self::Parts(parts) => parts.is_empty(),
+        }
+    }
+
     pub(super) fn has_images(&self) -> bool {
         match self {
             Self::Text(_) => false,

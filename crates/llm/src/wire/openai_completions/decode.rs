@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::wire::compat::{Compat, InlineThinking, ReasoningField, ReasoningReplay};
 use crate::wire::json;
 use crate::wire::{
-    FormatDecoder, MessageBuilder, Progress, arguments, cut_stream, empty_answer, failed_ending,
+    FormatDecoder, MessageBuilder, Progress, cut_stream, empty_answer, failed_ending,
 };
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
 
@@ -17,6 +17,7 @@ use super::chunk::{Choice, Chunk, Delta, WireCall, WireUsage};
 use super::content::{Content, Prose};
 use super::details::ReasoningDetails;
 use super::ending::{Ending, ending};
+use super::extent::Extent;
 use super::think::ThinkTags;
 
 /// Reads one answer.
@@ -34,6 +35,8 @@ pub struct Decoder<'a> {
     stop_reason: Option<StopReason>,
     refused: bool,
     has_deltas: bool,
+    /// The number of the answer that is read; more than one is never asked for, but some hosts give more.
+    choice: Option<u64>,
     done: bool,
 }
 
@@ -46,6 +49,8 @@ struct OpenCall {
     id: String,
     /// Position in the message.
     index: usize,
+    /// Whether its arguments are a whole object, as far as somebody has asked.
+    extent: Extent,
 }
 
 impl<'a> Decoder<'a> {
@@ -61,6 +66,7 @@ impl<'a> Decoder<'a> {
             stop_reason: None,
             refused: false,
             has_deltas: false,
+            choice: None,
             done: false,
         }
     }
@@ -79,18 +85,20 @@ impl<'a> Decoder<'a> {
             self.take_usage(chunk.usage);
             progress = Progress::Advanced;
         }
-        // More than one choice is never asked for.
-        let Some(choice) = chunk.choices.as_ref().and_then(|choices| choices.first()) else {
+        let Some(choice) = self.choice_of(chunk) else {
             return Ok(self.completed_or(progress));
         };
         self.take_usage(choice.usage);
         if let Some(error) = choice.error.filter(|_| json::is_present(choice.error)) {
             return Err(classify::stream_error(error.get()));
         }
-        self.has_deltas |= choice.delta.is_some();
-        // A whole message behind the deltas (MiniMax) repeats them.
+        // An empty delta may stand beside a whole message, which is the answer then. A whole message behind the deltas
+        // (MiniMax) repeats them.
+        let delta = choice.delta.as_ref();
+        let says_something = delta.is_some_and(|delta| !delta.is_empty());
+        self.has_deltas |= says_something;
         let whole = choice.message.as_deref().filter(|_| !self.has_deltas);
-        let has_more = match choice.delta.as_ref().or(whole) {
+        let has_more = match delta.filter(|_| says_something).or(whole).or(delta) {
             Some(delta) => self.take_delta(delta, sink),
             None => false,
         };
@@ -103,6 +111,14 @@ impl<'a> Decoder<'a> {
             reason => self.take_ending(reason, choice, sink)?,
         }
         Ok(self.completed_or(progress))
+    }
+
+    /// The piece of the answer that is read: the one whose number came first.
+    fn choice_of<'c, 'd>(&mut self, chunk: &'c Chunk<'d>) -> Option<&'c Choice<'d>> {
+        let number = |choice: &Choice<'_>| choice.index.unwrap_or(0);
+        let choices = chunk.choices.as_deref()?;
+        let wanted = *self.choice.get_or_insert(number(choices.first()?));
+        choices.iter().find(|choice| number(choice) == wanted)
     }
 
     fn take_ending(
@@ -258,7 +274,12 @@ impl<'a> Decoder<'a> {
                 self.close_prose(sink);
                 self.store_details(sink);
                 let index = self.builder.start_call(id, name, sink);
-                self.calls.push(OpenCall { number: wire.index, id: id.to_owned(), index });
+                self.calls.push(OpenCall {
+                    number: wire.index,
+                    id: id.to_owned(),
+                    index,
+                    extent: Extent::default(),
+                });
                 index
             }
         };
@@ -271,24 +292,25 @@ impl<'a> Decoder<'a> {
     /// The call that a piece belongs to, or `None` if it begins one. An id that differs begins a call whatever its
     /// number says, because some hosts number every call 0. A name without an id begins one when the call of that
     /// number has a whole object already. Without a name nothing begins.
-    fn find_call(&self, number: Option<u64>, id: &str, name: &str) -> Option<usize> {
-        let with_id = || self.calls.iter().rev().find(|call| !id.is_empty() && call.id == id);
+    fn find_call(&mut self, number: Option<u64>, id: &str, name: &str) -> Option<usize> {
+        let with_id = self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
+        let last = self.calls.len().checked_sub(1);
         let candidate = match number {
-            Some(_) => self.calls.iter().rev().find(|call| call.number == number),
-            None if id.is_empty() => self.calls.last(),
-            None => with_id().or(self.calls.last().filter(|_| name.is_empty())),
+            Some(_) => self.calls.iter().rposition(|call| call.number == number),
+            None if id.is_empty() => last,
+            None => with_id.or(last.filter(|_| name.is_empty())),
         }?;
-        let begins = match (id.is_empty(), candidate.id.is_empty()) {
-            (false, false) => id != candidate.id,
+        let known = &self.calls[candidate];
+        let begins = match (id.is_empty(), known.id.is_empty()) {
+            (false, false) => id != known.id,
             _ if name.is_empty() => false,
-            _ => self
-                .builder
-                .call_arguments(candidate.index)
-                // The cheap look first: hosts that repeat the name do so with every piece.
-                .is_some_and(|text| text.ends_with('}') && arguments::parse(text).is_some()),
+            _ => {
+                let text = self.builder.call_arguments(known.index);
+                text.is_some_and(|text| self.calls[candidate].extent.is_whole(text))
+            }
         };
-        let known = if begins { with_id() } else { Some(candidate) };
-        known.or(name.is_empty().then_some(candidate)).map(|call| call.index)
+        let known = if begins { with_id } else { Some(candidate) };
+        known.or(name.is_empty().then_some(candidate)).map(|position| self.calls[position].index)
     }
 
     fn take_usage(&mut self, usage: Option<&RawValue>) {

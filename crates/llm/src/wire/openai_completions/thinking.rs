@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::wire::compat::ThinkingField;
 use crate::{Model, ThinkingLevel};
 
-/// The fields of the request; at most one is there.
+/// The fields of the request that ask for thinking.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(super) struct Thinking<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,8 +62,14 @@ impl<'a> Thinking<'a> {
                 asked.reasoning =
                     Some(effort.map_or(ReasoningObject::Enabled(false), ReasoningObject::Effort));
             }
+            ThinkingField::ReasoningSwitch if model.thinking_levels.is_switch() => {
+                asked.reasoning = Some(ReasoningObject::Enabled(is_on));
+            }
+            ThinkingField::ReasoningSwitch => asked.reasoning_effort = effort,
             ThinkingField::ThinkingType => {
                 asked.thinking = Some(if is_on { Switch::Enabled } else { Switch::Disabled });
+                asked.reasoning_effort =
+                    effort.filter(|_| is_on && model.thinking_levels.has_own_words());
             }
             ThinkingField::EnableThinking => asked.enable_thinking = Some(is_on),
             ThinkingField::TemplateArguments => {

@@ -218,7 +218,7 @@ impl Event<'_> {
 
     /// The failure that an `error` event reports. OpenAI's own has its fields at the top, those of others in `error`.
     pub(super) fn failure(&self, data: &str) -> ModelError {
-        if json::is_present(self.error) {
+        if json::is_present(self.error) || !json::is_present(self.message) {
             return classify::stream_error(data);
         }
         let error = json!({"error": {"code": self.code, "message": self.message}});

@@ -64,7 +64,7 @@ fn an_answer_with_reasoning_and_calls_side_by_side() {
     assert_eq!(message.stop_reason, StopReason::ToolUse);
     let counters =
         Usage { input: 335, output: 89, cache_read: 2048, reasoning: 64, ..Usage::default() };
-    assert_eq!(message.usage, counters.priced(&model(API, "").price));
+    assert_eq!(message.usage, counters.priced(model(API, "").price));
     assert_matches_events(&message, &events);
 }
 
@@ -398,6 +398,6 @@ fn counters_of_every_kind() {
     ] {
         let end = json!({"type": "response.completed", "response": {"usage": usage}});
         let message = responses(&[text_delta(0, "a"), end]).0.unwrap();
-        assert_eq!(message.usage, expected.priced(&price), "{usage}");
+        assert_eq!(message.usage, expected.priced(price), "{usage}");
     }
 }

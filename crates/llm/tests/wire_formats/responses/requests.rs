@@ -122,7 +122,7 @@ fn thinking_is_asked_for_in_the_words_of_the_provider() {
     };
     let always = ThinkingLevels::new([(ThinkingLevel::Low, None)]);
     let effort = |word: &str| json!({"effort": word, "summary": "auto"});
-    assert_eq!(asked(ThinkingLevels::default(), ThinkingLevel::Off), Value::Null);
+    assert_eq!(asked(ThinkingLevels::default(), ThinkingLevel::Off), effort("low"));
     assert_eq!(asked(ThinkingLevels::default(), ThinkingLevel::Xhigh), effort("high"));
     assert_eq!(asked(renamed(), ThinkingLevel::Off), json!({"effort": "none"}));
     assert_eq!(asked(renamed(), ThinkingLevel::High), effort("low"));

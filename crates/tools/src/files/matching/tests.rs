@@ -1,7 +1,13 @@
+use tokio_util::sync::CancellationToken;
+
 use super::*;
 
 fn found(text: &str, wanted: &[&str], tolerance: Tolerance) -> Vec<usize> {
-    find_blocks(&Lines::of(text), wanted, tolerance).into_iter().map(|block| block.first).collect()
+    let (lines, budget) = (Lines::of(text), Budget::new(CancellationToken::new()));
+    let finder = BlockFinder::new(&lines, &budget);
+    let places = finder.find(wanted, tolerance).into_iter().map(|block| block.first).collect();
+    budget.check("it").unwrap();
+    places
 }
 
 /// The strictest level at which `wanted` is found in `text`.

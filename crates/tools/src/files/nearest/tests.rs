@@ -1,16 +1,22 @@
+use tokio_util::sync::CancellationToken;
+
 use super::*;
+
+fn nearest(text: &str, wanted: &[&str]) -> Option<String> {
+    describe_nearest(&Lines::of(text), wanted, &Budget::new(CancellationToken::new()))
+}
 
 #[test]
 fn names_the_window_most_like_the_wanted_lines() {
     let text = "fn alpha() {\n    one();\n}\n\nfn beta() {\n    two();\n}\n";
-    let nearest = describe_nearest(&Lines::of(text), &["", "fn beta(x: u8) {", "    two(x);"]);
+    let found = nearest(text, &["", "fn beta(x: u8) {", "    two(x);"]);
     assert_eq!(
-        nearest.as_deref(),
+        found.as_deref(),
         Some("The closest place is line 4:\n     4 | \n     5 | fn beta() {\n     6 |     two();")
     );
-    assert_eq!(describe_nearest(&Lines::of(text), &["%%%%%%%%"]), None);
-    assert_eq!(describe_nearest(&Lines::of(text), &["", " "]), None);
-    assert_eq!(describe_nearest(&Lines::of(""), &["a"]), None);
+    assert_eq!(nearest(text, &["%%%%%%%%"]), None);
+    assert_eq!(nearest(text, &["", " "]), None);
+    assert_eq!(nearest("", &["a"]), None);
 }
 
 #[test]

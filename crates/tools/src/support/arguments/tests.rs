@@ -14,7 +14,7 @@ struct Sample {
 
 fn parse(value: Value) -> Result<Sample, ToolError> {
     match value {
-        Value::Object(arguments) => parse_arguments(arguments),
+        Value::Object(arguments) => parse_arguments(ToolAliases::default(), arguments),
         other => panic!("not an object: {other}"),
     }
 }

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A workspace `work` beside a folder `outside`, in a temporary folder whose own path has no links.
+/// A workspace `work` beside a directory `outside`, in a temporary directory whose own path has no links.
 struct Place {
     _folder: TempDir,
     base: PathBuf,

@@ -65,29 +65,29 @@ fn several_globs_quotes_and_exclusion() {
 }
 
 #[test]
-fn names_with_a_dot_are_noticed() {
-    for (pattern, expected) in [
-        (".env*", true),
-        ("**/.github/**", true),
-        ("*.rs", false),
-        ("./src/*", false),
-        ("../x", false),
-        ("a.b", false),
-    ] {
-        let patterns = PathPatterns::new(pattern, Path::new("/home/ada/project")).unwrap();
-        assert_eq!(patterns.names_hidden(), expected, "{pattern}");
-    }
-}
-
-#[test]
 fn a_bad_glob_is_named() {
     for (pattern, needle) in [
         ("a{b", "\"a{b\" is not a valid glob: unclosed alternate group"),
         ("*.rs,[z-a]", "\"[z-a]\" is not a valid glob: invalid range"),
         ("", "the glob is empty"),
         (" , ", "the glob is empty"),
+        (&"a".repeat(5000), "is too long (5000 bytes"),
+        (&nested(20_000), "is too long"),
+        (&nested(1_000), "has braces within braces more than 8 deep"),
+        (&nested(9), "has braces within braces more than 8 deep"),
+        (&format!("{{{}}}", "a,".repeat(1_500)), "has more than 1000 commas"),
     ] {
         let text = PathPatterns::new(pattern, Path::new("/")).unwrap_err().to_string();
         assert!(text.contains(needle), "{pattern}: {text}");
     }
+}
+
+fn nested(depth: usize) -> String {
+    format!("{}a{}", "{".repeat(depth), "}".repeat(depth))
+}
+
+#[test]
+fn braces_of_a_reasonable_depth_are_taken() {
+    let patterns = PathPatterns::new(&nested(8), Path::new("/")).unwrap();
+    assert!(patterns.match_file(Path::new("a"), Path::new("a")));
 }

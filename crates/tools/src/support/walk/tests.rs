@@ -3,9 +3,9 @@ use std::os::unix::fs::symlink;
 use super::*;
 use crate::support::testing::Workspace;
 
-fn walked(workspace: &Workspace, from: &str, hidden: Hidden) -> Vec<String> {
+fn walked(workspace: &Workspace, from: &str) -> Vec<String> {
     let root = workspace.path(from);
-    let mut walker = Walker::new(&root, hidden, workspace.cancel.clone());
+    let mut walker = Walker::new(&root, workspace.cancel.clone());
     let mut names = Vec::new();
     while let Some(entry) = walker.next_entry().unwrap() {
         names.push(entry.path().strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
@@ -14,7 +14,7 @@ fn walked(workspace: &Workspace, from: &str, hidden: Hidden) -> Vec<String> {
 }
 
 #[test]
-fn entries_come_in_order_without_hidden_and_ignored_ones() {
+fn entries_come_in_order_with_hidden_and_without_ignored_ones() {
     let workspace = Workspace::new(&[
         (".gitignore", "*.log\nbuild/\n"),
         (".ignore", "private.txt\n"),
@@ -28,9 +28,8 @@ fn entries_come_in_order_without_hidden_and_ignored_ones() {
         ("a/q.txt", ""),
         ("q.txt", ""),
     ]);
-    assert_eq!(walked(&workspace, "", Hidden::Skipped), ["a", "a/z.txt", "b.txt", "q.txt"]);
     let all = [".env", ".gitignore", ".ignore", "a", "a/.gitignore", "a/z.txt", "b.txt", "q.txt"];
-    assert_eq!(walked(&workspace, "", Hidden::Included), all);
+    assert_eq!(walked(&workspace, ""), all);
 }
 
 #[test]
@@ -41,17 +40,17 @@ fn git_is_never_entered_and_its_excludes_count() {
         ("secret", ""),
         ("x", ""),
     ]);
-    assert_eq!(walked(&workspace, "", Hidden::Included), ["x"]);
+    assert_eq!(walked(&workspace, ""), ["x"]);
 }
 
 #[test]
 fn an_ignore_file_above_counts_only_within_one_repository() {
     let workspace = Workspace::new(&[("sub/a.txt", ""), ("sub/b.log", "")]);
     std::fs::write(workspace.base.join(".gitignore"), "*\n").unwrap();
-    assert_eq!(walked(&workspace, "", Hidden::Skipped), ["sub", "sub/a.txt", "sub/b.log"]);
+    assert_eq!(walked(&workspace, ""), ["sub", "sub/a.txt", "sub/b.log"]);
     workspace.write(".gitignore", "*.log\n");
     workspace.write(".git/HEAD", "");
-    assert_eq!(walked(&workspace, "sub", Hidden::Skipped), ["a.txt"]);
+    assert_eq!(walked(&workspace, "sub"), ["a.txt"]);
 }
 
 #[test]
@@ -59,13 +58,27 @@ fn links_are_listed_and_not_followed() {
     let workspace = Workspace::new(&[("a/x", "")]);
     symlink("a", workspace.path("link")).unwrap();
     symlink(".", workspace.path("circle")).unwrap();
-    assert_eq!(walked(&workspace, "", Hidden::Skipped), ["a", "a/x", "circle", "link"]);
+    assert_eq!(walked(&workspace, ""), ["a", "a/x", "circle", "link"]);
 }
 
 #[test]
 fn a_cancelled_walk_ends() {
     let workspace = Workspace::new(&[("x", "")]);
     workspace.cancel.cancel();
-    let mut walker = Walker::new(&workspace.path(""), Hidden::Skipped, workspace.cancel);
+    let mut walker = Walker::new(&workspace.path(""), workspace.cancel);
     assert!(matches!(walker.next_entry(), Err(ToolError::Aborted(_))));
+}
+
+#[test]
+fn an_ignore_file_that_is_a_pipe_is_not_read() {
+    let workspace = Workspace::new(&[("a/x", ""), ("b/y", "")]);
+    crate::support::testing::make_pipe(&workspace.path("a/.gitignore"));
+    let mut walker = Walker::new(&workspace.path(""), workspace.cancel.clone());
+    let mut names = Vec::new();
+    while let Some(entry) = walker.next_entry().unwrap() {
+        names.push(entry.file_name().to_str().unwrap().to_owned());
+    }
+    assert_eq!(names, ["b", "y"]);
+    assert_eq!(walker.unreadable(), 1);
+    assert_eq!(walked(&workspace, "a"), [".gitignore", "x"], "a walk that begins there ignores it");
 }

@@ -5,8 +5,8 @@
 
 use std::io::{self, Write};
 
-use myclaw_llm::{ContentBlock, ImageContent};
-use myclaw_session::{CompactionEntry, Role, TranscriptMessage};
+use myclaw_agent::llm::{ContentBlock, ImageContent};
+use myclaw_agent::sessions::{CompactionEntry, Role, TranscriptMessage};
 
 use super::{Conversation, Document};
 use crate::commands::sessions::speaker;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use myclaw_session::{CompactionEntry, Role, TranscriptMessage};
+use myclaw_agent::sessions::{CompactionEntry, Role, TranscriptMessage};
 
 use super::{Conversation, Document};
 use crate::commands::sessions::{speaker, tool_calls};

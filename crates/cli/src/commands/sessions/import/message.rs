@@ -8,12 +8,12 @@ mod blocks;
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use myclaw_engine::message_to_row;
-use myclaw_llm::{
-    Api, AssistantMessage, ContentBlock, Cost, Message, StopReason, ToolResultMessage, Usage,
+use myclaw_agent::llm::{
+    AssistantMessage, ContentBlock, Cost, Message, StopReason, ToolResultMessage, Usage,
     UserMessage,
 };
-use myclaw_session::{EntryId, Role, TranscriptMessage};
+use myclaw_agent::message_to_row;
+use myclaw_agent::sessions::{EntryId, Role, TranscriptMessage};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -190,12 +190,12 @@ impl Converter {
         }
         content.extend(text("refusal").map(ContentBlock::text));
         content.extend(tool_calls(fields, left_out));
-        let api: Option<Api> = fields.get("api").and_then(|api| Api::deserialize(api).ok());
+        let api = fields.get("api").and_then(|api| Deserialize::deserialize(api).ok());
         if api.is_none() {
             left_out.add_many("signature of reasoning", blocks::remove_signatures(&mut content));
         }
         let message = AssistantMessage {
-            api: api.unwrap_or(Api::OpenaiCompletions),
+            api: api.unwrap_or_default(),
             provider: text("provider").unwrap_or(UNKNOWN).to_owned(),
             model: text("model").unwrap_or(UNKNOWN).to_owned(),
             usage: fields.get("usage").map(|usage| usage_of(usage, left_out)).unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use myclaw_session::{Entry, SessionReader};
+use myclaw_agent::sessions::{Entry, SessionReader};
 
 use super::Import;
 use crate::exit::CliError;

@@ -1,7 +1,7 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::exit::CliError;
+use myclaw_agent::{AgentError, FailureClass};
 
 fn translator(notices: bool) -> Translator {
     let abilities = Abilities { notices, compaction: notices };
@@ -29,13 +29,18 @@ fn a_call_that_never_ends_has_failed_when_the_turn_is_over() {
     let mut translator = translator(true);
     translator.begin(Work::Turn);
     let started = json_of(&translator.translate(&tool_start("call_1")));
-    let over = json_of(&translator.end(&Err(CliError::aborted()), Next::Idle));
+    let over = json_of(
+        &translator.end(&Err(AgentError::new(FailureClass::Aborted, "aborted")), Next::Idle),
+    );
     assert_eq!(over.len(), 1);
     assert_eq!(
         (&over[0]["toolCallId"], &over[0]["status"]),
         (&started[0]["toolCallId"], &json!("failed"))
     );
-    assert_eq!(translator.end(&Err(CliError::aborted()), Next::Idle), []);
+    assert_eq!(
+        translator.end(&Err(AgentError::new(FailureClass::Aborted, "aborted")), Next::Idle),
+        []
+    );
 }
 
 #[test]
@@ -60,7 +65,7 @@ fn each_attempt_is_a_message_of_its_own_and_blocks_stand_apart() {
 
 #[test]
 fn a_failure_before_another_turn_is_told() {
-    let failure = || Err(CliError::failure("it broke"));
+    let failure = || Err(AgentError::new(FailureClass::Internal, "it broke"));
     for (next, told) in [(Next::GoesOn, 1), (Next::Idle, 0)] {
         let mut translator = translator(true);
         translator.begin(Work::Turn);
@@ -82,9 +87,10 @@ fn notices_wait_for_a_turn_where_the_client_has_no_place_for_them() {
 
 #[test]
 fn a_compaction_that_is_aborted_or_fails_says_so() {
-    for (error, status) in
-        [(CliError::aborted(), "cancelled"), (CliError::failure("no model"), "failed")]
-    {
+    for (error, status) in [
+        (AgentError::new(FailureClass::Aborted, "aborted"), "cancelled"),
+        (AgentError::new(FailureClass::Internal, "no model"), "failed"),
+    ] {
         let mut translator = translator(true);
         let begun = json_of(&translator.begin(Work::Compaction));
         assert_eq!(begun[0]["status"], "in_progress");

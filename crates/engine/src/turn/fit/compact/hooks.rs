@@ -7,7 +7,10 @@ use super::{CompactionReport, Trigger, cost_of_older};
 use crate::estimate::text_tokens;
 use crate::hook::unless_aborted;
 use crate::transcript::row_to_message;
-use crate::{CompactionReason, CompactionVerdict, PendingCompaction, RunError};
+use crate::{
+    CompactionReason, CompactionVerdict, HookPoint, Notice, PendingCompaction, RunError,
+    SummaryProblem,
+};
 
 /// Who writes the summary.
 pub(super) enum Decision {
@@ -46,25 +49,30 @@ pub(super) async fn ask(
     };
     let older_tokens = cost_of_older(tail, older);
     for hook in turn.hooks() {
-        let name = hook.name();
+        let name = || hook.name().to_owned();
         let asked = hook.before_session_compact(&mut pending);
         match unless_aborted(&turn.params.cancel, asked).await {
             Ok(CompactionVerdict::Proceed) => {}
             Ok(CompactionVerdict::Veto { reason }) => {
-                turn.notice(format!("the hook {name} forbids the compaction: {reason}"));
+                turn.notice(Notice::CompactionForbidden { hook: name(), reason });
                 return Ok(Decision::Veto);
             }
             Ok(CompactionVerdict::Summary(text)) if text.trim().is_empty() => turn
-                .notice(format!("the hook {name} gave an empty summary; the model is asked")),
+                .notice(Notice::HookSummaryUnused { hook: name(), problem: SummaryProblem::Empty }),
             Ok(CompactionVerdict::Summary(text)) if text_tokens(text.len()) < older_tokens => {
                 return Ok(Decision::Summary(text));
             }
-            Ok(CompactionVerdict::Summary(_)) => turn.notice(format!(
-                "the summary of the hook {name} is longer than what it stands for; the model is asked"
-            )),
+            Ok(CompactionVerdict::Summary(_)) => turn.notice(Notice::HookSummaryUnused {
+                hook: name(),
+                problem: SummaryProblem::TooLong,
+            }),
             Err(_) if turn.params.cancel.is_cancelled() => return Err(RunError::Aborted),
             Err(error) => {
-                turn.notice(format!("the hook {name} failed before a compaction: {error}"));
+                turn.notice(Notice::HookFailed {
+                    hook: name(),
+                    point: HookPoint::BeforeSessionCompact,
+                    error: error.to_string(),
+                });
             }
         }
     }
@@ -76,7 +84,11 @@ pub(super) async fn tell(turn: &Turn<'_>, report: &CompactionReport, summary: &s
     for hook in turn.hooks() {
         let told = hook.session_compact(report, summary);
         if let Err(error) = unless_aborted(&turn.params.cancel, told).await {
-            turn.notice(format!("the hook {} failed after a compaction: {error}", hook.name()));
+            turn.notice(Notice::HookFailed {
+                hook: hook.name().to_owned(),
+                point: HookPoint::SessionCompact,
+                error: error.to_string(),
+            });
         }
     }
 }

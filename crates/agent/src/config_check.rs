@@ -1,0 +1,316 @@
+//! Mistakes in the config file that show only where providers, key files, hooks and workspaces are known.
+//!
+//! [`load_checked`] refuses what would send messages to an address that nobody configured; every command that talks to
+//! a model loads the config with it. [`examine`] finds everything else that would make a run fail, for
+//! `myclaw config check`.
+
+use std::path::Path;
+
+use myclaw_auth::AuthFile;
+use myclaw_config::{
+    Config, ConfigError, ConfigPath, Environment, KeySource, Loaded, Mistake, ModelChoice,
+    SecretString, load_or_default,
+};
+use myclaw_hooks::unusable_commands;
+use myclaw_llm::{BUILTIN_PROVIDER, Catalog, ModelRef, parse_model_ref, provider_info};
+
+use crate::key_lookup::{KeyPresence, look_for_key};
+use crate::selection::{check_allowed, find_access, missing_address, unknown_provider};
+use crate::{Home, stored_keys};
+
+/// Other names under which people know a provider, each with the provider's name here.
+const NICKNAMES: [(&str, &str); 12] = [
+    ("azure", "azure-openai"),
+    ("bedrock", "amazon-bedrock"),
+    ("chatgpt", "openai"),
+    ("claude", "anthropic"),
+    ("gemini", "google"),
+    ("google-ai", "google"),
+    ("grok", "xai"),
+    ("hf", "huggingface"),
+    ("kimi", "moonshot"),
+    ("vercel", "vercel-ai-gateway"),
+    ("vertex", "google-vertex"),
+    ("zhipu", "zai"),
+];
+
+/// What the config file gets wrong although each of its values is right by itself.
+#[derive(Debug, Default)]
+pub struct Examination {
+    /// A run fails because of these.
+    pub mistakes: Vec<Mistake>,
+    /// Runs work without these, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// Reads the config file, or gives the defaults where there is none.
+///
+/// # Errors
+/// As [`load_or_default`], or a provider has no address: its messages and its key would go to another one's.
+pub fn load_checked(environment: &Environment) -> Result<Loaded, ConfigError> {
+    let loaded = load_or_default(environment)?;
+    let mistakes = address_mistakes(&loaded.config);
+    if mistakes.is_empty() { Ok(loaded) } else { Err(loaded.refuse(mistakes)) }
+}
+
+/// Looks for everything else that would make a run fail.
+pub fn examine(loaded: &Loaded, home: &Home) -> Examination {
+    let mut examination =
+        Examination { mistakes: Vec::new(), warnings: unread_keys(loaded).collect() };
+    let config = &loaded.config;
+    for (name, own) in &config.models.providers {
+        if own.base_url.is_none()
+            && let Some(problem) = address_problem(config, name)
+        {
+            let path = ConfigPath::default().key("models").key("providers").key(name);
+            examination.mistakes.push(mistake(path, problem));
+        }
+    }
+    examine_agents(config, home, &mut examination);
+    examine_keys(config, home, &mut examination);
+    match unusable_commands(config, &home.paths) {
+        Ok(unusable) => examination
+            .mistakes
+            .extend(unusable.into_iter().map(|hook| mistake(hook.place, hook.error.to_string()))),
+        Err(error) => {
+            examination.mistakes.push(mistake(ConfigPath::default().key("hooks"), error));
+        }
+    }
+    examination
+}
+
+/// A line for each key of the file that has no effect yet.
+pub fn unread_keys(loaded: &Loaded) -> impl Iterator<Item = String> {
+    loaded.unread_keys.iter().map(|key| format!("{key}: this version does not read this key"))
+}
+
+/// The provider's name that `name` most likely stands for, where people call it something else.
+pub(crate) fn meant_provider(name: &str) -> Option<&'static str> {
+    let nickname = NICKNAMES.iter().find(|(nickname, _)| nickname.eq_ignore_ascii_case(name));
+    nickname.map(|(_, provider)| *provider).filter(|provider| provider_info(provider).is_some())
+}
+
+/// The providers of the file whose messages would go elsewhere than the file says.
+fn address_mistakes(config: &Config) -> Vec<Mistake> {
+    let mut mistakes = Vec::new();
+    if let Some(provider) = &config.provider {
+        let path = ConfigPath::default().key("provider").key("name");
+        if let Some(problem) = case_problem(&provider.name) {
+            mistakes.push(problem.at(path));
+        } else if provider.base_url.is_none()
+            && let Some(problem) = address_problem(config, &provider.name)
+        {
+            mistakes.push(mistake(path, problem));
+        }
+    }
+    for name in config.models.providers.keys() {
+        let path = ConfigPath::default().key("models").key("providers").key(name);
+        mistakes.extend(case_problem(name).map(|problem| problem.at(path)));
+    }
+    mistakes
+}
+
+/// A known provider's name in other letters.
+struct CaseProblem {
+    known: &'static str,
+}
+
+impl CaseProblem {
+    fn at(&self, path: ConfigPath) -> Mistake {
+        Mistake {
+            path,
+            message: "the name of a known provider is written in lower case".to_owned(),
+            help: Some(format!("write `{}`", self.known)),
+        }
+    }
+}
+
+/// Model names are read without regard to capitals, so the keys and the address of such an entry would not be found.
+fn case_problem(name: &str) -> Option<CaseProblem> {
+    let providers = Catalog::builtin();
+    let known = providers.providers().find(|known| known.name.eq_ignore_ascii_case(name))?;
+    (known.name != name).then_some(CaseProblem { known: known.name })
+}
+
+/// Why nobody knows where `provider` is; `None` if it has an address.
+fn address_problem(config: &Config, provider: &str) -> Option<String> {
+    let own = config.models.providers.get(provider);
+    let configured = config.provider.as_ref().filter(|configured| configured.name == provider);
+    let has_address = own.is_some_and(|own| own.base_url.is_some())
+        || configured.is_some_and(|configured| configured.base_url.is_some());
+    if has_address || provider == BUILTIN_PROVIDER {
+        return None;
+    }
+    match provider_info(provider) {
+        Some(info) if info.base_url.is_empty() => {
+            Some(missing_address(provider, "every customer has one of their own"))
+        }
+        Some(_) => None,
+        None => Some(unknown_provider(config, provider)),
+    }
+}
+
+/// The model, the fallbacks and the directories of each agent.
+fn examine_agents(config: &Config, home: &Home, examination: &mut Examination) {
+    for id in config.agent_ids() {
+        let agent = match config.agent_settings(Some(id.as_str())) {
+            Ok(agent) => agent,
+            Err(error) => {
+                let path = ConfigPath::default().key("agents");
+                examination.mistakes.push(mistake(path, error));
+                continue;
+            }
+        };
+        let stored = stored_keys(&agent);
+        let places = Places::of(config, id.as_str());
+        if let Some(model) = &agent.model
+            && let Err(problem) = usable(config, home, &stored, model)
+        {
+            examination.mistakes.push(mistake(places.model.clone(), problem.text()));
+        }
+        for (index, name) in agent.fallbacks.iter().enumerate() {
+            let path = places.fallbacks.clone().key("fallbacks").index(index);
+            match usable(config, home, &stored, name) {
+                Ok(()) => {}
+                Err(Problem::Name(problem)) => {
+                    examination.mistakes.push(mistake(path, problem));
+                }
+                Err(Problem::Access(problem)) => {
+                    examination.warnings.push(format!("{path}: {problem}"));
+                }
+            }
+        }
+        let directories = [
+            (places.workspace, Some(&agent.workspace)),
+            (places.agent_dir, agent.agent_dir.as_ref()),
+        ];
+        for (path, directory) in directories {
+            if let Some(problem) = directory.and_then(|directory| directory_problem(directory)) {
+                examination.mistakes.push(mistake(path, problem));
+            }
+        }
+    }
+    // Agents without entries of their own share what they get wrong.
+    let mut seen = Vec::new();
+    examination.mistakes.retain(|mistake| {
+        let is_new = !seen.contains(mistake);
+        seen.push(mistake.clone());
+        is_new
+    });
+    examination.warnings.dedup();
+}
+
+/// Why a model cannot be used.
+enum Problem {
+    /// It is no model that could ever be used.
+    Name(String),
+    /// Its key is missing.
+    Access(String),
+}
+
+impl Problem {
+    fn text(self) -> String {
+        match self {
+            Self::Name(text) | Self::Access(text) => text,
+        }
+    }
+}
+
+fn usable(config: &Config, home: &Home, stored: &AuthFile, name: &str) -> Result<(), Problem> {
+    let model: ModelRef =
+        parse_model_ref(name).map_err(|error| Problem::Name(error.to_string()))?;
+    if let Some(problem) = address_problem(config, &model.provider) {
+        return Err(Problem::Name(problem));
+    }
+    check_allowed(config, &model).map_err(Problem::Name)?;
+    find_access(config, &home.environment, stored, &model).map(drop).map_err(Problem::Access)
+}
+
+/// A file where a directory should be.
+fn directory_problem(directory: &Path) -> Option<String> {
+    let existing = directory.ancestors().find(|ancestor| ancestor.exists())?;
+    (!existing.is_dir()).then(|| format!("{} is not a directory", existing.display()))
+}
+
+/// The places in the file that decide what holds for an agent.
+struct Places {
+    model: ConfigPath,
+    fallbacks: ConfigPath,
+    workspace: ConfigPath,
+    agent_dir: ConfigPath,
+}
+
+impl Places {
+    fn of(config: &Config, id: &str) -> Self {
+        let agents = || ConfigPath::default().key("agents");
+        let settings = |entry: &str| myclaw_config::AgentId::new(entry).as_str() == id;
+        let found = config.agents.list.iter().enumerate().find(|(_, entry)| settings(&entry.id));
+        let listed = |key: &str| found.map(|(index, _)| agents().key("list").index(index).key(key));
+        let defaults = agents().key("defaults");
+        let of_entry = found.and_then(|(_, entry)| entry.model.as_ref());
+        let of_defaults = config.agents.defaults.model.as_ref();
+        let place = |has: &dyn Fn(&ModelChoice) -> bool| {
+            let own = listed("model").filter(|_| of_entry.is_some_and(has));
+            own.or_else(|| of_defaults.is_some_and(has).then(|| defaults.clone().key("model")))
+        };
+        let model = place(&|choice| choice.primary().is_some());
+        let entry_workspace = found.and_then(|(_, entry)| entry.workspace.as_ref());
+        Self {
+            model: model.unwrap_or_else(|| ConfigPath::default().key("provider").key("name")),
+            fallbacks: place(&|choice| choice.fallbacks().is_some()).unwrap_or_default(),
+            workspace: match (listed("workspace"), entry_workspace) {
+                (Some(path), Some(_)) => path,
+                _ if config.agents.defaults.workspace.is_some() => defaults.key("workspace"),
+                _ => ConfigPath::default().key("agent").key("workspaceDir"),
+            },
+            agent_dir: listed("agentDir").unwrap_or_else(agents),
+        }
+    }
+}
+
+/// The keys that the file names: a run fails if there is none for the provider that answers.
+fn examine_keys(config: &Config, home: &Home, examination: &mut Examination) {
+    let missing = |written: &SecretString| {
+        let source = KeySource::from_settings(written, config.paths.as_ref());
+        match source.map(|source| look_for_key(&source, home)) {
+            Ok(KeyPresence::Missing(why)) => Some(why),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        }
+    };
+    if let Some(provider) = &config.provider {
+        let profiles = ConfigPath::default().key("provider").key("authProfiles");
+        let found: Vec<Mistake> = provider
+            .auth_profiles
+            .iter()
+            .enumerate()
+            .filter_map(|(index, profile)| {
+                let why = missing(&profile.api_key)?;
+                Some(mistake(profiles.clone().index(index).key("apiKey"), why))
+            })
+            .collect();
+        if found.len() == provider.auth_profiles.len() && !has_stored_key(config, &provider.name) {
+            examination.mistakes.extend(found);
+        } else {
+            let lines = found.into_iter().map(|found| format!("{}: {}", found.path, found.message));
+            examination.warnings.extend(lines);
+        }
+    }
+    for (name, own) in &config.models.providers {
+        if let Some(why) = own.api_key.as_ref().and_then(missing) {
+            let path = ConfigPath::default().key("models").key("providers").key(name).key("apiKey");
+            examination.warnings.push(format!("{path}: {why}"));
+        }
+    }
+}
+
+fn has_stored_key(config: &Config, provider: &str) -> bool {
+    config.agent_ids().iter().any(|id| {
+        let agent = config.agent_settings(Some(id.as_str()));
+        agent.is_ok_and(|agent| !stored_keys(&agent).profiles_of(provider).is_empty())
+    })
+}
+
+fn mistake(path: ConfigPath, message: impl ToString) -> Mistake {
+    Mistake { path, message: message.to_string(), help: None }
+}

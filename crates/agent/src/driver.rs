@@ -1,0 +1,158 @@
+//! Runs in sessions: the engine and the listener that all sessions of a front-end share.
+
+use std::sync::Arc;
+
+use myclaw_engine::{CompactionReport, Engine, RunError, RunParams, RunResult};
+use myclaw_llm::{ErrorClass, ModelError, StopReason};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use crate::selection::{Selection, SelectionSource};
+use crate::session::SessionCallback;
+use crate::{AgentError, FailureClass};
+
+/// What all sessions of a front-end share.
+pub struct Driver {
+    engine: Arc<Engine>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    on_event: SessionCallback,
+}
+
+impl Driver {
+    /// Runs go through `engine`, and end when `stop` fires. `on_event` receives the events of work that sessions do in
+    /// the background.
+    pub fn new(engine: Engine, stop: CancellationToken, on_event: SessionCallback) -> Arc<Self> {
+        Arc::new(Self { engine: Arc::new(engine), stop, tasks: TaskTracker::new(), on_event })
+    }
+
+    /// Like [`Driver::new`], for a front-end that runs everything in the foreground.
+    pub fn foreground(engine: Engine) -> Arc<Self> {
+        Self::new(engine, CancellationToken::new(), Arc::new(|_, _| {}))
+    }
+
+    /// Fires when everything is to end.
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Receives the events of the sessions.
+    pub(crate) fn on_event(&self) -> &SessionCallback {
+        &self.on_event
+    }
+
+    /// Runs `work` beside the caller, as long as the driver is not [finished](Driver::finish).
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(work);
+    }
+
+    /// Waits until all work in the background is over.
+    pub async fn finish(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Runs one turn that nothing but `params` is about. For a session that stays open there is
+    /// [`Session::run`](crate::Session::run).
+    ///
+    /// # Errors
+    /// There is no reply. The session is in order, and holds whatever was said and done.
+    pub async fn run(
+        &self,
+        params: RunParams,
+        selection: &Selection,
+    ) -> Result<RunResult, AgentError> {
+        let engine = Arc::clone(&self.engine);
+        let run = in_own_task(async move { engine.run(params).await });
+        has_reply(run.await.map_err(|error| run_error(&error, selection))?)
+    }
+
+    /// Summarises all but the newest messages, without a turn.
+    pub(crate) async fn compact(
+        &self,
+        params: RunParams,
+        selection: &Selection,
+        focus: Option<&str>,
+    ) -> Result<CompactionReport, AgentError> {
+        self.engine.compact(params, focus).await.map_err(|error| match error {
+            RunError::Aborted => {
+                AgentError::new(FailureClass::Aborted, "aborted; the conversation is as it was")
+            }
+            error => run_error(&error, selection),
+        })
+    }
+}
+
+/// Runs `work` as a task, which ends with the future. The connection is a task too: two tasks hand deltas over without
+/// asking the system for news between any two of them, as the runtime does around the future that it blocks on.
+async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    match AbortOnDropHandle::new(tokio::spawn(work)).await {
+        Ok(outcome) => outcome,
+        // Nobody but the end of the future aborts it.
+        Err(failure) => std::panic::resume_unwind(failure.into_panic()),
+    }
+}
+
+/// For a person who waits for an answer, a run without one has failed, whatever else it did.
+fn has_reply(result: RunResult) -> Result<RunResult, AgentError> {
+    if let Some(bound) = result.bound {
+        let calls = if result.iterations == 1 { "model call" } else { "model calls" };
+        let go_on = match bound.is_of_a_day() {
+            true => "go on tomorrow",
+            false => "send another message to go on",
+        };
+        let message = format!(
+            "stopped after {} {calls} without a final answer, because {}; {go_on}, or raise {} in the config file",
+            result.iterations,
+            bound.reason(),
+            bound.setting()
+        );
+        return Err(AgentError::new(FailureClass::Bound(bound), message));
+    }
+    if result.reply.trim().is_empty() {
+        let name = format!("{}/{}", result.provider, result.model);
+        return Err(match result.stop_reason {
+            Some(StopReason::Refusal) => AgentError::new(
+                FailureClass::Refusal,
+                format!(
+                    "{name} refused to answer, or its provider's filter stopped it; say it in other words, or try \
+                     another model"
+                ),
+            ),
+            _ => AgentError::new(
+                FailureClass::EmptyReply,
+                format!("{name} ended its turn without a word; ask again, or try another model"),
+            ),
+        });
+    }
+    Ok(result)
+}
+
+/// A failed run, with what to do about it where the layers below cannot know.
+pub(crate) fn run_error(error: &RunError, selection: &Selection) -> AgentError {
+    let mut failure = AgentError::of_run(error);
+    if let RunError::Model(error) = error {
+        failure.message = model_failure(error, selection);
+    }
+    failure
+}
+
+fn model_failure(error: &ModelError, selection: &Selection) -> String {
+    let name = &selection.reference;
+    let message = error.message.trim_end_matches('.');
+    // The model layer says the provider first; the model's name says it already.
+    let message = message.strip_prefix(&format!("{}: ", name.provider)).unwrap_or(message);
+    match &selection.source {
+        SelectionSource::KeyVariable(variable) if error.class == ErrorClass::Auth => {
+            format!(
+                "{name}: {message}. The key came from {variable}; check it, or choose another model with --model"
+            )
+        }
+        _ => match error.class {
+            ErrorClass::Timeout | ErrorClass::RateLimit => format!(
+                "{name}: {message}. The conversation is kept; try again later, or choose another model with --model"
+            ),
+            _ => format!("{name}: {message}"),
+        },
+    }
+}

@@ -1,0 +1,162 @@
+//! The one error of this crate: what failed, as a class for programs and as a message for a person.
+
+use std::sync::Arc;
+
+use myclaw_config::ConfigError;
+use myclaw_engine::{Bound, InboxError, RunError};
+use myclaw_llm::ErrorClass;
+use myclaw_session::SessionError;
+
+/// A failure, with one message that says what to do next.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct AgentError {
+    /// For programs.
+    pub class: FailureClass,
+    /// For a person. May have several lines; never holds a secret.
+    pub message: String,
+    config: Option<Arc<ConfigError>>,
+}
+
+/// What kind of failure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FailureClass {
+    /// What was asked for cannot be used as it is: an argument or the message itself.
+    Usage,
+    /// The config file has to be changed.
+    Config,
+    /// The config file or what belongs to it cannot be written.
+    ConfigUnwritable,
+    /// A session could not be read or written.
+    Session,
+    /// The model or its provider could not answer.
+    Model(ErrorClass),
+    /// Several models were asked, and none could answer.
+    AllModelsFailed,
+    /// The model's context window is too small to work in.
+    WindowTooSmall,
+    /// The model refused to answer.
+    Refusal,
+    /// The model ended its turn with neither text nor tool calls.
+    EmptyReply,
+    /// A limit ended the run before there was an answer.
+    Bound(Bound),
+    /// A run without a message found nothing to go on with.
+    NothingToDo,
+    /// The workspace could not be made or read.
+    Workspace,
+    /// A hook did not allow it.
+    Hook,
+    /// Too many messages wait already.
+    QueueFull,
+    /// Nothing runs in the session that could take a message.
+    NotRunning,
+    /// Something else runs in the session.
+    Busy,
+    /// The caller aborted it.
+    Aborted,
+    /// A part of the program failed that should not.
+    Internal,
+}
+
+impl FailureClass {
+    /// The name for machine-readable output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Config | Self::ConfigUnwritable => "config",
+            Self::Session => "session",
+            Self::Model(class) => class.as_str(),
+            Self::AllModelsFailed => "all_models_failed",
+            Self::WindowTooSmall => "window_too_small",
+            Self::Refusal => "refusal",
+            Self::EmptyReply => "empty_reply",
+            Self::Bound(bound) => bound.as_str(),
+            Self::NothingToDo => "nothing_to_do",
+            Self::Workspace => "workspace",
+            Self::Hook => "hook",
+            Self::QueueFull => "queue_full",
+            Self::NotRunning => "not_running",
+            Self::Busy => "busy",
+            Self::Aborted => "aborted",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+impl AgentError {
+    /// A failure of `class`.
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
+        Self { class, message: message.into(), config: None }
+    }
+
+    /// An argument or a message that cannot be used.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(FailureClass::Usage, message)
+    }
+
+    /// A config file that has to be changed.
+    pub(crate) fn config(message: impl Into<String>) -> Self {
+        Self::new(FailureClass::Config, message)
+    }
+
+    /// A run that the caller aborted.
+    pub(crate) fn aborted() -> Self {
+        Self::new(
+            FailureClass::Aborted,
+            "aborted; the conversation is kept, the next message continues it",
+        )
+    }
+
+    /// The failure of the config file behind it, which can be shown with the lines that are wrong.
+    pub fn config_error(&self) -> Option<&ConfigError> {
+        self.config.as_deref()
+    }
+
+    /// A failed run. The caller adds what only it knows.
+    pub(crate) fn of_run(error: &RunError) -> Self {
+        let class = match error {
+            RunError::Aborted => return Self::aborted(),
+            RunError::Model(error) => FailureClass::Model(error.class),
+            RunError::ContextOverflow { .. } => FailureClass::Model(ErrorClass::ContextOverflow),
+            RunError::AllModelsFailed(_) => FailureClass::AllModelsFailed,
+            RunError::WindowTooSmall { .. } => FailureClass::WindowTooSmall,
+            RunError::UnknownProfile { .. } => FailureClass::Usage,
+            RunError::NothingToDo => FailureClass::NothingToDo,
+            RunError::Session(_) => FailureClass::Session,
+            RunError::Workspace { .. } => FailureClass::Workspace,
+            RunError::Hook { .. } => FailureClass::Hook,
+            _ => FailureClass::Internal,
+        };
+        Self::new(class, error.to_string())
+    }
+}
+
+impl From<ConfigError> for AgentError {
+    fn from(error: ConfigError) -> Self {
+        let class = match error {
+            ConfigError::Unwritable { .. } => FailureClass::ConfigUnwritable,
+            _ => FailureClass::Config,
+        };
+        Self { class, message: error.to_string(), config: Some(Arc::new(error)) }
+    }
+}
+
+impl From<SessionError> for AgentError {
+    fn from(error: SessionError) -> Self {
+        Self::new(FailureClass::Session, error.to_string())
+    }
+}
+
+impl From<InboxError> for AgentError {
+    fn from(error: InboxError) -> Self {
+        let class = match error {
+            InboxError::Empty => FailureClass::Usage,
+            InboxError::NotRunning { .. } => FailureClass::NotRunning,
+            InboxError::Session(_) => FailureClass::Session,
+            InboxError::Internal(_) => FailureClass::Internal,
+        };
+        Self::new(class, error.to_string())
+    }
+}

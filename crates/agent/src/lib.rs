@@ -1,0 +1,115 @@
+//! An agent ready to run: the resolved config, models and keys, open sessions, tools and hooks.
+//!
+//! Every front-end, and every program that embeds an agent, needs this crate and no other. [`run_agent`] answers one
+//! message. A [`Session`] stays open between its runs and takes messages while it runs; all sessions of a front-end share
+//! a [`Driver`]. This crate does not know terminals, the command line, exit codes or HTTP servers: a failure is an
+//! [`AgentError`] with a class.
+#![forbid(unsafe_code)]
+
+mod config_check;
+mod driver;
+mod error;
+mod home;
+mod key_lookup;
+mod models;
+mod providers;
+mod run;
+mod selection;
+mod session;
+mod session_config;
+mod similar;
+mod trial;
+
+pub use config_check::{Examination, examine, load_checked, unread_keys};
+pub use driver::Driver;
+pub use error::{AgentError, FailureClass};
+pub use home::Home;
+pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
+pub use models::{configured_model, profiles_in_order};
+pub use providers::{HttpProviders, engine, key_resolver};
+pub use run::{RunAgentParams, run_agent, run_agent_with};
+pub use selection::{
+    LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, environment_key, known_providers,
+    local_base_url, local_probe, select, unknown_provider,
+};
+pub use session::{
+    Done, Foreground, Next, Outcome, Said, Session, SessionCallback, SessionEvent, Work,
+};
+pub use session_config::{
+    MAIN_SESSION, SessionConfig, SessionOptions, call_limits, check_agent, stored_keys,
+};
+pub use similar::did_you_mean;
+pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
+
+pub use futures_util::future::BoxFuture;
+pub use myclaw_engine::{
+    ActiveModel, AgentRunEvent, AgentStart, Bound, CompactionOutcome, CompactionReason,
+    CompactionReport, CompactionVerdict, ContextChange, Engine, EventCallback, Hook, HookError,
+    Notice, PendingCompaction, PendingMessage, PendingToolCall, Providers, RunError, RunEvent,
+    RunId, RunOutcome, RunParams, RunResult, RunWork, Tool, ToolCallVerdict, ToolContext,
+    ToolError, ToolInvocation, ToolOutput, ToolUpdate, message_to_row,
+};
+pub use myclaw_exec::hide_environment;
+
+/// Keys of providers, and the store that keeps them.
+pub mod auth {
+    pub use myclaw_auth::{
+        Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, CredentialType, FailureReason,
+        OrderRules, ProfileOrigin, StoredProfile, UsageStats, Validity, arrange, is_private,
+        replacing_command,
+    };
+}
+
+/// The config file, its place and its mistakes.
+pub mod config {
+    pub use myclaw_config::{
+        AgentSettings, Config, ConfigError, Environment, ExposeSecret, KEYRING_SERVICE, KeySource,
+        LogLevel, ModelDefinition, Paths, QueueMode, RenderStyle, SecretString,
+        holds_literal_secret, json_schema, load_config, load_or_default,
+        scaffold_config_if_missing,
+    };
+}
+
+/// Files of a front-end's own, such as the history of what was typed.
+pub mod files {
+    pub use myclaw_files::{create_private_directory, private_options};
+}
+
+/// The commands of the config that are run as hooks.
+pub mod hooks {
+    pub use myclaw_hooks::{UnusableCommand, unusable_commands};
+}
+
+/// Models, messages, and what a model's answer is made of.
+pub mod llm {
+    pub use myclaw_llm::{
+        AssistantMessage, BUILTIN_PROVIDER, CallFailure, CallLimits, Catalog, ContentBlock, Cost,
+        EventSink, HttpOptions, HttpProvider, ImageContent, InputKind, KeyNeed, LocalCandidate,
+        LocalFinding, Message, Model, ModelError, ModelRef, ModelRequest, PairedMessages, Price,
+        Provider, StopReason, StreamEvent, TextContent, ThinkingContent, ThinkingLevel, ToolCall,
+        ToolResultMessage, ToolSchema, Usage, UserMessage, joined_text, parse_model_ref,
+        provider_info, redact, survey_local,
+    };
+    /// The login of GitHub Copilot.
+    pub use myclaw_llm_cloud::copilot;
+}
+
+/// Sessions on disk: keys, transcripts, the index.
+pub mod sessions {
+    pub use myclaw_session::{
+        About, AboutEntry, Case, CompactionEntry, Entry, EntryId, IndexedSession, LockWait,
+        MetaPatch, NewSession, PruneScope, QueuedKind, Role, SearchHit, SearchQuery, SearchScope,
+        SessionEntry, SessionError, SessionIndex, SessionKey, SessionReader, SessionStore,
+        TailLimit, TranscriptMessage, UpdatedAt,
+    };
+}
+
+/// Tools and what prepares their input.
+pub mod tools {
+    pub use myclaw_tools::{builtin_tools, picture_from_base64};
+}
+
+/// The example of this page must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/engine.md")]
+struct EnginePage;

@@ -1,0 +1,88 @@
+//! A model as a run needs it, from its name: what the catalog knows, what the config says, what was found beside it.
+
+mod overlay;
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+
+use myclaw_auth::{AuthFile, AuthProfile, OrderRules, arrange};
+use myclaw_config::{Config, KeySource, SecretString};
+use myclaw_engine::{ActiveModel, WindowSource};
+use myclaw_llm::{Model, ModelRef, ResolveModel, resolve_model};
+
+/// What was found for a provider beside the config file.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Its address. It goes before that of the config.
+    pub(crate) base_url: Option<String>,
+    /// The variable that holds its key.
+    pub(crate) key_variable: Option<&'static str>,
+}
+
+/// The model that `reference` names, with the address and the keys that the config gives for its provider.
+///
+/// A model of the catalog has its known properties, any other one is built by hand; what the config says about it wins
+/// over both.
+pub fn configured_model(config: &Config, reference: &ModelRef) -> ActiveModel {
+    resolve(config, reference, Found::default())
+}
+
+/// As [`configured_model`], with what was found beside the config.
+pub(crate) fn resolve(config: &Config, reference: &ModelRef, found: Found) -> ActiveModel {
+    let own = config.models.providers.get(&reference.provider);
+    let configured =
+        config.provider.as_ref().filter(|provider| provider.name == reference.provider);
+    let definition =
+        own.and_then(|own| own.models.iter().find(|definition| definition.id == reference.id));
+    let base_url = found
+        .base_url
+        .as_deref()
+        .or_else(|| own.and_then(|own| own.base_url.as_deref()))
+        .or_else(|| configured.and_then(|provider| provider.base_url.as_deref()));
+    let mut model = resolve_model(ResolveModel {
+        provider: &reference.provider,
+        id: &reference.id,
+        base_url,
+        api: overlay::api(own, definition),
+    });
+    overlay::overlay(&mut model, own, definition);
+    let own_key = own.and_then(|own| own.api_key.as_ref());
+    let found_key = found.key_variable.map(|variable| {
+        let id = if own.is_some() { reference.provider.as_str() } else { variable };
+        AuthProfile::new(id.to_owned(), Some(KeySource::Environment(variable.to_owned())))
+    });
+    let profiles =
+        configured
+            .into_iter()
+            .flat_map(|provider| &provider.auth_profiles)
+            .map(|profile| {
+                AuthProfile::new(profile.id.clone(), Some(key_source(config, &profile.api_key)))
+            })
+            .chain(own_key.map(|key| {
+                AuthProfile::new(reference.provider.clone(), Some(key_source(config, key)))
+            }))
+            .chain(found_key)
+            .collect();
+    let is_stated = definition.is_some_and(|definition| definition.context_window.is_some());
+    let window = if is_stated { WindowSource::Stated } else { WindowSource::Known };
+    ActiveModel { window, ..ActiveModel::new(model, profiles) }
+}
+
+/// The keys that a run with `model` would try, in their order. `stored` are those of the agent's store.
+pub fn profiles_in_order(model: &ActiveModel, stored: &AuthFile, now_ms: u64) -> Vec<AuthProfile> {
+    let Model { provider, id, .. } = &model.model;
+    let rules = OrderRules { provider, model: id, pinned: None, now_ms };
+    arrange(&model.profiles, stored, &rules).into_iter().map(|entry| entry.profile).collect()
+}
+
+/// A path that cannot be made absolute stays as it is: the message about the file then names it.
+fn key_source(config: &Config, written: &SecretString) -> KeySource {
+    KeySource::from_settings(written, config.paths.as_ref()).unwrap_or_else(|_| {
+        let as_written = |path: &str| Ok::<_, Infallible>(PathBuf::from(path));
+        let Ok(source) = KeySource::parse(written, as_written);
+        source
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! What the config says about a model, laid over what the catalog knows.
+
+use myclaw_config::{
+    ModelApi, ModelCompat, ModelDefinition, ModelInput, OutputLimitName, ProviderModels,
+    ReasoningReplayRule, StreamUsageRule, SystemRoleName, ThinkingFormName, ThinkingWords,
+};
+use myclaw_llm::wire::compat::{
+    CompatOverrides, OutputLimitField, ReasoningReplay, StreamUsage, SystemRole,
+};
+use myclaw_llm::{Api, InputKind, Model, Price, ThinkingForm, ThinkingLevel, ThinkingLevels};
+
+/// The wire format that the config names: the model's, else the provider's.
+pub(super) fn api(
+    own: Option<&ProviderModels>,
+    definition: Option<&ModelDefinition>,
+) -> Option<Api> {
+    definition
+        .and_then(|definition| definition.api)
+        .or(own.and_then(|own| own.api))
+        .map(wire_format)
+}
+
+/// Applies what the config says about the provider, and about the model itself.
+pub(super) fn overlay(
+    model: &mut Model,
+    own: Option<&ProviderModels>,
+    definition: Option<&ModelDefinition>,
+) {
+    if let Some(own) = own {
+        let headers = own.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+        model.quirks.headers = headers.collect();
+        let compat = definition.map(|definition| definition.compat).unwrap_or_default();
+        model.quirks.compat = compat_overrides(compat.or(own.compat));
+    }
+    let Some(definition) = definition else { return };
+    if let Some(context_window) = definition.context_window {
+        model.context_window = context_window;
+    }
+    if let Some(max_output) = definition.max_output {
+        model.max_output = max_output;
+    }
+    if let Some(reasoning) = definition.reasoning {
+        model.reasoning = reasoning;
+    }
+    if let Some(words) = &definition.thinking_levels {
+        model.thinking_levels = thinking_levels(words);
+    }
+    if let Some(form) = definition.thinking_form {
+        model.quirks.thinking_form = thinking_form(form);
+    }
+    if let Some(input) = &definition.input {
+        model.input = input.iter().copied().map(input_kind).collect();
+    }
+    if let Some(price) = &definition.price {
+        model.price = Some(Price {
+            input: price.input,
+            output: price.output,
+            cache_read: price.cache_read,
+            cache_write: price.cache_write,
+        });
+    }
+}
+
+fn wire_format(api: ModelApi) -> Api {
+    match api {
+        ModelApi::AnthropicMessages => Api::AnthropicMessages,
+        ModelApi::OpenaiCompletions => Api::OpenaiCompletions,
+        ModelApi::OpenaiResponses => Api::OpenaiResponses,
+        ModelApi::GoogleGenerativeAi => Api::GoogleGenerativeAi,
+        ModelApi::BedrockConverse => Api::BedrockConverse,
+    }
+}
+
+fn thinking_levels(words: &ThinkingWords) -> ThinkingLevels {
+    let ThinkingWords { off, minimal, low, medium, high, xhigh } = words;
+    let words = [off, minimal, low, medium, high, xhigh];
+    let offered = ThinkingLevel::ALL.into_iter().zip(words).filter(|(_, word)| word.is_some());
+    ThinkingLevels::new(offered.map(|(level, word)| (level, word.clone())))
+}
+
+fn thinking_form(form: ThinkingFormName) -> ThinkingForm {
+    match form {
+        ThinkingFormName::Budget => ThinkingForm::Budget,
+        ThinkingFormName::Adaptive => ThinkingForm::Adaptive,
+        ThinkingFormName::BoundAdaptive => ThinkingForm::BoundAdaptive,
+    }
+}
+
+fn compat_overrides(compat: ModelCompat) -> CompatOverrides {
+    CompatOverrides {
+        output_limit: compat.output_limit.map(|name| match name {
+            OutputLimitName::MaxTokens => OutputLimitField::MaxTokens,
+            OutputLimitName::MaxCompletionTokens => OutputLimitField::MaxCompletionTokens,
+        }),
+        system_role: compat.system_role.map(|name| match name {
+            SystemRoleName::System => SystemRole::System,
+            SystemRoleName::Developer => SystemRole::DeveloperWhenReasoning,
+        }),
+        stream_usage: compat.stream_usage.map(|rule| match rule {
+            StreamUsageRule::OnRequest => StreamUsage::OnRequest,
+            StreamUsageRule::Always => StreamUsage::Always,
+        }),
+        tool_ids: None,
+        reasoning_replay: compat.reasoning_replay.map(|rule| match rule {
+            ReasoningReplayRule::Never => ReasoningReplay::Never,
+            ReasoningReplayRule::WithinTurn => ReasoningReplay::WithinTurn,
+        }),
+    }
+}
+
+fn input_kind(input: ModelInput) -> InputKind {
+    match input {
+        ModelInput::Text => InputKind::Text,
+        ModelInput::Image => InputKind::Image,
+    }
+}

@@ -1,0 +1,124 @@
+//! The library call: one message in, a reply out, with everything that the config gives.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use myclaw_config::{Config, ConfigError, Environment};
+use myclaw_engine::{Engine, EventCallback, Hook, RunResult, Tool};
+use myclaw_llm::{ContentBlock, ThinkingLevel};
+use myclaw_session::SessionKey;
+use tokio_util::sync::CancellationToken;
+
+use crate::driver::run_error;
+use crate::{AgentError, Home, SessionConfig, SessionOptions, engine};
+
+/// What [`run_agent`] needs. Start from [`RunAgentParams::new`] and set what differs.
+#[derive(Clone)]
+pub struct RunAgentParams {
+    /// The session that the run continues or begins.
+    pub session_key: SessionKey,
+    /// What the user says: text and image blocks. Without any the run answers what waits in the session, and goes on
+    /// where an interrupted run stopped.
+    pub user_message: Vec<ContentBlock>,
+    /// The config, as [`load_or_default`](crate::config::load_or_default) gives it.
+    pub config: Arc<Config>,
+    /// Where variables with keys and addresses are looked up; at first those of this process.
+    pub environment: Environment,
+    /// The model as `provider/model`, if not the one that the config or this machine gives.
+    pub model: Option<String>,
+    /// How much the model should think, if not as the config says.
+    pub thinking: Option<ThinkingLevel>,
+    /// Tools beside the built-in ones. One with the name of a built-in tool replaces it.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Hooks beside those of the config. They are called after them.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// Directory in which tools work, if not the agent's workspace. It must exist.
+    pub working_directory: Option<PathBuf>,
+    /// Aborts the run when it fires.
+    pub cancel: CancellationToken,
+    /// Receives events as they happen; without it only the result is returned.
+    pub on_event: Option<EventCallback>,
+}
+
+impl RunAgentParams {
+    /// Parameters for a text message. The agent is the one that the session key names.
+    pub fn new(
+        session_key: SessionKey,
+        user_message: impl Into<String>,
+        config: Arc<Config>,
+    ) -> Self {
+        Self {
+            session_key,
+            user_message: vec![ContentBlock::text(user_message)],
+            config,
+            environment: Environment::from_process(),
+            model: None,
+            thinking: None,
+            tools: Vec::new(),
+            hooks: Vec::new(),
+            working_directory: None,
+            cancel: CancellationToken::new(),
+            on_event: None,
+        }
+    }
+}
+
+/// Takes a user message, calls the model, runs tools until the model answers, and returns when everything is on disk.
+///
+/// It does what the program does: the model, its key and the fallbacks come from the config, the environment, the agent's
+/// key store, or a model server on this machine; without any of these the built-in model answers. The built-in tools and
+/// the hooks of the config are used.
+///
+/// # Errors
+/// See [`FailureClass`](crate::FailureClass). Whatever was said and done until then is in the session, which stays valid.
+pub async fn run_agent(params: RunAgentParams) -> Result<RunResult, AgentError> {
+    let home = home(&params)?;
+    let engine = engine(home.http_options());
+    run_in(&engine, home, params).await
+}
+
+/// As [`run_agent`], through an engine of the caller's own. Keep the engine for several runs: it keeps the connection to
+/// the model's server open, and lets runs of one session wait for each other.
+///
+/// # Errors
+/// As there.
+pub async fn run_agent_with(
+    engine: &Engine,
+    params: RunAgentParams,
+) -> Result<RunResult, AgentError> {
+    let home = home(&params)?;
+    run_in(engine, home, params).await
+}
+
+fn home(params: &RunAgentParams) -> Result<Home, AgentError> {
+    let paths = params.config.paths.clone().ok_or(ConfigError::NoPaths)?;
+    Ok(Home { environment: params.environment.clone(), paths })
+}
+
+async fn run_in(
+    engine: &Engine,
+    home: Home,
+    params: RunAgentParams,
+) -> Result<RunResult, AgentError> {
+    let options = SessionOptions {
+        session: Some(params.session_key.to_string()),
+        directory: params.working_directory,
+        ..SessionOptions::default()
+    };
+    let config = SessionConfig::new(home, params.config, &options)?;
+    let selection = config.select_model(params.model.as_deref()).await?;
+    let mut run = config.run_params(&selection)?;
+    run.user_message = params.user_message;
+    run.thinking = params.thinking;
+    for tool in params.tools {
+        let name = &tool.schema().name;
+        match run.tools.iter_mut().find(|builtin| builtin.schema().name == *name) {
+            Some(builtin) => *builtin = tool,
+            None => run.tools.push(tool),
+        }
+    }
+    run.hooks.extend(params.hooks);
+    run.cancel = params.cancel;
+    run.on_event = params.on_event;
+    engine.run(run).await.map_err(|error| run_error(&error, &selection))
+}

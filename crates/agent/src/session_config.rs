@@ -1,0 +1,252 @@
+//! What a session is opened with: the config of its agent, and what the caller asks for.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
+use myclaw_config::{AgentSettings, Config, ConfigError, ThinkingDefault};
+use myclaw_engine::{ActiveModel, RunParams, RunRules, RunStores};
+use myclaw_hooks::{RunInfo, command_hooks};
+use myclaw_llm::{CallLimits, ThinkingLevel};
+use myclaw_session::{DaySpending, PeerKind, SessionKey, SessionStore};
+
+use crate::config_check::load_checked;
+use crate::selection::{Selection, Wanted, select};
+use crate::{AgentError, Home};
+
+/// Name of the session where none is given.
+pub const MAIN_SESSION: &str = "main";
+
+/// File in the state directory with the totals of the day.
+const SPENDING_FILE: &str = "usage.json";
+
+/// What a caller asks for when it opens a session. By default the main session of the default agent.
+#[derive(Debug, Clone, Default)]
+pub struct SessionOptions {
+    /// Name or key of the session.
+    pub session: Option<String>,
+    /// Id of the agent, if not the one that a key names.
+    pub agent: Option<String>,
+    /// Directory for the tools, if not the workspace. It must exist.
+    pub directory: Option<PathBuf>,
+    /// Model to use instead of the configured one, as `provider/model`.
+    pub model: Option<String>,
+    /// How much the model should think before it answers, if not as the config says.
+    pub thinking: Option<ThinkingLevel>,
+    /// The only auth profile to use.
+    pub auth_profile: Option<String>,
+}
+
+/// Everything that holds for a session as long as it is open.
+#[derive(Debug, Clone)]
+pub struct SessionConfig {
+    /// Environment and directories.
+    pub home: Home,
+    /// The config file, or the defaults.
+    pub config: Arc<Config>,
+    /// What the config says about the agent that answers.
+    pub agent: AgentSettings,
+    /// Directory for the tools, if not the workspace; absolute.
+    pub directory: Option<PathBuf>,
+    /// Which session.
+    pub session_key: SessionKey,
+    /// The only auth profile to use, if the caller insists on one.
+    pub auth_profile: Option<String>,
+}
+
+impl SessionConfig {
+    /// Loads the config file and applies `options`.
+    ///
+    /// # Errors
+    /// The config file has a mistake, or an option names nothing that exists.
+    pub fn load(home: Home, options: &SessionOptions) -> Result<Self, AgentError> {
+        let loaded = load_checked(&home.environment)?;
+        let session = Self::new(home, loaded.config, options)?;
+        tracing::info!(
+            config = %loaded.path.display(),
+            found = loaded.found,
+            agent = %session.agent.id,
+            session = %session.session_key,
+            "config loaded"
+        );
+        Ok(session)
+    }
+
+    /// Applies `options` to a config.
+    ///
+    /// # Errors
+    /// An option names nothing that exists.
+    pub fn new(
+        home: Home,
+        config: Arc<Config>,
+        options: &SessionOptions,
+    ) -> Result<Self, AgentError> {
+        let mut agent = config.agent_settings(options.agent.as_deref()).map_err(agent_error)?;
+        let session_name = options.session.as_deref().unwrap_or(MAIN_SESSION);
+        let session_key = SessionKey::parse_for_agent(agent.id.as_str(), session_name)
+            .map_err(|error| AgentError::usage(error.to_string()))?;
+        check_agent(&config, &home.session_store(), &session_key)?;
+        if options.agent.is_none()
+            && let Ok(named) = config.agent_settings(Some(&session_key.parts().agent_id))
+        {
+            agent = named;
+        }
+        let directory = options.directory.as_deref().map(existing_directory).transpose()?;
+        let auth_profile = options.auth_profile.clone();
+        Ok(Self { home, config, agent, directory, session_key, auth_profile })
+    }
+
+    /// The same for another session of the agent.
+    #[must_use]
+    pub fn for_session(&self, session_key: SessionKey) -> Self {
+        Self { session_key, ..self.clone() }
+    }
+
+    /// The directory in which the tools work.
+    pub fn working_directory(&self) -> &Path {
+        self.directory.as_deref().unwrap_or(&self.agent.workspace)
+    }
+
+    /// How much the model is to think: as the caller asks, else as the config says.
+    pub fn requested_thinking(&self, asked: Option<ThinkingLevel>) -> ThinkingLevel {
+        asked.unwrap_or_else(|| default_thinking(&self.agent))
+    }
+
+    /// Finds the models of the session: the one that `requested` names, else what the config or this machine gives.
+    ///
+    /// # Errors
+    /// The name cannot be used, the provider is not known or not allowed, or its key is missing.
+    pub async fn select_model(&self, requested: Option<&str>) -> Result<Selection, AgentError> {
+        let stored = stored_keys(&self.agent);
+        let wanted = Wanted {
+            requested,
+            configured: self.agent.model.as_deref(),
+            fallbacks: &self.agent.fallbacks,
+            stored: &stored,
+        };
+        select(&self.config, &self.home.environment, wanted).await
+    }
+
+    /// What a run in the session needs: tools and hooks of the config, limits and stores. It has no message yet.
+    ///
+    /// # Errors
+    /// A hook of the config cannot be used.
+    pub fn run_params(&self, selection: &Selection) -> Result<RunParams, AgentError> {
+        let run = RunInfo {
+            session_key: self.session_key.to_string(),
+            agent: self.agent.id.to_string(),
+            working_directory: self.working_directory().to_owned(),
+        };
+        let command_timeout = Duration::from_secs(self.config.tools.bash.timeout_seconds);
+        let mut params = self.bare_run(selection.models.clone());
+        params.auth_profile.clone_from(&self.auth_profile);
+        params.tools = myclaw_tools::builtin_tools(command_timeout);
+        params.tools.retain(|tool| self.config.tools.profile.includes(&tool.schema().name));
+        params.hooks = command_hooks(&self.config, run)?;
+        params.working_directory.clone_from(&self.directory);
+        Ok(params)
+    }
+
+    /// As [`SessionConfig::run_params`], without tools and hooks.
+    pub fn bare_run(&self, models: Vec<ActiveModel>) -> RunParams {
+        let workspace = self.agent.workspace.clone();
+        RunParams::go_on(self.session_key.clone(), models, self.rules(), self.stores(), workspace)
+    }
+
+    /// The rules of the session's runs.
+    fn rules(&self) -> RunRules {
+        let Self { config, agent, .. } = self;
+        let parts = self.session_key.parts();
+        RunRules {
+            thinking: default_thinking(agent),
+            max_iterations: agent.max_iterations,
+            max_retries: agent.max_retries,
+            max_tool_result_chars: agent.max_tool_result_chars,
+            workspace_only: config.tools.fs.workspace_only,
+            compaction: agent.compaction.clone(),
+            context_pruning: agent.context_pruning,
+            history_limit: config
+                .history_limit(&parts.channel, parts.peer_kind == PeerKind::Direct),
+            limits: agent.limits,
+            steering: agent.steering_mode,
+            follow_ups: agent.follow_up_mode,
+            quiet: Duration::from_millis(config.messages.queue.debounce_ms),
+            lanes: config.agents.defaults.lanes,
+            call: call_limits(config),
+            cooldowns: CooldownRules::from(&config.auth.cooldowns),
+        }
+    }
+
+    /// Where the session's runs keep what outlives them.
+    fn stores(&self) -> RunStores {
+        RunStores {
+            sessions: self.home.session_store(),
+            spending: DaySpending::new(self.home.paths.state_dir().join(SPENDING_FILE)),
+            keys: self.agent.agent_dir.as_deref().map(AuthStore::in_agent_dir),
+        }
+    }
+}
+
+/// The time limits of a model call.
+pub fn call_limits(config: &Config) -> CallLimits {
+    let timeouts = &config.models.timeouts;
+    CallLimits {
+        connect: timeouts.connect(),
+        first_event: timeouts.first_event(),
+        between_events: timeouts.between_events(),
+    }
+}
+
+/// Refuses the session of an agent that is neither in the config file nor has any session, as imported ones have: its
+/// name is misspelt.
+///
+/// # Errors
+/// There is no such agent.
+pub fn check_agent(
+    config: &Config,
+    store: &SessionStore,
+    key: &SessionKey,
+) -> Result<(), AgentError> {
+    let agent = key.parts().agent_id;
+    let Err(error) = config.agent_settings(Some(&agent)) else { return Ok(()) };
+    let kept = store.index().keys().unwrap_or_default();
+    if kept.iter().any(|key| key.parts().agent_id == agent) {
+        return Ok(());
+    }
+    Err(agent_error(error))
+}
+
+fn agent_error(error: ConfigError) -> AgentError {
+    match error {
+        // The caller named it, so the file is not at fault.
+        ConfigError::UnknownAgent { .. } => AgentError::usage(error.to_string()),
+        error => error.into(),
+    }
+}
+
+/// The keys in the agent's store. Problems with it are reported by the run, and by `myclaw auth`.
+pub fn stored_keys(agent: &AgentSettings) -> AuthFile {
+    let store = agent.agent_dir.as_deref().map(AuthStore::in_agent_dir);
+    store.and_then(|store| store.load().ok()).unwrap_or_default()
+}
+
+fn default_thinking(agent: &AgentSettings) -> ThinkingLevel {
+    let configured = agent.thinking.map(ThinkingDefault::as_str);
+    configured.and_then(|level| level.parse().ok()).unwrap_or_default()
+}
+
+/// The directory that the caller named, absolute. It is never created: a misspelt one should be noticed.
+fn existing_directory(path: &Path) -> Result<PathBuf, AgentError> {
+    let unusable = |error: std::io::Error| {
+        AgentError::usage(format!(
+            "cannot work in {}: {error}; -C wants a directory that exists",
+            path.display()
+        ))
+    };
+    let directory = std::fs::canonicalize(path).map_err(unusable)?;
+    if !directory.is_dir() {
+        return Err(unusable(std::io::ErrorKind::NotADirectory.into()));
+    }
+    Ok(directory)
+}

@@ -1,0 +1,118 @@
+//! One small call with one key, to see whether a model or a key works.
+
+use std::time::{Duration, Instant};
+
+use myclaw_auth::{AuthProfile, KeyResolver};
+use myclaw_engine::{Clock, Providers, SystemClock};
+use myclaw_llm::{
+    AssistantMessage, CallFailure, CallLimits, HttpOptions, Message, Model, ModelError,
+    ModelRequest, PairedMessages, StreamEvent, ThinkingLevel, ToolSchema, ToolUse, UserMessage,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{HttpProviders, key_resolver};
+
+/// What is asked in a trial.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The message.
+    pub text: &'a str,
+    /// The tools on offer.
+    pub tools: &'a [ToolSchema],
+    /// Longest answer, in tokens.
+    pub max_output: u64,
+}
+
+/// What a trial showed.
+#[derive(Debug)]
+pub struct TrialAnswer {
+    /// The answer.
+    pub message: AssistantMessage,
+    /// The level at which the model was asked to think: the lowest that it offers.
+    pub thinking: ThinkingLevel,
+    /// Pieces in which the answer came.
+    pub pieces: u32,
+    /// When the first piece came.
+    pub first_piece: Duration,
+    /// When the answer was complete.
+    pub total: Duration,
+}
+
+/// Why there was no answer.
+#[derive(Debug)]
+pub enum TrialFailure {
+    /// The key cannot be had.
+    Key(String),
+    /// The call failed.
+    Call(Box<ModelError>),
+    /// The caller aborted it.
+    Aborted,
+}
+
+/// Makes trial calls.
+pub struct Trial {
+    providers: HttpProviders,
+    keys: KeyResolver,
+}
+
+impl Trial {
+    /// Calls are made, and keys looked up, as `options` say.
+    pub fn new(options: HttpOptions) -> Self {
+        Self { keys: key_resolver(options.clone()), providers: HttpProviders::new(options) }
+    }
+
+    /// Asks `model` with the key of `profile`, or without any.
+    ///
+    /// # Errors
+    /// There is no answer.
+    pub async fn call(
+        &self,
+        model: &Model,
+        profile: Option<&AuthProfile>,
+        question: Question<'_>,
+        limits: CallLimits,
+        cancel: &CancellationToken,
+    ) -> Result<TrialAnswer, TrialFailure> {
+        let now_ms = SystemClock.now_ms();
+        let key = match profile {
+            Some(profile) => self
+                .keys
+                .resolve(profile, now_ms, cancel)
+                .await
+                .map_err(|error| TrialFailure::Key(error.to_string()))?,
+            None => None,
+        };
+        let asked = Message::User(UserMessage::text(question.text, now_ms));
+        let messages = PairedMessages::repair(vec![asked]);
+        let thinking = model.thinking_level(ThinkingLevel::Off);
+        let request = ModelRequest {
+            model,
+            system_prompt: "",
+            messages: &messages,
+            tools: question.tools,
+            tool_use: ToolUse::Auto,
+            max_output: Some(question.max_output.min(model.max_output)),
+            thinking,
+            api_key: key.as_ref(),
+            limits,
+        };
+        let began = Instant::now();
+        let (mut pieces, mut first_piece) = (0, None);
+        let mut sink = |event: StreamEvent| {
+            if event.is_visible_output() {
+                pieces += 1;
+                first_piece.get_or_insert_with(|| began.elapsed());
+            }
+        };
+        let outcome = self.providers.provider(model).call(request, cancel, &mut sink).await;
+        let total = began.elapsed();
+        match outcome {
+            Ok(message) => {
+                let first_piece = first_piece.unwrap_or(total);
+                Ok(TrialAnswer { message, thinking, pieces, first_piece, total })
+            }
+            Err(CallFailure::Failed { error, .. }) => Err(TrialFailure::Call(error)),
+            Err(CallFailure::Aborted { .. }) => Err(TrialFailure::Aborted),
+        }
+    }
+}

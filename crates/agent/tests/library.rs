@@ -1,0 +1,162 @@
+//! The library call with nothing but a session key, a message and a config does what the program does.
+#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use myclaw_agent::config::{Config, Environment, Paths};
+use myclaw_agent::llm::{
+    AssistantMessage, CallFailure, ContentBlock, EventSink, ModelRequest, Provider, StopReason,
+    ToolSchema, Usage,
+};
+use myclaw_agent::sessions::SessionKey;
+use myclaw_agent::{
+    AgentRunEvent, Engine, FailureClass, RunAgentParams, Tool, ToolError, ToolInvocation,
+    ToolOutput, key_resolver, run_agent, run_agent_with,
+};
+use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// Parameters as a user of the library makes them, with these variables for those of the process.
+fn params(
+    home: &TempHome,
+    message: &str,
+    config: Value,
+    variables: &[(&str, &str)],
+) -> RunAgentParams {
+    let mut config: Config = serde_json::from_value(config).unwrap();
+    config.paths = Some(Paths::in_state_dir(home.state_directory()));
+    let key = SessionKey::for_cli("main", "library");
+    let no_servers = [("MYCLAW_LOCAL_SERVERS", "none")];
+    let variables = no_servers.into_iter().chain(variables.iter().copied());
+    RunAgentParams {
+        environment: Environment::new(variables, None, None),
+        ..RunAgentParams::new(key, message, Arc::new(config))
+    }
+}
+
+#[tokio::test]
+async fn without_any_config_the_built_in_model_uses_the_built_in_tools() {
+    let home = TempHome::new();
+    home.write_in_workspace("notes.txt", "remember the milk");
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&events);
+    let mut params = params(&home, "List the files in my workspace", json!({}), &[]);
+    params.on_event = Some(Arc::new(move |event| {
+        if let AgentRunEvent::ToolStart { tool_name, .. } = event.kind {
+            seen.lock().unwrap().push(tool_name);
+        }
+    }));
+
+    let result = run_agent(params).await.unwrap();
+
+    assert_eq!((result.provider.as_str(), result.model.as_str()), ("builtin", "demo"));
+    assert!(result.reply.contains("notes.txt"), "{}", result.reply);
+    assert_eq!(*events.lock().unwrap(), ["ls"]);
+}
+
+#[tokio::test]
+async fn the_key_comes_from_the_environment_and_hooks_and_address_from_the_config() {
+    let server = ModelServer::start(Script::repeat(Reply::anthropic().text("Hello."))).await;
+    let home = TempHome::new();
+    let hook = home.path().join("hook-ran");
+    let config = json!({
+        "models": {"providers": {"anthropic": {"baseUrl": server.url()}}},
+        "hooks": {"agent_end": [{"command": format!("touch {}", hook.display())}]},
+    });
+    let params = params(&home, "hello", config, &[("ANTHROPIC_API_KEY", "key-of-the-environment")]);
+
+    assert_eq!(run_agent(params).await.unwrap().reply, "Hello.");
+
+    let request = server.last_request();
+    assert_eq!(request.header("x-api-key"), Some("key-of-the-environment"));
+    let tools = request.json()["tools"].as_array().map(Vec::len);
+    assert_eq!(tools, Some(8), "all built-in tools are on offer");
+    assert!(hook.exists(), "the hook of the config ran");
+}
+
+#[tokio::test]
+async fn a_model_that_the_config_excludes_is_not_called() {
+    let server = ModelServer::start(Script::new()).await;
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    config["agents"] = json!({"defaults": {"models": ["openai/*"]}});
+    let error = run_agent(params(&home, "hello", config, &[])).await.unwrap_err();
+    assert_eq!(error.class, FailureClass::Config);
+    assert!(error.message.contains("agents.defaults.models"), "{error}");
+    assert!(server.all_requests().is_empty());
+}
+
+/// A model in this process: calls the tool `lookup`, then answers with what the tool said.
+struct InProcess;
+
+impl Provider for InProcess {
+    fn call<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        _cancel: &'a CancellationToken,
+        _sink: EventSink<'a>,
+    ) -> BoxFuture<'a, Result<AssistantMessage, CallFailure>> {
+        let messages = format!("{:?}", request.messages);
+        let content = if messages.contains("42 degrees") {
+            vec![ContentBlock::text("It is 42 degrees.")]
+        } else {
+            let call =
+                json!({"type": "toolCall", "id": "call-1", "name": "lookup", "arguments": {}});
+            vec![serde_json::from_value(call).unwrap()]
+        };
+        let stop_reason = if content.iter().any(|block| matches!(block, ContentBlock::Text(_))) {
+            StopReason::Stop
+        } else {
+            StopReason::ToolUse
+        };
+        let message = AssistantMessage {
+            content,
+            api: request.model.api,
+            provider: request.model.provider.clone(),
+            model: request.model.id.clone(),
+            usage: Usage::default(),
+            stop_reason,
+            error_message: None,
+            timestamp: 0,
+        };
+        Box::pin(async move { Ok(message) })
+    }
+}
+
+struct Lookup(ToolSchema);
+
+impl Tool for Lookup {
+    fn schema(&self) -> &ToolSchema {
+        &self.0
+    }
+
+    fn execute<'a>(
+        &'a self,
+        _invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async { Ok(ToolOutput::text("42 degrees")) })
+    }
+}
+
+#[tokio::test]
+async fn a_provider_and_a_tool_of_the_callers_own_serve_a_run() {
+    let home = TempHome::new();
+    let keys = key_resolver(myclaw_agent::llm::HttpOptions::default());
+    let engine = Engine::new(InProcess, keys);
+    let own = json!({"models": {"providers": {"lab": {
+        "baseUrl": "http://127.0.0.1:1", "models": [{"id": "in-process"}],
+    }}}});
+    let mut params = params(&home, "How warm is it?", own, &[]);
+    params.tools.push(Arc::new(Lookup(ToolSchema {
+        name: "lookup".to_owned(),
+        description: "Looks the temperature up.".to_owned(),
+        parameters: json!({"type": "object", "properties": {}}),
+    })));
+
+    let result = run_agent_with(&engine, params).await.unwrap();
+
+    assert_eq!(result.reply, "It is 42 degrees.");
+    assert_eq!((result.provider.as_str(), result.iterations), ("lab", 2));
+}

@@ -1,0 +1,175 @@
+//! Where log lines go: standard error if `MYCLAW_LOG` is set, and a file in the state directory if the config says so.
+//!
+//! Without either no subscriber is installed, so that a log statement costs one comparison. Every line goes through
+//! [`Sinks`], which removes secrets before anything is written.
+
+mod file;
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use myclaw_agent::auth::AuthFile;
+use myclaw_agent::config::{AgentSettings, Config, Environment, ExposeSecret as _, LogLevel};
+use myclaw_agent::llm::redact;
+use myclaw_agent::{Home, stored_keys};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry;
+
+use crate::print::note;
+use file::RotatingFile;
+
+/// Turns logs on and says which: a level, or `target=level` pairs separated by commas.
+const VARIABLE: &str = "MYCLAW_LOG";
+/// The targets of this program's own crates begin with this. A level alone is for them: what libraries say at `debug`
+/// hides what the user looks for.
+const OWN_TARGETS: &str = "myclaw";
+/// Longest line that is written, in bytes; longer ones are cut.
+const MAX_LINE: usize = 16 * 1024;
+
+/// The only subscriber of this process.
+static SINKS: OnceLock<Sinks> = OnceLock::new();
+
+/// Starts the log on standard error, if `MYCLAW_LOG` asks for it. Only the first call has an effect.
+pub(crate) fn start_on_stderr(environment: &Environment) {
+    if let Some(filter) = filter_of_variable(environment) {
+        install(filter, Stderr::On);
+    }
+}
+
+/// Starts the log file, if the config asks for it, and keeps the secrets of the config and of the key store out of all
+/// lines from now on.
+pub(crate) fn start_with_config(config: &Config, agent: &AgentSettings, home: &Home) {
+    let logging = &config.logging;
+    if logging.file && SINKS.get().is_none() {
+        let filter = filter_of_variable(&home.environment);
+        install(filter.unwrap_or_else(|| own_targets(level(logging.level))), Stderr::Off);
+    }
+    let Some(sinks) = SINKS.get() else { return };
+    sinks.redacts.store(logging.redact_sensitive, Ordering::Relaxed);
+    // A second config is that of the same user: what the first one kept secret stays so.
+    let _ = sinks.secrets.set(known_secrets(config, &stored_keys(agent), &home.environment));
+    if logging.file {
+        let _ = sinks.file.set(RotatingFile::in_directory(home.paths.logs_dir()));
+    }
+}
+
+/// Whether lines are written to standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stderr {
+    On,
+    Off,
+}
+
+/// What `MYCLAW_LOG` asks for; `None` if it is unset, blank or `off`.
+fn filter_of_variable(environment: &Environment) -> Option<Targets> {
+    let text = environment.get(VARIABLE)?.trim();
+    if text.is_empty() || text.eq_ignore_ascii_case("off") {
+        return None;
+    }
+    if let Ok(level) = text.parse::<tracing::Level>() {
+        return Some(own_targets(level));
+    }
+    // A word without `=` would be taken for a target of which everything is wanted.
+    let is_list = text
+        .split(',')
+        .all(|part| part.contains('=') || part.trim().parse::<tracing::Level>().is_ok());
+    let filter = text.parse().ok().filter(|_| is_list);
+    if filter.is_none() {
+        note(format_args!(
+            "myclaw: {VARIABLE}: expected off, error, warn, info, debug or trace, or TARGET=LEVEL pairs such as \
+             myclaw_engine=debug,myclaw_auth=info; nothing is logged"
+        ));
+    }
+    filter
+}
+
+fn own_targets(level: tracing::Level) -> Targets {
+    Targets::new().with_target(OWN_TARGETS, level)
+}
+
+fn level(level: LogLevel) -> tracing::Level {
+    match level {
+        LogLevel::Debug => tracing::Level::DEBUG,
+        LogLevel::Info => tracing::Level::INFO,
+        LogLevel::Warn => tracing::Level::WARN,
+        LogLevel::Error => tracing::Level::ERROR,
+    }
+}
+
+fn install(filter: Targets, stderr: Stderr) {
+    let mut is_first = false;
+    let sinks = SINKS.get_or_init(|| {
+        is_first = true;
+        Sinks {
+            stderr,
+            redacts: AtomicBool::new(true),
+            secrets: OnceLock::new(),
+            file: OnceLock::new(),
+        }
+    });
+    if is_first {
+        let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || sinks);
+        // Nobody else installs one.
+        let _ = tracing::subscriber::set_global_default(registry().with(filter).with(lines));
+    }
+}
+
+/// The secrets that a line could hold: those that are written in the config and the key store, and the variables whose
+/// names say that they hold one.
+fn known_secrets(config: &Config, stored: &AuthFile, environment: &Environment) -> Vec<String> {
+    const NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
+    let holds_secret =
+        |name: &str| NAMES.iter().any(|word| name.to_ascii_uppercase().contains(word));
+    let variables = environment.variables().filter(|(name, _)| holds_secret(name));
+    let of_provider = config.provider.iter().flat_map(|provider| &provider.auth_profiles);
+    let own = config.models.providers.values();
+    let written = of_provider
+        .map(|profile| &profile.api_key)
+        .chain(own.clone().filter_map(|own| own.api_key.as_ref()))
+        .chain(own.flat_map(|own| own.headers.values()))
+        .chain(config.gateway.token.as_ref())
+        .chain(config.channels.telegram.as_ref().map(|telegram| &telegram.bot_token));
+    variables
+        .map(|(_, value)| value.to_owned())
+        .chain(written.map(|secret| secret.expose_secret().to_owned()))
+        .chain(stored.secrets().map(|secret| secret.expose_secret().to_owned()))
+        .collect()
+}
+
+/// Receives whole lines and writes them where they belong. A line that cannot be written is lost: a full disk must not
+/// end a run.
+struct Sinks {
+    stderr: Stderr,
+    redacts: AtomicBool,
+    secrets: OnceLock<Vec<String>>,
+    file: OnceLock<RotatingFile>,
+}
+
+impl io::Write for &Sinks {
+    /// Takes one line; the formatter gives each in one call.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim_end();
+        let mut line = match self.redacts.load(Ordering::Relaxed) {
+            true => redact(text, self.secrets.get().into_iter().flatten().map(String::as_str)),
+            false => text.to_owned(),
+        };
+        line.truncate(line.floor_char_boundary(MAX_LINE));
+        // One event is one line, and cannot steer a terminal.
+        line = line.replace(|c: char| c.is_control() && c != '\t', " ");
+        line.push('\n');
+        if self.stderr == Stderr::On {
+            let _ = io::Write::write_all(&mut io::stderr(), line.as_bytes());
+        }
+        if let Some(file) = self.file.get() {
+            let _ = file.append(line.as_bytes());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

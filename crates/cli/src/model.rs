@@ -1,0 +1,111 @@
+//! What a user is told about the model that answers, and about how much it thinks.
+
+use myclaw_agent::llm::{Model, ThinkingLevel};
+use myclaw_agent::{Selection, SelectionSource, Session};
+
+use crate::exit::CliError;
+use crate::print::note;
+use crate::report::Verbosity;
+
+/// Says on standard error which model answers, where the user did not choose it, and which fallbacks cannot be used. The
+/// built-in planner is always announced.
+pub(crate) fn announce(selection: &Selection, verbosity: Verbosity) {
+    let is_told = verbosity == Verbosity::Normal || selection.is_builtin();
+    if let Some(line) = announcement(selection).filter(|_| is_told) {
+        note(format_args!("myclaw: {line}"));
+    }
+    for problem in selection.unusable.iter().filter(|_| verbosity == Verbosity::Normal) {
+        note(format_args!("myclaw: {problem}"));
+    }
+}
+
+/// The line that tells the user which model was selected and how to change that; `None` where the user named it.
+pub(crate) fn announcement(selection: &Selection) -> Option<String> {
+    let model = &selection.reference;
+    match &selection.source {
+        SelectionSource::Request | SelectionSource::ConfigFile if selection.is_builtin() => {
+            Some(format!("{model} answers: a small built-in planner, not a language model"))
+        }
+        SelectionSource::Request | SelectionSource::ConfigFile => None,
+        SelectionSource::KeyVariable(variable) => Some(format!(
+            "{model} answers, because {variable} is set; choose another with --model, or `myclaw init` for good"
+        )),
+        SelectionSource::StoredKey => Some(format!(
+            "{model} answers, because there is a key for {}; choose another with --model, or `myclaw init` for good",
+            model.provider
+        )),
+        SelectionSource::LocalServer { base_url } => Some(format!(
+            "{model} answers, from the server at {base_url}; choose another with --model, or `myclaw init` for good"
+        )),
+        SelectionSource::Builtin => Some(format!(
+            "{model} answers: a small built-in planner, not a language model; set ANTHROPIC_API_KEY (or another \
+             provider's), start Ollama, or run `myclaw init` to connect one"
+        )),
+    }
+}
+
+/// Lets the model answer that the user names; gives what to say.
+///
+/// # Errors
+/// It cannot answer. Nothing has changed.
+pub(crate) async fn change_model(session: &Session, name: &str) -> Result<String, CliError> {
+    let selection = session.select_model(Some(name)).await?;
+    let mut text = format!("{} answers from now on", selection.reference);
+    if let Some(line) = thinking_difference(session, &selection) {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    Ok(text)
+}
+
+/// Lets the model think as much as the user says; gives what to say.
+///
+/// # Errors
+/// There is no such level.
+pub(crate) async fn change_thinking(session: &Session, level: &str) -> Result<String, CliError> {
+    let asked: ThinkingLevel =
+        level.parse().map_err(|error| CliError::usage(format!("{error}")))?;
+    let selection = session.selection().await?;
+    session.set_thinking(asked);
+    let level = selection.model().thinking_level(asked);
+    Ok(thinking_difference(session, &selection)
+        .unwrap_or_else(|| format!("the thinking level is {level} from now on")))
+}
+
+/// What to say where the model does not think as the user asked.
+pub(crate) fn thinking_difference(session: &Session, selection: &Selection) -> Option<String> {
+    let asked = session.asked_thinking()?;
+    let level = selection.model().thinking_level(asked);
+    (level != asked).then(|| {
+        format!(
+            "{} does not offer the thinking level {asked} but {}; {level} is used",
+            selection.reference,
+            offered_levels(selection.model())
+        )
+    })
+}
+
+/// For a user who asks which model answers.
+pub(crate) async fn describe_model(session: &Session) -> Result<String, CliError> {
+    Ok(format!(
+        "{} answers; /model PROVIDER/MODEL changes it, `myclaw models list` shows what there is",
+        session.selection().await?.reference
+    ))
+}
+
+/// For a user who asks how much the model thinks.
+pub(crate) async fn describe_thinking(session: &Session) -> Result<String, CliError> {
+    let selection = session.selection().await?;
+    let (_, level) = session.thinking(&selection);
+    Ok(format!(
+        "the thinking level is {level}; {} offers {}; /thinking LEVEL changes it",
+        selection.reference,
+        offered_levels(selection.model())
+    ))
+}
+
+/// How much a model can think, such as `off, low, high`.
+pub(crate) fn offered_levels(model: &Model) -> String {
+    let levels = model.offered_thinking_levels();
+    levels.into_iter().map(ThinkingLevel::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,149 @@
+//! What `myclaw config check`, `myclaw doctor` and a run say of a config file whose every value is right by itself.
+
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome};
+
+use crate::{myclaw, run};
+
+/// What `config check` says of `text`, which must be a mistake.
+fn mistake(text: &str) -> String {
+    let home = TempHome::new();
+    home.write_config_text(text);
+    let output = run(&home, &["config", "check"]);
+    output.assert_code(3);
+    output.stderr().replace(&home.state_directory().display().to_string(), "~")
+}
+
+fn provider(name: &str) -> String {
+    format!(
+        "{{ provider: {{ name: '{name}', model: 'm', authProfiles: [{{ id: 'a', apiKey: 'sk-test' }}] }} }}"
+    )
+}
+
+#[test]
+fn a_key_never_goes_to_a_provider_that_the_file_does_not_name() {
+    for (name, meant) in [
+        ("OpenAI", "write `openai`"),
+        ("anthropci", "did you mean `anthropic`?"),
+        ("gemini", "did you mean `google`?"),
+        ("zhipu", "did you mean `zai`?"),
+        ("azure-openai", "every customer has one of their own"),
+    ] {
+        let home = TempHome::new();
+        home.write_config_text(&provider(name));
+        for arguments in [
+            &["config", "check"][..],
+            &["run", "hello"],
+            &["models", "test", &format!("{name}/m")],
+            &["doctor"],
+        ] {
+            let output = run(&home, arguments);
+            output.assert_code(3);
+            if arguments != ["doctor"] {
+                let stderr = output.stderr();
+                assert!(stderr.contains("provider.name: "), "{arguments:?}: {stderr}");
+                assert!(stderr.contains(meant), "{arguments:?}: {stderr}");
+            }
+        }
+    }
+    let own =
+        mistake("{ models: { providers: { OpenAI: { baseUrl: 'http://127.0.0.1:1/v1' } } } }");
+    assert!(own.contains("models.providers.OpenAI: the name of a known provider"), "{own}");
+}
+
+#[test]
+fn a_provider_of_any_name_is_fine_with_an_address() {
+    let server = ModelServer::spawn_blocking_thread(Script::from(Reply::openai().text("Here.")));
+    let home = TempHome::new();
+    let address = format!("baseUrl: 'http://{}/v1'", server.address());
+    home.write_config_text(&provider("zhipu").replace("model:", &format!("{address}, model:")));
+    run(&home, &["config", "check"]).assert_code(0);
+    let output = run(&home, &["run", "hello"]);
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "Here.\n");
+}
+
+#[test]
+fn everything_that_would_make_a_run_fail_is_found_at_once() {
+    let home = TempHome::new();
+    home.write_in_workspace("file.txt", "");
+    home.write_config_text(
+        "{
+  models: { providers: { nowhere: { apiKey: 'env:NOT_SET' } } },
+  agents: {
+    defaults: { model: { primary: 'anthropci/m', fallbacks: ['openia/m', 'groq/m'] } },
+    list: [
+      { id: 'a', workspace: 'workspace/file.txt/below' },
+      { id: 'b', model: 'deepseek/deepseek-chat' },
+    ],
+  },
+  hooks: { tool_call: [{ command: ['/no/such/program'] }] },
+}",
+    );
+    let output = run(&home, &["config", "check"]);
+    output.assert_code(3);
+    let stderr = output.stderr();
+    for expected in [
+        "models.providers.nowhere: the provider `nowhere` is not known",
+        "agents.defaults.model: the provider `anthropci` is not known; did you mean `anthropic`?",
+        "agents.defaults.model.fallbacks[0]: the provider `openia` is not known; did you mean `openai`?",
+        "agents.list[0].workspace: ",
+        "is not a directory",
+        "agents.list[1].model: there is no key for deepseek: set DEEPSEEK_API_KEY",
+        "hooks.tool_call[0]: ",
+        "warning: agents.defaults.model.fallbacks[1]: there is no key for groq",
+        "warning: models.providers.nowhere.apiKey: the variable NOT_SET is not set",
+        "myclaw.json:4:",
+    ] {
+        assert!(stderr.contains(expected), "{expected}\n{stderr}");
+    }
+}
+
+#[test]
+fn a_key_that_is_missing_is_a_mistake_where_there_is_no_other() {
+    let keys = |keys: &str| {
+        format!("{{ provider: {{ name: 'anthropic', model: 'm', authProfiles: [{keys}] }} }}")
+    };
+    let stderr = mistake(&keys("{ id: 'a', apiKey: 'env:NOT_SET' }"));
+    assert!(
+        stderr.contains("provider.authProfiles[0].apiKey: the variable NOT_SET is not set"),
+        "{stderr}"
+    );
+    let stderr = mistake(&keys("{ id: 'a', apiKey: 'file:/no/such/file' }"));
+    assert!(stderr.contains("the key file /no/such/file cannot be read"), "{stderr}");
+    let home = TempHome::new();
+    home.write_config_text(&keys("{ id: 'a', apiKey: 'k' }, { id: 'b', apiKey: 'env:NOT_SET' }"));
+    let output = run(&home, &["config", "check"]);
+    output.assert_code(0);
+    assert!(output.stderr().contains("warning: provider.authProfiles[1].apiKey: "));
+}
+
+#[test]
+fn an_address_that_no_request_can_go_to_is_a_mistake() {
+    for address in ["http://host:99999/v1", "http://[::1/v1"] {
+        let text = format!("{{ models: {{ providers: {{ a: {{ baseUrl: '{address}' }} }} }} }}");
+        let stderr = mistake(&text);
+        assert!(stderr.contains("no request can be sent to this base URL"), "{stderr}");
+    }
+}
+
+#[test]
+fn keys_that_nothing_reads_yet_are_warned_of() {
+    let home = TempHome::new();
+    home.write_config_text(
+        "{ gateway: { port: 1 }, channels: { telegram: { botToken: 't', historyLimit: 5 } }, \
+         agents: { list: [{ id: 'a', name: 'A' }] } }",
+    );
+    let output = run(&home, &["config", "check"]);
+    output.assert_code(0);
+    let stderr = output.stderr();
+    for key in ["gateway", "channels.telegram.botToken", "agents.list[0].name"] {
+        assert!(
+            stderr.contains(&format!("warning: {key}: this version does not read this key")),
+            "{stderr}"
+        );
+    }
+    assert!(!stderr.contains("historyLimit"), "{stderr}");
+    let output = RunningChild::run(&mut myclaw(&home, &["doctor"]));
+    output.assert_code(0);
+    assert!(output.stdout().contains("gateway: this version does not read this key"));
+}

@@ -1,0 +1,413 @@
+//! What a run tells the user without ending: a code and fields for programs, and one default sentence for people.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use myclaw_llm::{ErrorClass, ThinkingLevel};
+use serde::{Serialize, Serializer};
+
+/// Something that the user should know and that did not stop the run.
+///
+/// Serialised as an object with a `code`, the fields, and the default sentence as `message`. `Display` gives that
+/// sentence; a front-end may write its own. It is no error: the derive is used for its `Display`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(tag = "code", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Notice {
+    /// The run waits for a place in its lanes.
+    #[error("waiting for another run to end")]
+    WaitingForLane {},
+    /// The run waits for a session that another process has open.
+    #[error("waiting for the session, which another process runs{}: {}", holder(*.process_id), .path.display())]
+    WaitingForSession {
+        /// The process, where it is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        process_id: Option<u32>,
+        /// File of the session.
+        path: PathBuf,
+    },
+    /// The run waits until a key may be used again.
+    #[error("{}; waiting {:.1} s", every_key_rests(.provider, *.reason), Duration::from_millis(*.wait_ms).as_secs_f64())]
+    WaitingForKey {
+        /// Whose keys.
+        provider: String,
+        /// Why they may not be used now.
+        reason: ErrorClass,
+        /// How long the run waits, in milliseconds.
+        wait_ms: u64,
+    },
+    /// Messages of earlier runs are answered too.
+    #[error("{}", messages_waiting(*.count))]
+    MessagesWaiting {
+        /// How many.
+        count: usize,
+    },
+    /// A message for the session was not accepted.
+    #[error("a message was refused: {waiting} wait already (messages.queue.cap)")]
+    MessageRefused {
+        /// How many wait already.
+        waiting: usize,
+    },
+    /// A waiting message was given up for a newer one.
+    #[error("a waiting message was dropped, because more than {cap} wait: {text}")]
+    MessageDropped {
+        /// Most messages that may wait.
+        cap: usize,
+        /// How it began.
+        text: String,
+    },
+    /// A message stopped the run; the next run answers it.
+    #[error("a message interrupted this run; the next one answers it")]
+    Interrupted {},
+    /// The model does not think as much as was asked for.
+    #[error("{}", thinking_level_changed(.model, *.asked, *.used, .offered))]
+    ThinkingLevelChanged {
+        /// `provider/model`.
+        model: String,
+        /// The level that was asked for.
+        asked: ThinkingLevel,
+        /// The level that is used.
+        used: ThinkingLevel,
+        /// The levels that the model offers; empty if it cannot think.
+        offered: Vec<ThinkingLevel>,
+    },
+    /// A model is not asked, because its window is too small to work in.
+    #[error("{}", window_too_small(.model, *.tokens, *.minimum))]
+    WindowTooSmall {
+        /// `provider/model`.
+        model: String,
+        /// Its window, in tokens.
+        tokens: u64,
+        /// The smallest window that is used unasked, in tokens.
+        minimum: u64,
+    },
+    /// A model is asked, but its window is small for long tasks.
+    #[error(
+        "{model} has a context window of {tokens} tokens; below {comfortable} long tasks suffer"
+    )]
+    WindowSmall {
+        /// `provider/model`.
+        model: String,
+        /// Its window, in tokens.
+        tokens: u64,
+        /// From this size on there is no notice, in tokens.
+        comfortable: u64,
+    },
+    /// The store of keys cannot be read; the run goes on with other keys.
+    #[error("{error}")]
+    KeyStoreUnreadable {
+        /// Why.
+        error: String,
+    },
+    /// What happened to a key could not be stored.
+    #[error("what happened to the key was not written down: {error}")]
+    KeyStoreUnwritable {
+        /// Why.
+        error: String,
+    },
+    /// A key cannot be had; another one is used.
+    #[error("{error}")]
+    KeyUnavailable {
+        /// The failure, in one line.
+        error: String,
+    },
+    /// A login was refused and is renewed.
+    #[error("{error}; the login is renewed")]
+    LoginRenewed {
+        /// The failure, in one line.
+        error: String,
+    },
+    /// A bootstrap file was shortened in the system prompt.
+    #[error("{file} was cut to {limit} characters in the prompt")]
+    BootstrapFileCut {
+        /// Its name.
+        file: &'static str,
+        /// Characters that are sent.
+        limit: usize,
+    },
+    /// A bootstrap file could not be read.
+    #[error("{file} in the workspace could not be read: {error}")]
+    BootstrapFileUnreadable {
+        /// Its name.
+        file: &'static str,
+        /// Why.
+        error: String,
+    },
+    /// The workspace got no starter file.
+    #[error("no starter AGENTS.md in {}: {error}", .directory.display())]
+    StarterFileMissing {
+        /// The workspace.
+        directory: PathBuf,
+        /// Why.
+        error: String,
+    },
+    /// The end of the session's file was no whole line and was moved to a file of its own.
+    #[error(
+        "the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}",
+        .path.display(), .moved_to.display()
+    )]
+    TornEndMoved {
+        /// File of the session.
+        path: PathBuf,
+        /// How many bytes.
+        bytes: u64,
+        /// Where they are now.
+        moved_to: PathBuf,
+    },
+    /// The list of sessions was damaged; it was restored from the logs.
+    #[error(
+        "{} was damaged and was restored from the logs; a copy is at {}",
+        .path.display(), .backup.display()
+    )]
+    SessionListRestored {
+        /// The damaged file.
+        path: PathBuf,
+        /// A copy of it.
+        backup: PathBuf,
+    },
+    /// The file with the totals of the day was damaged; they begin at zero.
+    #[error(
+        "{} was damaged, so the totals of the day begin at zero; a copy is at {}",
+        .path.display(), .backup.display()
+    )]
+    DayTotalsLost {
+        /// The damaged file.
+        path: PathBuf,
+        /// A copy of it.
+        backup: PathBuf,
+    },
+    /// The price of the model is unknown, so limits on money cannot apply.
+    #[error(
+        "the price of {provider}/{model} is unknown, so {limits} cannot apply: set `price` for the model in models.providers.{provider}.models"
+    )]
+    PriceUnknown {
+        /// Name of the provider.
+        provider: String,
+        /// Id of the model.
+        model: String,
+        /// The config keys of the limits.
+        limits: String,
+    },
+    /// Lines of the session's file cannot be read and are skipped.
+    #[error("{}", unreadable_lines(*.count, .path))]
+    UnreadableLines {
+        /// How many.
+        count: usize,
+        /// File of the session.
+        path: PathBuf,
+    },
+    /// The session is longer than the model's window; its beginning becomes a summary.
+    #[error(
+        "the session is longer than the model's context window; its oldest messages become a summary"
+    )]
+    SessionTooLong {},
+    /// Only parts of the newest messages are sent, because they are longer than the model's window.
+    #[error("the newest messages are longer than the model's window; only parts are sent")]
+    MessagesCut {},
+    /// A model could not write the summary; another one is asked.
+    #[error("{model} could not summarise the older messages ({error}); {next} is asked to")]
+    SummaryFailed {
+        /// `provider/model` that failed.
+        model: String,
+        /// `provider/model` that is asked next.
+        next: String,
+        /// The failure, in one line.
+        error: String,
+    },
+    /// No model could write the summary now; the next message tries again.
+    #[error(
+        "the older messages could not be summarised now ({error}); it is tried again at the next message"
+    )]
+    SummaryPostponed {
+        /// The failure, in one line.
+        error: String,
+    },
+    /// No model could write the summary; the older messages are left out.
+    #[error("the older messages could not be summarised ({error}); they are left out instead")]
+    SummaryReplaced {
+        /// The failure, in one line.
+        error: String,
+    },
+    /// A hook forbade a compaction.
+    #[error("the hook {hook} forbids the compaction: {reason}")]
+    CompactionForbidden {
+        /// Its name.
+        hook: String,
+        /// What it said.
+        reason: String,
+    },
+    /// A hook's summary is not used; the model is asked.
+    #[error("{}", hook_summary_unused(.hook, *.problem))]
+    HookSummaryUnused {
+        /// Its name.
+        hook: String,
+        /// Why.
+        problem: SummaryProblem,
+    },
+    /// A hook's messages are not used, because no user message is left among them.
+    #[error("the hook {hook} left no message of the user to send; its change is not used")]
+    HookMessagesUnused {
+        /// Its name.
+        hook: String,
+    },
+    /// A hook failed; the run goes on without it.
+    #[error("the hook {hook} failed {}: {error}", .point.words())]
+    HookFailed {
+        /// Its name.
+        hook: String,
+        /// When.
+        point: HookPoint,
+        /// Why.
+        error: String,
+    },
+    /// The model gave an empty answer and is asked once more.
+    #[error("the model gave an empty answer; it is asked once more")]
+    EmptyAnswer {},
+    /// The answer was cut at the model's output limit.
+    #[error(
+        "the answer is not whole: it was cut at the output limit of {max_output} tokens; ask for the rest"
+    )]
+    AnswerCut {
+        /// The limit, in tokens.
+        max_output: u64,
+    },
+    /// The provider's filter stopped the answer.
+    #[error("the answer is not whole: the provider's filter stopped it")]
+    AnswerFiltered {},
+    /// The run ends at a limit without a closing summary.
+    #[error("there is no closing summary: {reason}")]
+    NoClosingSummary {
+        /// Why.
+        reason: String,
+    },
+    /// Totals of the day cannot be kept, so their limits do not hold.
+    #[error("the limits of a day cannot be kept: {error}")]
+    DayTotalsUnavailable {
+        /// Why.
+        error: String,
+    },
+    /// The list of sessions was not updated.
+    #[error("the list of sessions was not updated: {error}")]
+    IndexNotUpdated {
+        /// Why.
+        error: String,
+    },
+    /// What a failed run said and did may not be on disk.
+    #[error("what was said so far may not be on disk: {error}")]
+    NotDurable {
+        /// Why.
+        error: String,
+    },
+}
+
+/// Why a hook's summary is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SummaryProblem {
+    /// It has no text.
+    Empty,
+    /// It is longer than what it stands for.
+    TooLong,
+}
+
+/// When a hook failed that cannot stop a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum HookPoint {
+    /// Before a model call.
+    Context,
+    /// After a tool call.
+    ToolResult,
+    /// Before a compaction.
+    BeforeSessionCompact,
+    /// After a compaction.
+    SessionCompact,
+    /// At the end of the run.
+    AgentEnd,
+}
+
+impl HookPoint {
+    /// Words behind "failed".
+    fn words(self) -> &'static str {
+        match self {
+            Self::Context => "on the messages to be sent",
+            Self::ToolResult => "on a tool's result",
+            Self::BeforeSessionCompact => "before a compaction",
+            Self::SessionCompact => "after a compaction",
+            Self::AgentEnd => "at the end of the run",
+        }
+    }
+}
+
+fn holder(process_id: Option<u32>) -> String {
+    process_id.map_or_else(String::new, |id| format!(" (process {id})"))
+}
+
+fn messages_waiting(count: usize) -> String {
+    match count {
+        1 => "a message from before waits in this session and is answered too".to_owned(),
+        count => format!("{count} messages from before wait in this session and are answered too"),
+    }
+}
+
+fn thinking_level_changed(
+    model: &str,
+    asked: ThinkingLevel,
+    used: ThinkingLevel,
+    offered: &[ThinkingLevel],
+) -> String {
+    if offered.is_empty() {
+        return format!("{model} cannot think before it answers; the thinking level is {used}");
+    }
+    let offered: Vec<&str> = offered.iter().map(|level| level.as_str()).collect();
+    let offered = offered.join(", ");
+    format!("{model} does not offer the thinking level {asked} but {offered}; {used} is used")
+}
+
+fn unreadable_lines(count: usize, path: &Path) -> String {
+    let lines = if count == 1 { "line" } else { "lines" };
+    format!("{count} unreadable {lines} of {} skipped; they stay in the file", path.display())
+}
+
+fn hook_summary_unused(hook: &str, problem: SummaryProblem) -> String {
+    match problem {
+        SummaryProblem::Empty => {
+            format!("the hook {hook} gave an empty summary; the model is asked")
+        }
+        SummaryProblem::TooLong => format!(
+            "the summary of the hook {hook} is longer than what it stands for; the model is asked"
+        ),
+    }
+}
+
+/// Why no key of a provider may be used now.
+pub(crate) fn every_key_rests(provider: &str, reason: ErrorClass) -> String {
+    format!(
+        "{provider}: every key rests after earlier failures ({}; `myclaw auth clear-cooldown` ends that)",
+        reason.as_str()
+    )
+}
+
+/// Why a model is not asked.
+pub(crate) fn window_too_small(model: &str, tokens: u64, minimum: u64) -> String {
+    format!(
+        "{model} has a context window of {tokens} tokens, and the least to work in is {minimum}; use a model with a \
+         larger one, or state contextWindow for it under models.providers in the settings file to use it all the same"
+    )
+}
+
+/// Adds the default sentence to a notice's fields.
+pub(crate) fn with_message<S: Serializer>(
+    notice: &Notice,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct WithMessage<'a> {
+        #[serde(flatten)]
+        notice: &'a Notice,
+        message: String,
+    }
+    WithMessage { notice, message: notice.to_string() }.serialize(serializer)
+}

@@ -1,0 +1,15 @@
+//! Locks between processes, atomic replacement, private files and directories, and bounded reading of regular files.
+//!
+//! Every other crate that keeps something on disk uses these, so that each rule holds everywhere and is tested once.
+//! Nothing here knows what the files are for. All calls block: callers decide on which thread they run.
+#![forbid(unsafe_code)]
+
+mod lock;
+mod private;
+mod read;
+mod replace;
+
+pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, lock};
+pub use private::{create_private_directory, parent_of, private_options, sync_directory};
+pub use read::{open_regular, read_regular};
+pub use replace::{Durability, NewFile, remove_if_there, set_aside};

@@ -1,0 +1,215 @@
+//! Advisory locks (`flock`), respected by every process of this program.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::private_options;
+
+/// First pause between two tries; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// Longest pause between two tries: short enough that nobody notices, long enough to cost nothing.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// What to do while another holder has the lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockWait {
+    /// Give up at once.
+    Fail,
+    /// Try again until this much time has passed.
+    Until(Duration),
+}
+
+/// Who may hold a lock at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockKind {
+    /// Any number of shared holders.
+    Shared,
+    /// One holder alone.
+    Exclusive,
+}
+
+/// Why a lock was not taken.
+#[derive(Debug)]
+pub enum LockError {
+    /// Somebody else has it.
+    Held {
+        /// The process that wrote its id into the lock file, as far as it is known.
+        process_id: Option<u32>,
+        /// How long this call waited.
+        waited: Duration,
+    },
+    /// The system refused.
+    Io {
+        /// What was tried, as words behind "failed to"; the path follows them.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Locks an open file. Closing the file releases the lock, so a killed process leaves none behind.
+///
+/// # Errors
+/// [`LockError::Held`] if others had it for too long; otherwise what the system says.
+pub fn lock(file: &File, kind: LockKind, wait: LockWait) -> Result<(), LockError> {
+    let waiting = Waiting::new(wait);
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let tried = match kind {
+            LockKind::Shared => file.try_lock_shared(),
+            LockKind::Exclusive => file.try_lock(),
+        };
+        match tried {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => waiting.pause(&mut pause, None)?,
+            Err(TryLockError::Error(source)) => {
+                return Err(LockError::Io { action: "lock", source });
+            }
+        }
+    }
+}
+
+/// How long a caller has waited, and how long it will.
+struct Waiting {
+    wait: LockWait,
+    started: Instant,
+}
+
+impl Waiting {
+    fn new(wait: LockWait) -> Self {
+        Self { wait, started: Instant::now() }
+    }
+
+    /// Sleeps until the next try, or gives up.
+    fn pause(&self, pause: &mut Duration, process_id: Option<u32>) -> Result<(), LockError> {
+        let LockWait::Until(limit) = self.wait else {
+            return Err(LockError::Held { process_id, waited: Duration::ZERO });
+        };
+        let waited = self.started.elapsed();
+        let left = limit.saturating_sub(waited);
+        if left.is_zero() {
+            return Err(LockError::Held { process_id, waited });
+        }
+        thread::sleep((*pause).min(left));
+        *pause = (*pause * 2).min(LONGEST_PAUSE);
+        Ok(())
+    }
+}
+
+/// A held lock on a file that exists for this purpose only and names the process that holds it. Dropping it removes the
+/// file and lets the next one in.
+#[derive(Debug)]
+pub struct LockFile {
+    path: PathBuf,
+    /// The lock lives as long as this file is open.
+    file: File,
+}
+
+impl LockFile {
+    /// Takes the lock at `path`, whose directory must exist.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] with the holder's process id; otherwise what the system says.
+    pub fn acquire(path: &Path, wait: LockWait) -> Result<Self, LockError> {
+        let waiting = Waiting::new(wait);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match Self::try_acquire(path)? {
+                Attempt::Acquired(lock) => return Ok(lock),
+                Attempt::Removed => {}
+                Attempt::HeldBy(process_id) => waiting.pause(&mut pause, process_id)?,
+            }
+        }
+    }
+
+    fn try_acquire(path: &Path) -> Result<Attempt, LockError> {
+        let failed = |action| move |source| LockError::Io { action, source };
+        let mut options = private_options();
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .open(path)
+            .map_err(failed("open the lock file"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Ok(Attempt::HeldBy(read_process_id(&mut file)));
+            }
+            Err(TryLockError::Error(source)) => {
+                return Err(LockError::Io { action: "lock", source });
+            }
+        }
+        if !is_still_at(&file, path).map_err(failed("check the lock file"))? {
+            return Ok(Attempt::Removed);
+        }
+        // Only for the message that others get, so a full disk must not stop anybody here.
+        let _ = write_process_id(&mut file);
+        Ok(Attempt::Acquired(Self { path: path.to_path_buf(), file }))
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        // Removed while still locked: whoever waits on the removed file notices and takes the next one. A file that
+        // cannot be removed is harmless, since only the lock on it counts. If somebody put another file there, it is
+        // not ours to remove.
+        if is_still_at(&self.file, &self.path).unwrap_or(false) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+enum Attempt {
+    Acquired(LockFile),
+    /// The file was removed (by its last holder) between opening and locking it.
+    Removed,
+    /// Another holder, as far as its process is known.
+    HeldBy(Option<u32>),
+}
+
+/// Whether somebody holds the lock at `path`. Creates no file, and is in nobody's way for longer than a moment.
+///
+/// # Errors
+/// The file cannot be opened or locked.
+pub fn is_locked(path: &Path) -> Result<bool, LockError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(source) => return Err(LockError::Io { action: "open the lock file", source }),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(source)) => Err(LockError::Io { action: "lock", source }),
+    }
+}
+
+/// Whether `file` is the one that `path` names.
+///
+/// # Errors
+/// What the system says; a missing file is no error.
+pub fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
+    let held = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (held.dev(), held.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn write_process_id(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(format!("{}\n", std::process::id()).as_bytes())
+}
+
+fn read_process_id(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(16).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}

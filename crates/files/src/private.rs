@@ -1,0 +1,53 @@
+//! Files and directories that only their owner can read, and making their names durable.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Mode of a private file.
+const FILE_MODE: u32 = 0o600;
+/// Mode of a private directory.
+const DIRECTORY_MODE: u32 = 0o700;
+
+/// Options that give a new file the mode 0600.
+pub fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(FILE_MODE);
+    options
+}
+
+/// Creates `path` and its missing parents with the mode 0700. Directories that exist keep their mode.
+///
+/// Returns the directories that got a new entry, outermost first: pass them to [`sync_directory`] if the new directories
+/// must survive a power cut.
+///
+/// # Errors
+/// What the system says: no permission, no space, or something that is no directory in its place.
+pub fn create_private_directory(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if path.is_dir() {
+        return Ok(Vec::new());
+    }
+    let missing = path
+        .ancestors()
+        .take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists());
+    let changed: Vec<PathBuf> = missing.map(parent_of).collect();
+    DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path)?;
+    Ok(changed.into_iter().rev().collect())
+}
+
+/// The directory that holds `path`; `.` for a bare file name.
+pub fn parent_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Makes the names in a directory durable (`fsync`).
+///
+/// # Errors
+/// What the system says. Some file systems cannot do this.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,35 @@
+//! Reading regular files that somebody else may have put there.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Opens a regular file for reading, following symbolic links. Never blocks: a FIFO, device, socket or directory is
+/// refused, before it is opened, since opening a device may do something. The check is repeated on the open file, so that
+/// replacing the path in between changes nothing.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] for anything but a regular file; otherwise what the system says.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let refused = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(refused());
+    }
+    // Without O_NONBLOCK, opening a FIFO waits for a writer and opening a terminal may wait for a carrier.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(refused());
+    }
+    Ok(file)
+}
+
+/// Reads at most `limit` bytes of a regular file. A result of `limit` bytes may be only the beginning of the file.
+///
+/// # Errors
+/// As for [`open_regular`].
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,109 @@
+//! The public functions on real files.
+#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use myclaw_files::{
+    Durability, LockError, LockFile, LockKind, LockWait, NewFile, create_private_directory,
+    is_locked, lock, private_options, read_regular, set_aside,
+};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn only_regular_files_are_read_and_nothing_blocks() {
+    let home = tempfile::tempdir().unwrap();
+    let fifo = home.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let link = home.path().join("link");
+    std::os::unix::fs::symlink(&fifo, &link).unwrap();
+    for path in [fifo.as_path(), &link, Path::new("/dev/zero"), home.path()] {
+        let error = read_regular(path, 10).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{}: {error}", path.display());
+    }
+    let file = home.path().join("file");
+    assert_eq!(read_regular(&file, 10).unwrap_err().kind(), io::ErrorKind::NotFound);
+    fs::write(&file, "0123456789").unwrap();
+    assert_eq!(read_regular(&file, 4).unwrap(), b"0123");
+    assert_eq!(read_regular(&file, 40).unwrap(), b"0123456789");
+}
+
+#[test]
+fn what_is_made_belongs_to_its_owner_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("a").join("b");
+    let changed = create_private_directory(&directory).unwrap();
+    assert_eq!(changed, [home.path().to_path_buf(), home.path().join("a")]);
+    assert_eq!((mode(&directory), mode(&home.path().join("a"))), (0o700, 0o700));
+    assert!(create_private_directory(&directory).unwrap().is_empty());
+    let file = directory.join("file");
+    private_options().write(true).create(true).open(&file).unwrap().write_all(b"x").unwrap();
+    assert_eq!(mode(&file), 0o600);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let copy = set_aside(&file).unwrap();
+    assert_eq!((fs::read(&copy).unwrap(), mode(&copy)), (b"x".to_vec(), 0o600));
+}
+
+#[test]
+fn a_file_is_replaced_as_a_whole_or_not_at_all() {
+    let home = tempfile::tempdir().unwrap();
+    let (path, new) = (home.path().join("file"), home.path().join("file.new"));
+    fs::write(&path, "old").unwrap();
+    // What a killed process left.
+    fs::write(&new, "half").unwrap();
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o644)).unwrap();
+    let mut abandoned = NewFile::named(&new).unwrap();
+    abandoned.write_all(b"never").unwrap();
+    drop(abandoned);
+    assert_eq!((fs::read(&path).unwrap(), new.exists()), (b"old".to_vec(), false));
+
+    let mut next = NewFile::named(&new).unwrap();
+    next.write_all(b"next").unwrap();
+    next.put_at(&path, Durability::Synced).unwrap();
+    assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"next".to_vec(), 0o600));
+
+    let mut late = NewFile::in_directory(home.path(), ".late-").unwrap();
+    late.write_all(b"late").unwrap();
+    let error = late.put_at_free(&path, Durability::Unsynced).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(&path).unwrap(), b"next");
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "nothing is left behind");
+}
+
+#[test]
+fn a_lock_names_its_holder_and_leaves_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("lock");
+    assert!(!is_locked(&path).unwrap());
+    let held = LockFile::acquire(&path, LockWait::Fail).unwrap();
+    assert!(is_locked(&path).unwrap());
+    let error = LockFile::acquire(&path, LockWait::Until(Duration::from_millis(5))).unwrap_err();
+    let LockError::Held { process_id, waited } = error else { panic!("{error:?}") };
+    assert_eq!(process_id, Some(std::process::id()));
+    assert!(!waited.is_zero());
+    drop(held);
+    assert!(!path.exists());
+    LockFile::acquire(&path, LockWait::Fail).unwrap();
+}
+
+#[test]
+fn shared_holders_keep_an_exclusive_one_out() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("file");
+    let open = || private_options().append(true).create(true).open(&path).unwrap();
+    let (one, other, third) = (open(), open(), open());
+    lock(&one, LockKind::Shared, LockWait::Fail).unwrap();
+    lock(&other, LockKind::Shared, LockWait::Fail).unwrap();
+    let refused = lock(&third, LockKind::Exclusive, LockWait::Fail).unwrap_err();
+    assert!(matches!(refused, LockError::Held { process_id: None, .. }));
+    drop((one, other));
+    lock(&third, LockKind::Exclusive, LockWait::Fail).unwrap();
+    assert!(lock(&open(), LockKind::Shared, LockWait::Fail).is_err());
+}

@@ -1,0 +1,191 @@
+//! Credentials that a machine in Amazon's cloud has by itself: those of a container and of an EC2 instance.
+
+use std::time::Duration;
+
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use super::credentials::{Credentials, Document};
+use super::no_access;
+use myclaw_llm::access::Clients;
+use myclaw_llm::access::{host_label, is_link_local, is_loopback};
+use myclaw_llm::{ErrorClass, ModelError, Variables};
+
+/// Until the connection stands. These services are on the machine or next to it; where there are none, this is how
+/// long it takes to find out.
+const CONNECT_LIMIT: Duration = Duration::from_secs(1);
+
+/// For one request.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+
+/// Largest answer read, in bytes.
+const MAX_ANSWER: usize = 64 * 1024;
+
+/// Where containers of ECS find `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI`.
+const CONTAINER_HOST: &str = "http://169.254.170.2";
+
+/// The hosts beside loopback addresses that `AWS_CONTAINER_CREDENTIALS_FULL_URI` may name without TLS: those of ECS
+/// and EKS. An address from elsewhere could be anybody's.
+const CONTAINER_ADDRESSES: [&str; 3] = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
+
+/// Where EC2 instances find theirs, unless `AWS_EC2_METADATA_SERVICE_ENDPOINT` says otherwise.
+const INSTANCE_HOST: &str = "http://169.254.169.254";
+
+/// How long a session with the instance's service lasts, in seconds: as long as may be.
+const SESSION_SECONDS: &str = "21600";
+
+/// The credentials of the container; `None` outside of one.
+///
+/// # Errors
+/// When the variables of a container are set, but its service does not give any.
+pub(super) async fn of_container(clients: &Clients) -> Result<Option<Credentials>, ModelError> {
+    let variables = clients.variables();
+    let Some(url) = container_url(variables)? else { return Ok(None) };
+    let mut request = client(clients, &url).await?.get(url.clone());
+    if let Some(token) = container_token(variables).await? {
+        request = request.header("authorization", token);
+    }
+    let document: Document = asked(request, &url).await?;
+    document.into_credentials().map(Some).ok_or_else(|| no_credentials_in(&url))
+}
+
+fn container_url(variables: &Variables) -> Result<Option<Url>, ModelError> {
+    let (name, text) = match (
+        variables.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+        variables.get("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+    ) {
+        (Some(path), _) => {
+            ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", format!("{CONTAINER_HOST}{path}"))
+        }
+        (None, Some(url)) => ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url.to_owned()),
+        (None, None) => return Ok(None),
+    };
+    let url =
+        Url::parse(&text).map_err(|error| no_access(format!("{name} is no address: {error}")))?;
+    let is_near =
+        is_loopback(&url) || url.host_str().is_some_and(|host| CONTAINER_ADDRESSES.contains(&host));
+    if url.scheme() == "https" || is_near {
+        return Ok(Some(url));
+    }
+    let message = format!(
+        "{name} names {}, which is neither this machine nor the container's service: use https there",
+        host_label(&url)
+    );
+    Err(no_access(message))
+}
+
+/// The token that the container's service wants to see, read anew each time because its file changes.
+async fn container_token(variables: &Variables) -> Result<Option<String>, ModelError> {
+    let Some(path) = variables.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") else {
+        return Ok(variables.get("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(str::to_owned));
+    };
+    match tokio::fs::read_to_string(path).await {
+        Ok(token) => Ok(Some(token.trim().to_owned())),
+        Err(error) => {
+            let message =
+                format!("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE ({path}) cannot be read: {error}");
+            Err(no_access(message))
+        }
+    }
+}
+
+/// The credentials of the EC2 instance, by the second version of its service; `None` elsewhere, and where
+/// `AWS_EC2_METADATA_DISABLED` is `true`.
+///
+/// # Errors
+/// When the service is there, but its answers make no sense.
+pub(super) async fn of_instance(clients: &Clients) -> Result<Option<Credentials>, ModelError> {
+    let variables = clients.variables();
+    let is_disabled = variables.get("AWS_EC2_METADATA_DISABLED");
+    if is_disabled.is_some_and(|word| word.eq_ignore_ascii_case("true")) {
+        return Ok(None);
+    }
+    let base = variables.get("AWS_EC2_METADATA_SERVICE_ENDPOINT").unwrap_or(INSTANCE_HOST);
+    let url = |path: &str| {
+        Url::parse(&format!("{}{path}", base.trim_end_matches('/'))).map_err(|error| {
+            no_access(format!("AWS_EC2_METADATA_SERVICE_ENDPOINT is no address: {error}"))
+        })
+    };
+    let token_url = url("/latest/api/token")?;
+    let client = client(clients, &token_url).await?;
+    let session = client
+        .request(Method::PUT, token_url)
+        .header("x-aws-ec2-metadata-token-ttl-seconds", SESSION_SECONDS)
+        .timeout(TIME_LIMIT);
+    // Whatever goes wrong here: this is no such machine.
+    let Ok(session) = session.send().await else { return Ok(None) };
+    if session.status() != StatusCode::OK {
+        return Ok(None);
+    }
+    let Some(session) = text_of(session).await else { return Ok(None) };
+    let with_session =
+        |url: &Url| client.get(url.clone()).header("x-aws-ec2-metadata-token", session.trim());
+
+    let roles_url = url("/latest/meta-data/iam/security-credentials/")?;
+    let Ok(roles) = with_session(&roles_url).timeout(TIME_LIMIT).send().await else {
+        return Ok(None);
+    };
+    if roles.status() != StatusCode::OK {
+        // An instance without a role.
+        return Ok(None);
+    }
+    let roles = text_of(roles).await.unwrap_or_default();
+    let Some(role) = roles.lines().next().map(str::trim).filter(|role| !role.is_empty()) else {
+        return Ok(None);
+    };
+    let role_url = url(&format!("/latest/meta-data/iam/security-credentials/{role}"))?;
+    let document: Document = asked(with_session(&role_url), &role_url).await?;
+    document.into_credentials().map(Some).ok_or_else(|| no_credentials_in(&role_url))
+}
+
+/// A client for a service that gives out credentials.
+pub(super) async fn client(clients: &Clients, url: &Url) -> Result<Client, ModelError> {
+    let limit = if is_link_local(url) || is_loopback(url) { CONNECT_LIMIT } else { TIME_LIMIT };
+    clients.client(url, limit).await
+}
+
+/// Sends `request` to `url` and reads the JSON of its answer.
+///
+/// # Errors
+/// When there is no answer in time, or it is a refusal or no such JSON. What the answer holds is never shown: it may
+/// be secrets.
+pub(super) async fn asked<T: DeserializeOwned>(
+    request: RequestBuilder,
+    url: &Url,
+) -> Result<T, ModelError> {
+    let host = host_label(url);
+    let response = request.timeout(TIME_LIMIT).send().await.map_err(|error| {
+        let why = if error.is_timeout() { "did not answer in time" } else { "cannot be reached" };
+        let message = format!("{host}, which gives out AWS credentials, {why}");
+        ModelError::new(ErrorClass::Timeout, message)
+    })?;
+    let status = response.status();
+    if !status.is_success() {
+        let class = if status.is_server_error() { ErrorClass::Timeout } else { ErrorClass::Auth };
+        let message =
+            format!("{host}, which gives out AWS credentials, answered {}", status.as_u16());
+        return Err(ModelError {
+            status: Some(status.as_u16()),
+            ..ModelError::new(class, message)
+        });
+    }
+    let text = text_of(response).await.unwrap_or_default();
+    serde_json::from_str(&text).map_err(|_| no_credentials_in(url))
+}
+
+fn no_credentials_in(url: &Url) -> ModelError {
+    no_access(format!("{} answered with something that is no AWS credentials", host_label(url)))
+}
+
+/// The body as text, if it comes whole and is not too long.
+async fn text_of(mut response: Response) -> Option<String> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        if body.len() + chunk.len() > MAX_ANSWER {
+            return None;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    String::from_utf8(body).ok()
+}

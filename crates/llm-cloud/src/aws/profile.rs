@@ -1,0 +1,173 @@
+//! AWS's two settings files, and the profile in them that counts.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{home, no_access};
+use myclaw_llm::{ModelError, Variables};
+
+/// Largest settings file read, in bytes. Files with hundreds of profiles are a tenth of it.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// The profile that counts where none is named.
+const DEFAULT: &str = "default";
+
+/// The settings below one heading, by names in small letters.
+type Section = BTreeMap<String, String>;
+
+/// What stands in both files, by headings.
+#[derive(Debug, Default)]
+struct Files {
+    config: BTreeMap<String, Section>,
+    keys: BTreeMap<String, Section>,
+}
+
+/// One profile, as both files together describe it.
+#[derive(Debug, Default)]
+pub(super) struct Profile {
+    name: String,
+    settings: Section,
+    /// The settings of the single sign-on session that it names.
+    sso_session: Section,
+    /// Where the other profiles are.
+    files: Arc<Files>,
+}
+
+impl Profile {
+    /// The profile that `AWS_PROFILE` names, else `default`, which need not exist.
+    ///
+    /// # Errors
+    /// When a profile was named that is in neither file, or a file that is there cannot be read.
+    pub(super) async fn load(variables: &Variables) -> Result<Self, ModelError> {
+        let wanted = variables.get("AWS_PROFILE").or_else(|| variables.get("AWS_DEFAULT_PROFILE"));
+        let config_path = file_path(variables, "AWS_CONFIG_FILE", "config");
+        let keys_path = file_path(variables, "AWS_SHARED_CREDENTIALS_FILE", "credentials");
+        let config = read(config_path.as_deref()).await?;
+        let keys = read(keys_path.as_deref()).await?;
+        let files = Arc::new(Files { config, keys });
+
+        let name = wanted.unwrap_or(DEFAULT);
+        match Self::named(&files, name) {
+            Some(profile) => Ok(profile),
+            None if wanted.is_none() => Ok(Self { name: name.to_owned(), ..Self::default() }),
+            None => {
+                let shown = |path: &Option<PathBuf>| match path {
+                    Some(path) => path.display().to_string(),
+                    None => "(no home folder)".to_owned(),
+                };
+                Err(no_access(format!(
+                    "the AWS profile {name} is neither in {} nor in {}: check AWS_PROFILE",
+                    shown(&config_path),
+                    shown(&keys_path)
+                )))
+            }
+        }
+    }
+
+    /// The profile of that name; `None` if it is in neither file.
+    fn named(files: &Arc<Files>, name: &str) -> Option<Self> {
+        let described = match files.config.get(&format!("profile {name}")) {
+            None if name == DEFAULT => files.config.get(DEFAULT),
+            described => described,
+        };
+        let with_keys = files.keys.get(name);
+        if described.is_none() && with_keys.is_none() {
+            return None;
+        }
+        let mut settings = described.cloned().unwrap_or_default();
+        settings.extend(with_keys.cloned().unwrap_or_default());
+        let session = settings.get("sso_session").map(|session| format!("sso-session {session}"));
+        let sso_session = session.and_then(|session| files.config.get(&session).cloned());
+        Some(Self {
+            name: name.to_owned(),
+            settings,
+            sso_session: sso_session.unwrap_or_default(),
+            files: Arc::clone(files),
+        })
+    }
+
+    /// Another profile of the same files.
+    pub(super) fn other(&self, name: &str) -> Option<Self> {
+        Self::named(&self.files, name)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A setting of the profile; blank counts as unset.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.settings.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// A setting for single sign-on, which older profiles hold themselves.
+    pub(super) fn sso(&self, name: &str) -> Option<&str> {
+        self.sso_session.get(name).map(String::as_str).or_else(|| self.get(name))
+    }
+}
+
+/// Where a file is; `None` when there is no home folder to look in.
+fn file_path(variables: &Variables, variable: &str, name: &str) -> Option<PathBuf> {
+    match variables.get(variable) {
+        Some(path) => Some(PathBuf::from(path)),
+        None => Some(Path::new(home(variables)?).join(".aws").join(name)),
+    }
+}
+
+/// The sections of a file; none if there is no such file.
+async fn read(path: Option<&Path>) -> Result<BTreeMap<String, Section>, ModelError> {
+    let Some(path) = path else { return Ok(BTreeMap::new()) };
+    let unusable = |why: &dyn std::fmt::Display| {
+        no_access(format!("the AWS settings in {} cannot be read: {why}", path.display()))
+    };
+    let too_large = || unusable(&format_args!("the file is larger than {MAX_FILE} bytes"));
+    match tokio::fs::metadata(path).await {
+        Ok(metadata) if metadata.len() > MAX_FILE => return Err(too_large()),
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(unusable(&error)),
+    }
+    let text = tokio::fs::read_to_string(path).await.map_err(|error| unusable(&error))?;
+    Ok(parse(&text))
+}
+
+/// Reads `[section]` and `name = value` lines. What makes no sense is passed over, as AWS's own tools do; so are
+/// indented lines, which hold settings of other services.
+fn parse(text: &str) -> BTreeMap<String, Section> {
+    let mut sections: BTreeMap<String, Section> = BTreeMap::new();
+    let mut current: Option<String> = None;
+    for line in text.trim_start_matches('\u{FEFF}').lines() {
+        if line.starts_with([' ', '\t', '#', ';']) {
+            continue;
+        }
+        let line = without_comment(line);
+        if let Some(heading) = line.strip_prefix('[') {
+            let heading = heading.split(']').next().unwrap_or_default();
+            let words: Vec<&str> = heading.split_whitespace().collect();
+            let name = words.join(" ").replace(['"', '\''], "");
+            sections.entry(name.clone()).or_default();
+            current = Some(name);
+        } else if let Some((name, value)) = line.split_once('=')
+            && let Some(section) = current.as_ref().and_then(|name| sections.get_mut(name))
+        {
+            section.insert(name.trim().to_ascii_lowercase(), value.trim().to_owned());
+        }
+    }
+    sections
+}
+
+/// `line` without the comment behind it, which begins with white space and `#` or `;`.
+fn without_comment(line: &str) -> &str {
+    let begins = |(position, _): &(usize, char)| {
+        line[..*position].ends_with([' ', '\t']) && line[*position..].starts_with(['#', ';'])
+    };
+    match line.char_indices().find(begins) {
+        Some((position, _)) => line[..position].trim_end(),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! `sessions.journal`: changes of the index that `sessions.json` does not hold yet.
+//!
+//! A turn appends one line to it, under a shared lock, so that turns do not wait for each other and what a turn costs
+//! does not depend on how many sessions there are. Readers apply its lines to `sessions.json`. When it has grown long it
+//! is folded into a new `sessions.json`, under the exclusive lock, and removed.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use myclaw_files::{LockKind, LockWait, is_still_at, lock, private_options};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::snapshot::Stamp;
+use super::{SessionEntry, UpdatedAt};
+use crate::error::{IoContext, SessionError};
+use crate::{MetaPatch, PeerKind, SessionKey, now_ms};
+
+/// Name of the journal within the sessions directory.
+const JOURNAL_NAME: &str = "sessions.journal";
+
+/// One line of the journal.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Record {
+    /// An entry was made or changed.
+    Set(Box<Change>),
+    /// The entry of this key was removed.
+    Remove(String),
+    /// Everything before this line is in `sessions.json` if that has this stamp. Written before the new file gets its
+    /// name: if the program is killed before the journal is removed, tokens are not added twice.
+    Folded(Stamp),
+}
+
+/// A change of an entry, as a line holds it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Change {
+    key: String,
+    /// The id of the entry if this line makes it.
+    session_id: String,
+    /// When, in milliseconds since the Unix epoch.
+    at: u64,
+    /// Only a new entry gets the time.
+    #[serde(default, skip_serializing_if = "is_false")]
+    keep_updated_at: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_channel: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_to: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chat_type: Option<PeerKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    add_tokens: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    extra: Option<Map<String, Value>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+impl Change {
+    /// The line for `patch`. `session_id` counts only if there is no entry yet.
+    pub(super) fn new(key: &SessionKey, session_id: String, patch: MetaPatch) -> Self {
+        let MetaPatch { updated_at, last_channel, last_to, chat_type, model, add_tokens, extra } =
+            patch;
+        Self {
+            key: key.to_string(),
+            session_id,
+            at: if let UpdatedAt::At(time) = updated_at { time } else { now_ms() },
+            keep_updated_at: updated_at == UpdatedAt::Keep,
+            last_channel,
+            last_to,
+            chat_type,
+            model,
+            add_tokens,
+            extra,
+        }
+    }
+
+    /// The entry after this change; `None` if the key is no session's.
+    fn apply(&self, before: Option<SessionEntry>) -> Option<SessionEntry> {
+        let mut entry = match before {
+            Some(entry) => entry,
+            None => {
+                let key = SessionKey::parse_canonical(&self.key)?;
+                SessionEntry::new(&key, self.session_id.clone(), self.at)
+            }
+        };
+        if !self.keep_updated_at {
+            entry.updated_at = self.at;
+        }
+        let replace = |field: &mut Option<String>, new: &Option<String>| {
+            if new.is_some() {
+                field.clone_from(new);
+            }
+        };
+        replace(&mut entry.last_channel, &self.last_channel);
+        replace(&mut entry.last_to, &self.last_to);
+        replace(&mut entry.model, &self.model);
+        entry.chat_type = self.chat_type.or(entry.chat_type);
+        if self.add_tokens > 0 {
+            let total = entry.total_tokens.unwrap_or(0).saturating_add(self.add_tokens);
+            entry.total_tokens = Some(total);
+        }
+        if let Some(extra) = &self.extra {
+            entry.extra.get_or_insert_default().extend(extra.clone());
+        }
+        Some(entry)
+    }
+}
+
+impl Record {
+    /// The key whose entry it changes.
+    pub(super) fn key(&self) -> Option<&str> {
+        match self {
+            Self::Set(change) => Some(&change.key),
+            Self::Remove(key) => Some(key),
+            Self::Folded(_) => None,
+        }
+    }
+
+    /// The entry of its key after this line.
+    pub(super) fn apply(&self, before: Option<SessionEntry>) -> Option<SessionEntry> {
+        match self {
+            Self::Set(change) => change.apply(before),
+            Self::Remove(_) => None,
+            Self::Folded(_) => before,
+        }
+    }
+}
+
+/// What a journal holds.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    /// Its lines in order, without those that `sessions.json` holds already.
+    pub(super) records: Vec<Record>,
+    /// Lines that could not be read.
+    pub(super) damaged: usize,
+}
+
+/// The journal, open and locked until this is dropped.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+impl Journal {
+    /// Opens the journal in `directory` for a change, and creates it if needed.
+    pub(super) fn open(
+        directory: &Path,
+        kind: LockKind,
+        wait: LockWait,
+    ) -> Result<Self, SessionError> {
+        let path = directory.join(JOURNAL_NAME);
+        loop {
+            let file = private_options()
+                .read(true)
+                .append(true)
+                .create(true)
+                .open(&path)
+                .context("open the session index", &path)?;
+            if let Some(journal) = Self::locked(&path, file, kind, wait)? {
+                return Ok(journal);
+            }
+        }
+    }
+
+    /// Opens the journal in `directory` for reading; `None` if there is none.
+    pub(super) fn open_existing(
+        directory: &Path,
+        wait: LockWait,
+    ) -> Result<Option<Self>, SessionError> {
+        let path = directory.join(JOURNAL_NAME);
+        match File::open(&path) {
+            Ok(file) => Self::locked(&path, file, LockKind::Shared, wait),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(SessionError::from_io("open the session index", &path, error)),
+        }
+    }
+
+    /// `None` if the file was folded and removed before it was locked.
+    fn locked(
+        path: &Path,
+        file: File,
+        kind: LockKind,
+        wait: LockWait,
+    ) -> Result<Option<Self>, SessionError> {
+        lock(&file, kind, wait).context("lock", path).map_err(SessionError::of_index)?;
+        let is_current = is_still_at(&file, path).context("check the session index", path)?;
+        Ok(is_current.then(|| Self { path: path.to_path_buf(), file }))
+    }
+
+    /// Its length and identity.
+    pub(super) fn stamp(&self) -> Result<Stamp, SessionError> {
+        let metadata = self.file.metadata().context("check the session index", &self.path)?;
+        Ok(Stamp::from(&metadata))
+    }
+
+    /// Its length in bytes.
+    pub(super) fn length(&self) -> Result<u64, SessionError> {
+        Ok(self.file.metadata().context("check the session index", &self.path)?.len())
+    }
+
+    /// Appends a line in one write. It begins with a line feed too, so that it stays whole behind one that a full disk
+    /// cut short: under a shared lock nobody may cut the file.
+    pub(super) fn append(&self, record: &Record) -> Result<(), SessionError> {
+        let mut line = b"\n".to_vec();
+        serde_json::to_writer(&mut line, record)
+            .map_err(|source| SessionError::Encode { path: self.path.clone(), source })?;
+        line.push(b'\n');
+        (&self.file).write_all(&line).context("write the session index", &self.path)
+    }
+
+    /// Reads the lines that `sessions.json`, which has the stamp `snapshot`, does not hold yet.
+    pub(super) fn read(&self, snapshot: Option<Stamp>) -> Result<Records, SessionError> {
+        let mut text = Vec::new();
+        (&self.file).read_to_end(&mut text).context("read the session index", &self.path)?;
+        let mut found = Records::default();
+        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            match serde_json::from_slice(line) {
+                Ok(Record::Folded(stamp)) if Some(stamp) == snapshot => found = Records::default(),
+                Ok(Record::Folded(_)) => {}
+                Ok(record) => found.records.push(record),
+                Err(_) => found.damaged += 1,
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it: everything in it is in `sessions.json`. Needs the exclusive lock.
+    pub(super) fn remove(self) -> Result<(), SessionError> {
+        std::fs::remove_file(&self.path).context("delete", &self.path)
+    }
+}

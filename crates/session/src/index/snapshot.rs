@@ -1,0 +1,252 @@
+//! Reading and replacing `sessions.json`.
+//!
+//! A list of many sessions shows few of them. So the file is not parsed as a whole: one pass finds where each entry lies
+//! and when it changed last, and an entry is parsed when somebody looks at it. That works for the layout in which this
+//! program writes the file; a file in another layout is parsed and laid out again first.
+
+use std::fs::Metadata;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use memchr::memmem::Finder;
+use myclaw_files::{Durability, NewFile};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{EntriesByKey, SessionEntry};
+use crate::error::{IoContext, SessionError};
+
+/// Tells two states of a file apart. Each change makes a new file, so that even two of one length within one tick of
+/// the clock differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Stamp {
+    modified_seconds: i64,
+    modified_nanoseconds: i64,
+    length: u64,
+    inode: u64,
+}
+
+impl Stamp {
+    /// The present state of the file; `None` if there is none.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().map(|metadata| Self::from(&metadata))
+    }
+}
+
+impl Stamp {
+    /// The length of the file in bytes.
+    pub(super) fn length(self) -> u64 {
+        self.length
+    }
+}
+
+impl From<&Metadata> for Stamp {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            modified_seconds: metadata.mtime(),
+            modified_nanoseconds: metadata.mtime_nsec(),
+            length: metadata.len(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// What the index file gave.
+pub(super) enum Loaded {
+    /// There is none.
+    Missing,
+    /// It could be read.
+    Sound(Snapshot),
+    /// Something could not be read; here is what could.
+    Corrupt(EntriesByKey),
+}
+
+/// The content of the file, and where its entries lie in it.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    text: Vec<u8>,
+    pub(super) spans: Vec<Span>,
+}
+
+/// Where an entry lies.
+#[derive(Debug, Clone)]
+pub(super) struct Span {
+    /// The key as JSON writes it, with its quotes.
+    key: Range<usize>,
+    /// The entry, from brace to brace.
+    body: Range<usize>,
+    /// When it changed last, in milliseconds since the Unix epoch.
+    pub(super) updated_at: u64,
+}
+
+impl Snapshot {
+    /// Reads the index.
+    pub(super) fn load(path: &Path) -> Result<Loaded, SessionError> {
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Loaded::Missing),
+            Err(error) => return Err(SessionError::from_io("read the session index", path, error)),
+        };
+        if let Some(spans) = scan(&text) {
+            return Ok(Loaded::Sound(Self { text, spans }));
+        }
+        parse(&text, path)
+    }
+
+    /// The key of an entry; `None` if it is no text.
+    pub(super) fn key(&self, span: &Span) -> Option<std::borrow::Cow<'_, str>> {
+        let quoted = &self.text[span.key.clone()];
+        if memchr::memchr(b'\\', quoted).is_some() {
+            return serde_json::from_slice(quoted).ok().map(std::borrow::Cow::Owned);
+        }
+        std::str::from_utf8(&quoted[1..quoted.len() - 1]).ok().map(std::borrow::Cow::Borrowed)
+    }
+
+    /// An entry; `None` if it lacks the fields of one.
+    pub(super) fn entry(&self, span: &Span) -> Option<SessionEntry> {
+        serde_json::from_slice(&self.text[span.body.clone()]).ok()
+    }
+
+    /// The entries that have the fields of one.
+    pub(super) fn readable_entries(&self) -> EntriesByKey {
+        let pair = |span| Some((self.key(span)?.into_owned(), self.entry(span)?));
+        self.spans.iter().filter_map(pair).collect()
+    }
+
+    /// The lines of an entry as they stand in the file.
+    pub(super) fn lines(&self, span: &Span) -> (&[u8], &[u8]) {
+        (&self.text[span.key.clone()], &self.text[span.body.clone()])
+    }
+}
+
+/// Parses an index in any layout.
+fn parse(text: &[u8], path: &Path) -> Result<Loaded, SessionError> {
+    let Ok(values) = serde_json::from_slice::<Map<String, Value>>(text) else {
+        return Ok(Loaded::Corrupt(EntriesByKey::new()));
+    };
+    let count = values.len();
+    let entries: EntriesByKey = values
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, serde_json::from_value::<SessionEntry>(value).ok()?)))
+        .collect();
+    if entries.len() < count {
+        return Ok(Loaded::Corrupt(entries));
+    }
+    let mut writer = SnapshotWriter::default();
+    for (key, entry) in &entries {
+        writer.entry(key, entry, path)?;
+    }
+    let text = writer.finish();
+    Ok(match scan(&text) {
+        Some(spans) => Loaded::Sound(Snapshot { text, spans }),
+        None => Loaded::Corrupt(entries),
+    })
+}
+
+/// Finds the entries of a file in this program's layout: keys are indented by two spaces, fields by four.
+fn scan(text: &[u8]) -> Option<Vec<Span>> {
+    if text == b"{}\n" {
+        return Some(Vec::new());
+    }
+    let body_end = Finder::new(b"\n  }");
+    let updated_at = Finder::new(b"\n    \"updatedAt\": ");
+    let mut spans = Vec::new();
+    let mut at = text.strip_prefix(b"{\n").map(|_| 2)?;
+    loop {
+        text[at..].strip_prefix(b"  \"")?;
+        let key_start = at + 2;
+        let key_end = key_start + 1 + closing_quote(&text[key_start + 1..])? + 1;
+        text[key_end..].strip_prefix(b": {\n")?;
+        let body_start = key_end + 2;
+        let end = body_start + body_end.find(&text[body_start..])? + b"\n  }".len();
+        let body = &text[body_start..end];
+        let time = updated_at.find(body)? + b"\n    \"updatedAt\": ".len();
+        spans.push(Span {
+            key: key_start..key_end,
+            body: body_start..end,
+            updated_at: leading_number(&body[time..])?,
+        });
+        match text.get(end..)? {
+            [b',', b'\n', ..] => at = end + 2,
+            b"\n}\n" | b"\n}" => return Some(spans),
+            _ => return None,
+        }
+    }
+}
+
+/// Place of the quote that ends a JSON string whose first character is the first of `text`.
+fn closing_quote(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', &text[at..])?;
+        if text[at] == b'"' {
+            return Some(at);
+        }
+        at = (at + 2).min(text.len());
+    }
+}
+
+fn leading_number(text: &[u8]) -> Option<u64> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&text[..digits]).ok()?.parse().ok()
+}
+
+/// Composes the file: pretty-printed JSON, one entry behind the other.
+#[derive(Debug, Default)]
+pub(super) struct SnapshotWriter {
+    text: Vec<u8>,
+}
+
+impl SnapshotWriter {
+    /// Adds an entry.
+    pub(super) fn entry(
+        &mut self,
+        key: &str,
+        entry: &SessionEntry,
+        path: &Path,
+    ) -> Result<(), SessionError> {
+        let encode = |source| SessionError::Encode { path: path.to_path_buf(), source };
+        let key = serde_json::to_vec(key).map_err(encode)?;
+        let body = serde_json::to_string_pretty(entry).map_err(encode)?;
+        // A line feed within a text is escaped, so all of these are the layout's.
+        self.lines(&key, body.replace('\n', "\n  ").as_bytes());
+        Ok(())
+    }
+
+    /// Adds an entry that is laid out already.
+    pub(super) fn lines(&mut self, key: &[u8], body: &[u8]) {
+        self.text.extend_from_slice(if self.text.is_empty() { b"{\n  " } else { b",\n  " });
+        self.text.extend_from_slice(key);
+        self.text.extend_from_slice(b": ");
+        self.text.extend_from_slice(body);
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.text.extend_from_slice(if self.text.is_empty() { b"{}\n" } else { b"\n}\n" });
+        self.text
+    }
+
+    /// Replaces the file at `path` as a whole. `before_rename` gets the stamp that the file will have. Whoever calls this
+    /// holds the exclusive lock, so the new file always has the same temporary name.
+    ///
+    /// It is not synchronised to the disk: what a power cut spoils is rebuilt from the logs.
+    pub(super) fn put_at(
+        self,
+        path: &Path,
+        before_rename: impl FnOnce(Stamp) -> Result<(), SessionError>,
+    ) -> Result<(), SessionError> {
+        let write = || -> io::Result<_> {
+            let mut file = NewFile::named(&path.with_extension("json.new"))?;
+            file.write_all(&self.finish())?;
+            let stamp = Stamp::from(&file.as_file().metadata()?);
+            Ok((file, stamp))
+        };
+        let (file, stamp) = write().context("write the session index", path)?;
+        before_rename(stamp)?;
+        file.put_at(path, Durability::Unsynced).context("write the session index", path)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! `sessions.json` and the journal, read together.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::journal::Record;
+use super::snapshot::{Snapshot, SnapshotWriter};
+use super::{EntriesByKey, IndexedSession, SessionEntry};
+use crate::SessionKey;
+use crate::error::SessionError;
+
+/// The index as of now.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    snapshot: Snapshot,
+    /// The entries that the journal changes; `None` for those that it removes.
+    changed: HashMap<String, Option<SessionEntry>>,
+}
+
+/// An entry before it is parsed.
+struct Listed<'a> {
+    key: std::borrow::Cow<'a, str>,
+    updated_at: u64,
+    /// Its place in the snapshot; `None` if the journal has it.
+    place: Option<usize>,
+}
+
+impl Listed<'_> {
+    /// Sessions of the same time are in the order of their keys.
+    fn latest_first(&self, other: &Self) -> Ordering {
+        other.updated_at.cmp(&self.updated_at).then_with(|| self.key.cmp(&other.key))
+    }
+}
+
+impl View {
+    /// Exactly these entries.
+    pub(super) fn of(entries: EntriesByKey) -> Self {
+        let changed = entries.into_iter().map(|(key, entry)| (key, Some(entry))).collect();
+        Self { snapshot: Snapshot::default(), changed }
+    }
+
+    /// Applies `records` to `snapshot`. Gives the snapshot back if an entry that they change cannot be read.
+    pub(super) fn new(snapshot: Snapshot, records: &[Record]) -> Result<Self, Snapshot> {
+        let keys = records.iter().filter_map(Record::key);
+        let mut changed: HashMap<String, Option<SessionEntry>> =
+            keys.map(|key| (key.to_owned(), None)).collect();
+        if !changed.is_empty() {
+            for span in &snapshot.spans {
+                let Some(changed) = snapshot.key(span).and_then(|key| changed.get_mut(&*key))
+                else {
+                    continue;
+                };
+                *changed = snapshot.entry(span);
+                if changed.is_none() {
+                    return Err(snapshot);
+                }
+            }
+        }
+        for record in records {
+            if let Some(entry) = record.key().and_then(|key| changed.get_mut(key)) {
+                *entry = record.apply(entry.take());
+            }
+        }
+        Ok(Self { snapshot, changed })
+    }
+
+    /// The entry of `key`; an error if there is one that cannot be read.
+    pub(super) fn get(&self, key: &str) -> Result<Option<SessionEntry>, Unreadable> {
+        if let Some(entry) = self.changed.get(key) {
+            return Ok(entry.clone());
+        }
+        let is_wanted = |span: &&_| self.snapshot.key(span).is_some_and(|found| found == key);
+        let Some(span) = self.snapshot.spans.iter().find(is_wanted) else { return Ok(None) };
+        self.snapshot.entry(span).map(Some).ok_or(Unreadable)
+    }
+
+    /// The keys of all sessions, the one that changed last first.
+    pub(super) fn keys(&self) -> Vec<SessionKey> {
+        let mut listed = self.listed();
+        listed.sort_unstable_by(Listed::latest_first);
+        listed.iter().filter_map(|listed| SessionKey::parse_canonical(&listed.key)).collect()
+    }
+
+    /// The `limit` sessions that changed last, and how many there are; an error if one of them cannot be read.
+    pub(super) fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), Unreadable> {
+        let mut sessions = Vec::new();
+        let mut listed = self.listed();
+        let count = listed.len();
+        if limit < count {
+            listed.select_nth_unstable_by(limit, Listed::latest_first);
+            listed.truncate(limit);
+        }
+        listed.sort_unstable_by(Listed::latest_first);
+        for listed in &listed {
+            let Some(key) = SessionKey::parse_canonical(&listed.key) else { continue };
+            let entry = match listed.place {
+                Some(place) => self.snapshot.entry(&self.snapshot.spans[place]),
+                None => self.changed.get(&*listed.key).cloned().flatten(),
+            };
+            sessions.push(IndexedSession { key, entry: entry.ok_or(Unreadable)? });
+        }
+        Ok((sessions, count))
+    }
+
+    /// All sessions in no order. What has no key of ours is somebody else's business.
+    fn listed(&self) -> Vec<Listed<'_>> {
+        let mut listed = Vec::with_capacity(self.snapshot.spans.len() + self.changed.len());
+        for (place, span) in self.snapshot.spans.iter().enumerate() {
+            let Some(key) = self.snapshot.key(span) else { continue };
+            if self.changed.is_empty() || !self.changed.contains_key(&*key) {
+                listed.push(Listed { key, updated_at: span.updated_at, place: Some(place) });
+            }
+        }
+        listed.extend(self.changed.iter().filter_map(|(key, entry)| {
+            let updated_at = entry.as_ref()?.updated_at;
+            Some(Listed { key: key.as_str().into(), updated_at, place: None })
+        }));
+        listed.retain(|listed| listed.key.starts_with("agent:"));
+        listed
+    }
+
+    /// All entries; those that can be read as the error if one of them cannot.
+    pub(super) fn entries(&self) -> Result<EntriesByKey, EntriesByKey> {
+        let mut entries = self.snapshot.readable_entries();
+        let is_whole = entries.len() == self.snapshot.spans.len();
+        for (key, entry) in &self.changed {
+            match entry {
+                Some(entry) => drop(entries.insert(key.clone(), entry.clone())),
+                None => drop(entries.remove(key)),
+            }
+        }
+        if is_whole { Ok(entries) } else { Err(entries) }
+    }
+
+    /// The content of a `sessions.json` that needs no journal. What did not change is copied as it stands.
+    pub(super) fn to_snapshot(&self, path: &Path) -> Result<SnapshotWriter, SessionError> {
+        let mut writer = SnapshotWriter::default();
+        let mut new: Vec<&String> = self.changed.keys().collect();
+        new.sort_unstable();
+        for span in &self.snapshot.spans {
+            let key = self.snapshot.key(span);
+            match key.as_ref().and_then(|key| Some((key, self.changed.get(&**key)?))) {
+                None => {
+                    let (key, body) = self.snapshot.lines(span);
+                    writer.lines(key, body);
+                }
+                Some((key, entry)) => {
+                    if let Some(entry) = entry {
+                        writer.entry(key, entry, path)?;
+                    }
+                    if let Ok(place) = new.binary_search_by(|new| new.as_str().cmp(key)) {
+                        new.remove(place);
+                    }
+                }
+            }
+        }
+        for key in new {
+            if let Some(Some(entry)) = self.changed.get(key) {
+                writer.entry(key, entry, path)?;
+            }
+        }
+        Ok(writer)
+    }
+}
+
+/// An entry of the index lacks fields of one.
+#[derive(Debug)]
+pub(super) struct Unreadable;

@@ -1,0 +1,90 @@
+//! One turn of the built-in model with a tool and a hook of this program's own:
+//! `cargo run -- "run the command `echo hello`"`.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use myclaw_agent::config::{Environment, load_or_default};
+use myclaw_agent::llm::{StreamEvent, ToolSchema};
+use myclaw_agent::sessions::SessionKey;
+use myclaw_agent::{
+    AgentRunEvent, BoxFuture, Hook, HookError, PendingToolCall, RunAgentParams, Tool, ToolCallVerdict,
+    ToolError, ToolInvocation, ToolOutput, run_agent,
+};
+use serde_json::json;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let message = std::env::args().nth(1).unwrap_or_else(|| "run `echo hello`".to_owned());
+    // Keys, the model and the hooks of the config are found as the program `myclaw` finds them.
+    let environment = Environment::from_process();
+    let config = load_or_default(&environment)?.config;
+
+    let mut params = RunAgentParams::new(SessionKey::for_cli("main", "example"), message, config);
+    params.model = Some("builtin/demo".to_owned());
+    params.tools.push(Arc::new(Shout::new()));
+    params.hooks.push(Arc::new(Announce));
+    params.on_event = Some(Arc::new(|event| {
+        if let AgentRunEvent::LlmStream { event: StreamEvent::TextDelta { delta, .. } } = event.kind
+        {
+            print!("{delta}");
+            let _ignored = std::io::stdout().flush();
+        }
+    }));
+
+    let result = run_agent(params).await?;
+    println!("\n{} model calls", result.iterations);
+    Ok(())
+}
+
+/// Takes the place of the built-in `bash`: shouts the command instead of running it.
+struct Shout {
+    schema: ToolSchema,
+}
+
+impl Shout {
+    fn new() -> Self {
+        Self {
+            schema: ToolSchema {
+                name: "bash".to_owned(),
+                description: "Gives the command back in capitals.".to_owned(),
+                parameters: json!({
+                    "type": "object",
+                    "properties": {"command": {"type": "string"}},
+                    "required": ["command"],
+                }),
+            },
+        }
+    }
+}
+
+impl Tool for Shout {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let text = invocation.arguments["command"].as_str().unwrap_or_default().to_uppercase();
+        Box::pin(async move { Ok(ToolOutput::text(text)) })
+    }
+}
+
+/// Says on standard error which tool is about to run.
+struct Announce;
+
+impl Hook for Announce {
+    fn name(&self) -> &str {
+        "announce"
+    }
+
+    fn tool_call<'a>(
+        &'a self,
+        call: &'a mut PendingToolCall,
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+        eprintln!("[{} {}]", call.tool_name, serde_json::Value::from(call.arguments.clone()));
+        Box::pin(async { Ok(ToolCallVerdict::Allow) })
+    }
+}
