@@ -24,11 +24,11 @@ pub(crate) struct Found {
 /// A model of the catalog has its known properties, any other one is built by hand; what the config says about it wins
 /// over both.
 pub fn configured_model(config: &Config, reference: &ModelRef) -> ActiveModel {
-    resolve(config, reference, Found::default())
+    resolve(config, reference, &Found::default())
 }
 
 /// As [`configured_model`], with what was found beside the config.
-pub(crate) fn resolve(config: &Config, reference: &ModelRef, found: Found) -> ActiveModel {
+pub(crate) fn resolve(config: &Config, reference: &ModelRef, found: &Found) -> ActiveModel {
     let own = config.models.providers.get(&reference.provider);
     let configured =
         config.provider.as_ref().filter(|provider| provider.name == reference.provider);

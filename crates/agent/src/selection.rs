@@ -156,7 +156,7 @@ impl Selector<'_> {
     /// In words for the user: the provider is not known, or its key is missing.
     fn model(&self, reference: &ModelRef) -> Result<ActiveModel, String> {
         let found = find_access(self.config, self.environment, self.stored, reference)?;
-        Ok(resolve(self.config, reference, found))
+        Ok(resolve(self.config, reference, &found))
     }
 
     /// Selects where the config names no model.
@@ -172,7 +172,7 @@ impl Selector<'_> {
         }
         let plain = |provider: &str, id: &str, source, found| {
             let reference = ModelRef { provider: provider.to_owned(), id: id.to_owned() };
-            let model = resolve(config, &reference, found);
+            let model = resolve(config, &reference, &found);
             Ok(Selection::new(reference, source, model))
         };
         let has_stored_key = |info: &&ProviderInfo| !stored.profiles_of(info.name).is_empty();

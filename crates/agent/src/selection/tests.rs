@@ -146,7 +146,7 @@ fn a_local_provider_is_reached_where_ollama_host_says() {
     let reference = myclaw_llm::parse_model_ref("ollama/qwen3").expect("a model");
     let stored = AuthFile::default();
     let found = super::find_access(&Config::default(), &environment, &stored, &reference);
-    let model = super::resolve(&Config::default(), &reference, found.expect("access"));
+    let model = super::resolve(&Config::default(), &reference, &found.expect("access"));
     assert_eq!(model.model.base_url, "http://127.0.0.1:9999/v1");
 }
 
