@@ -89,7 +89,7 @@ pub mod llm {
         LocalFinding, Message, Model, ModelError, ModelRef, ModelRequest, PairedMessages, Price,
         Provider, StopReason, StreamEvent, TextContent, ThinkingContent, ThinkingLevel, ToolCall,
         ToolResultMessage, ToolSchema, Usage, UserMessage, joined_text, parse_model_ref,
-        provider_info, redact, survey_local,
+        partial_arguments, provider_info, redact, survey_local,
     };
     /// The login of GitHub Copilot.
     pub use myclaw_llm_cloud::copilot;
