@@ -55,8 +55,9 @@ pub use schema::{
     LoggingConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput,
     ModelName, ModelPrice, ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel,
     ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
-    StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName,
-    ThinkingWords, ToolHookCommand, ToolProfile, ToolsConfig,
+    SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, StreamUsageRule, SystemRoleName,
+    TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile,
+    ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

@@ -15,6 +15,7 @@ mod hooks;
 mod limits;
 mod messages;
 mod models;
+mod skills;
 mod values;
 
 pub use agents::{
@@ -32,6 +33,7 @@ pub use models::{
     StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
 };
 use secrecy::SecretString;
+pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
 
@@ -72,6 +74,8 @@ pub struct Config {
     pub tools: ToolsConfig,
     /// Commands that are run around an agent's work.
     pub hooks: HooksConfig,
+    /// Skills: directories with a `SKILL.md` that teach the agent a task.
+    pub skills: SkillsConfig,
     /// Time limits of model calls, and models of your own.
     pub models: ModelsConfig,
     /// How keys that fail are treated.
