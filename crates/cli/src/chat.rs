@@ -37,6 +37,7 @@ mod display;
 mod editor;
 mod input;
 mod lines;
+mod skill;
 mod talk;
 mod typed;
 
@@ -149,6 +150,12 @@ impl Chat {
         match work {
             Parsed::Message(message) => self.turns(Some(message)).await,
             Parsed::Command(Command::Compact(focus)) => self.compact(focus).await,
+            Parsed::Command(Command::Skill(Some(argument))) => {
+                match skill::request(self.session.config(), &argument) {
+                    Ok(message) => self.turns(Some(message)).await,
+                    Err(message) => self.say(&message),
+                }
+            }
             _ => self.turns(None).await,
         }
     }
@@ -213,7 +220,9 @@ impl Chat {
     async fn obey(&mut self, command: Command) -> Result<(), CliError> {
         match command {
             // Handled where the loop can end, and where turns are run.
-            Command::Quit | Command::Continue | Command::Compact(_) => Ok(()),
+            Command::Quit | Command::Continue | Command::Compact(_) | Command::Skill(Some(_)) => {
+                Ok(())
+            }
             Command::Help => self.say(HELP),
             Command::New(name) => self.begin_conversation(name),
             Command::Model(None) => self.say(&describe_model(&self.session).await?),
@@ -231,6 +240,7 @@ impl Chat {
                 self.continue_conversation(&name)?;
                 self.tell_what_waits().await
             }
+            Command::Skill(None) => self.say(&skill::list(self.session.config())),
             Command::Queue(None) => {
                 let pending = self.session.pending().await?;
                 self.say(&talk::list(&pending))

@@ -19,6 +19,7 @@ const CRATES: [(&str, &[&str]); 15] = [
             "auth",
             "exec",
             "config",
+            "skills",
             "files",
         ],
     ),

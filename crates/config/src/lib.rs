@@ -56,8 +56,9 @@ pub use schema::{
     ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice,
     ModelTimeouts, ModelsConfig, OutputLimitName, PolicyProfile, PrimaryModel, ProgramRule,
     ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
-    SandboxMode, SandboxRules, StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault,
-    ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
+    SandboxMode, SandboxRules, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig,
+    StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName,
+    ThinkingWords, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

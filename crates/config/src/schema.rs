@@ -16,6 +16,7 @@ mod limits;
 mod messages;
 mod models;
 mod policy;
+mod skills;
 mod values;
 
 pub use agents::{
@@ -37,6 +38,7 @@ pub use policy::{
     SandboxRules, ToolRules,
 };
 use secrecy::SecretString;
+pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
 
@@ -77,6 +79,8 @@ pub struct Config {
     pub tools: ToolsConfig,
     /// Commands that are run around an agent's work.
     pub hooks: HooksConfig,
+    /// Skills: directories with a `SKILL.md` that teach the agent a task.
+    pub skills: SkillsConfig,
     /// Time limits of model calls, and models of your own.
     pub models: ModelsConfig,
     /// How keys that fail are treated.

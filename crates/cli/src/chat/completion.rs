@@ -1,11 +1,13 @@
-//! What Tab offers: commands, and the models and conversations that they take.
+//! What Tab offers: commands, and the models, conversations and skills that they take.
 
+use myclaw_agent::SessionConfig;
 use myclaw_agent::llm::{Catalog, ThinkingLevel};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
 use crate::commands::sessions::Sessions;
 
 use super::command::NAMES;
+use super::skill;
 
 /// Most suggestions at once: more than that nobody looks through.
 const MOST_SUGGESTIONS: usize = 100;
@@ -15,6 +17,8 @@ pub(super) struct ChatCompleter {
     pub(super) sessions: Sessions,
     /// Models of the config file, as `provider/model`.
     pub(super) own_models: Vec<String>,
+    /// Whose skills are offered.
+    pub(super) config: SessionConfig,
 }
 
 impl ChatCompleter {
@@ -30,6 +34,7 @@ impl ChatCompleter {
             "/model" => self.models(),
             "/thinking" => ThinkingLevel::ALL.map(|level| level.to_string()).to_vec(),
             "/sessions" => self.session_names(),
+            "/skill" => skill::names(&self.config),
             _ => return None,
         };
         Some((command.len() + 1, names))

@@ -42,6 +42,7 @@ impl Editor {
         let completer = ChatCompleter {
             sessions: Sessions::of_agent(settings),
             own_models: own_models(settings),
+            config: settings.clone(),
         };
         let menu = ColumnarMenu::default().with_name(MENU).with_marker("");
         let mut keybindings = default_emacs_keybindings();
