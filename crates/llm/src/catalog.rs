@@ -1,8 +1,8 @@
-//! What is known about models and providers before anything was asked of them.
+//! What is known about models and providers before they are asked.
 //!
 //! The models are a sorted text compiled into the binary, one JSON object a line; a lookup bisects it and reads the one
 //! line it needs, so that start-up pays for one model and not for all. Where a provider is, which wire format it
-//! speaks and where its key is kept is a table in [`providers`]. This module reads no settings and no environment.
+//! speaks and where its key is kept is a table in [`providers`]. This module reads neither config nor environment.
 
 mod providers;
 mod reference;

@@ -1,4 +1,4 @@
-//! The provider-neutral conversation: three kinds of message made of ordered content blocks.
+//! Messages in a form that no provider dictates: three kinds, each made of ordered content blocks.
 //!
 //! The serialised names are the ones that the transcript stores (`meta.contentBlocks`), so they must stay readable by
 //! later versions.
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{Api, Usage};
 
-/// One message of a conversation. The system prompt is not among them: it travels beside the list.
+/// One message. The system prompt is not a message: it is sent beside the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role")]
 pub enum Message {
@@ -30,7 +30,7 @@ pub struct UserMessage {
     /// Text and image blocks, in order.
     pub content: Vec<ContentBlock>,
     /// Text for the model behind the content that the user did not write, such as the time it was sent. It must be
-    /// the same in every request of a conversation.
+    /// the same in every request of a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotation: Option<String>,
     /// Milliseconds since the Unix epoch.
@@ -183,7 +183,7 @@ impl UserMessage {
 }
 
 impl AssistantMessage {
-    /// Whether it ends in peace and says nothing: some servers end an answer so that never was one, a few as if tools
+    /// Whether it ended normally and says nothing: some servers end an answer so that never was one, a few as if tools
     /// were to run. It is worth one more call.
     pub fn is_empty_answer(&self) -> bool {
         matches!(self.stop_reason, StopReason::Stop | StopReason::ToolUse) && self.says_nothing()

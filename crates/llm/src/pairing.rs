@@ -26,7 +26,7 @@ impl PairedMessages {
     ///   message; a second result for a call, and one for no call, are dropped;
     /// - a call without a result gets [`INTERRUPTED_RESULT`];
     /// - an id that an earlier call has is made unique, in the call and in its result. What an id becomes depends
-    ///   only on what stands before it, so a conversation that grows keeps its beginning;
+    ///   only on what stands before it, so a list that grows keeps its beginning;
     /// - calls of a message that failed or was aborted are dropped, with their results, and so are messages without content
     ///   and whatever stands before the first user message.
     pub fn repair(messages: Vec<Message>) -> Self {
@@ -49,7 +49,7 @@ impl PairedMessages {
 }
 
 impl StopReason {
-    /// Whether the tool calls of a message that stopped so are part of the conversation. Those of a message that the
+    /// Whether the tool calls of a message that stopped so are kept. Those of a message that the
     /// output limit cut off are: they get a result that says why they did not run.
     pub fn keeps_tool_calls(self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! The one interface behind which every model stands: remote servers and models inside this process alike.
+//! The interface of every model, whether on a remote server or inside this process.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub enum ToolUse {
     #[default]
     Auto,
     /// The model must answer in text. The tools stay in the request where the format has a way to forbid calls, because
-    /// the conversation may hold calls of them. A model that calls a tool all the same breaks the rules of its host;
+    /// the messages may hold calls of them. If a model calls a tool all the same, against the rules of its host,
     /// its calls arrive like any others.
     Forbidden,
 }
@@ -53,7 +53,7 @@ pub struct ModelRequest<'a> {
     pub model: &'a Model,
     /// System prompt; empty means none. Its bytes must be the same from turn to turn, for the provider's cache.
     pub system_prompt: &'a str,
-    /// The conversation, with every call paired with one result.
+    /// The messages, with every call paired with one result.
     pub messages: &'a PairedMessages,
     /// The tools on offer; empty means none.
     pub tools: &'a [ToolSchema],

@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::ThinkingForm;
 use crate::wire::compat::CompatOverrides;
 
-/// What is peculiar about talking to one model, from the catalog and the settings. Nothing is by default.
+/// What requests to one model need beside the usual, from the catalog and the config. Empty by default.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quirks {
     /// How it is asked to think.

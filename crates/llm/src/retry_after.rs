@@ -1,7 +1,7 @@
 //! How long a server asks to wait.
 //!
 //! Servers say it in a header of its own, in the headers of a limit that is used up, in a field of the error body, or
-//! only in the words of the error. This room reads all of them; whether waiting helps is for the classifier to say.
+//! only in the words of the error. This module reads all of them; the classifier decides whether waiting helps.
 
 mod moment;
 mod span;
@@ -18,8 +18,16 @@ use serde_json::{Map, Value};
 const LONGEST_DELAY: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 
 /// Words in front of a length of time.
-const SPAN_MARKERS: [&str; 6] =
-    ["try again in ", "try again after ", "retry after ", "retry in ", "reset in ", "resets in "];
+const SPAN_MARKERS: [&str; 8] = [
+    "try again in ",
+    "try again after ",
+    "retry after ",
+    "retry in ",
+    "reset in ",
+    "resets in ",
+    "or wait ",
+    "please wait ",
+];
 
 /// Words in front of a point in time.
 const MOMENT_MARKERS: [&str; 4] = ["resets at ", "reset at ", "try again at ", "regain access on "];

@@ -36,7 +36,7 @@ impl ThinkingLevel {
     pub const ALL: [Self; 6] =
         [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::Xhigh];
 
-    /// The name in settings, commands and messages.
+    /// The name in the config, in commands and in messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -81,7 +81,7 @@ pub enum ThinkingForm {
     /// With an effort; the model decides how much it thinks. It may think unasked, so `off` is said too.
     Adaptive,
     /// As [`ThinkingForm::Adaptive`], and its thinking holds only behind the very messages that it came behind: what was
-    /// compacted or cut since makes it invalid, which the API is told to pass over.
+    /// compacted or cut since makes it invalid, and the request asks the API to pass over it.
     BoundAdaptive,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Environment variables, copied once: this room reads no environment of its own accord.
+/// Environment variables, copied once: this crate never reads the environment itself.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Variables(BTreeMap<String, String>);
 

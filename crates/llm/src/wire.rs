@@ -134,7 +134,7 @@ pub(crate) trait FormatDecoder<'a>: fmt::Debug {
 }
 
 impl<'a> Decoder<'a> {
-    /// A decoder for the answer to the conversation `history`. `timestamp` (milliseconds since the Unix epoch)
+    /// A decoder for the answer to the messages `history`. `timestamp` (milliseconds since the Unix epoch)
     /// becomes the message's.
     ///
     /// # Errors
@@ -306,7 +306,7 @@ fn add_extra_headers(extra: &ExtraHeaders, headers: &mut HeaderMap) -> Result<()
     for (name, value) in extra.iter() {
         let unusable = || {
             let message = format!(
-                "the header {name:?} of the settings cannot be sent: a name has letters, digits and dashes, and a \
+                "the header {name:?} of the config cannot be sent: a name has letters, digits and dashes, and a \
                  value no line break"
             );
             ModelError::new(ErrorClass::Unknown, message)
@@ -345,7 +345,7 @@ pub(crate) fn cut_stream() -> ModelError {
     )
 }
 
-/// How hosts say that an answer stopped because the conversation and it fill the context window.
+/// How hosts say that an answer stopped because it and the request fill the context window.
 pub(crate) const WINDOW_EXCEEDED: &str = "model_context_window_exceeded";
 
 /// The failure of an answer that ended for a reason which is one.

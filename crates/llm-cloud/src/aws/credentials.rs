@@ -25,7 +25,7 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    /// Reads `ACCESS_KEY_ID:SECRET_ACCESS_KEY` or the same with `:SESSION_TOKEN`, as they stand in the settings.
+    /// Reads `ACCESS_KEY_ID:SECRET_ACCESS_KEY` or the same with `:SESSION_TOKEN`, as the config holds them.
     ///
     /// # Errors
     /// When a part is missing.

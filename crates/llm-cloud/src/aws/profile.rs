@@ -1,4 +1,4 @@
-//! AWS's two settings files, and the profile in them that counts.
+//! AWS's two config files, and the profile in them that counts.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use super::{home, no_access};
 use myclaw_llm::{ModelError, Variables};
 
-/// Largest settings file read, in bytes. Files with hundreds of profiles are a tenth of it.
+/// Largest config file read, in bytes. Files with hundreds of profiles are a tenth of it.
 const MAX_FILE: u64 = 1024 * 1024;
 
 /// The profile that counts where none is named.
 const DEFAULT: &str = "default";
 
-/// The settings below one heading, by names in small letters.
+/// The values below one heading, by names in small letters.
 type Section = BTreeMap<String, String>;
 
 /// What stands in both files, by headings.
@@ -29,7 +29,7 @@ struct Files {
 pub(super) struct Profile {
     name: String,
     settings: Section,
-    /// The settings of the single sign-on session that it names.
+    /// The values of the single sign-on session that it names.
     sso_session: Section,
     /// Where the other profiles are.
     files: Arc<Files>,
@@ -55,7 +55,7 @@ impl Profile {
             None => {
                 let shown = |path: &Option<PathBuf>| match path {
                     Some(path) => path.display().to_string(),
-                    None => "(no home folder)".to_owned(),
+                    None => "(no home directory)".to_owned(),
                 };
                 Err(no_access(format!(
                     "the AWS profile {name} is neither in {} nor in {}: check AWS_PROFILE",
@@ -108,7 +108,7 @@ impl Profile {
     }
 }
 
-/// Where a file is; `None` when there is no home folder to look in.
+/// Where a file is; `None` when there is no home directory to look in.
 fn file_path(variables: &Variables, variable: &str, name: &str) -> Option<PathBuf> {
     match variables.get(variable) {
         Some(path) => Some(PathBuf::from(path)),
@@ -120,7 +120,7 @@ fn file_path(variables: &Variables, variable: &str, name: &str) -> Option<PathBu
 async fn read(path: Option<&Path>) -> Result<BTreeMap<String, Section>, ModelError> {
     let Some(path) = path else { return Ok(BTreeMap::new()) };
     let unusable = |why: &dyn std::fmt::Display| {
-        no_access(format!("the AWS settings in {} cannot be read: {why}", path.display()))
+        no_access(format!("the AWS config in {} cannot be read: {why}", path.display()))
     };
     let too_large = || unusable(&format_args!("the file is larger than {MAX_FILE} bytes"));
     match tokio::fs::metadata(path).await {
@@ -134,7 +134,7 @@ async fn read(path: Option<&Path>) -> Result<BTreeMap<String, Section>, ModelErr
 }
 
 /// Reads `[section]` and `name = value` lines. What makes no sense is passed over, as AWS's own tools do; so are
-/// indented lines, which hold settings of other services.
+/// indented lines, which hold values of other services.
 fn parse(text: &str) -> BTreeMap<String, Section> {
     let mut sections: BTreeMap<String, Section> = BTreeMap::new();
     let mut current: Option<String> = None;

@@ -94,7 +94,7 @@ async fn signed_in_token(
     start_url: &str,
 ) -> Result<SecretString, ModelError> {
     let home = home(variables).ok_or_else(|| {
-        no_access("there is no home folder to look for the AWS sign-in in: set HOME")
+        no_access("there is no home directory to look for the AWS sign-in in: set HOME")
     })?;
     let name = profile.get("sso_session").unwrap_or(start_url);
     let hash = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, name.as_bytes());

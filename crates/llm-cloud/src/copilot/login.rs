@@ -22,7 +22,7 @@ const CLIENT_ID: &str = "Iv1.b507a08c87ecfe98";
 /// What is asked for: to know who it is.
 const SCOPE: &str = "read:user";
 
-/// How the answers are told that this is a device login (RFC 8628).
+/// How a request says that this is a device login (RFC 8628).
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// The pause between two questions where the server names none, and what `slow_down` adds (RFC 8628).

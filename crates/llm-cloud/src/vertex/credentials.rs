@@ -22,7 +22,7 @@ const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 /// The metadata server's address on every Google machine. Not its name: looking that up takes long elsewhere.
 const METADATA_HOST: &str = "169.254.169.254";
 
-/// Credentials, and how they are told from others.
+/// Credentials, and what distinguishes them from others.
 pub(super) struct Found {
     pub(super) credentials: Credentials,
     /// The same for the same credentials.

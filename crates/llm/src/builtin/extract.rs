@@ -1,11 +1,11 @@
-//! A stand-in for a summary: when the engine compacts a conversation it asks the model to summarise it, and a planner can
+//! A stand-in for a summary: when the engine compacts a session it asks the model to summarise it, and a planner can
 //! only quote. The extract is short, always shorter than what it stands for, and says what it is.
 
-/// The marks around the conversation in the engine's request for a summary.
+/// The marks around the messages in the engine's request for a summary.
 const OPENING: &str = "<conversation>";
 const CLOSING: &str = "</conversation>";
 
-/// Most lines quoted from the conversation's beginning, where it usually says what is wanted.
+/// Most lines quoted from the beginning, which usually says what is wanted.
 const FIRST_LINES: usize = 4;
 
 /// Most lines quoted from its end, where it says how far things are.
@@ -14,13 +14,13 @@ const LAST_LINES: usize = 8;
 /// Longest quoted line, in characters.
 const MAX_LINE_CHARS: usize = 160;
 
-/// The conversation in a request for a summary; `None` if `text` is no such request.
+/// The messages in a request for a summary; `None` if `text` is no such request.
 pub(super) fn conversation_in(text: &str) -> Option<&str> {
     let (_, behind) = text.split_once(OPENING)?;
     Some(behind.rsplit_once(CLOSING).map_or(behind, |(conversation, _)| conversation))
 }
 
-/// The first and last lines of the conversation, at most half of it.
+/// The first and last lines of the messages, at most half of them.
 pub(super) fn extract_of(conversation: &str) -> String {
     let lines: Vec<&str> =
         conversation.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -36,7 +36,7 @@ pub(super) fn extract_of(conversation: &str) -> String {
         quoted.push(format!("- … {left_out} lines left out …"));
     }
     quoted.extend(lines[tail..].iter().map(|line| bullet(line)));
-    // A short conversation would come out longer than it went in: keep what fits into half of it, the end first.
+    // Few messages would come out longer than it went in: keep what fits into half of it, the end first.
     let mut budget = conversation.len() / 2;
     let kept = quoted.iter().rev().take_while(|line| {
         let fits = line.len() < budget;

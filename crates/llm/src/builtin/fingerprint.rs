@@ -1,4 +1,4 @@
-//! Names derived from content, so that the same conversation always gives the same ids.
+//! Names derived from content, so that the same messages always give the same ids.
 
 use crate::{ContentBlock, Message, ModelRequest};
 
@@ -25,7 +25,7 @@ impl Fingerprint {
     }
 }
 
-/// The id of the call that answers this conversation. Each message's time is part of it: a session may come to the same
+/// The id of the call that answers these messages. Each message's time is part of it: a session may come to the same
 /// words twice (when old messages are left out of the request), but not at the same time.
 pub(super) fn call_id(request: &ModelRequest<'_>) -> String {
     let mut fingerprint = Fingerprint::new();

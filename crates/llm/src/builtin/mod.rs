@@ -8,8 +8,8 @@
 //! | file | step |
 //! |---|---|
 //! | `request` | from a message to the tool calls that it asks for |
-//! | `plan` | from the conversation to the next step: a call or an answer |
-//! | `extract` | the stand-in for a summary when a conversation is compacted |
+//! | `plan` | from the messages to the next step: a call or an answer |
+//! | `extract` | the stand-in for a summary when a session is compacted |
 //! | `stream` | from a planned message to stream events |
 
 mod extract;
@@ -43,7 +43,7 @@ pub fn demo_model() -> Model {
     })
 }
 
-/// The demo planner. It holds no state: the conversation decides what it does.
+/// The demo planner. It holds no state: the messages decide what it does.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DemoProvider;
 

@@ -1,4 +1,4 @@
-//! From the conversation to the next step. The conversation is all the planner knows: the last user message says what
+//! From the messages to the next step. The messages are all the planner knows: the last user message says what
 //! to do, the results behind it say how much of that is done.
 
 use std::collections::HashSet;

@@ -18,8 +18,8 @@ pub enum KeyNeed {
 pub struct ProviderInfo {
     /// Its name in `provider/model`.
     pub name: &'static str,
-    /// Where requests go unless settings say otherwise, without the wire format's own path; `{region}` stands for the
-    /// region of the caller's AWS settings. Empty for [`Api::Builtin`], and where every customer has an address of their own.
+    /// Where requests go unless the config says otherwise, without the wire format's own path; `{region}` stands for the
+    /// region of the caller's AWS config. Empty for [`Api::Builtin`], and where every customer has an address of their own.
     pub base_url: &'static str,
     /// The wire format it speaks, and whoever copies it at another address; the catalog names another for some models.
     pub api: Api,

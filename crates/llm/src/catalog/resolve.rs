@@ -12,11 +12,10 @@ const UNKNOWN_CONTEXT_WINDOW: u64 = 200_000;
 /// Output limit assumed for a model that the catalog does not have: every current model allows as much.
 const UNKNOWN_MAX_OUTPUT: u64 = 8_192;
 
-/// Where requests for a provider go that nothing is known about: most such hosts copy this API, and settings name
-/// their base URL.
+/// Where requests go for an unknown provider: most such hosts copy this API, and the config names their base URL.
 const UNKNOWN_BASE_URL: &str = "https://api.openai.com/v1";
 
-/// A model as settings name it.
+/// A model as the config names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResolveModel<'a> {
     /// Provider name; any name is allowed.

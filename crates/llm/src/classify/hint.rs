@@ -93,7 +93,7 @@ const CAUSES: &[Hint] = &[
     Hint {
         codes: &[],
         words: &["request too large for", "tokens must be reduced"],
-        says: "one request is larger than the plan's limit per minute: a smaller output limit or a shorter conversation fits",
+        says: "one request is larger than the plan's limit per minute: a smaller output limit or a shorter session fits",
     },
     Hint {
         codes: &[],
@@ -122,7 +122,7 @@ pub(super) fn hint(
         return Some(cause.says);
     }
     match (class, status) {
-        // Whoever called makes the conversation shorter.
+        // The caller makes the request shorter.
         (ErrorClass::ContextOverflow, _) => None,
         (_, 404) => Some("check the base URL and the model id"),
         (_, 405) => Some("check the base URL"),

@@ -109,10 +109,13 @@ const SENTENCES: &[Rule<&str>] = &[
         &[
             "hit your limit",
             "hit your usage limit",
+            "hourly usage limit",
             "limit reached · resets",
+            "session usage limit",
             "specified api usage limits",
             "usage limit reached",
             "usage limit has been reached",
+            "weekly usage limit",
         ],
     ),
     // A proxy's own words, which it sends with any status.

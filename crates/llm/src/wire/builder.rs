@@ -25,7 +25,7 @@ pub(crate) struct MessageBuilder<'a> {
     envelope: AssistantMessage,
     blocks: Vec<Block>,
     price: Option<Price>,
-    /// The conversation being answered: call ids must not repeat its own.
+    /// The messages being answered: call ids must not repeat theirs.
     history: &'a [Message],
     content_bytes: usize,
     started: bool,

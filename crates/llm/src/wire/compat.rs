@@ -135,7 +135,7 @@ pub struct Compat {
     pub addressing: Addressing,
 }
 
-/// What the settings say about a host, where that is not what its row says.
+/// What the config says about a host, where its row says something else.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompatOverrides {
     /// See [`Compat::output_limit`].

@@ -1,4 +1,4 @@
-//! What all formats say in the same words when a conversation holds something that a host does not take.
+//! What all formats say in the same words when the messages hold something that a host does not take.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! OpenAI's Responses API, as OpenAI, Azure, xAI, OpenRouter and vLLM speak it.
 //!
 //! An answer is a list of items: messages, reasoning, function calls. Nothing is stored at the server, so whatever it
-//! wants to see again travels with the conversation, in the opaque state of the blocks. What that state holds is laid
+//! wants to see again travels with the messages, in the opaque state of the blocks. What that state holds is laid
 //! down here, for both directions.
 
 mod decode;

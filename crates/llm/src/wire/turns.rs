@@ -1,4 +1,4 @@
-//! A conversation as turns of blocks, as the Messages format and the Converse format, which follows it, both want it:
+//! Messages as turns of blocks, as the Messages format and the Converse format, which follows it, both want it:
 //! roles alternate, results and what the user says behind them are one turn, and the model's thinking stands where it
 //! stood. How a block is written down is each format's own.
 

@@ -293,7 +293,7 @@ fn stop_reason(name: &str) -> StopReason {
         "max_tokens" | WINDOW_EXCEEDED => StopReason::Length,
         "tool_use" => StopReason::ToolUse,
         "refusal" => StopReason::Refusal,
-        // `end_turn`, `stop_sequence`, `pause_turn`, and whatever else ends an answer in peace.
+        // `end_turn`, `stop_sequence`, `pause_turn`, and whatever else ends an answer normally.
         _ => StopReason::Stop,
     }
 }

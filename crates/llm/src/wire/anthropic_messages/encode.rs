@@ -1,7 +1,7 @@
 //! A request in the Messages format.
 //!
 //! The provider caches the longest prefix it has seen up to a cache point, so the order is from what never changes
-//! to what always does: tools, system prompt, conversation, and behind the last cache point the values of this turn.
+//! to what always does: tools, system prompt, messages, and behind the last cache point the values of this turn.
 
 use std::borrow::Cow;
 

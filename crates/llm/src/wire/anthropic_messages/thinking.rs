@@ -19,7 +19,7 @@ const ANSWER_SHARE: u64 = 2;
 /// Lets models of the [`ThinkingForm::Budget`] think between tool calls; the others do anyway.
 const INTERLEAVED_BETA: &str = "interleaved-thinking-2025-05-14";
 
-/// Needed to say what becomes of thinking whose conversation has changed.
+/// Needed to say what becomes of thinking if the messages before it have changed.
 const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
 /// The fields of a request that are about thinking.

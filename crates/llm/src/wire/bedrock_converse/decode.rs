@@ -341,7 +341,7 @@ fn stop_reason(word: &str) -> Result<StopReason, ModelError> {
                 ..ModelError::new(ErrorClass::Timeout, message)
             });
         }
-        // `end_turn`, `stop_sequence`, and whatever else ends an answer in peace.
+        // `end_turn`, `stop_sequence`, and whatever else ends an answer normally.
         _ => StopReason::Stop,
     })
 }

@@ -221,7 +221,7 @@ fn system<'a>(prompt: &'a str, family: Family) -> Vec<Block<'a>> {
     blocks
 }
 
-/// The tools on offer. A conversation that holds calls is refused without any tools, so those that it called stand in
+/// The tools on offer. Messages that hold calls are refused without any tools, so those that were called stand in
 /// where none are offered. The format has no way to forbid calls, so tools that must not be called are not offered.
 fn tool_config<'a>(request: &ModelRequest<'a>, family: Family) -> Option<ToolConfig<'a>> {
     let mut tools: Vec<Tool<'a>> = match request.tool_use {
@@ -248,7 +248,7 @@ fn offered_tool(schema: &ToolSchema) -> Tool<'_> {
     })
 }
 
-/// The tools that the conversation called, each once, in the order of their first call.
+/// The tools that the messages called, each once, in the order of their first call.
 fn called_tools(messages: &[Message]) -> Vec<Tool<'_>> {
     let mut names: Vec<Cow<'_, str>> = Vec::new();
     let assistants = messages.iter().filter_map(|message| match message {

@@ -396,7 +396,7 @@ fn stop_reason(name: &str, candidate: &Candidate<'_>) -> Result<StopReason, Mode
         | "OTHER" => ErrorClass::Timeout,
         "PUP_LIMITED_DISABLED" => ErrorClass::Auth,
         "MISSING_THOUGHT_SIGNATURE" | "IMAGE_OTHER" | "NO_IMAGE" => ErrorClass::Unknown,
-        // `STOP`, and whatever else ends an answer in peace.
+        // `STOP`, and whatever else ends an answer normally.
         _ => return Ok(StopReason::Stop),
     };
     let why = match &candidate.finish_message {

@@ -27,7 +27,7 @@ const TOOL_IDS: ToolIdRule = ToolIdRule::Token(64);
 const IMAGE_TYPES: ImageTypes =
     ImageTypes::Only(&["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"]);
 
-/// Stands where a user's turn must be and there is nothing to say: a conversation begins with one.
+/// Stands where a user's turn must be and there is nothing to say: a request begins with one.
 const EMPTY_TURN: &str = "(no text)";
 
 /// Stands for the text of a result that is only an image.

@@ -74,7 +74,7 @@ enum Amount {
 }
 
 impl ThinkingConfig {
-    /// What `model` is told when a caller asks for `requested`, and for at most `max_output` tokens; `None` for a
+    /// What `model` is sent when a caller asks for `requested`, and for at most `max_output` tokens; `None` for a
     /// model that cannot think, which would refuse the request.
     pub(super) fn of(
         model: &Model,

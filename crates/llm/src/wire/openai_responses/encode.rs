@@ -81,7 +81,7 @@ struct Reasoning<'a> {
 }
 
 impl<'a> Reasoning<'a> {
-    /// How much to think. A model that should not think is told so only if the provider has a word for it.
+    /// How much to think. That a model should not think is sent only if the provider has a word for it.
     fn of(model: &'a Model, requested: ThinkingLevel) -> Option<Self> {
         if !model.reasoning {
             return None;
