@@ -100,10 +100,10 @@ pub mod llm {
 /// Sessions on disk: keys, transcripts, the index.
 pub mod sessions {
     pub use myclaw_session::{
-        About, AboutEntry, Case, CompactionEntry, Entry, EntryId, IndexedSession, LockWait,
-        MetaPatch, NewSession, PruneScope, QueuedKind, Role, SearchHit, SearchQuery, SearchScope,
-        SessionEntry, SessionError, SessionIndex, SessionKey, SessionReader, SessionStore,
-        TailLimit, TranscriptMessage, UpdatedAt,
+        About, AboutEntry, Case, CompactionEntry, Entry, EntryId, IndexedSession, JsonSessions,
+        LockWait, MetaPatch, NewSession, PruneScope, QueuedKind, Role, SearchHit, SearchQuery,
+        SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey, SessionReader,
+        SessionStore, Sessions, TailLimit, TranscriptMessage, UpdatedAt,
     };
 }
 

@@ -164,7 +164,7 @@ impl Session {
         state: State,
     ) -> Arc<Self> {
         let key = config.session_key.clone();
-        let store = config.home.session_store();
+        let store = Arc::new(config.home.session_store());
         let inbox = SessionInbox::new(store, key.clone(), Arc::new(SystemClock));
         let listener = Arc::clone(&driver);
         let inbox = inbox.with_events(Arc::new(move |event| {

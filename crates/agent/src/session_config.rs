@@ -179,7 +179,7 @@ impl SessionConfig {
     /// Where the session's runs keep what outlives them.
     fn stores(&self) -> RunStores {
         RunStores {
-            sessions: self.home.session_store(),
+            sessions: Arc::new(self.home.session_store()),
             spending: spending(&self.home),
             keys: self.agent.agent_dir.as_deref().map(AuthStore::in_agent_dir),
         }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, MovedAside, SessionError, SessionLog, SyncHandle, Tail,
+    CompactionEntry, Entry, EntryId, MovedAside, OpenSession, SessionError, SyncHandle, Tail,
     TailLimit, TranscriptMessage,
 };
 
@@ -24,7 +24,7 @@ const MOST_READ: u64 = 500_000;
 
 /// An open session.
 pub(crate) struct Conversation {
-    log: SessionLog,
+    log: Box<dyn OpenSession>,
     messages: Vec<Message>,
     /// The first row of the list, where the log holds older ones that no compaction accounts for.
     loaded_from: Option<EntryId>,
@@ -69,7 +69,10 @@ pub(crate) struct PendingCalls {
 impl Conversation {
     /// Reads as much of the log's end as the next request can hold, or only half of that if there is more: the turn
     /// itself needs room too.
-    pub(crate) fn load(log: SessionLog, budget: u64) -> Result<(Self, Opening), SessionError> {
+    pub(crate) fn load(
+        log: Box<dyn OpenSession>,
+        budget: u64,
+    ) -> Result<(Self, Opening), SessionError> {
         let mut conversation =
             Self { log, messages: Vec::new(), loaded_from: None, budget, refused: HashMap::new() };
         let mut tail = conversation.log.tail(tail_limit(budget))?;

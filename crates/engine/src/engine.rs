@@ -70,11 +70,10 @@ impl Engine {
         let roster = Roster::new(&params)?;
         let (store, key) = (params.stores.sessions.clone(), params.session_key.clone());
         let outcome = self.run(params).await;
-        let entry = tokio::task::spawn_blocking(move || store.index().get(&key)).await;
-        let entry = entry.ok().and_then(Result::ok).flatten();
+        let session_id = tokio::task::spawn_blocking(move || store.session_id(&key)).await;
         let model = &roster.first().model;
         let agent_meta = AgentMeta {
-            session_id: entry.map(|entry| entry.session_id),
+            session_id: session_id.ok().and_then(Result::ok).flatten(),
             provider: model.provider.clone(),
             model: model.id.clone(),
             usage: None,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use myclaw_llm::{ContentBlock, Message, UserMessage};
 use myclaw_session::{
-    EntryId, QueuedKind, QueuedMessage, SessionError, SessionKey, SessionStore, TranscriptMessage,
+    EntryId, QueuedKind, QueuedMessage, SessionError, SessionKey, Sessions, TranscriptMessage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ use crate::{AgentRunEvent, Clock, EventCallback, RunParams};
 /// The inbox of a session, for everybody who has something to say to it.
 #[derive(Clone)]
 pub struct SessionInbox {
-    pub(crate) store: SessionStore,
+    pub(crate) store: Arc<dyn Sessions>,
     pub(crate) key: SessionKey,
     clock: Arc<dyn Clock>,
     pub(crate) events: Events,
@@ -73,7 +73,7 @@ pub enum InboxError {
 
 impl SessionInbox {
     /// The inbox of a session, whoever runs it: this process, another, or nobody.
-    pub fn new(store: SessionStore, key: SessionKey, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(store: Arc<dyn Sessions>, key: SessionKey, clock: Arc<dyn Clock>) -> Self {
         let events = Events { session: Arc::new(key.clone()), run: None, callback: None };
         Self { store, key, clock, events, cancel: None }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use myclaw_auth::AuthStore;
 use myclaw_llm::{ContentBlock, StopReason, ThinkingLevel, Usage};
-use myclaw_session::{DaySpending, SessionKey, SessionStore};
+use myclaw_session::{DaySpending, SessionKey, Sessions};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -73,7 +73,7 @@ pub struct RunParams {
 #[derive(Debug, Clone)]
 pub struct RunStores {
     /// The sessions.
-    pub sessions: SessionStore,
+    pub sessions: Arc<dyn Sessions>,
     /// What all runs of the day cost.
     pub spending: DaySpending,
     /// The agent's keys, and how they did in earlier runs; `None` to remember nothing about keys.

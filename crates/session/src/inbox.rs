@@ -94,7 +94,8 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    /// The inbox in the file at `path`, which need not exist.
+    pub fn new(path: PathBuf) -> Self {
         Self { path }
     }
 

@@ -457,6 +457,16 @@ impl SessionIndex {
 }
 
 impl MetaPatch {
+    /// The entry of `key` after this change. `session_id` counts only if there was no entry before.
+    pub(crate) fn apply_to(
+        self,
+        before: Option<SessionEntry>,
+        key: &SessionKey,
+        session_id: String,
+    ) -> Option<SessionEntry> {
+        Change::new(key, session_id, self).apply(before)
+    }
+
     /// What is known about a fork that has just been made.
     pub(crate) fn forked_from(key: &SessionKey, origin: &ForkOrigin) -> Self {
         let parts = key.parts();

@@ -16,6 +16,7 @@ mod history;
 mod id;
 mod inbox;
 mod index;
+mod json;
 mod key;
 mod line;
 mod log;
@@ -23,6 +24,7 @@ mod meta;
 mod reader;
 mod repair;
 mod search;
+mod sessions;
 mod spending;
 mod store;
 mod tail;
@@ -42,13 +44,15 @@ pub use index::{
     IndexRepair, IndexedSession, MetaPatch, PruneReport, PruneScope, SessionEntry, SessionIndex,
     UpdatedAt,
 };
+pub use json::JsonSessions;
 pub use key::{PeerKind, PositionalKey, SessionKey, SessionKeyError, SessionKeyParts};
-pub use log::{SessionLog, SyncHandle};
+pub use log::SessionLog;
 pub use meta::Meta;
 pub use myclaw_files::LockWait;
 pub use reader::{Entries, SessionReader};
 pub use repair::MovedAside;
 pub use search::{Case, SearchError, SearchHit, SearchQuery, SearchReport, SearchScope};
+pub use sessions::{IndexUpdate, OpenSession, Sessions, SyncHandle};
 pub use spending::{DaySpending, Spent};
 pub use store::SessionStore;
 pub use tail::{Tail, TailLimit};

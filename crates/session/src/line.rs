@@ -84,7 +84,8 @@ fn may_hold_surrogates(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, b"\\ud").is_some() || memchr::memmem::find(bytes, b"\\uD").is_some()
 }
 
-fn parse_object(bytes: &[u8]) -> Option<Map<String, Value>> {
+/// The JSON object that `bytes` are, even if an escape in it is half a surrogate pair.
+pub(crate) fn parse_object(bytes: &[u8]) -> Option<Map<String, Value>> {
     serde_json::from_slice(bytes)
         .or_else(|error| match replace_lone_surrogates(bytes) {
             Some(repaired) => serde_json::from_slice(&repaired),
@@ -93,7 +94,8 @@ fn parse_object(bytes: &[u8]) -> Option<Map<String, Value>> {
         .ok()
 }
 
-fn decode_object(mut object: Map<String, Value>, offset: u64) -> Line {
+/// Reads the object of a line that begins at `offset` of its file.
+pub(crate) fn decode_object(mut object: Map<String, Value>, offset: u64) -> Line {
     let entry = match object.get("type").and_then(Value::as_str) {
         Some("session") => return decode_header(&object).map_or(Line::Corrupt, Line::Header),
         Some("compaction") => decode_compaction(&mut object, offset).map(Entry::Compaction),
@@ -188,7 +190,7 @@ fn take_string(object: &mut Map<String, Value>, name: &str) -> Option<String> {
 }
 
 /// A time stamp; 0 for anything that is none. Fractions are cut off.
-fn milliseconds(value: Option<&Value>) -> u64 {
+pub(crate) fn milliseconds(value: Option<&Value>) -> u64 {
     value
         .and_then(|value| value.as_u64().or_else(|| value.as_f64().map(|float| float as u64)))
         .unwrap_or(0)

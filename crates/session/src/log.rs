@@ -12,8 +12,8 @@ use crate::error::{IoContext, SessionError};
 use crate::history::History;
 use crate::reader::check_header;
 use crate::repair::{MovedAside, Repair, repair_torn_tail};
-use crate::tail::{fill_missing_times, read_tail};
-use crate::{Entry, SessionHeader, SessionKey, Tail, TailLimit, now_ms};
+use crate::tail::{beginning_ms, fill_missing_times, read_tail};
+use crate::{Entry, SessionHeader, SessionKey, SyncHandle, Tail, TailLimit, now_ms};
 
 /// A session's log, open for appending. No other process can append to it while this value lives.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl SessionLog {
         let _ = self.ensure_sound_tail(&file);
         let mut tail = read_tail(self.history.with_own_backward(&file), limit)
             .context("read the session log", &self.path)?;
-        fill_missing_times(&mut tail.messages, &file);
+        fill_missing_times(&mut tail.messages, || beginning_ms(&file));
         tail.repaired_torn_tail = self.repaired_torn_tail;
         tail.moved_aside.clone_from(&self.moved_aside);
         Ok(tail)
@@ -130,7 +130,8 @@ impl SessionLog {
 
     /// A handle that makes appended entries durable; it can be sent to another thread.
     pub fn sync_handle(&self) -> SyncHandle {
-        SyncHandle { storage: Arc::clone(&self.storage), path: self.path.clone() }
+        let (storage, path) = (Arc::clone(&self.storage), self.path.clone());
+        SyncHandle::new(move || storage.sync(&path))
     }
 
     fn file_for_append(&self) -> Result<Arc<File>, SessionError> {
@@ -219,34 +220,21 @@ impl Drop for SessionLog {
     }
 }
 
-/// Makes the entries durable that were appended to a log before [`SyncHandle::sync`] was called.
-#[derive(Debug, Clone)]
-pub struct SyncHandle {
-    path: PathBuf,
-    storage: Arc<Storage>,
-}
-
-impl SyncHandle {
-    /// Waits until the entries are on the disk, and the file's name too if it is new. Does nothing before the first
-    /// append of a new session.
-    ///
-    /// # Errors
-    /// The system could not promise it; what was appended since the last success may be lost if the machine stops.
-    pub fn sync(&self) -> Result<(), SessionError> {
-        let Some(file) = self.storage.file() else {
+impl Storage {
+    /// Waits until what was appended is on the disk, and the file's name too if it is new.
+    fn sync(&self, path: &Path) -> Result<(), SessionError> {
+        let Some(file) = self.file() else {
             return Ok(());
         };
-        file.sync_data().context("write to disk", &self.path)?;
-        let mut directories = lock(&self.storage.changed_directories);
+        file.sync_data().context("write to disk", path)?;
+        let mut directories = lock(&self.changed_directories);
         while let Some(directory) = directories.last() {
             sync_directory(directory).context("write to disk the directory", directory)?;
             directories.pop();
         }
         Ok(())
     }
-}
 
-impl Storage {
     fn file(&self) -> Option<Arc<File>> {
         lock(&self.file).clone()
     }

@@ -145,7 +145,7 @@ impl SessionReader {
     pub fn tail(&self, limit: TailLimit) -> Result<Tail, SessionError> {
         let mut tail =
             read_tail(self.parts_backward(), limit).context("read the session log", &self.path)?;
-        fill_missing_times(&mut tail.messages, &self.file);
+        fill_missing_times(&mut tail.messages, || beginning_ms(&self.file));
         Ok(tail)
     }
 
@@ -178,7 +178,7 @@ impl SessionReader {
         let mut messages = read_messages_before(self.parts_backward(), before, count)
             .context("read the session log", &self.path)?;
         if let Some(messages) = &mut messages {
-            fill_missing_times(messages, &self.file);
+            fill_missing_times(messages, || beginning_ms(&self.file));
         }
         Ok(messages)
     }

@@ -13,11 +13,11 @@ use crate::{Inbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader
 /// Extension of a log.
 pub(crate) const LOG_EXTENSION: &str = "jsonl";
 /// Extension of the file whose lock guards a log.
-const LOCK_EXTENSION: &str = "lock";
+pub(crate) const LOCK_EXTENSION: &str = "lock";
 /// Extension of the file for messages that wait for a session. No log's, so that nobody takes it for one.
-const INBOX_EXTENSION: &str = "inbox";
+pub(crate) const INBOX_EXTENSION: &str = "inbox";
 /// Extension of the directory for what belongs to a session but not into its log.
-const ARTIFACT_EXTENSION: &str = "files";
+pub(crate) const ARTIFACT_EXTENSION: &str = "files";
 
 /// File name of the log of `key`.
 pub(crate) fn session_file(key: &SessionKey) -> String {

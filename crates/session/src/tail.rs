@@ -74,12 +74,8 @@ fn collect<R: Read + Seek>(
 ) -> io::Result<Next> {
     while let Some(found) = lines.next_line()? {
         let next = match line::decode(found.bytes, found.offset) {
-            Line::Entry(Entry::Message(message)) => collector.message(message),
-            Line::Entry(Entry::Compaction(compaction)) => collector.compaction(compaction),
-            Line::Entry(Entry::Reduction(reduction)) => collector.reduction(reduction),
-            Line::Entry(Entry::About(_) | Entry::Unknown(_)) | Line::Header(_) | Line::Blank => {
-                Next::Continue
-            }
+            Line::Entry(entry) => collector.entry(entry),
+            Line::Header(_) | Line::Blank => Next::Continue,
             Line::Corrupt => {
                 collector.skipped_lines += usize::from(found.terminated);
                 Next::Continue
@@ -90,6 +86,17 @@ fn collect<R: Read + Seek>(
         }
     }
     Ok(Next::Continue)
+}
+
+/// The end of a session whose entries are in memory.
+pub(crate) fn tail_of(entries: &[Entry], limit: TailLimit) -> Tail {
+    let mut collector = Collector::new(limit);
+    for entry in entries.iter().rev() {
+        if collector.entry(entry.clone()) == Next::Stop {
+            break;
+        }
+    }
+    collector.finish()
 }
 
 /// The `count` messages before the one with the id `before`, or the last ones, oldest first; `None` if no message has
@@ -143,11 +150,11 @@ pub(crate) fn read_last_compaction<R: Read + Seek>(
 
 /// Gives messages that were written without a time that of the message before, else that of the log's beginning: 1970
 /// would be wrong for certain. Neither changes when the log grows, for a model must be sent the same bytes again.
-pub(crate) fn fill_missing_times(messages: &mut [TranscriptMessage], file: &File) {
+pub(crate) fn fill_missing_times(messages: &mut [TranscriptMessage], beginning: impl Fn() -> u64) {
     let mut last = None;
     for message in messages {
         if message.ts == 0 {
-            message.ts = last.unwrap_or_else(|| beginning_ms(file));
+            message.ts = last.unwrap_or_else(&beginning);
         }
         last = Some(message.ts);
     }
@@ -195,6 +202,15 @@ impl Collector {
             length_at_user: None,
             older_messages_exist: false,
             skipped_lines: 0,
+        }
+    }
+
+    fn entry(&mut self, entry: Entry) -> Next {
+        match entry {
+            Entry::Message(message) => self.message(message),
+            Entry::Compaction(compaction) => self.compaction(compaction),
+            Entry::Reduction(reduction) => self.reduction(reduction),
+            Entry::About(_) | Entry::Unknown(_) => Next::Continue,
         }
     }
 

@@ -20,7 +20,8 @@ impl Fixture {
     }
 
     fn open(&self, budget: u64) -> (Conversation, Opening) {
-        Conversation::load(self.store.open(&self.key, LockWait::Fail).unwrap(), budget).unwrap()
+        let log = self.store.open(&self.key, LockWait::Fail).unwrap();
+        Conversation::load(Box::new(log), budget).unwrap()
     }
 }
 

@@ -1,11 +1,12 @@
 //! Opens what a run needs of the file system: the workspace, the session, the store of keys.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_auth::AuthFile;
 use myclaw_session::{
-    EntryId, Inbox, LockWait, QueuedMessage, SessionError, SessionLog, SessionStore,
+    EntryId, Inbox, LockWait, OpenSession, QueuedMessage, SessionError, Sessions,
 };
 
 use super::SILENT_WAIT;
@@ -74,7 +75,7 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
 
 /// Loads the end of the log, settles what it has taken of the inbox, and gives what waits there.
 fn load(
-    log: SessionLog,
+    log: Box<dyn OpenSession>,
     inbox: &Inbox,
     budget: u64,
 ) -> Result<(Conversation, Opening, Vec<QueuedMessage>), RunError> {
@@ -95,11 +96,14 @@ fn load(
 }
 
 /// Opens the session's log, and waits while another process has it open.
-async fn open_log(params: &RunParams, store: &SessionStore) -> Result<SessionLog, RunError> {
+async fn open_log(
+    params: &RunParams,
+    store: &Arc<dyn Sessions>,
+) -> Result<Box<dyn OpenSession>, RunError> {
     let began = Instant::now();
     let mut has_told = false;
     loop {
-        let (at, key) = (store.clone(), params.session_key.clone());
+        let (at, key) = (Arc::clone(store), params.session_key.clone());
         let opened = blocking(move || Ok(at.open(&key, LockWait::Fail))).await?;
         let waited = began.elapsed();
         let (path, process_id) = match opened {

@@ -1,7 +1,7 @@
 //! Step `finish`: the log is made durable, the index learns of the turn, the caller gets the result.
 
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::{IndexRepair, MetaPatch};
+use myclaw_session::{IndexRepair, IndexUpdate, MetaPatch};
 use serde_json::{Map, json};
 
 use super::Shared;
@@ -101,11 +101,9 @@ pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result
     };
     let blocking = tokio::task::spawn_blocking(move || {
         let synced = sync.sync();
-        let index = store.index();
-        let recorded = index.record(&key, patch);
-        (synced, recorded, index.take_repairs())
+        (synced, store.record(&key, patch))
     });
-    let (synced, indexed, repairs) =
+    let (synced, IndexUpdate { outcome: indexed, repairs }) =
         blocking.await.map_err(|error| RunError::Internal(error.to_string()))?;
     synced.map_err(RunError::Session)?;
     for IndexRepair { path, backup } in repairs {

@@ -343,5 +343,5 @@ async fn blocking<T: Send + 'static>(
 /// is called meanwhile; a failure is reported by the update at the end of the turn, which does the same again.
 fn enter_in_index(shared: &Shared) {
     let (store, key) = (shared.run.store.clone(), shared.run.session_key.clone());
-    tokio::task::spawn_blocking(move || store.index().record(&key, MetaPatch::default()));
+    tokio::task::spawn_blocking(move || store.record(&key, MetaPatch::default()));
 }

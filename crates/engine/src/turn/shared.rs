@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use myclaw_llm::{ToolSchema, Usage};
-use myclaw_session::{SessionKey, SessionStore};
+use myclaw_session::{SessionKey, Sessions};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::time_limit::Pauses;
@@ -26,7 +26,7 @@ pub(crate) struct Shared {
 /// Where a turn happens. It does not change while the turn goes on.
 pub(crate) struct RunContext {
     pub(crate) session_key: SessionKey,
-    pub(crate) store: SessionStore,
+    pub(crate) store: Arc<dyn Sessions>,
     pub(crate) events: Events,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Vec<Arc<dyn Hook>>,

@@ -89,7 +89,7 @@ impl Change {
     }
 
     /// The entry after this change; `None` if the key is no session's.
-    fn apply(&self, before: Option<SessionEntry>) -> Option<SessionEntry> {
+    pub(super) fn apply(&self, before: Option<SessionEntry>) -> Option<SessionEntry> {
         let mut entry = match before {
             Some(entry) => entry,
             None => {

@@ -3,9 +3,11 @@
 
 mod about;
 mod children;
+mod conformance;
 mod fork;
 mod inbox;
 mod index;
+mod json;
 mod locking;
 mod log;
 mod search;

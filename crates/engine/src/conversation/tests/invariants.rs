@@ -127,7 +127,7 @@ proptest! {
             }
             let mut log = fixture.store.open(&fixture.key, LockWait::Fail).unwrap();
             log.append(&[entry]).unwrap();
-            let (mut conversation, _) = Conversation::load(log, budget).unwrap();
+            let (mut conversation, _) = Conversation::load(Box::new(log), budget).unwrap();
             let first = conversation.take_paired();
             check(&first);
             // Building it twice gives the same: the provider's cache depends on it.

@@ -5,8 +5,10 @@
 
 mod hooks;
 
+use std::ops::ControlFlow;
+
 use myclaw_llm::ErrorClass;
-use myclaw_session::{CompactionEntry, Entry, EntryId, Role, Tail, TranscriptMessage};
+use myclaw_session::{CompactionEntry, EntryId, Role, Tail, TranscriptMessage};
 use serde::Serialize;
 
 use self::hooks::Decision;
@@ -269,19 +271,20 @@ fn beginning(
     tail: &Tail,
 ) -> Result<Vec<TranscriptMessage>, RunError> {
     let first_read = tail.messages.first().map(|row| row.id);
-    let reader = shared.run.store.reader(&shared.run.session_key)?;
-    let Some(reader) = reader.filter(|_| tail.older_messages_exist) else { return Ok(Vec::new()) };
+    if !tail.older_messages_exist {
+        return Ok(Vec::new());
+    }
     let mut rows = Vec::new();
     let mut room = window / BEGINNING_SHARE;
-    for entry in reader.entries() {
-        let Entry::Message(row) = entry? else { continue };
+    shared.run.store.visit_oldest(&shared.run.session_key, &mut |row| {
         let cost = row_cost(&row, None);
         if Some(row.id) == first_read || cost > room {
-            break;
+            return ControlFlow::Break(());
         }
         room -= cost;
         rows.push(row);
-    }
+        ControlFlow::Continue(())
+    })?;
     Ok(rows)
 }
 

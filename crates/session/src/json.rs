@@ -1,0 +1,236 @@
+//! Sessions as one JSON file each, for programs that pass a session's id from one run to the next.
+//!
+//! The whole session is in memory while it is open. Its file is replaced as a whole when the run makes it durable, when
+//! the index entry changes, and at the end; what was appended since the last of these is lost in a crash. The format is
+//! described in `docs/sessions.md`.
+
+mod document;
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use myclaw_files::{
+    Durability, LockFile, NewFile, create_private_directory, is_locked, sync_directory,
+};
+
+use crate::entry::new_session_id;
+use crate::error::IoContext;
+use crate::store::{ARTIFACT_EXTENSION, INBOX_EXTENSION, LOCK_EXTENSION};
+use crate::{
+    Entry, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, SessionError, SessionKey,
+    Sessions, SyncHandle, Tail, TailLimit, TranscriptMessage,
+};
+use document::Document;
+
+/// Extension of a session's file.
+const EXTENSION: &str = "json";
+/// Extension of the next content of that file, while it is written.
+const UNFINISHED_EXTENSION: &str = "json.new";
+/// Longest wait for a session that is not open here when its index entry changes.
+const INDEX_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
+
+/// Sessions in one directory, each in a file `<id>.json`. A session key has the id that [`JsonSessions::resume`] gave
+/// it, or else a new one; this is remembered by the value and its clones only.
+#[derive(Debug, Clone)]
+pub struct JsonSessions {
+    directory: PathBuf,
+    by_key: Arc<Mutex<HashMap<SessionKey, Arc<Session>>>>,
+}
+
+/// One session, open or not.
+#[derive(Debug)]
+struct Session {
+    key: SessionKey,
+    id: String,
+    directory: PathBuf,
+    /// The content while the session is open here.
+    document: Mutex<Option<Document>>,
+    /// Held while the file is replaced, so that an older content never replaces a newer one.
+    replacing: Mutex<()>,
+}
+
+/// A session opened for writing.
+#[derive(Debug)]
+struct OpenJson {
+    session: Arc<Session>,
+    /// Held for its effect. Dropped after the session is saved.
+    _lock: LockFile,
+}
+
+impl JsonSessions {
+    /// The sessions in `directory`, which need not exist yet.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), by_key: Arc::default() }
+    }
+
+    /// Makes `key` stand for the session `id`. If there is no session of that id, or its file cannot be read, `key` gets
+    /// a new session and that file stays as it is. Gives the id of the session. To be called before the session is used.
+    pub fn resume(&self, key: &SessionKey, id: &str) -> String {
+        let is_uuid = uuid::Uuid::parse_str(id)
+            .is_ok_and(|uuid| uuid.hyphenated().to_string().eq_ignore_ascii_case(id));
+        let known = is_uuid
+            .then(|| Session::new(&self.directory, key, id.to_owned()))
+            .filter(|session| matches!(Document::load(&session.path()), Ok(Some(_))));
+        let session = known.unwrap_or_else(|| Session::new(&self.directory, key, new_session_id()));
+        let id = session.id.clone();
+        locked(&self.by_key).insert(key.clone(), Arc::new(session));
+        id
+    }
+
+    fn session(&self, key: &SessionKey) -> Arc<Session> {
+        let make = || Arc::new(Session::new(&self.directory, key, new_session_id()));
+        Arc::clone(locked(&self.by_key).entry(key.clone()).or_insert_with(make))
+    }
+}
+
+impl Session {
+    fn new(directory: &Path, key: &SessionKey, id: String) -> Self {
+        Self {
+            key: key.clone(),
+            id,
+            directory: directory.to_path_buf(),
+            document: Mutex::default(),
+            replacing: Mutex::default(),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.beside(EXTENSION)
+    }
+
+    fn beside(&self, extension: &str) -> PathBuf {
+        self.directory.join(format!("{}.{extension}", self.id))
+    }
+
+    fn open(self: Arc<Self>, wait: LockWait) -> Result<OpenJson, SessionError> {
+        let changed = create_private_directory(&self.directory)
+            .context("create the sessions directory", &self.directory)?;
+        for directory in changed.iter().rev() {
+            sync_directory(directory).context("write to disk the directory", directory)?;
+        }
+        let path = self.beside(LOCK_EXTENSION);
+        let lock = LockFile::acquire(&path, wait).context("lock", &path)?;
+        let document = Document::load(&self.path())?.unwrap_or_default();
+        *locked(&self.document) = Some(document);
+        Ok(OpenJson { session: self, _lock: lock })
+    }
+
+    /// Runs `work` on the content; `None` if the session is not open here.
+    fn with_document<T>(&self, work: impl FnOnce(&mut Document) -> T) -> Option<T> {
+        locked(&self.document).as_mut().map(work)
+    }
+
+    /// Replaces the file, unless nothing has changed since it was written.
+    fn save(&self) -> Result<(), SessionError> {
+        let _replacing = locked(&self.replacing);
+        let path = self.path();
+        let Some(text) = self.with_document(|document| document.take_text(&self.id)).flatten()
+        else {
+            return Ok(());
+        };
+        let replaced = text
+            .map_err(|source| SessionError::Encode { path: path.clone(), source })
+            .and_then(|text| self.replace(&path, &text));
+        if replaced.is_err() {
+            self.with_document(|document| document.is_changed = true);
+        }
+        replaced
+    }
+
+    fn replace(&self, path: &Path, text: &[u8]) -> Result<(), SessionError> {
+        let mut file = NewFile::named(&self.beside(UNFINISHED_EXTENSION))
+            .context("create the session file", path)?;
+        file.write_all(text).context("write the session file", path)?;
+        file.put_at(path, Durability::Synced).context("write the session file", path)?;
+        Ok(())
+    }
+
+    fn record(self: Arc<Self>, patch: MetaPatch) -> Result<(), SessionError> {
+        let is_open = locked(&self.document).is_some();
+        let _held = (!is_open).then(|| Arc::clone(&self).open(INDEX_WAIT)).transpose()?;
+        self.with_document(|document| document.record(&self.key, &self.id, patch));
+        self.save()
+    }
+}
+
+impl Sessions for JsonSessions {
+    fn open(&self, key: &SessionKey, wait: LockWait) -> Result<Box<dyn OpenSession>, SessionError> {
+        Ok(Box::new(self.session(key).open(wait)?))
+    }
+
+    fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError> {
+        let path = self.session(key).beside(LOCK_EXTENSION);
+        is_locked(&path).context("lock", &path)
+    }
+
+    fn inbox(&self, key: &SessionKey) -> Inbox {
+        Inbox::new(self.session(key).beside(INBOX_EXTENSION))
+    }
+
+    fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate {
+        let outcome = self.session(key).record(patch).map_err(SessionError::of_index);
+        IndexUpdate { outcome, repairs: Vec::new() }
+    }
+
+    fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError> {
+        let session = self.session(key);
+        let has_entries = session.with_document(|document| !document.is_empty());
+        let exists = has_entries.unwrap_or_else(|| session.path().is_file());
+        Ok(exists.then(|| session.id.clone()))
+    }
+
+    fn transcript_path(&self, key: &SessionKey) -> PathBuf {
+        self.session(key).path()
+    }
+
+    fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
+        self.session(key).beside(ARTIFACT_EXTENSION)
+    }
+
+    fn visit_oldest(
+        &self,
+        key: &SessionKey,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError> {
+        let session = self.session(key);
+        if session.with_document(|document| document.visit_oldest(visit)).is_none()
+            && let Some(document) = Document::load(&session.path())?
+        {
+            document.visit_oldest(visit);
+        }
+        Ok(())
+    }
+}
+
+impl OpenSession for OpenJson {
+    fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
+        self.session.with_document(|document| document.append(entries));
+        Ok(())
+    }
+
+    fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError> {
+        Ok(self.session.with_document(|document| document.tail(limit)).unwrap_or_default())
+    }
+
+    fn sync_handle(&self) -> SyncHandle {
+        let session = Arc::clone(&self.session);
+        SyncHandle::new(move || session.save())
+    }
+}
+
+impl Drop for OpenJson {
+    fn drop(&mut self) {
+        // There is nobody to report a failure to; what a run promised was made durable before.
+        let _ = self.session.save();
+        *locked(&self.session.document) = None;
+    }
+}
+
+/// The values behind these locks are whole at any time, so a panic elsewhere does not spoil them.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

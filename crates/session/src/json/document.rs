@@ -1,0 +1,164 @@
+//! The content of a session's JSON file.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use myclaw_files::read_regular;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::line::{self, Line};
+use crate::tail::{fill_missing_times, tail_of};
+use crate::{
+    Entry, MetaPatch, SessionEntry, SessionError, SessionKey, Tail, TailLimit, TranscriptMessage,
+    now_ms,
+};
+
+/// Largest file that is read.
+const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// A session in memory.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    /// In milliseconds since the Unix epoch, like `updated_at`.
+    created_at: u64,
+    updated_at: u64,
+    /// What is known about the session without reading its messages.
+    index: Option<SessionEntry>,
+    /// Fields that other programs have added; they are kept.
+    others: Map<String, Value>,
+    /// The rows of the file, written back as they are.
+    rows: Vec<Value>,
+    /// The entries of those rows, and behind them the new ones.
+    entries: Vec<Entry>,
+    /// How many entries come from rows.
+    loaded: usize,
+    /// Rows that are no entries.
+    skipped: usize,
+    /// Whether the file does not hold all this.
+    pub(super) is_changed: bool,
+}
+
+/// The file as it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written<'a> {
+    id: &'a str,
+    created_at: u64,
+    updated_at: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<&'a SessionEntry>,
+    #[serde(flatten)]
+    others: &'a Map<String, Value>,
+    messages: Vec<Row<'a>>,
+}
+
+/// An element of `messages`.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Row<'a> {
+    Loaded(&'a Value),
+    New(&'a Entry),
+}
+
+impl Document {
+    /// Reads a file; `None` if there is none.
+    pub(super) fn load(path: &Path) -> Result<Option<Self>, SessionError> {
+        let failed = |source| SessionError::from_io("read the session file", path, source);
+        let bytes = match read_regular(path, MAX_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "it has no list `messages`");
+        Self::parse(&bytes).map(Some).ok_or_else(|| failed(damaged()))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut others = line::parse_object(bytes)?;
+        let Some(Value::Array(rows)) = others.shift_remove("messages") else { return None };
+        let mut take = |name: &str| others.shift_remove(name);
+        // The id is the name of the file.
+        take("id");
+        let created_at = line::milliseconds(take("createdAt").as_ref());
+        let mut document = Self {
+            created_at: if created_at == 0 { now_ms() } else { created_at },
+            updated_at: line::milliseconds(take("updatedAt").as_ref()),
+            index: take("index").and_then(|index| serde_json::from_value(index).ok()),
+            others,
+            rows,
+            ..Self::default()
+        };
+        let mut last_time = document.created_at;
+        for (place, row) in document.rows.iter().enumerate() {
+            let object = row.as_object().cloned();
+            match object.map(|object| line::decode_object(object, place as u64)) {
+                Some(Line::Entry(mut entry)) => {
+                    if let Entry::Message(message) = &mut entry {
+                        let message = std::slice::from_mut(message);
+                        fill_missing_times(message, || last_time);
+                        last_time = message[0].ts;
+                    }
+                    document.entries.push(entry);
+                }
+                _ => document.skipped += 1,
+            }
+        }
+        document.loaded = document.entries.len();
+        Some(document)
+    }
+
+    /// Whether there is nothing that makes it a session.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.entries.is_empty()
+    }
+
+    /// The text of the file if that must be written, which counts as done from then on.
+    pub(super) fn take_text(&mut self, id: &str) -> Option<serde_json::Result<Vec<u8>>> {
+        if self.is_empty() || !std::mem::take(&mut self.is_changed) {
+            return None;
+        }
+        let new = self.entries[self.loaded..].iter().map(Row::New);
+        let text = serde_json::to_vec_pretty(&Written {
+            id,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+            index: self.index.as_ref(),
+            others: &self.others,
+            messages: self.rows.iter().map(Row::Loaded).chain(new).collect(),
+        });
+        Some(text)
+    }
+
+    pub(super) fn append(&mut self, entries: &[Entry]) {
+        let Some(first) = entries.first() else { return };
+        if self.is_empty() {
+            self.created_at = first.ts().filter(|time| *time > 0).unwrap_or_else(now_ms);
+        }
+        self.entries.extend_from_slice(entries);
+        self.updated_at = now_ms();
+        self.is_changed = true;
+    }
+
+    pub(super) fn record(&mut self, key: &SessionKey, id: &str, patch: MetaPatch) {
+        let file = format!("{id}.{}", super::EXTENSION);
+        let changed = patch.apply_to(self.index.take(), key, id.to_owned());
+        self.index = changed.map(|entry| SessionEntry { session_file: file, ..entry });
+        self.is_changed = true;
+    }
+
+    pub(super) fn tail(&self, limit: TailLimit) -> Tail {
+        Tail { skipped_lines: self.skipped, ..tail_of(&self.entries, limit) }
+    }
+
+    pub(super) fn visit_oldest(&self, visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>) {
+        for entry in &self.entries {
+            if let Entry::Message(message) = entry
+                && visit(message.clone()).is_break()
+            {
+                break;
+            }
+        }
+    }
+}

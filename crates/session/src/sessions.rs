@@ -1,0 +1,171 @@
+//! What a run needs of the place where sessions are kept, whatever the format.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::{
+    Entry, Inbox, IndexRepair, LockWait, MetaPatch, SessionError, SessionKey, SessionLog,
+    SessionStore, Tail, TailLimit, TranscriptMessage,
+};
+
+/// A store of sessions. [`SessionStore`] keeps a log of JSON lines for each, [`crate::JsonSessions`] one JSON file.
+///
+/// All calls block: callers decide on which thread they run.
+pub trait Sessions: fmt::Debug + Send + Sync {
+    /// Opens a session, new or old, for writing. A new one comes into being with its first entry.
+    ///
+    /// # Errors
+    /// [`SessionError::Locked`] if it is open already, here or in another process; otherwise, why it cannot be read.
+    fn open(&self, key: &SessionKey, wait: LockWait) -> Result<Box<dyn OpenSession>, SessionError>;
+
+    /// Whether the session is open for writing at this moment, here or in another process.
+    ///
+    /// # Errors
+    /// The lock file cannot be read.
+    fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError>;
+
+    /// The messages that wait for the session.
+    fn inbox(&self, key: &SessionKey) -> Inbox;
+
+    /// Changes what is known about a session without reading it.
+    fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate;
+
+    /// The id (UUID version 4) that other programs know the session by; `None` if there is no such session.
+    ///
+    /// # Errors
+    /// The session cannot be read.
+    fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError>;
+
+    /// The file that messages to the user name. It need not exist yet.
+    fn transcript_path(&self, key: &SessionKey) -> PathBuf;
+
+    /// The directory for large things that belong to the session, such as a tool's full output. It need not exist yet.
+    fn artifact_directory(&self, key: &SessionKey) -> PathBuf;
+
+    /// Passes the session's messages to `visit`, the oldest first, until that breaks off. It needs no lock.
+    ///
+    /// # Errors
+    /// The session cannot be read.
+    fn visit_oldest(
+        &self,
+        key: &SessionKey,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError>;
+}
+
+/// A session opened for writing. Nobody else can write to it while this value lives.
+pub trait OpenSession: fmt::Debug + Send + Sync {
+    /// Adds `entries` at the end, all or none. They are safe from a crash of the machine once [`SyncHandle::sync`] has
+    /// returned; whether they are safe from a crash of this program before that depends on the store.
+    ///
+    /// # Errors
+    /// None of `entries` is in the session then, and it can be used further.
+    fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError>;
+
+    /// The end of the session, as far as the next request needs it.
+    ///
+    /// # Errors
+    /// The session cannot be read.
+    fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError>;
+
+    /// A handle that makes the entries durable; it can be sent to another thread.
+    fn sync_handle(&self) -> SyncHandle;
+}
+
+/// What became of a change of the index.
+#[derive(Debug)]
+pub struct IndexUpdate {
+    /// Whether the change is stored. No session depends on it, so a caller may go on with a warning.
+    pub outcome: Result<(), SessionError>,
+    /// What was found damaged meanwhile, and was repaired.
+    pub repairs: Vec<IndexRepair>,
+}
+
+/// Makes the entries durable that were appended before [`SyncHandle::sync`] is called.
+#[derive(Clone)]
+pub struct SyncHandle(Arc<dyn Fn() -> Result<(), SessionError> + Send + Sync>);
+
+impl SyncHandle {
+    /// A handle that calls `sync`, which returns when the entries are on the disk.
+    pub fn new(sync: impl Fn() -> Result<(), SessionError> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sync))
+    }
+
+    /// Waits until the entries are on the disk, and the name of the file too if it is new. Does nothing before the
+    /// first entry of a new session.
+    ///
+    /// # Errors
+    /// The system could not promise it; what was appended since the last success may be lost if the machine stops.
+    pub fn sync(&self) -> Result<(), SessionError> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for SyncHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SyncHandle")
+    }
+}
+
+impl Sessions for SessionStore {
+    fn open(&self, key: &SessionKey, wait: LockWait) -> Result<Box<dyn OpenSession>, SessionError> {
+        Ok(Box::new(Self::open(self, key, wait)?))
+    }
+
+    fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError> {
+        Self::is_in_use(self, key)
+    }
+
+    fn inbox(&self, key: &SessionKey) -> Inbox {
+        Self::inbox(self, key)
+    }
+
+    fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate {
+        let index = self.index();
+        IndexUpdate { outcome: index.record(key, patch), repairs: index.take_repairs() }
+    }
+
+    fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError> {
+        Self::session_id(self, key)
+    }
+
+    fn transcript_path(&self, key: &SessionKey) -> PathBuf {
+        Self::transcript_path(self, key)
+    }
+
+    fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
+        Self::artifact_directory(self, key)
+    }
+
+    fn visit_oldest(
+        &self,
+        key: &SessionKey,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError> {
+        let Some(reader) = self.reader(key)? else { return Ok(()) };
+        for entry in reader.entries() {
+            if let Entry::Message(message) = entry?
+                && visit(message).is_break()
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OpenSession for SessionLog {
+    fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
+        Self::append(self, entries)
+    }
+
+    fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError> {
+        Self::tail(self, limit)
+    }
+
+    fn sync_handle(&self) -> SyncHandle {
+        Self::sync_handle(self)
+    }
+}

@@ -1,0 +1,310 @@
+//! What every store of sessions does, checked against each of them through the traits that a run uses.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use myclaw_session::{
+    Entry, EntryId, JsonSessions, LockWait, Meta, MetaPatch, OpenSession, QueuedKind,
+    QueuedMessage, Reduction, ReductionEntry, Role, SessionError, SessionKey, SessionStore,
+    Sessions, TailLimit, TranscriptMessage,
+};
+use serde_json::{Map, Value, json};
+
+use crate::{assistant, compaction, limit_in_bytes, texts, user, work};
+
+/// A store, and how another process opens the same session.
+struct Subject {
+    home: tempfile::TempDir,
+    store: Arc<dyn Sessions>,
+    reopen: fn(&Path, &dyn Sessions) -> Arc<dyn Sessions>,
+}
+
+impl Subject {
+    fn directory(&self) -> PathBuf {
+        self.home.path().join("sessions")
+    }
+
+    /// The store as a process that starts now sees it.
+    fn restarted(&self) -> Arc<dyn Sessions> {
+        (self.reopen)(&self.directory(), &*self.store)
+    }
+
+    fn open(&self) -> Box<dyn OpenSession> {
+        self.store.open(&work(), LockWait::Fail).unwrap()
+    }
+
+    fn texts(store: &dyn Sessions) -> Vec<String> {
+        let mut log = store.open(&work(), LockWait::Fail).unwrap();
+        let tail = log.tail(TailLimit::UNLIMITED).unwrap();
+        texts(&tail.messages).into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// Runs `check` over each store.
+fn of_each(check: impl Fn(&Subject)) {
+    let home = tempfile::tempdir().unwrap();
+    let store = Arc::new(SessionStore::new(home.path().join("sessions")));
+    check(&Subject {
+        home,
+        store,
+        reopen: |directory, _before| Arc::new(SessionStore::new(directory)),
+    });
+    let home = tempfile::tempdir().unwrap();
+    let store = Arc::new(JsonSessions::new(home.path().join("sessions")));
+    check(&Subject {
+        home,
+        store,
+        reopen: |directory, before| {
+            let store = JsonSessions::new(directory);
+            let id = id_in_path(before);
+            assert_eq!(store.resume(&work(), &id), id, "the session is found by its id");
+            Arc::new(store)
+        },
+    });
+}
+
+fn id_in_path(store: &dyn Sessions) -> String {
+    store.transcript_path(&work()).file_stem().unwrap().to_str().unwrap().to_owned()
+}
+
+/// A message with everything that a row can hold.
+fn tool_result() -> TranscriptMessage {
+    let meta = json!({"contentBlocks": [{"type": "text", "text": "é\n\u{1f600}"}], "n": 1.5});
+    let Value::Object(meta) = meta else { unreachable!() };
+    TranscriptMessage {
+        tool_call_id: Some("call-1".to_owned()),
+        meta: Some(Meta::from(meta)),
+        ..TranscriptMessage::new(Role::Tool, "done", 1_700_000_000_002)
+    }
+}
+
+#[test]
+fn what_is_appended_comes_back_after_reopening() {
+    of_each(|subject| {
+        let written = vec![user("q"), assistant("a"), tool_result()];
+        let mut log = subject.open();
+        assert_eq!(log.tail(TailLimit::UNLIMITED).unwrap().messages, []);
+        log.append(&[]).unwrap();
+        assert_eq!(subject.store.session_id(&work()).unwrap(), None, "nothing was said yet");
+        for message in &written {
+            log.append(&[message.clone().into()]).unwrap();
+        }
+        assert_eq!(log.tail(TailLimit::UNLIMITED).unwrap().messages, written);
+        drop(log);
+        for store in [Arc::clone(&subject.store), subject.restarted()] {
+            let mut log = store.open(&work(), LockWait::Fail).unwrap();
+            let tail = log.tail(TailLimit::UNLIMITED).unwrap();
+            assert_eq!((tail.messages, tail.skipped_lines), (written.clone(), 0));
+        }
+        let mut log = subject.restarted().open(&work(), LockWait::Fail).unwrap();
+        log.append(&[user("more").into()]).unwrap();
+        drop(log);
+        assert_eq!(Subject::texts(&*subject.restarted()), ["q", "a", "done", "more"]);
+    });
+}
+
+#[test]
+fn a_session_nothing_was_said_in_leaves_no_file() {
+    of_each(|subject| {
+        subject.open().sync_handle().sync().unwrap();
+        assert_eq!(std::fs::read_dir(subject.directory()).unwrap().count(), 0);
+        assert_eq!(subject.store.session_id(&work()).unwrap(), None);
+    });
+}
+
+#[test]
+fn the_tail_is_limited_and_cut_before_a_user_message() {
+    of_each(|subject| {
+        let mut log = subject.open();
+        for turn in 0..5 {
+            let turn = [user(&format!("q{turn}")).into(), assistant(&format!("a{turn}")).into()];
+            log.append(&turn).unwrap();
+        }
+        for _ in 0..2 {
+            let tail = log.tail(limit_in_bytes(1)).unwrap();
+            assert_eq!(texts(&tail.messages), ["q4", "a4"]);
+            assert!(tail.older_messages_exist);
+            drop(log);
+            log = subject.restarted().open(&work(), LockWait::Fail).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_summary_and_a_reduction_change_the_tail() {
+    of_each(|subject| {
+        let (kept, newer) = (user("kept"), user("newer"));
+        let reduction = Reduction { id: kept.id, head: 3, tail: 0 };
+        let reduced = ReductionEntry {
+            id: EntryId::generate(),
+            ts: 1_700_000_000_003,
+            reason: "pruning".to_owned(),
+            messages: vec![reduction],
+        };
+        let summary = compaction(kept.id);
+        let written: [Entry; 5] = [
+            user("old").into(),
+            kept.clone().into(),
+            summary.clone().into(),
+            reduced.into(),
+            newer.clone().into(),
+        ];
+        subject.open().append(&written).unwrap();
+        let mut log = subject.restarted().open(&work(), LockWait::Fail).unwrap();
+        let tail = log.tail(TailLimit::UNLIMITED).unwrap();
+        assert_eq!(tail.compaction, Some(summary));
+        assert_eq!(tail.messages, [kept.clone(), newer]);
+        assert_eq!(tail.reductions.get(&kept.id), Some(&reduction));
+        assert_eq!(tail.behind_last_change, Some(1));
+    });
+}
+
+#[test]
+fn the_oldest_messages_are_read_without_the_lock() {
+    of_each(|subject| {
+        let read = |store: &dyn Sessions, most: usize| {
+            let mut found = Vec::new();
+            let mut visit = |message: TranscriptMessage| {
+                found.push(message.content);
+                if found.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            store.visit_oldest(&work(), &mut visit).unwrap();
+            found
+        };
+        assert!(read(&*subject.store, 9).is_empty(), "there is no session yet");
+        let mut log = subject.open();
+        let rows =
+            [user("q").into(), compaction(EntryId::generate()).into(), assistant("a").into()];
+        log.append(&rows).unwrap();
+        assert_eq!(read(&*subject.store, 9), ["q", "a"], "while it is open");
+        drop(log);
+        assert_eq!(read(&*subject.restarted(), 1), ["q"]);
+    });
+}
+
+#[test]
+fn a_crash_keeps_what_was_made_durable() {
+    of_each(|subject| {
+        let mut log = subject.open();
+        log.append(&[user("durable").into()]).unwrap();
+        log.sync_handle().sync().unwrap();
+        log.append(&[assistant("perhaps").into()]).unwrap();
+        // What the disk holds at this moment is what a killed process leaves.
+        let after = tempfile::tempdir().unwrap();
+        let path = subject.store.transcript_path(&work());
+        std::fs::copy(&path, after.path().join(path.file_name().unwrap())).unwrap();
+        let store = (subject.reopen)(after.path(), &*subject.store);
+        let found = Subject::texts(&*store);
+        assert!(["durable", "perhaps"].starts_with(&texts_of(&found)), "{found:?}");
+        assert!(!found.is_empty());
+        let mut log = store.open(&work(), LockWait::Fail).unwrap();
+        log.append(&[user("on").into()]).unwrap();
+        drop(log);
+        assert_eq!(Subject::texts(&*store).last().unwrap(), "on");
+    });
+}
+
+fn texts_of(found: &[String]) -> Vec<&str> {
+    found.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn one_writer_has_a_session_at_a_time() {
+    of_each(|subject| {
+        assert!(!subject.store.is_in_use(&work()).unwrap());
+        let mut log = subject.open();
+        log.append(&[user("q").into()]).unwrap();
+        log.sync_handle().sync().unwrap();
+        for store in [Arc::clone(&subject.store), subject.restarted()] {
+            assert!(store.is_in_use(&work()).unwrap());
+            let error = store.open(&work(), LockWait::Fail).unwrap_err();
+            assert!(matches!(error, SessionError::Locked { .. }), "{error}");
+        }
+        let other = SessionKey::for_cli("main", "other");
+        subject.store.open(&other, LockWait::Fail).unwrap();
+        drop(log);
+        assert!(!subject.store.is_in_use(&work()).unwrap());
+        subject.restarted().open(&work(), LockWait::Fail).unwrap();
+    });
+}
+
+#[test]
+fn a_handle_outlives_its_session() {
+    of_each(|subject| {
+        let mut log = subject.open();
+        let handle = log.sync_handle();
+        log.append(&[user("q").into()]).unwrap();
+        drop(log);
+        handle.sync().unwrap();
+        assert_eq!(Subject::texts(&*subject.restarted()), ["q"]);
+    });
+}
+
+#[test]
+fn messages_wait_in_the_inbox() {
+    of_each(|subject| {
+        let mut log = subject.open();
+        log.append(&[user("q").into()]).unwrap();
+        log.sync_handle().sync().unwrap();
+        let waiting = QueuedMessage {
+            id: EntryId::generate(),
+            kind: QueuedKind::Steer,
+            content: "wait".to_owned(),
+            ts: 1,
+            meta: None,
+        };
+        subject.restarted().inbox(&work()).push(&waiting).unwrap();
+        let inbox = subject.store.inbox(&work());
+        assert_eq!(inbox.pending().unwrap(), [waiting.clone()]);
+        assert!(inbox.remove(waiting.id).unwrap());
+        assert!(!inbox.may_hold_messages());
+    });
+}
+
+#[test]
+fn the_index_entry_is_recorded_open_or_not_and_keeps_the_id() {
+    of_each(|subject| {
+        let extra = Map::from_iter([("lastRunTokens".to_owned(), json!(7))]);
+        let patch = MetaPatch { add_tokens: 7, extra: Some(extra), ..MetaPatch::default() };
+        let mut log = subject.open();
+        log.append(&[user("q").into()]).unwrap();
+        let update = subject.store.record(&work(), patch.clone());
+        update.outcome.unwrap();
+        assert_eq!(update.repairs, []);
+        let id = subject.store.session_id(&work()).unwrap().unwrap();
+        drop(log);
+        let restarted = subject.restarted();
+        restarted.record(&work(), patch).outcome.unwrap();
+        assert_eq!(restarted.session_id(&work()).unwrap(), Some(id));
+        assert_eq!(Subject::texts(&*restarted), ["q"], "the entry is beside the messages");
+        assert_eq!(total_tokens(subject), 14);
+    });
+}
+
+/// The tokens in the index entry, wherever the store keeps that.
+fn total_tokens(subject: &Subject) -> u64 {
+    let path = subject.store.transcript_path(&work());
+    if path.extension().unwrap() == "jsonl" {
+        let index = SessionStore::new(subject.directory()).index();
+        return index.get(&work()).unwrap().unwrap().total_tokens.unwrap();
+    }
+    let file: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    file["index"]["totalTokens"].as_u64().unwrap()
+}
+
+#[test]
+fn files_beside_a_session_have_names_of_their_own() {
+    of_each(|subject| {
+        let other = SessionKey::for_cli("main", "other");
+        let paths = |key: &SessionKey| {
+            let store = &subject.store;
+            let inbox = store.inbox(key).path().to_owned();
+            [store.transcript_path(key), store.artifact_directory(key), inbox]
+        };
+        assert_eq!(paths(&work()), paths(&work()));
+        let all: HashSet<_> = [paths(&work()), paths(&other)].into_iter().flatten().collect();
+        assert_eq!(all.len(), 6);
+    });
+}
