@@ -117,6 +117,14 @@ pub enum Notice {
         /// The failure, in one line.
         error: String,
     },
+    /// A provider rejected the thinking in earlier messages.
+    #[error("{error}; the earlier messages are sent to {model} again, without their thinking")]
+    ThinkingRejected {
+        /// `provider/model`.
+        model: String,
+        /// The failure, in one line.
+        error: String,
+    },
     /// A bootstrap file was shortened in the system prompt.
     #[error("{file} was cut to {limit} characters in the prompt")]
     BootstrapFileCut {

@@ -58,6 +58,7 @@ pub(crate) struct Capture {
     /// The newest bytes; more than the limit, to make room only now and then.
     recent: Vec<u8>,
     total_bytes: u64,
+    total_chars: u64,
     newlines: u64,
     ends_mid_line: bool,
     side: Side,
@@ -80,6 +81,7 @@ impl Capture {
             limits,
             recent: Vec::new(),
             total_bytes: 0,
+            total_chars: 0,
             newlines: 0,
             ends_mid_line: false,
             side: Side::NotNeeded,
@@ -91,6 +93,7 @@ impl Capture {
         let Some(last) = piece.last() else { return };
         self.ends_mid_line = *last != b'\n';
         self.total_bytes += piece.len() as u64;
+        self.total_chars += piece.iter().filter(|byte| begins_char(**byte)).count() as u64;
         self.newlines += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
         if matches!(self.side, Side::NotNeeded) && self.exceeds_limits() {
             self.open_side_file().await;
@@ -121,6 +124,7 @@ impl Capture {
 
     fn exceeds_limits(&self) -> bool {
         self.total_bytes > self.limits.keep_tail_bytes as u64
+            || self.total_chars > self.limits.keep_tail_chars as u64
             || self.total_lines() > self.limits.keep_tail_lines as u64
     }
 
@@ -139,6 +143,7 @@ impl Capture {
     /// The part of the recent bytes to show.
     fn tail(&self) -> &[u8] {
         let start = self.recent.len().saturating_sub(self.limits.keep_tail_bytes);
+        let start = start + start_of_last_chars(&self.recent[start..], self.limits.keep_tail_chars);
         let recent = &self.recent[start..];
         let lines = last_lines(recent, self.limits.keep_tail_lines);
         let begins_line = start == 0 || self.recent[start - 1] == b'\n';
@@ -214,9 +219,19 @@ fn last_lines(text: &[u8], lines: usize) -> &[u8] {
     }
 }
 
+/// Where the last `chars` characters of `text` begin.
+fn start_of_last_chars(text: &[u8], chars: usize) -> usize {
+    let Some(before) = chars.checked_sub(1) else { return text.len() };
+    let begins = text.iter().enumerate().rev().filter(|(_, byte)| begins_char(**byte));
+    begins.map(|(at, _)| at).nth(before).unwrap_or(0)
+}
+
+fn begins_char(byte: u8) -> bool {
+    (byte & 0b1100_0000) != 0b1000_0000
+}
+
 fn skip_continuation_bytes(text: &[u8]) -> &[u8] {
-    let start =
-        text.iter().take(3).take_while(|byte| (**byte & 0b1100_0000) == 0b1000_0000).count();
+    let start = text.iter().take(3).take_while(|byte| !begins_char(**byte)).count();
     &text[start..]
 }
 

@@ -45,9 +45,11 @@ pub enum ErrorOutput {
 pub struct OutputLimits {
     /// Most bytes kept in memory, from the end of the output.
     pub keep_tail_bytes: usize,
+    /// Most characters kept in memory, from the end of the output.
+    pub keep_tail_chars: usize,
     /// Most lines kept in memory, from the end of the output.
     pub keep_tail_lines: usize,
-    /// Gets the whole output once it exceeds one of the two limits above; its directory is made when needed, and an
+    /// Gets the whole output once it exceeds one of the limits above; its directory is made when needed, and an
     /// older file of that name is replaced. `None` means that what is not kept is lost.
     pub side_file: Option<PathBuf>,
 }
@@ -65,6 +67,7 @@ impl ChildSpec {
             timeout: None,
             output: OutputLimits {
                 keep_tail_bytes: 50 * 1024,
+                keep_tail_chars: usize::MAX,
                 keep_tail_lines: 2000,
                 side_file: None,
             },

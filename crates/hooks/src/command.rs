@@ -130,6 +130,7 @@ impl Command {
             timeout: Some(self.timeout),
             output: OutputLimits {
                 keep_tail_bytes: input.len().saturating_add(ANSWER_BYTES),
+                keep_tail_chars: usize::MAX,
                 keep_tail_lines: usize::MAX,
                 side_file: None,
             },

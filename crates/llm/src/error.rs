@@ -89,6 +89,28 @@ impl ModelError {
     }
 }
 
+/// What providers say when they do not accept the signature of a model's thoughts, or the encrypted thoughts themselves.
+const REJECTED_THINKING: [&[&str]; 4] = [
+    // Anthropic: "Invalid `signature` in `thinking` block"; "`thinking` blocks in the latest assistant message cannot be
+    // modified".
+    &["signature", "thinking"],
+    &["thinking", "cannot be modified"],
+    // Google: "Thought signature is not valid", "Corrupted thought signature".
+    &["thought", "signature"],
+    // OpenAI: "The encrypted content … could not be verified".
+    &["encrypted content", "could not be"],
+];
+
+impl ModelError {
+    /// Whether the provider rejects thinking in earlier messages: the same request without it may succeed.
+    pub fn rejects_thinking(&self) -> bool {
+        let is_refusal = matches!(self.status, None | Some(400));
+        let text = self.message.to_lowercase();
+        let has = |words: &[&str]| words.iter().all(|word| text.contains(word));
+        is_refusal && REJECTED_THINKING.iter().any(|words| has(words))
+    }
+}
+
 /// How a call that gave no complete message ended.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallFailure {

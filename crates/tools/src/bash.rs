@@ -23,9 +23,10 @@ use crate::support::{lenient_u64, parse_arguments};
 
 /// Longest time-out that a call may ask for (a longer one counts as this): models mistake milliseconds for seconds.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Most output given to the model, in lines and bytes.
+/// Most lines of output given to the model.
 const MAX_LINES: usize = 2000;
-const MAX_BYTES: usize = 50 * 1024;
+/// Most bytes of a character.
+const LONGEST_CHAR: usize = 4;
 /// Kept free for the notes behind the output.
 const NOTE_CHARS: usize = 800;
 /// How often user interfaces hear of new output.
@@ -56,8 +57,7 @@ impl BashTool {
             name: "bash".to_owned(),
             description: format!(
                 "Run a bash command in the working directory, without input or terminal. Of more than {MAX_LINES} \
-                 lines or {} KB of output only the end is returned; all of it goes to a file.",
-                MAX_BYTES / 1024
+                 lines or a very long output only the end is returned; all of it goes to a file."
             ),
             parameters: json!({
                 "type": "object",
@@ -112,7 +112,8 @@ impl BashTool {
             input: Vec::new(),
             timeout: Some(self.timeout(arguments.timeout)),
             output: OutputLimits {
-                keep_tail_bytes: MAX_BYTES.min(room),
+                keep_tail_bytes: room.saturating_mul(LONGEST_CHAR),
+                keep_tail_chars: room,
                 keep_tail_lines: MAX_LINES,
                 side_file: Some(side_file(context, invocation.call_id)),
             },

@@ -51,9 +51,8 @@ impl ReadTool {
             "additionalProperties": false
         });
         let description = format!(
-            "Read a text file (at most {} lines or {} KB a call, then go on with startLine) or look at an image.",
-            text::MAX_LINES,
-            text::MAX_BYTES / 1024
+            "Read a text file (at most {} lines a call, then go on with startLine) or look at an image.",
+            text::MAX_LINES
         );
         Self { schema: ToolSchema { name: "read".to_owned(), description, parameters } }
     }

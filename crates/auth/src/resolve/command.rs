@@ -120,6 +120,7 @@ impl KeyCommand {
         spec.timeout = Some(TIME_LIMIT);
         spec.output = OutputLimits {
             keep_tail_bytes: MAX_PRINTED,
+            keep_tail_chars: usize::MAX,
             keep_tail_lines: usize::MAX,
             side_file: None,
         };

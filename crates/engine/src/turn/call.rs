@@ -5,6 +5,7 @@
 
 mod attempt;
 mod context;
+mod unsigned;
 mod wait;
 
 use std::fmt::Write;
@@ -39,6 +40,8 @@ pub(crate) struct Caller<'a> {
     ledger: Ledger,
     rules: CallRules,
     patience: Patience,
+    /// The active model rejected the thinking of earlier messages: those up to this time are sent without it.
+    unsigned_until: Option<u64>,
 }
 
 /// How calls are made.
@@ -122,7 +125,8 @@ impl<'a> Caller<'a> {
     ) -> Self {
         let Candidate { choice: model, rotation, .. } = first;
         let patience = Patience::default();
-        Self { engine, model, rotation, candidates, keys, ledger, rules, patience }
+        let unsigned_until = None;
+        Self { engine, model, rotation, candidates, keys, ledger, rules, patience, unsigned_until }
     }
 
     /// The active model.
@@ -176,6 +180,7 @@ impl<'a> Caller<'a> {
         });
         self.model = next.choice;
         self.rotation = next.rotation;
+        self.unsigned_until = None;
         Ok(())
     }
 
@@ -229,6 +234,16 @@ impl<'a> Caller<'a> {
                 {
                     patience.has_renewed = true;
                     shared.notice(Notice::LoginRenewed { error: error.message });
+                }
+                Err(CallFailure::Failed { error, partial: None })
+                    if self.unsigned_until.is_none()
+                        && matches!(question, Question::Next)
+                        && error.rejects_thinking() =>
+                {
+                    let newest = unsigned::newest_answer(shared.conversation.messages());
+                    self.unsigned_until = Some(newest);
+                    let model = self.model.reference();
+                    shared.notice(Notice::ThinkingRejected { model, error: error.message });
                 }
                 Err(CallFailure::Failed { error, partial }) => {
                     self.after_failure(shared, profile, *error, partial, patience).await?;

@@ -5,7 +5,12 @@ use tempfile::TempDir;
 use super::*;
 
 fn limits(bytes: usize, lines: usize, side_file: Option<PathBuf>) -> OutputLimits {
-    OutputLimits { keep_tail_bytes: bytes, keep_tail_lines: lines, side_file }
+    OutputLimits {
+        keep_tail_bytes: bytes,
+        keep_tail_chars: usize::MAX,
+        keep_tail_lines: lines,
+        side_file,
+    }
 }
 
 async fn captured(limits: OutputLimits, pieces: &[&[u8]]) -> CapturedOutput {
@@ -47,6 +52,15 @@ async fn long_output_is_in_the_side_file_from_its_first_byte() {
     };
     assert_eq!(output, expected);
     assert_eq!(fs::read_to_string(file).unwrap(), "first\nsecond\nthird\n");
+}
+
+#[tokio::test]
+async fn characters_are_counted_not_bytes() {
+    let of_chars = |chars| OutputLimits { keep_tail_chars: chars, ..limits(1000, 100, None) };
+    let whole = captured(of_chars(4), &["äöüß".as_bytes()]).await;
+    assert_eq!((whole.tail.as_str(), whole.truncated), ("äöüß", false));
+    let cut = captured(of_chars(3), &["äöüß".as_bytes()]).await;
+    assert_eq!((cut.tail.as_str(), cut.truncated), ("öüß", true));
 }
 
 #[tokio::test]

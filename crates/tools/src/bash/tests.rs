@@ -265,3 +265,13 @@ async fn what_cannot_run_says_why() {
         "{gone}"
     );
 }
+
+#[tokio::test]
+async fn the_limit_of_results_is_counted_in_characters_and_may_be_large() {
+    let mut workspace = Workspace::new(&[]);
+    workspace.context.max_result_chars = 70_000;
+    let result = output(&workspace, json!({"command": "printf 'é%.0s' $(seq 60000)"})).await;
+    assert_eq!(text_of(&result), "é".repeat(60_000));
+    let result = output(&workspace, json!({"command": "printf 'é%.0s' $(seq 90000)"})).await;
+    assert_eq!(text_of(&result).matches('é').count(), 70_000 - NOTE_CHARS);
+}

@@ -13,8 +13,8 @@ use crate::support::{ResolvedPath, io_failure};
 
 /// Most lines that one call shows (Pi's limit, which models are used to).
 pub(super) const MAX_LINES: u64 = 2_000;
-/// Most bytes of text that one call shows (likewise).
-pub(super) const MAX_BYTES: usize = 50 * 1024;
+/// Most bytes of a character: so much is read of a line for each character that may be shown.
+const LONGEST_CHAR: usize = 4;
 /// Characters of a result that are kept free for the notes behind the text.
 const NOTE_CHARS: usize = 600;
 /// Least that is shown of a text, however small the limit on results.
@@ -153,13 +153,11 @@ fn show(lines: &mut LineReader<'_>, range: LineRange, max_chars: usize) -> io::R
             shown.end = End::Limit;
             break;
         }
-        let Some(line) = lines.next(MAX_BYTES)? else { break };
+        let Some(line) = lines.next(max_chars.saturating_mul(LONGEST_CHAR))? else { break };
         let decoded = decode_lossless(&line.kept);
         let line_chars = decoded.text.chars().count();
         let room = max_chars.saturating_sub(chars + 1);
-        let is_too_long = line.dropped > 0
-            || line_chars > room
-            || shown.text.len() + decoded.text.len() + 1 > MAX_BYTES;
+        let is_too_long = line.dropped > 0 || line_chars > room;
         if is_too_long && shown.lines > 0 {
             // Not to be shown in part: the next call starts with it. It was read, so it counts.
             shown.end = End::Limit;

@@ -1,7 +1,5 @@
 //! The lines of a result, up to what one result may hold.
 
-/// Most characters of one result, whatever the context allows: what a model reads with profit.
-const MAX_CHARS: usize = 50_000;
 /// Kept free for the notes at the end.
 const NOTE_CHARS: usize = 400;
 
@@ -19,7 +17,6 @@ pub(crate) struct Full;
 impl Listing {
     /// For a result of at most `max_chars` characters with its notes.
     pub(crate) fn new(max_chars: usize) -> Self {
-        let max_chars = max_chars.min(MAX_CHARS);
         Self { text: String::new(), room: max_chars - NOTE_CHARS.min(max_chars / 2) }
     }
 

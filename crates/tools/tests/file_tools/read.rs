@@ -74,13 +74,13 @@ fn stops_after_two_thousand_lines_and_says_how_to_go_on() {
 }
 
 #[test]
-fn stops_at_fifty_kilobytes_or_the_limit_of_results() {
+fn stops_at_the_limit_of_results() {
     let mut workspace = Workspace::new();
     let line = format!("{}\n", "x".repeat(99));
     workspace.put("wide.txt", line.repeat(1_000));
     let text = workspace.ok("read", json!({"path": "wide.txt"}));
     assert!(
-        text.ends_with("\n[Lines 1-512 of 1000. Go on with startLine: 513]"),
+        text.ends_with("\n[Lines 1-994 of 1000. Go on with startLine: 995]"),
         "{}",
         &text[text.len() - 80..]
     );
@@ -94,18 +94,17 @@ fn stops_at_fifty_kilobytes_or_the_limit_of_results() {
 
 #[test]
 fn cuts_a_line_that_is_too_long_alone() {
-    let workspace = Workspace::new();
+    let mut workspace = Workspace::new();
+    workspace.context.max_result_chars = 50_000;
     workspace.put("min.js", format!("{}\nsecond\n", "é".repeat(100_000)));
     let text = workspace.ok("read", json!({"path": "min.js"}));
     let (shown, note) = text.split_once('\n').unwrap();
-    assert!(
-        shown.len() <= 50 * 1024 && shown.chars().all(|character| character == 'é'),
-        "{}",
-        shown.len()
-    );
+    // Characters are counted, not bytes; some are kept free for the note.
+    assert_eq!(shown.chars().count(), 49_399);
+    assert!(shown.chars().all(|character| character == 'é'));
     assert_eq!(
         note,
-        "[Line 1 of 2 is too long: 145.3 KB of it left out. The next line is startLine: 2. For the rest use bash, \
+        "[Line 1 of 2 is too long: 98.8 KB of it left out. The next line is startLine: 2. For the rest use bash, \
          such as sed -n '1p' FILE | cut -c 50000-60000]"
     );
     assert_eq!(workspace.ok("read", json!({"path": "min.js", "startLine": 2})), "second");

@@ -9,7 +9,7 @@ use myclaw_llm::{
 use secrecy::SecretString;
 use tracing::{Instrument, debug, info, info_span};
 
-use super::{Caller, context};
+use super::{Caller, context, unsigned};
 use crate::AgentRunEvent;
 use crate::turn::Shared;
 use crate::turn::fit::SummaryRequest;
@@ -81,14 +81,22 @@ impl Caller<'_> {
             model: model.id.clone(),
         });
         let messages = shared.conversation.take_paired();
+        let to_send = changed_by_hooks.as_ref().unwrap_or(&messages);
+        let mut thinking = self.rules.thinking;
+        let stripped = self.unsigned_until.map(|until_ms| {
+            if unsigned::goes_on_with_stripped(to_send.as_slice(), until_ms) {
+                thinking = ThinkingLevel::Off;
+            }
+            unsigned::strip(to_send.as_slice(), until_ms)
+        });
         let request = ModelRequest {
             model,
             system_prompt: &shared.prompt.system_prompt,
-            messages: changed_by_hooks.as_ref().unwrap_or(&messages),
+            messages: stripped.as_ref().unwrap_or(to_send),
             tools: &shared.prompt.tool_schemas,
             tool_use: self.rules.tool_use,
             max_output: None,
-            thinking: self.rules.thinking,
+            thinking,
             api_key: key,
             limits: self.rules.limits,
         };
