@@ -44,6 +44,7 @@ fn full() -> Value {
         "gateway": { "port": 1, "token": "t" },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
         "tools": { "profile": "pi", "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },
+        "skills": { "load": { "extraDirs": ["~/skills"] }, "entries": { "mine": { "enabled": false } } },
         "auth": { "cooldowns": {
             "firstSeconds": 60, "factor": 5, "longestSeconds": 3600, "billingFirstSeconds": 18_000,
             "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
