@@ -257,7 +257,7 @@ fn messages_wait_in_the_inbox() {
         };
         subject.restarted().inbox(&work()).push(&waiting).unwrap();
         let inbox = subject.store.inbox(&work());
-        assert_eq!(inbox.pending().unwrap(), [waiting.clone()]);
+        assert_eq!(inbox.pending().unwrap(), std::slice::from_ref(&waiting));
         assert!(inbox.remove(waiting.id).unwrap());
         assert!(!inbox.may_hold_messages());
     });
