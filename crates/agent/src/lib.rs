@@ -71,7 +71,7 @@ pub mod config {
     };
 }
 
-/// Files of a front-end's own, such as the history of what was typed.
+/// Files of a front-end's own, such as the history of typed messages.
 pub mod files {
     pub use myclaw_files::{create_private_directory, private_options};
 }
@@ -81,7 +81,7 @@ pub mod hooks {
     pub use myclaw_hooks::{UnusableCommand, unusable_commands};
 }
 
-/// Models, messages, and what a model's answer is made of.
+/// Models, messages and the parts of a model's answer.
 pub mod llm {
     pub use myclaw_llm::{
         AssistantMessage, BUILTIN_PROVIDER, CallFailure, CallLimits, Catalog, ContentBlock, Cost,
@@ -105,7 +105,7 @@ pub mod sessions {
     };
 }
 
-/// Tools and what prepares their input.
+/// Tools, and the functions that prepare their input.
 pub mod tools {
     pub use myclaw_tools::{builtin_tools, picture_from_base64};
 }
