@@ -18,6 +18,7 @@ mod selection;
 mod session;
 mod session_config;
 mod similar;
+mod skills;
 mod trial;
 
 pub use config_check::{Examination, examine, load_checked, unread_keys};
@@ -40,6 +41,7 @@ pub use session_config::{
     stored_keys,
 };
 pub use similar::did_you_mean;
+pub use skills::{FoundSkill, FoundSkills};
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
 
 pub use futures_util::future::BoxFuture;
@@ -47,8 +49,8 @@ pub use myclaw_engine::{
     ActiveModel, AgentRunEvent, AgentStart, Bound, CompactionOutcome, CompactionReason,
     CompactionReport, CompactionVerdict, ContextChange, Engine, EventCallback, Hook, HookError,
     Notice, PendingCompaction, PendingMessage, PendingToolCall, Providers, RunError, RunEvent,
-    RunId, RunOutcome, RunParams, RunResult, RunWork, Tool, ToolCallVerdict, ToolContext,
-    ToolError, ToolInvocation, ToolOutput, ToolUpdate, message_to_row,
+    RunId, RunOutcome, RunParams, RunResult, RunWork, SkillSummary, Tool, ToolCallVerdict,
+    ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, message_to_row,
 };
 pub use myclaw_exec::hide_environment;
 
@@ -73,7 +75,7 @@ pub mod config {
 
 /// Files of a front-end's own, such as the history of typed messages.
 pub mod files {
-    pub use myclaw_files::{create_private_directory, private_options};
+    pub use myclaw_files::{create_private_directory, private_options, read_regular};
 }
 
 /// The commands of the config that are run as hooks.
@@ -89,7 +91,7 @@ pub mod llm {
         LocalFinding, Message, Model, ModelError, ModelRef, ModelRequest, PairedMessages, Price,
         Provider, StopReason, StreamEvent, TextContent, ThinkingContent, ThinkingLevel, ToolCall,
         ToolResultMessage, ToolSchema, Usage, UserMessage, joined_text, parse_model_ref,
-        provider_info, redact, survey_local,
+        partial_arguments, provider_info, redact, survey_local,
     };
     /// The login of GitHub Copilot.
     pub use myclaw_llm_cloud::copilot;
@@ -105,7 +107,12 @@ pub mod sessions {
     };
 }
 
-/// Tools, and the functions that prepare their input.
+/// Directories with a `SKILL.md`, and what is wrong with some.
+pub mod skill {
+    pub use myclaw_skills::{Origin, Problem, Requirements, Skill};
+}
+
+/// Tools and what prepares their input.
 pub mod tools {
     pub use myclaw_tools::{builtin_tools, picture_from_base64};
 }

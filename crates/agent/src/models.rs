@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 
 use myclaw_auth::{AuthFile, AuthProfile, OrderRules, arrange};
-use myclaw_config::{Config, KeySource, SecretString};
+use myclaw_config::{Config, KeySource, ModelDefinition, SecretString};
 use myclaw_engine::{ActiveModel, WindowSource};
 use myclaw_llm::{Model, ModelRef, ResolveModel, resolve_model};
 
@@ -24,16 +24,15 @@ pub(crate) struct Found {
 /// A model of the catalog has the catalog's properties, any other one has defaults. Values of the config take precedence
 /// over both.
 pub fn configured_model(config: &Config, reference: &ModelRef) -> ActiveModel {
-    resolve(config, reference, Found::default())
+    resolve(config, reference, &Found::default())
 }
 
 /// Like [`configured_model`], with an address or key that was discovered outside of the config.
-pub(crate) fn resolve(config: &Config, reference: &ModelRef, found: Found) -> ActiveModel {
+pub(crate) fn resolve(config: &Config, reference: &ModelRef, found: &Found) -> ActiveModel {
     let own = config.models.providers.get(&reference.provider);
     let configured =
         config.provider.as_ref().filter(|provider| provider.name == reference.provider);
-    let definition =
-        own.and_then(|own| own.models.iter().find(|definition| definition.id == reference.id));
+    let definition = definition(config, reference);
     let base_url = found
         .base_url
         .as_deref()
@@ -66,6 +65,15 @@ pub(crate) fn resolve(config: &Config, reference: &ModelRef, found: Found) -> Ac
     let is_stated = definition.is_some_and(|definition| definition.context_window.is_some());
     let window = if is_stated { WindowSource::Stated } else { WindowSource::Known };
     ActiveModel { window, ..ActiveModel::new(model, profiles) }
+}
+
+/// What the config says about the model itself.
+pub(crate) fn definition<'a>(
+    config: &'a Config,
+    reference: &ModelRef,
+) -> Option<&'a ModelDefinition> {
+    let own = config.models.providers.get(&reference.provider)?;
+    own.models.iter().find(|definition| definition.id == reference.id)
 }
 
 /// The keys that a run with `model` would try, in their order. `stored` are those of the agent's store.

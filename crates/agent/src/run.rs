@@ -107,7 +107,7 @@ async fn run_in(
     };
     let config = SessionConfig::new(home, params.config, &options)?;
     let selection = config.select_model(params.model.as_deref()).await?;
-    let mut run = config.run_params(&selection)?;
+    let mut run = config.run_params(&selection).await?;
     run.user_message = params.user_message;
     run.thinking = params.thinking;
     for tool in params.tools {

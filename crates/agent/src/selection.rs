@@ -5,18 +5,20 @@
 //! address and where the key comes from, so that other modules need not know how the model was selected.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use myclaw_auth::AuthFile;
 use myclaw_config::{Config, Environment, SecretString};
-use myclaw_engine::ActiveModel;
+use myclaw_engine::{ActiveModel, WindowSource};
 use myclaw_llm::{
-    BUILTIN_PROVIDER, Catalog, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalProbe, Model, ModelRef,
-    ProviderInfo, discover_local, first_provider_with_key, parse_model_ref, provider_info,
+    BUILTIN_PROVIDER, Catalog, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalFacts, LocalProbe,
+    Model, ModelRef, ProviderInfo, ask_local, discover_local, first_provider_with_key,
+    parse_model_ref, provider_info,
 };
 
 use crate::AgentError;
 use crate::config_check::meant_provider;
-use crate::models::{Found, resolve};
+use crate::models::{Found, definition, resolve};
 use crate::similar::did_you_mean;
 
 /// The variable with the places to look for model servers, instead of the usual ports: `none`, or pairs such as
@@ -26,6 +28,10 @@ pub const LOCAL_SERVERS_VARIABLE: &str = "MYCLAW_LOCAL_SERVERS";
 const OLLAMA_HOST_VARIABLE: &str = "OLLAMA_HOST";
 /// Ollama's default port.
 const OLLAMA_PORT: u16 = 11_434;
+/// How long a server on this machine may take to say what it knows about its model.
+const FACTS_LIMIT: Duration = Duration::from_millis(500);
+/// Windows of Ollama below this are explained, in tokens.
+const COMFORTABLE_WINDOW: u64 = 32_000;
 
 /// The models of a session, and the reason of their selection.
 #[derive(Debug, Clone)]
@@ -38,6 +44,8 @@ pub struct Selection {
     pub source: SelectionSource,
     /// Messages for the user about configured fallbacks that cannot be used.
     pub unusable: Vec<String>,
+    /// What the server of the first model says about it, if it runs on this machine and was asked.
+    pub reported: Option<LocalFacts>,
 }
 
 /// The model names to select from, in order of precedence.
@@ -75,7 +83,46 @@ pub enum SelectionSource {
 
 impl Selection {
     fn new(reference: ModelRef, source: SelectionSource, model: ActiveModel) -> Self {
-        Self { models: vec![model], reference, source, unusable: Vec::new() }
+        Self { models: vec![model], reference, source, unusable: Vec::new(), reported: None }
+    }
+
+    /// Asks a server on this machine about the model that answers, unless the config states its window. What the server
+    /// says replaces what the catalog says or what was guessed, but nothing that the config says.
+    async fn ask_server(&mut self, config: &Config) {
+        let first = &mut self.models[0];
+        if first.window == WindowSource::Stated {
+            return;
+        }
+        if self.reported.is_none_or(|facts| facts.context_window.is_none()) {
+            self.reported = ask_local(&first.model, FACTS_LIMIT).await.or(self.reported);
+        }
+        let Some(facts) = self.reported else { return };
+        let before = first.model.clone();
+        facts.apply(&mut first.model);
+        let definition = definition(config, &self.reference);
+        if definition.is_some_and(|definition| definition.input.is_some()) {
+            first.model.input = before.input;
+        }
+        if definition.is_some_and(|definition| definition.max_output.is_some()) {
+            first.model.max_output = before.max_output;
+        }
+    }
+
+    /// What the user has to know about the context window of a model at Ollama. Ollama chooses its size, no request can
+    /// change it, and messages that do not fit are left out without an error.
+    pub fn window_note(&self) -> Option<String> {
+        let facts = self.reported.filter(|_| self.reference.provider == "ollama")?;
+        let size = match facts.context_window {
+            Some(tokens) if tokens >= COMFORTABLE_WINDOW => return None,
+            Some(tokens) => format!("is {tokens} tokens"),
+            None => "is not known before Ollama has loaded it, and may be as small as 4096 tokens"
+                .to_owned(),
+        };
+        Some(format!(
+            "the context window of {model} {size}; Ollama drops what does not fit without an error. Start the Ollama \
+             server with OLLAMA_CONTEXT_LENGTH=64000, or state `contextWindow` for this model in the config file",
+            model = self.reference,
+        ))
     }
 
     /// The active model.
@@ -106,39 +153,46 @@ pub async fn select(
     wanted: Wanted<'_>,
 ) -> Result<Selection, AgentError> {
     let selector = Selector { config, environment, stored: wanted.stored };
-    if let Some(text) = wanted.requested {
-        let reference =
-            parse_model_ref(text).map_err(|error| AgentError::usage(error.to_string()))?;
-        let model = selector.allowed(&reference).map_err(AgentError::usage)?;
-        return Ok(Selection::new(reference, SelectionSource::Request, model));
-    }
-    if let Some(text) = wanted.configured {
-        let reference = parse_model_ref(text).map_err(|error| {
-            AgentError::config(format!("the model in the config file: {error}"))
-        })?;
-        let model = selector.allowed(&reference).map_err(AgentError::config)?;
-        let mut selection = Selection::new(reference, SelectionSource::ConfigFile, model);
-        for name in wanted.fallbacks {
-            // A fallback that cannot be used must not keep the first model from answering.
-            match selector.fallback(name) {
-                Ok(model) => selection.models.push(model),
-                Err(problem) => {
-                    selection.unusable.push(format!("no fallback on {name}: {problem}"));
-                }
-            }
-        }
-        return Ok(selection);
-    }
-    if let Some(reference) = first_own_model(config) {
-        let model = selector.allowed(&reference).map_err(AgentError::config)?;
-        return Ok(Selection::new(reference, SelectionSource::ConfigFile, model));
-    }
-    let selection = selector.unconfigured().await?;
-    check_allowed(config, &selection.reference).map_err(AgentError::config)?;
+    let mut selection = selector.choose(wanted).await?;
+    selection.ask_server(config).await;
     Ok(selection)
 }
 
 impl Selector<'_> {
+    async fn choose(&self, wanted: Wanted<'_>) -> Result<Selection, AgentError> {
+        let (config, selector) = (self.config, self);
+        if let Some(text) = wanted.requested {
+            let reference =
+                parse_model_ref(text).map_err(|error| AgentError::usage(error.to_string()))?;
+            let model = selector.allowed(&reference).map_err(AgentError::usage)?;
+            return Ok(Selection::new(reference, SelectionSource::Request, model));
+        }
+        if let Some(text) = wanted.configured {
+            let reference = parse_model_ref(text).map_err(|error| {
+                AgentError::config(format!("the model in the config file: {error}"))
+            })?;
+            let model = selector.allowed(&reference).map_err(AgentError::config)?;
+            let mut selection = Selection::new(reference, SelectionSource::ConfigFile, model);
+            for name in wanted.fallbacks {
+                // A fallback that cannot be used must not keep the first model from answering.
+                match selector.fallback(name) {
+                    Ok(model) => selection.models.push(model),
+                    Err(problem) => {
+                        selection.unusable.push(format!("no fallback on {name}: {problem}"));
+                    }
+                }
+            }
+            return Ok(selection);
+        }
+        if let Some(reference) = first_own_model(config) {
+            let model = selector.allowed(&reference).map_err(AgentError::config)?;
+            return Ok(Selection::new(reference, SelectionSource::ConfigFile, model));
+        }
+        let selection = selector.unconfigured().await?;
+        check_allowed(config, &selection.reference).map_err(AgentError::config)?;
+        Ok(selection)
+    }
+
     fn fallback(&self, name: &str) -> Result<ActiveModel, String> {
         let reference = parse_model_ref(name).map_err(|error| error.to_string())?;
         self.allowed(&reference)
@@ -156,7 +210,7 @@ impl Selector<'_> {
     /// A message for the user: the provider is not known, or its key is missing.
     fn model(&self, reference: &ModelRef) -> Result<ActiveModel, String> {
         let found = find_access(self.config, self.environment, self.stored, reference)?;
-        Ok(resolve(self.config, reference, found))
+        Ok(resolve(self.config, reference, &found))
     }
 
     /// Selects where the config names no model.
@@ -172,7 +226,7 @@ impl Selector<'_> {
         }
         let plain = |provider: &str, id: &str, source, found| {
             let reference = ModelRef { provider: provider.to_owned(), id: id.to_owned() };
-            let model = resolve(config, &reference, found);
+            let model = resolve(config, &reference, &found);
             Ok(Selection::new(reference, source, model))
         };
         let has_stored_key = |info: &&ProviderInfo| !stored.profiles_of(info.name).is_empty();
@@ -185,7 +239,8 @@ impl Selector<'_> {
         {
             let found = Found { base_url: Some(server.base_url.clone()), ..Found::default() };
             let source = SelectionSource::LocalServer { base_url: server.base_url };
-            return plain(&server.provider, model, source, found);
+            let selection = plain(&server.provider, model, source, found)?;
+            return Ok(Selection { reported: Some(server.facts), ..selection });
         }
         plain(BUILTIN_PROVIDER, DEMO_MODEL_ID, SelectionSource::Builtin, Found::default())
     }

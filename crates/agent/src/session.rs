@@ -205,7 +205,7 @@ impl Session {
         let selection = self.selection().await?;
         let running = self.begin_with(Work::Turn, foreground.cancel).ok_or_else(|| self.busy())?;
         let _place = Place(self);
-        let mut params = self.params(&selection, running, foreground.on_event)?;
+        let mut params = self.params(&selection, running, foreground.on_event).await?;
         params.user_message.extend(message.map(ContentBlock::text));
         self.driver.run(params, &selection).await
     }
@@ -223,7 +223,7 @@ impl Session {
         let running =
             self.begin_with(Work::Compaction, foreground.cancel).ok_or_else(|| self.busy())?;
         let _place = Place(self);
-        let params = self.params(&selection, running, foreground.on_event)?;
+        let params = self.params(&selection, running, foreground.on_event).await?;
         self.driver.compact(params, &selection, focus).await
     }
 
@@ -407,7 +407,7 @@ impl Session {
 
     async fn run_turn(self: &Arc<Self>, running: Running) -> Result<RunResult, AgentError> {
         let selection = self.selection().await?;
-        let params = self.params(&selection, running, self.listener())?;
+        let params = self.params(&selection, running, self.listener()).await?;
         self.driver.run(params, &selection).await
     }
 
@@ -417,7 +417,7 @@ impl Session {
         running: Running,
     ) -> Result<CompactionReport, AgentError> {
         let selection = self.selection().await?;
-        let params = self.params(&selection, running, self.listener())?;
+        let params = self.params(&selection, running, self.listener()).await?;
         self.driver.compact(params, &selection, focus).await
     }
 
@@ -427,13 +427,13 @@ impl Session {
         Arc::new(move |event| this.tell(SessionEvent::Run(&event)))
     }
 
-    fn params(
+    async fn params(
         &self,
         selection: &Selection,
         running: Running,
         on_event: EventCallback,
     ) -> Result<RunParams, AgentError> {
-        let mut params = self.config.run_params(selection)?;
+        let mut params = self.config.run_params(selection).await?;
         params.thinking = self.lock().thinking_of(selection);
         params.switch = running.switch;
         params.cancel = running.cancel;

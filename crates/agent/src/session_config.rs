@@ -123,11 +123,11 @@ impl SessionConfig {
         select(&self.config, &self.home.environment, wanted).await
     }
 
-    /// What a run in the session needs: tools and hooks of the config, limits and stores. It has no message yet.
+    /// What a run in the session needs: tools, skills and hooks, limits and stores. It has no message yet.
     ///
     /// # Errors
-    /// A hook of the config cannot be used.
-    pub fn run_params(&self, selection: &Selection) -> Result<RunParams, AgentError> {
+    /// A hook or a directory of the config cannot be used.
+    pub async fn run_params(&self, selection: &Selection) -> Result<RunParams, AgentError> {
         let run = RunInfo {
             session_key: self.session_key.to_string(),
             agent: self.agent.id.to_string(),
@@ -138,12 +138,13 @@ impl SessionConfig {
         params.auth_profile.clone_from(&self.auth_profile);
         params.tools = myclaw_tools::builtin_tools(command_timeout);
         params.tools.retain(|tool| self.config.tools.profile.includes(&tool.schema().name));
+        params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
         params.working_directory.clone_from(&self.directory);
         Ok(params)
     }
 
-    /// As [`SessionConfig::run_params`], without tools and hooks.
+    /// As [`SessionConfig::run_params`], without tools, skills and hooks.
     pub fn bare_run(&self, models: Vec<ActiveModel>) -> RunParams {
         let workspace = self.agent.workspace.clone();
         RunParams::go_on(self.session_key.clone(), models, self.rules(), self.stores(), workspace)

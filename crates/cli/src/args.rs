@@ -15,12 +15,14 @@ pub(crate) mod auth;
 mod duration;
 mod help;
 mod sessions;
+mod skills;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use duration::Age;
 pub(crate) use sessions::{
     CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
 };
+pub(crate) use skills::{SkillsArgs, SkillsCommand, WhoseSkills};
 
 /// A personal AI agent in one binary.
 #[derive(Debug, Parser)]
@@ -94,6 +96,9 @@ pub(crate) enum Command {
     /// List the models that can be used, show what is known about one, try one
     #[command(long_about = help::MODELS, after_long_help = help::MODELS_EXAMPLES)]
     Models(ModelsArgs),
+    /// List the skills, show one, say which cannot be used
+    #[command(long_about = help::SKILLS, after_long_help = help::SKILLS_EXAMPLES)]
+    Skills(SkillsArgs),
     /// List, add, test and order the keys of providers
     #[command(long_about = help::AUTH, after_long_help = help::AUTH_EXAMPLES)]
     Auth(auth::AuthArgs),

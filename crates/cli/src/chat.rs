@@ -36,6 +36,7 @@ mod display;
 mod editor;
 mod input;
 mod lines;
+mod skill;
 mod talk;
 mod typed;
 
@@ -148,6 +149,12 @@ impl Chat {
         match work {
             Parsed::Message(message) => self.turns(Some(message)).await,
             Parsed::Command(Command::Compact(focus)) => self.compact(focus).await,
+            Parsed::Command(Command::Skill(Some(argument))) => {
+                match skill::request(self.session.config(), &argument) {
+                    Ok(message) => self.turns(Some(message)).await,
+                    Err(message) => self.say(&message),
+                }
+            }
             _ => self.turns(None).await,
         }
     }
@@ -212,7 +219,9 @@ impl Chat {
     async fn obey(&mut self, command: Command) -> Result<(), CliError> {
         match command {
             // These are handled by the loop of the chat and by the code that runs turns.
-            Command::Quit | Command::Continue | Command::Compact(_) => Ok(()),
+            Command::Quit | Command::Continue | Command::Compact(_) | Command::Skill(Some(_)) => {
+                Ok(())
+            }
             Command::Help => self.say(HELP),
             Command::New(name) => self.begin_session(name),
             Command::Model(None) => self.say(&describe_model(&self.session).await?),
@@ -230,6 +239,7 @@ impl Chat {
                 self.continue_session(&name)?;
                 self.tell_what_waits().await
             }
+            Command::Skill(None) => self.say(&skill::list(self.session.config())),
             Command::Queue(None) => {
                 let pending = self.session.pending().await?;
                 self.say(&talk::list(&pending))

@@ -8,3 +8,4 @@ pub(crate) mod init;
 pub(crate) mod models;
 pub(crate) mod run;
 pub(crate) mod sessions;
+pub(crate) mod skills;

@@ -68,6 +68,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Sessions(args)) => commands::sessions::run(args, find_home()?),
         Some(Command::Models(args)) => commands::models::run(&args),
+        Some(Command::Skills(args)) => commands::skills::run(&args),
         Some(Command::Auth(args)) => commands::auth::run(&args),
         Some(Command::Doctor(args)) => commands::doctor::run(&args),
         Some(Command::Completions(args)) => commands::completions::run(&args),

@@ -14,7 +14,8 @@ pub(crate) fn announce(selection: &Selection, verbosity: Verbosity) {
     if let Some(line) = announcement(selection).filter(|_| is_told) {
         note(format_args!("myclaw: {line}"));
     }
-    for problem in selection.unusable.iter().filter(|_| verbosity == Verbosity::Normal) {
+    let notes = selection.unusable.iter().cloned().chain(selection.window_note());
+    for problem in notes.filter(|_| verbosity == Verbosity::Normal) {
         note(format_args!("myclaw: {problem}"));
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 15] = [
     ("cli", &["agent"]),
     (
         "agent",
@@ -19,6 +19,7 @@ const CRATES: [(&str, &[&str]); 13] = [
             "auth",
             "exec",
             "config",
+            "skills",
             "files",
         ],
     ),
@@ -29,6 +30,8 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("llm-cloud", &["llm"]),
     ("llm", &[]),
     ("auth", &["exec", "config", "files"]),
+    ("policy", &["config"]),
+    ("sandbox", &["exec"]),
     ("exec", &[]),
     ("config", &["files"]),
     ("skills", &[]),

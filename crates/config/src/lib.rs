@@ -49,14 +49,17 @@ pub use scaffold::{
 };
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentsConfig, AnyHookCommand, AuthConfig,
-    AuthProfile, BashToolConfig, ChannelsConfig, ChatId, CommandLine, CompactionSettings, Config,
-    ContextPruning, CooldownConfig, DeliveryMode, DropPolicy, FsToolConfig, GATEWAY_PORT_VARIABLE,
-    GatewayConfig, HookCommand, HookEvent, HooksConfig, IterationCap, LaneWidths, LogLevel,
-    LoggingConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput,
-    ModelName, ModelPrice, ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel,
+    AuthProfile, BashToolConfig, ChannelsConfig, ChatId, CommandLine, CommandRule,
+    CompactionSettings, Config, ContextPruning, CooldownConfig, DeliveryMode, DropPolicy, ExecAsk,
+    ExecRules, ExecSecurity, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand,
+    HookEvent, HooksConfig, IterationCap, LaneWidths, LogLevel, LoggingConfig, MessagesConfig,
+    ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice,
+    ModelTimeouts, ModelsConfig, OutputLimitName, PolicyProfile, PrimaryModel, ProgramRule,
     ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
+    SandboxMode, SandboxRules, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig,
     StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName,
-    ThinkingWords, ToolHookCommand, ToolProfile, ToolsConfig,
+    ThinkingWords, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;
+pub use suggest::nearest;

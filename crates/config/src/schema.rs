@@ -15,6 +15,8 @@ mod hooks;
 mod limits;
 mod messages;
 mod models;
+mod policy;
+mod skills;
 mod values;
 
 pub use agents::{
@@ -31,7 +33,12 @@ pub use models::{
     ModelsConfig, OutputLimitName, ProviderConfig, ProviderModels, ReasoningReplayRule,
     StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
 };
+pub use policy::{
+    CommandRule, ExecAsk, ExecRules, ExecSecurity, PolicyProfile, ProgramRule, SandboxMode,
+    SandboxRules, ToolRules,
+};
 use secrecy::SecretString;
+pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
 
@@ -72,6 +79,8 @@ pub struct Config {
     pub tools: ToolsConfig,
     /// Commands that are run around an agent's work.
     pub hooks: HooksConfig,
+    /// Skills: directories with a `SKILL.md` that teach the agent a task.
+    pub skills: SkillsConfig,
     /// Time limits of model calls, and models of your own.
     pub models: ModelsConfig,
     /// How keys that fail are treated.

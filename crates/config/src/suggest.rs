@@ -4,10 +4,7 @@ use strsim::osa_distance;
 
 /// The candidate that `word` most likely was meant to be, if any is near enough: the same but for case, `_` and `-`, or
 /// at most a third of the letters off.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = plain(word);
     let most = (word.chars().count() / 3).max(1);
     candidates

@@ -13,6 +13,7 @@ use tracing::{Instrument, info, info_span};
 use crate::event::RunFrame;
 use crate::failover::{Candidate, Candidates, Roster};
 use crate::prompt::{PromptParts, build_system_prompt, time_zone};
+use crate::skills::listed_skills;
 use crate::turn::{
     Act, Bounds, CallRules, Caller, Cancellation, Delivery, Fit, Intake, Interrupts, Pauses,
     Prompt, RunContext, Shared, Tally, Toolbox, Turn, announce_end,
@@ -206,12 +207,15 @@ impl Engine {
         let working_directory =
             params.working_directory.clone().unwrap_or_else(|| params.workspace.clone());
         let system_prompt = build_system_prompt(&PromptParts {
+            identity: opened.identity.as_ref(),
             bootstrap: &opened.bootstrap_files,
             tools: &tool_schemas,
+            skills: listed_skills(&params.skills),
             working_directory: &working_directory,
             model: &answering.0.choice.reference(),
             time_zone: time_zone(rules.time_zone.as_deref()).as_deref(),
         });
+        let files = opened.identity.iter().chain(&opened.bootstrap_files);
         let tool_context = ToolContext {
             working_directory,
             artifact_directory: sessions.artifact_directory(key),
@@ -245,7 +249,7 @@ impl Engine {
                     pauses,
                 },
                 conversation: opened.conversation,
-                prompt: Prompt::new(system_prompt, tool_schemas, &opened.bootstrap_files),
+                prompt: Prompt::new(system_prompt, tool_schemas, files),
                 tally: Tally::default(),
             },
             fit: Fit::new(

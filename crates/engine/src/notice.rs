@@ -133,6 +133,17 @@ pub enum Notice {
         /// Why.
         error: String,
     },
+    /// The prompt does not list all skills.
+    #[error(
+        "the prompt lists {listed} skills and leaves out {left_out}; set `enabled: false` in skills.entries for those that \
+         are not needed"
+    )]
+    SkillsLeftOut {
+        /// How many it lists.
+        listed: usize,
+        /// How many it does not list.
+        left_out: usize,
+    },
     /// The workspace got no starter file.
     #[error("no starter AGENTS.md in {}: {error}", .directory.display())]
     StarterFileMissing {

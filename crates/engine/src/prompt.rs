@@ -10,15 +10,24 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use myclaw_llm::ToolSchema;
 
+use crate::SkillSummary;
 use crate::workspace::BootstrapFile;
 
 const IDENTITY: &str = include_str!("../prompts/identity.md");
 const SAFETY: &str = include_str!("../prompts/safety.md");
+/// Stands before the list of skills.
+const SKILLS: &str = "\nThese skills teach you tasks. When one fits the task, read its file with `read` before you \
+                      begin; paths in it start in its directory:";
+/// The tool that skills are read with.
+const READ_TOOL: &str = "read";
 
 /// What the prompt is made of.
 pub(crate) struct PromptParts<'a> {
+    /// What takes the place of the built-in identity text.
+    pub(crate) identity: Option<&'a BootstrapFile>,
     pub(crate) bootstrap: &'a [BootstrapFile],
     pub(crate) tools: &'a [ToolSchema],
+    pub(crate) skills: &'a [SkillSummary],
     pub(crate) working_directory: &'a Path,
     /// `provider/model`.
     pub(crate) model: &'a str,
@@ -26,10 +35,11 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) time_zone: Option<&'a str>,
 }
 
-/// Builds the prompt: identity, bootstrap files, tools, safety, runtime. Bootstrap files and tools are left out when
-/// there are none. File contents stand verbatim: a file that holds such tags itself is the user's own doing.
+/// Builds the prompt: identity, bootstrap files, tools with skills, safety, runtime. Bootstrap files, tools and skills
+/// are left out when there are none. File contents stand verbatim: a file that holds such tags itself is the user's own doing.
 pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
-    let mut prompt = format!("<identity>\n{}\n</identity>", IDENTITY.trim_end());
+    let identity = parts.identity.map_or(IDENTITY, |file| &file.content);
+    let mut prompt = format!("<identity>\n{}\n</identity>", identity.trim_end());
     if !parts.bootstrap.is_empty() {
         prompt.push_str("\n\n<bootstrap-files>");
         for file in parts.bootstrap {
@@ -47,7 +57,9 @@ pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
         for tool in parts.tools {
             let _infallible = write!(prompt, "\n- {}", tool.name);
         }
-        prompt.push_str("\nRelative paths start in the working directory.\n</tools>");
+        prompt.push_str("\nRelative paths start in the working directory.");
+        push_skills(&mut prompt, parts);
+        prompt.push_str("\n</tools>");
     }
     let _infallible = write!(
         prompt,
@@ -64,6 +76,18 @@ pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
     }
     prompt.push_str("\n</runtime>");
     prompt
+}
+
+/// Lists the skills, if the model can read them.
+fn push_skills(prompt: &mut String, parts: &PromptParts<'_>) {
+    if parts.skills.is_empty() || !parts.tools.iter().any(|tool| tool.name == READ_TOOL) {
+        return;
+    }
+    prompt.push_str(SKILLS);
+    for skill in parts.skills {
+        prompt.push('\n');
+        prompt.push_str(&skill.line());
+    }
 }
 
 /// The user's time zone: what the config says, else that of this machine, if that has a name.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::event::Events;
 use crate::{
     ActiveModel, Approver, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch, RunId,
-    RunRules, SystemClock, SystemPromptReport, Tool,
+    RunRules, SkillSummary, SystemClock, SystemPromptReport, Tool,
 };
 
 /// How long a run waits for a session that another process runs: longer than most turns need to end after an abort,
@@ -43,6 +43,8 @@ pub struct RunParams {
     pub stores: RunStores,
     /// The tools on offer, in the order in which the model sees them.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// The skills that the prompt lists, the most important ones first: it lists 100 at most.
+    pub skills: Vec<SkillSummary>,
     /// Called around the run and its tool calls, in this order.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Decides about tool calls that need an approval; without one they are refused.
@@ -137,6 +139,7 @@ impl RunParams {
             rules,
             stores,
             tools: Vec::new(),
+            skills: Vec::new(),
             hooks: Vec::new(),
             approver: None,
             cancel: CancellationToken::new(),

@@ -22,10 +22,13 @@ pub(crate) const BOOTSTRAP_FILES: [&str; 8] = [
     "BOOTSTRAP.md",
 ];
 
+/// The file that takes the place of the prompt's identity text.
+const IDENTITY_FILE: &str = "SYSTEM.md";
+
 /// Most characters of one bootstrap file: a longer one would crowd out the conversation.
 const MAX_FILE_CHARS: usize = 50_000;
 
-/// Most characters of all bootstrap files together.
+/// Most characters of all bootstrap files together, `SYSTEM.md` included.
 const MAX_TOTAL_CHARS: usize = 200_000;
 
 /// Written once into a new workspace.
@@ -45,6 +48,8 @@ pub(crate) struct BootstrapFile {
 /// What was found in the workspace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bootstrap {
+    /// `SYSTEM.md`, if it is there and not blank.
+    pub(crate) identity: Option<BootstrapFile>,
     /// The files that are there and not blank, in prompt order.
     pub(crate) files: Vec<BootstrapFile>,
     /// One line for each file that was cut or could not be read.
@@ -61,15 +66,10 @@ pub(crate) fn prepare_workspace(directory: &Path) -> Result<Bootstrap, RunError>
     let mut bootstrap = Bootstrap::default();
     write_starter(directory, &mut bootstrap);
     let mut remaining = MAX_TOTAL_CHARS;
+    bootstrap.identity = bootstrap.read(directory, IDENTITY_FILE, &mut remaining);
     for name in BOOTSTRAP_FILES {
-        match read_capped(&directory.join(name)) {
-            Ok(text) if text.trim().is_empty() => {}
-            Ok(text) => bootstrap.push(name, text, &mut remaining),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => bootstrap
-                .notices
-                .push(Notice::BootstrapFileUnreadable { file: name, error: error.to_string() }),
-        }
+        let file = bootstrap.read(directory, name, &mut remaining);
+        bootstrap.files.extend(file);
     }
     Ok(bootstrap)
 }
@@ -107,7 +107,32 @@ fn read_capped(path: &Path) -> std::io::Result<String> {
 }
 
 impl Bootstrap {
-    fn push(&mut self, name: &'static str, mut text: String, remaining: &mut usize) {
+    /// The file of that name, if it is there and not blank.
+    fn read(
+        &mut self,
+        directory: &Path,
+        name: &'static str,
+        remaining: &mut usize,
+    ) -> Option<BootstrapFile> {
+        match read_capped(&directory.join(name)) {
+            Ok(text) if text.trim().is_empty() => None,
+            Ok(text) => self.cut(name, text, remaining),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => {
+                let error = error.to_string();
+                self.notices.push(Notice::BootstrapFileUnreadable { file: name, error });
+                None
+            }
+        }
+    }
+
+    /// The file within the limits; `None` if nothing is left of it.
+    fn cut(
+        &mut self,
+        name: &'static str,
+        mut text: String,
+        remaining: &mut usize,
+    ) -> Option<BootstrapFile> {
         let limit = MAX_FILE_CHARS.min(*remaining);
         let cut = text.char_indices().nth(limit).map(|(at, _)| at);
         if let Some(at) = cut {
@@ -115,10 +140,10 @@ impl Bootstrap {
             self.notices.push(Notice::BootstrapFileCut { file: name, limit });
         }
         if text.is_empty() {
-            return;
+            return None;
         }
         *remaining -= if cut.is_some() { limit } else { text.chars().count() };
-        self.files.push(BootstrapFile { name, content: text, is_cut: cut.is_some() });
+        Some(BootstrapFile { name, content: text, is_cut: cut.is_some() })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`Provider`] turns a [`ModelRequest`] into stream events and one [`AssistantMessage`]. Wire formats do no I/O:
 //! one function encodes a request, one decoder is fed frames; a single driver owns the connection, the time limits
-//! and the abort. This room knows nothing of sessions, tools or agents.
+//! and the abort. This crate knows nothing of sessions, tools or agents.
 #![forbid(unsafe_code)]
 
 pub mod access;
@@ -39,7 +39,8 @@ pub use error::{CallFailure, ErrorClass, ModelError, Repeat};
 pub use event::StreamEvent;
 pub use http::{HttpOptions, install_crypto_provider};
 pub use local::{
-    LocalCandidate, LocalFinding, LocalProbe, LocalServer, discover_local, survey_local,
+    LocalCandidate, LocalFacts, LocalFinding, LocalProbe, LocalServer, ask_local, discover_local,
+    survey_local,
 };
 pub use message::{
     AssistantMessage, ContentBlock, ImageContent, Message, StopReason, TextContent,

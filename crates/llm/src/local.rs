@@ -5,6 +5,7 @@
 //! silence) is never taken for a model server: only a well-formed list with a model that can chat counts.
 
 mod choice;
+mod facts;
 mod http;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,6 +15,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+
+pub use facts::{LocalFacts, ask_local};
 
 use crate::{Model, ResolveModel, resolve_model};
 
@@ -79,6 +82,8 @@ pub struct LocalServer {
     pub base_url: String,
     /// Ids of the models that can chat, never empty; the first is the one to take when nobody chose.
     pub models: Vec<String>,
+    /// What its list says about the first one.
+    pub facts: LocalFacts,
 }
 
 impl LocalServer {
@@ -129,17 +134,21 @@ async fn examine(candidate: &LocalCandidate, probe: &LocalProbe) -> LocalFinding
     let Ok(Ok(stream)) = timeout(probe.connect_limit, connecting).await else {
         return LocalFinding::NothingListens;
     };
-    let listing = http::list_models(stream, candidate.address);
-    let Ok(Ok(listed)) = timeout(probe.answer_limit, listing).await else {
+    let host = candidate.address.to_string();
+    let listing = http::fetch(stream, &host, "/v1/models", None);
+    let Ok(Ok(body)) = timeout(probe.answer_limit, listing).await else {
         return LocalFinding::NotAModelServer;
     };
-    let models = choice::in_order_of_preference(&candidate.provider, listed);
-    if models.is_empty() {
+    let Ok(listed) = http::listed_models(&body) else { return LocalFinding::NotAModelServer };
+    let ids = listed.iter().map(|listed| listed.id.clone()).collect();
+    let models = choice::in_order_of_preference(&candidate.provider, ids);
+    let Some(first) = listed.iter().find(|listed| models.first() == Some(&listed.id)) else {
         return LocalFinding::NoModels;
-    }
+    };
     LocalFinding::Server(LocalServer {
         provider: candidate.provider.clone(),
         base_url: format!("http://{}/v1", candidate.address),
+        facts: first.facts,
         models,
     })
 }

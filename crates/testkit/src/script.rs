@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::{RecordedRequest, Reply, Step};
 
 /// Decides the answer to the request with the given number (from 0, counting only those answered from the script).
@@ -29,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) pairing: PairingCheck,
     /// How many of the latest requests keep their bodies.
     pub(crate) kept_bodies: usize,
+    /// What is answered at a path, whatever the method is.
+    pub(crate) documents: Vec<(String, Value)>,
     /// Whether every request takes a step, whatever its method and path are.
     pub(crate) every_route: bool,
 }
@@ -53,6 +57,7 @@ impl Default for Settings {
             models: vec!["test-model".to_owned()],
             pairing: PairingCheck::Refuse,
             kept_bodies: usize::MAX,
+            documents: Vec::new(),
             every_route: false,
         }
     }
@@ -94,6 +99,14 @@ impl Script {
     #[must_use]
     pub fn models<S: Into<String>>(mut self, ids: impl IntoIterator<Item = S>) -> Self {
         self.settings.models = ids.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Answers requests to `path` with `document`, before anything else is considered: for what servers tell about
+    /// themselves.
+    #[must_use]
+    pub fn document(mut self, path: &str, document: Value) -> Self {
+        self.settings.documents.push((path.to_owned(), document));
         self
     }
 

@@ -300,6 +300,10 @@ impl Shared {
         let route = request.route();
         let is_call =
             request.method == "POST" && ROUTES.iter().any(|(ending, _)| route.ends_with(ending));
+        let documents = self.lock().script.settings.documents.clone();
+        if let Some((_, document)) = documents.iter().find(|(path, _)| path == route) {
+            return Step::status(200, &[], document.to_string());
+        }
         if !is_call && self.lock().script.settings.every_route {
             return self.take_step(request, place);
         }

@@ -9,6 +9,14 @@ use myclaw_llm::wire::compat::{
 };
 use myclaw_llm::{Api, InputKind, Model, Price, ThinkingForm, ThinkingLevel, ThinkingLevels};
 
+/// A function from an enum of the config to the one of `llm` whose variants have the same names. Neither crate knows the
+/// other; a variant of the config that is not listed does not compile.
+macro_rules! same_name {
+    ($from:ident => $to:ident: $($variant:ident),+) => {
+        |named: $from| match named { $($from::$variant => $to::$variant),+ }
+    };
+}
+
 /// The wire format that the config names: the model's, else the provider's.
 pub(super) fn api(
     own: Option<&ProviderModels>,
@@ -17,7 +25,9 @@ pub(super) fn api(
     definition
         .and_then(|definition| definition.api)
         .or(own.and_then(|own| own.api))
-        .map(wire_format)
+        .map(same_name!(
+            ModelApi => Api: AnthropicMessages, OpenaiCompletions, OpenaiResponses, GoogleGenerativeAi, BedrockConverse
+        ))
 }
 
 /// Applies the config's values for the provider and for the model itself.
@@ -45,11 +55,13 @@ pub(super) fn overlay(
     if let Some(words) = &definition.thinking_levels {
         model.thinking_levels = thinking_levels(words);
     }
-    if let Some(form) = definition.thinking_form {
-        model.quirks.thinking_form = thinking_form(form);
+    let form = same_name!(ThinkingFormName => ThinkingForm: Budget, Adaptive, BoundAdaptive);
+    if let Some(named) = definition.thinking_form {
+        model.quirks.thinking_form = form(named);
     }
     if let Some(input) = &definition.input {
-        model.input = input.iter().copied().map(input_kind).collect();
+        let kind = same_name!(ModelInput => InputKind: Text, Image);
+        model.input = input.iter().copied().map(kind).collect();
     }
     if let Some(price) = &definition.price {
         model.price = Some(Price {
@@ -61,16 +73,6 @@ pub(super) fn overlay(
     }
 }
 
-fn wire_format(api: ModelApi) -> Api {
-    match api {
-        ModelApi::AnthropicMessages => Api::AnthropicMessages,
-        ModelApi::OpenaiCompletions => Api::OpenaiCompletions,
-        ModelApi::OpenaiResponses => Api::OpenaiResponses,
-        ModelApi::GoogleGenerativeAi => Api::GoogleGenerativeAi,
-        ModelApi::BedrockConverse => Api::BedrockConverse,
-    }
-}
-
 fn thinking_levels(words: &ThinkingWords) -> ThinkingLevels {
     let ThinkingWords { off, minimal, low, medium, high, xhigh } = words;
     let words = [off, minimal, low, medium, high, xhigh];
@@ -78,39 +80,21 @@ fn thinking_levels(words: &ThinkingWords) -> ThinkingLevels {
     ThinkingLevels::new(offered.map(|(level, word)| (level, word.clone())))
 }
 
-fn thinking_form(form: ThinkingFormName) -> ThinkingForm {
-    match form {
-        ThinkingFormName::Budget => ThinkingForm::Budget,
-        ThinkingFormName::Adaptive => ThinkingForm::Adaptive,
-        ThinkingFormName::BoundAdaptive => ThinkingForm::BoundAdaptive,
-    }
-}
-
 fn compat_overrides(compat: ModelCompat) -> CompatOverrides {
     CompatOverrides {
-        output_limit: compat.output_limit.map(|name| match name {
-            OutputLimitName::MaxTokens => OutputLimitField::MaxTokens,
-            OutputLimitName::MaxCompletionTokens => OutputLimitField::MaxCompletionTokens,
-        }),
+        output_limit: compat
+            .output_limit
+            .map(same_name!(OutputLimitName => OutputLimitField: MaxTokens, MaxCompletionTokens)),
         system_role: compat.system_role.map(|name| match name {
             SystemRoleName::System => SystemRole::System,
             SystemRoleName::Developer => SystemRole::DeveloperWhenReasoning,
         }),
-        stream_usage: compat.stream_usage.map(|rule| match rule {
-            StreamUsageRule::OnRequest => StreamUsage::OnRequest,
-            StreamUsageRule::Always => StreamUsage::Always,
-        }),
+        stream_usage: compat
+            .stream_usage
+            .map(same_name!(StreamUsageRule => StreamUsage: OnRequest, Always)),
         tool_ids: None,
-        reasoning_replay: compat.reasoning_replay.map(|rule| match rule {
-            ReasoningReplayRule::Never => ReasoningReplay::Never,
-            ReasoningReplayRule::WithinTurn => ReasoningReplay::WithinTurn,
-        }),
-    }
-}
-
-fn input_kind(input: ModelInput) -> InputKind {
-    match input {
-        ModelInput::Text => InputKind::Text,
-        ModelInput::Image => InputKind::Image,
+        reasoning_replay: compat
+            .reasoning_replay
+            .map(same_name!(ReasoningReplayRule => ReasoningReplay: Never, WithinTurn)),
     }
 }

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use myclaw_auth::{AuthFile, CredentialType, StoredProfile};
 use myclaw_config::{Config, Environment, KeySource};
 use myclaw_engine::ActiveModel;
+use myclaw_llm::InputKind;
+use myclaw_testkit::{ModelServer, Script};
+use serde_json::{Value, json};
 
 use super::{
     LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, ollama_address, parse_candidates,
@@ -146,7 +149,7 @@ fn a_local_provider_is_reached_where_ollama_host_says() {
     let reference = myclaw_llm::parse_model_ref("ollama/qwen3").expect("a model");
     let stored = AuthFile::default();
     let found = super::find_access(&Config::default(), &environment, &stored, &reference);
-    let model = super::resolve(&Config::default(), &reference, found.expect("access"));
+    let model = super::resolve(&Config::default(), &reference, &found.expect("access"));
     assert_eq!(model.model.base_url, "http://127.0.0.1:9999/v1");
 }
 
@@ -215,4 +218,101 @@ fn fallbacks_come_with_their_keys_and_unusable_ones_are_told() {
     let requested = Some("anthropic/claude-x");
     let chosen = choose_among(anthropic(), &variables, requested, configured, &names, &stored);
     assert_eq!(chosen.expect("a model").models.len(), 1, "what is named stands alone");
+}
+
+/// What is selected where `provider` is a server on this machine that answers with these documents, with the paths that
+/// it was asked for. `definition` is what the config says about the model `m`.
+fn choose_local(
+    provider: &str,
+    documents: &[(&str, Value)],
+    definition: Value,
+) -> (Selection, Vec<String>) {
+    let script = documents
+        .iter()
+        .fold(Script::new(), |script, (path, document)| script.document(path, document.clone()));
+    let server = ModelServer::spawn_blocking_thread(script);
+    let own = json!({"baseUrl": format!("{}/v1", server.url()), "models": [definition]});
+    let config = json!({"models": {"providers": {provider: own}}});
+    let chosen = choose_with(config, &[], None, Some(&format!("{provider}/m"))).expect("a model");
+    let mut asked: Vec<String> =
+        server.all_requests().iter().map(|request| request.path.clone()).collect();
+    asked.sort();
+    (chosen, asked)
+}
+
+#[test]
+fn the_window_and_the_input_are_those_that_a_server_on_this_machine_states() {
+    let list = |entry: Value| json!({"object": "list", "data": [entry]});
+    let show = |parameters: &str| {
+        json!({
+            "parameters": parameters, "capabilities": ["completion", "tools", "vision"],
+            "model_info": {"general.architecture": "qwen3", "qwen3.context_length": 262_144},
+        })
+    };
+    let loaded = |window: u64| json!({"models": [{"name": "m:latest", "context_length": window}]});
+    let llama = json!({
+        "id": "weights.gguf", "meta": {"n_ctx": 40_960, "n_ctx_train": 131_072},
+        "architecture": {"input_modalities": ["text"]},
+    });
+    let older = json!({"id": "weights.gguf", "meta": {"n_ctx_train": 65_536}});
+    let vllm = json!({"id": "m", "max_model_len": 32_768});
+    let studio = json!({
+        "id": "m", "type": "llm", "max_context_length": 131_072, "loaded_context_length": 16_384,
+    });
+    let show_path = "/api/show";
+    let ps_path = "/api/ps";
+    let cases = [
+        ("llamacpp", vec![("/v1/models", list(llama))], 40_960, false),
+        ("llamacpp", vec![("/v1/models", list(older))], 65_536, true),
+        ("vllm", vec![("/v1/models", list(vllm))], 32_768, true),
+        ("lmstudio", vec![("/api/v0/models", list(studio))], 16_384, false),
+        ("ollama", vec![(ps_path, loaded(4_096)), (show_path, show("stop x"))], 4_096, true),
+        // The model's own file decides, whatever another program's request made Ollama load it with.
+        (
+            "ollama",
+            vec![(ps_path, loaded(4_096)), (show_path, show("stop x\nnum_ctx   65536"))],
+            65_536,
+            true,
+        ),
+    ];
+    for (provider, documents, window, takes_images) in cases {
+        let (chosen, asked) = choose_local(provider, &documents, json!({"id": "m"}));
+        let model = chosen.model();
+        let has_images = model.input.contains(&InputKind::Image);
+        assert_eq!((model.context_window, has_images), (window, takes_images), "{documents:?}");
+        assert!(model.max_output <= window / 4, "{model:?}");
+        let paths: Vec<&str> = documents.iter().map(|(path, _)| *path).collect();
+        assert_eq!(asked, paths);
+        let is_noted = chosen.window_note().is_some_and(|note| note.contains("4096 tokens"));
+        assert_eq!(is_noted, window == 4_096, "{:?}", chosen.window_note());
+    }
+}
+
+#[test]
+fn a_window_of_ollama_that_nobody_knows_yet_is_said_so() {
+    let show = json!({"model_info": {"llama.context_length": 131_072}});
+    let documents = [("/api/show", show), ("/api/ps", json!({"models": []}))];
+    let (chosen, _) = choose_local("ollama", &documents, json!({"id": "m"}));
+    assert_eq!(chosen.model().context_window, 131_072);
+    let note = chosen.window_note().expect("a note");
+    assert!(note.contains("not known") && note.contains("OLLAMA_CONTEXT_LENGTH"), "{note}");
+}
+
+#[test]
+fn a_stated_window_and_other_providers_are_not_asked_about() {
+    let window = json!({"id": "m", "contextWindow": 50_000});
+    for (provider, definition) in [("ollama", window), ("lab", json!({"id": "m"}))] {
+        let (chosen, asked) = choose_local(provider, &[], definition);
+        assert_eq!((asked.len(), chosen.window_note()), (0, None), "{provider}");
+    }
+    // A server that does not answer the question leaves the guess.
+    let (chosen, asked) =
+        choose_local("llamacpp", &[("/v1/models", json!([]))], json!({"id": "m"}));
+    assert_eq!((chosen.model().context_window, asked.len()), (200_000, 1));
+    let stated = json!({"id": "m", "input": ["text", "image"]});
+    let list =
+        json!({"data": [{"id": "m", "meta": {"n_ctx": 20_000}, "input_modalities": ["text"]}]});
+    let (chosen, _) = choose_local("llamacpp", &[("/v1/models", list)], stated);
+    assert_eq!(chosen.model().context_window, 20_000);
+    assert!(chosen.model().input.contains(&InputKind::Image), "{:?}", chosen.model());
 }

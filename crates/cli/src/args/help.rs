@@ -49,11 +49,11 @@ pub(super) const CHAT: &str = "\
 Talk with the agent in the terminal. This is what happens when no command is given.
 
 Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line; pasted text may have several lines. \
-Tab completes commands, sessions and models. Ctrl-C aborts the turn that runs, and leaves when pressed twice at \
+Tab completes commands, sessions, models and skills. Ctrl-C aborts the turn that runs, and leaves when pressed twice at \
 an empty prompt; Ctrl-D leaves. When input or output is a pipe it works line by line.
 
-Commands: /help, /new, /model [PROVIDER/MODEL], /thinking [LEVEL], /sessions, /compact [FOCUS], /queue, /continue, \
-/usage, /quit. While the agent works also /later TEXT, what it reads when it is done, and /stop.";
+Commands: /help, /new, /model [PROVIDER/MODEL], /thinking [LEVEL], /sessions, /compact [FOCUS], /skill [NAME \
+[MESSAGE]], /queue, /continue, /usage, /quit. While the agent works also /later TEXT, what it reads when it is done, and /stop.";
 
 pub(super) const CHAT_EXAMPLES: &str = "\
 Examples:
@@ -178,6 +178,20 @@ Exit codes:
   2  the name or the key is missing
   3  the config file has to be changed
   4  the provider refused, failed or could not be reached";
+
+pub(super) const SKILLS: &str = "\
+List the skills, show one, or say which cannot be used. A skill is a directory with a SKILL.md that teaches the agent a \
+task. The agent's prompt lists each with its name and description, and the model reads the rest when a task matches.
+
+Skills are looked for in `skills` of the state directory (~/.myclaw/skills), in skills.load.extraDirs of the config, in \
+~/.agents/skills, ~/.claude/skills and ~/.codex/skills, and in skills, .agents/skills and .claude/skills of the agent's \
+workspace. Of two with one name the first counts.";
+
+pub(super) const SKILLS_EXAMPLES: &str = "\
+Examples:
+  myclaw skills list
+  myclaw skills show release-notes
+  myclaw skills check";
 
 pub(super) const AUTH: &str = "\
 List, add, test and order the keys of providers. Keys are kept in a file of the agent that its owner alone can read, \

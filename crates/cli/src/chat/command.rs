@@ -5,13 +5,14 @@ use myclaw_agent::did_you_mean;
 use super::talk::queue_number;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 10] = [
+pub(super) const NAMES: [&str; 11] = [
     "/help",
     "/new",
     "/model",
     "/thinking",
     "/sessions",
     "/compact",
+    "/skill",
     "/queue",
     "/continue",
     "/usage",
@@ -26,6 +27,7 @@ pub(super) const HELP: &str = "\
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /sessions [NAME]         list the sessions, or continue one
 /compact [FOCUS]         put a summary in the place of the older messages; FOCUS is what it pays attention to
+/skill [NAME [MESSAGE]]   list the skills, or ask the agent to use one
 /queue [drop NUMBER]     show what waits to be answered, or take it back
 /continue                answer what waits, and what an interrupted turn left
 /usage                   tokens and cost so far
@@ -47,6 +49,8 @@ pub(super) enum Command {
     Sessions(Option<String>),
     /// With the focus of the summary.
     Compact(Option<String>),
+    /// Lists the skills, or asks the agent to use the one that is named, perhaps with a message behind the name.
+    Skill(Option<String>),
     /// Lists waiting messages, or takes the message of that number back.
     Queue(Option<usize>),
     Continue,
@@ -57,7 +61,7 @@ pub(super) enum Command {
 impl Command {
     /// Whether it calls a model, so that it can be aborted and can fail.
     pub(super) fn is_work(&self) -> bool {
-        matches!(self, Self::Continue | Self::Compact(_))
+        matches!(self, Self::Continue | Self::Compact(_) | Self::Skill(Some(_)))
     }
 }
 
@@ -89,6 +93,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/thinking", level) => Parsed::Command(Command::Thinking(level)),
         ("/sessions", name) => Parsed::Command(Command::Sessions(name)),
         ("/compact", focus) => Parsed::Command(Command::Compact(focus)),
+        ("/skill", argument) => Parsed::Command(Command::Skill(argument)),
         ("/queue", None) => Parsed::Command(Command::Queue(None)),
         ("/queue", Some(argument)) => match queue_number(&argument) {
             Some(number) => Parsed::Command(Command::Queue(Some(number))),

@@ -1,9 +1,11 @@
-//! Completion with Tab: commands, and the models and sessions that they take as arguments.
+//! Completion with Tab: commands, and the models, sessions and skills that they take as arguments.
 
+use myclaw_agent::SessionConfig;
 use myclaw_agent::llm::{Catalog, ThinkingLevel};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
 use super::command::NAMES;
+use super::skill;
 use crate::commands::sessions::Sessions;
 
 /// Most suggestions at once: a longer menu is hard to read.
@@ -14,6 +16,8 @@ pub(super) struct ChatCompleter {
     pub(super) sessions: Sessions,
     /// Models of the config file, as `provider/model`.
     pub(super) own_models: Vec<String>,
+    /// Whose skills are offered.
+    pub(super) config: SessionConfig,
 }
 
 impl ChatCompleter {
@@ -29,6 +33,7 @@ impl ChatCompleter {
             "/model" => self.models(),
             "/thinking" => ThinkingLevel::ALL.map(|level| level.to_string()).to_vec(),
             "/sessions" => self.session_names(),
+            "/skill" => skill::names(&self.config),
             _ => return None,
         };
         Some((command.len() + 1, names))

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::llm::StreamEvent;
+use myclaw_agent::llm::{StreamEvent, partial_arguments};
 use myclaw_agent::{AgentRunEvent, EventCallback};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,9 @@ use crate::terminal::{
 
 /// Shortest time between two drawings: screens do not refresh faster.
 const FRAME: Duration = Duration::from_millis(16);
+
+/// How many bytes of a call's arguments are read while they stream; what tells most stands at their beginning.
+const MAX_PARTIAL_ARGUMENTS: usize = 4096;
 
 /// Draws one turn on standard output.
 pub(super) struct Display {
@@ -44,6 +47,8 @@ struct Scene {
     waiting: Option<Instant>,
     /// The running calls, the first to start first.
     calls: Vec<RunningCall>,
+    /// The call that the model is writing.
+    coming: ComingCall,
     /// The kind of line above, which decides whether an empty line follows.
     above: Above,
     /// Composed output that is not written yet.
@@ -79,6 +84,16 @@ struct RunningCall {
     since: Instant,
 }
 
+/// A call whose arguments stream in.
+#[derive(Default)]
+struct ComingCall {
+    block: usize,
+    tool: String,
+    arguments: String,
+    /// How many bytes of the arguments were there when they were last read.
+    read: usize,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Above {
     Nothing,
@@ -96,6 +111,7 @@ impl Display {
             live: LiveLine::default(),
             waiting: None,
             calls: Vec::new(),
+            coming: ComingCall::default(),
             above: Above::Nothing,
             pending: String::new(),
             typed: TypedDisplay::default(),
@@ -263,11 +279,32 @@ impl Scene {
             StreamEvent::TextDelta { delta, .. } => self.push_text(delta),
             StreamEvent::TextStart { .. } | StreamEvent::TextEnd { .. } => self.end_text(),
             StreamEvent::ThinkingStart { .. } => self.wait_for("thinking"),
-            StreamEvent::ToolCallStart { name, .. } => {
+            StreamEvent::ToolCallStart { index, name, .. } => {
                 self.end_text();
                 self.wait_for(&format!("preparing {name}"));
+                self.coming =
+                    ComingCall { block: *index, tool: name.clone(), ..ComingCall::default() };
             }
+            StreamEvent::ToolCallDelta { index, delta } => self.preview_call(*index, delta),
             _ => {}
+        }
+    }
+
+    /// Shows what the coming call is about. The arguments are read again only when they are twice as long as before, so
+    /// that a long call costs time proportional to its length.
+    fn preview_call(&mut self, block: usize, delta: &str) {
+        let coming = &mut self.coming;
+        if coming.block != block || coming.arguments.len() > MAX_PARTIAL_ARGUMENTS {
+            return;
+        }
+        coming.arguments.push_str(delta);
+        if coming.arguments.len() < 2 * coming.read {
+            return;
+        }
+        coming.read = coming.arguments.len();
+        let about = summarise_arguments(&partial_arguments(&coming.arguments));
+        if !about.is_empty() {
+            self.live.set(&format!("preparing {} {about}", coming.tool));
         }
     }
 

@@ -41,6 +41,7 @@ impl Editor {
         let completer = ChatCompleter {
             sessions: Sessions::of_agent(session_config),
             own_models: own_models(session_config),
+            config: session_config.clone(),
         };
         let menu = ColumnarMenu::default().with_name(MENU).with_marker("");
         let mut keybindings = default_emacs_keybindings();

@@ -227,7 +227,10 @@ fn check_model(model: &Selection) -> Vec<Check> {
     let unusable = model.unusable.iter().map(|problem| {
         Check::warn("fallback", problem.as_str(), "correct it, or take it out of the config file")
     });
-    std::iter::once(choice).chain(unusable).collect()
+    let window = model
+        .window_note()
+        .map(|note| Check::warn("window", note, "`ollama ps` shows the window of a loaded model"));
+    std::iter::once(choice).chain(unusable).chain(window).collect()
 }
 
 async fn check_local_servers(home: &Home) -> Vec<Check> {

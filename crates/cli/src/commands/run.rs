@@ -61,7 +61,7 @@ fn run_turn(
             thinking: args.session.thinking,
             cancel,
             on_event: Some(on_event),
-            ..config.run_params(&selection)?
+            ..config.run_params(&selection).await?
         };
         output.flushing(driver.run(params, &selection)).await?;
         Ok(())

@@ -54,6 +54,38 @@ fn a_server_on_this_machine_goes_before_the_planner_and_a_key_before_both() {
 }
 
 #[test]
+fn a_discovered_server_states_its_window_in_the_list_and_ollama_is_asked_for_its_own() {
+    let list = json!({"data": [{"id": "weights.gguf", "meta": {"n_ctx": 20_000}}]});
+    let script = Script::repeat(Reply::openai().text("Yes.")).document("/v1/models", list);
+    let server = ModelServer::spawn_blocking_thread(script);
+    let home = TempHome::new();
+    let address = format!("llamacpp={}", server.address());
+    let output =
+        RunningChild::run(myclaw(&home, &["run", "hello"]).env("MYCLAW_LOCAL_SERVERS", &address));
+    output.assert_code(0);
+    assert!(output.stderr().contains("a context window of 20000 tokens"), "{}", output.stderr());
+    assert_eq!(server.all_requests().len(), 2, "the list and the call");
+
+    let script = Script::new()
+        .models(["qwen3:8b"])
+        .document("/api/show", json!({"model_info": {"qwen3.context_length": 40_960}}))
+        .document("/api/ps", json!({"models": [{"model": "qwen3:8b", "context_length": 4_096}]}));
+    let server = ModelServer::spawn_blocking_thread(script);
+    let address = format!("ollama={}", server.address());
+    for (arguments, code) in [(&["run", "hello"][..], 4), (&["doctor"], 0)] {
+        let output =
+            RunningChild::run(myclaw(&home, arguments).env("MYCLAW_LOCAL_SERVERS", &address));
+        output.assert_code(code);
+        let said = output.stdout() + &output.stderr();
+        assert!(
+            said.contains("is 4096 tokens") && said.contains("OLLAMA_CONTEXT_LENGTH"),
+            "{said}"
+        );
+    }
+    assert_eq!(server.requests().len(), 0, "nothing is sent that would be cut off");
+}
+
+#[test]
 fn the_config_file_goes_first_and_needs_no_announcement() {
     let server =
         ModelServer::spawn_blocking_thread(Script::from(Reply::openai().text("Configured.")));

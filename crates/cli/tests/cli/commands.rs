@@ -19,6 +19,7 @@ fn every_help_has_examples_and_the_root_names_the_exit_codes() {
         "config",
         "sessions",
         "models",
+        "skills",
         "auth",
         "doctor",
         "completions",

@@ -34,6 +34,7 @@ mod session_export;
 mod session_import;
 mod session_search;
 mod sessions;
+mod skills;
 mod special_files;
 mod time_zone;
 mod tools;

@@ -234,7 +234,7 @@ fn a_level_of_thinking_goes_to_the_model_and_a_missing_one_is_told_once() {
     // The default is not the user's wish, so nothing is said of it.
     let output = run(&home, &["run", "hello"]);
     output.assert_code(0);
-    assert_eq!(thinking(), Value::Null);
+    assert_eq!(thinking()["budget_tokens"], 20_480, "the catalog knows that the model can think");
     assert!(!output.stderr().contains("thinking"), "{}", output.stderr());
 
     let output = run(&home, &["run", "--thinking", "more", "hello"]);

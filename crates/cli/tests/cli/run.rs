@@ -101,16 +101,25 @@ fn json_is_one_event_per_line_and_nothing_else() {
             "run_end"
         ]
     );
+    let run = &events[0]["run"];
+    assert!(run.is_string(), "{}", events[0]);
+    let session = "agent:main:channel:cli:account:default:peer:direct:main";
+    assert!(events.iter().all(|event| event["run"] == *run && event["session"] == session));
     let start = events.iter().find(|event| event["type"] == "tool_start").expect("a start");
     assert_eq!(
         *start,
         json!({
-            "type": "tool_start", "toolName": "bash", "toolCallId": "call_1", "arguments": {"command": "echo found"}
+            "type": "tool_start", "toolName": "bash", "toolCallId": "call_1", "arguments": {"command": "echo found"},
+            "session": session, "run": run
         })
     );
-    let last = events.last().expect("an event");
-    assert_eq!(last["result"]["reply"], "It says found.");
-    assert_eq!(last["result"]["iterations"], 2);
+    let [.., done, end] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(done["result"]["reply"], "It says found.");
+    assert_eq!(done["result"]["iterations"], 2);
+    assert_eq!(
+        *end,
+        json!({"type": "run_end", "outcome": "answered", "session": session, "run": run})
+    );
     assert_eq!(output.stderr(), "");
 }
 
@@ -169,8 +178,9 @@ fn an_answer_that_was_cut_says_so() {
     assert_eq!(output.stdout(), "The first half\n");
     assert!(output.stderr().contains("cut at the output limit of"), "{}", output.stderr());
     let output = run(&home, &["run", "--json", "hello"]);
-    let last = lines_of_json(&output.stdout()).pop().expect("an event");
-    assert_eq!(last["result"]["stopReason"], "length", "{last}");
+    let events = lines_of_json(&output.stdout());
+    let done = events.iter().find(|event| event["type"] == "done").expect("a result");
+    assert_eq!(done["result"]["stopReason"], "length", "{done}");
 }
 
 #[test]
@@ -186,7 +196,7 @@ fn the_iteration_cap_is_told_with_what_to_do() {
     let output = run(&home, &["run", "--json", "for ever"]);
     output.assert_code(1);
     let events = lines_of_json(&output.stdout());
-    let [.., done, error] = events.as_slice() else { panic!("{events:?}") };
+    let [.., done, _end, error] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(done["result"]["maxIterationsReached"], true);
     assert_eq!(error["class"], "max_iterations");
     assert!(output.stderr().contains("agent.maxIterations"), "{}", output.stderr());

@@ -43,7 +43,7 @@ fn full() -> Value {
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
-        "tools": { "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },
+        "tools": { "profile": "pi", "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },
         "auth": { "cooldowns": {
             "firstSeconds": 60, "factor": 5, "longestSeconds": 3600, "billingFirstSeconds": 18_000,
             "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,

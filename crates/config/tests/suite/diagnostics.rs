@@ -25,7 +25,10 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
             "{ agent: {}, agents: {}, agnet: {} }",
             "1:26: agnet: unknown key; like `agent`, which is here already",
         ),
-        ("{ tools: { shell: {} } }", "1:12: tools.shell: unknown key; known here: `fs`, `bash`"),
+        (
+            "{ tools: { shell: {} } }",
+            "1:12: tools.shell: unknown key; known here: `profile`, `fs`, `bash`",
+        ),
         (
             "{ agent: { maxRetries: -1 } }",
             "1:24: agent.maxRetries: expected 0 or a positive integer, found -1",

@@ -11,6 +11,7 @@ use myclaw_session::{
 use super::SILENT_WAIT;
 use crate::conversation::{Conversation, Opening};
 use crate::failover::Roster;
+use crate::skills::skills_left_out;
 use crate::turn::{input_budget, interrupts};
 use crate::workspace::{BootstrapFile, prepare_workspace};
 use crate::{Notice, RunError, RunParams};
@@ -20,6 +21,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// What the file system gave.
 pub(super) struct Opened {
+    /// What takes the place of the prompt's identity text.
+    pub(super) identity: Option<BootstrapFile>,
     pub(super) bootstrap_files: Vec<BootstrapFile>,
     pub(super) auth_file: AuthFile,
     pub(super) conversation: Conversation,
@@ -47,6 +50,7 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
     // A run without a message of its own is there for those that wait.
     let is_for_others = params.user_message.is_empty();
     let mut notices = bootstrap.notices;
+    notices.extend(skills_left_out(&params.skills));
     blocking(move || {
         let (conversation, opening, waiting) = load(log, &inbox, budget)?;
         let interrupts = interrupts(&waiting).map(|message| message.id).collect();
@@ -55,8 +59,15 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
         if !is_for_others && !waiting.is_empty() {
             notices.push(Notice::MessagesWaiting { count: waiting.len() });
         }
-        let bootstrap_files = bootstrap.files;
-        Ok(Opened { bootstrap_files, auth_file, conversation, opening, interrupts, notices })
+        Ok(Opened {
+            identity: bootstrap.identity,
+            bootstrap_files: bootstrap.files,
+            auth_file,
+            conversation,
+            opening,
+            interrupts,
+            notices,
+        })
     })
     .await
 }

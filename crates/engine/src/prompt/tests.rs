@@ -4,8 +4,10 @@ use super::*;
 
 fn prompt(bootstrap: &[BootstrapFile], tools: &[ToolSchema]) -> String {
     build_system_prompt(&PromptParts {
+        identity: None,
         bootstrap,
         tools,
+        skills: &[],
         working_directory: Path::new("/home/ada/notes"),
         model: "anthropic/claude-x",
         time_zone: Some("Europe/Berlin"),
@@ -40,6 +42,31 @@ fn empty_sections_are_left_out() {
     let text = prompt(&[], &[]);
 
     assert!(!text.contains("<bootstrap-files>") && !text.contains("<tools>"), "{text}");
+}
+
+#[test]
+fn skills_stand_behind_the_tools_if_the_model_can_read_them() {
+    let skill = SkillSummary {
+        name: "notes".to_owned(),
+        description: "Writes notes.".to_owned(),
+        file: "/s/notes/SKILL.md".into(),
+    };
+    let with_tool = |name: &str| {
+        let tool =
+            ToolSchema { name: name.to_owned(), description: String::new(), parameters: json!({}) };
+        build_system_prompt(&PromptParts {
+            identity: None,
+            bootstrap: &[],
+            tools: &[tool],
+            skills: std::slice::from_ref(&skill),
+            working_directory: Path::new("/w"),
+            model: "m",
+            time_zone: None,
+        })
+    };
+    let line = "\n- notes: Writes notes. (/s/notes/SKILL.md)\n</tools>";
+    assert!(with_tool("read").contains(line));
+    assert!(!with_tool("bash").contains("notes"));
 }
 
 #[test]

@@ -138,10 +138,10 @@ impl Cancellation {
 }
 
 impl Prompt {
-    pub(crate) fn new(
+    pub(crate) fn new<'a>(
         system_prompt: String,
         tool_schemas: Vec<ToolSchema>,
-        bootstrap: &[BootstrapFile],
+        files: impl Iterator<Item = &'a BootstrapFile>,
     ) -> Self {
         let bytes = |tool: &ToolSchema| {
             tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
@@ -152,7 +152,7 @@ impl Prompt {
             chars: file.content.chars().count(),
             truncated: file.is_cut,
         };
-        let files = bootstrap.iter().map(report).collect();
+        let files = files.map(report).collect();
         Self { system_prompt, tool_schemas, files, schema_bytes }
     }
 

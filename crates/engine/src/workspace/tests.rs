@@ -71,6 +71,38 @@ fn files_are_cut_by_characters_each_and_together() {
 }
 
 #[test]
+fn system_md_is_apart_from_the_other_files_and_counts_first() {
+    let workspace = tempfile::tempdir().unwrap();
+    fs::write(workspace.path().join("SYSTEM.md"), "x".repeat(MAX_FILE_CHARS + 1)).unwrap();
+    for name in BOOTSTRAP_FILES {
+        fs::write(workspace.path().join(name), "y".repeat(MAX_FILE_CHARS)).unwrap();
+    }
+
+    let bootstrap = prepare_workspace(workspace.path()).unwrap();
+
+    let identity = bootstrap.identity.unwrap();
+    assert_eq!(
+        (identity.name, identity.content.len(), identity.is_cut),
+        ("SYSTEM.md", 50_000, true)
+    );
+    assert_eq!(bootstrap.files.len(), 3, "200,000 characters in all");
+}
+
+#[test]
+fn a_system_md_that_is_no_regular_file_is_reported_and_not_read() {
+    let workspace = tempfile::tempdir().unwrap();
+    fs::create_dir(workspace.path().join("SYSTEM.md")).unwrap();
+
+    let bootstrap = prepare_workspace(workspace.path()).unwrap();
+
+    assert_eq!(bootstrap.identity, None);
+    assert!(matches!(
+        &bootstrap.notices[..],
+        [Notice::BootstrapFileUnreadable { file: "SYSTEM.md", .. }]
+    ));
+}
+
+#[test]
 fn a_file_that_just_fits_is_not_called_cut() {
     let workspace = tempfile::tempdir().unwrap();
     fs::write(workspace.path().join("AGENTS.md"), "x".repeat(MAX_FILE_CHARS)).unwrap();

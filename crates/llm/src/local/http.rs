@@ -1,14 +1,16 @@
-//! One bounded `GET /v1/models` over a connection that stands.
+//! One bounded request over an open connection.
 //!
 //! The usual HTTP client would be set up with certificates and proxies before the first byte; none of that concerns a
-//! loopback port, and this runs at every start without settings.
+//! loopback port, and this runs at every start without a config.
 
 use std::io::{Error, ErrorKind, Result};
-use std::net::SocketAddr;
 
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
+
+use super::LocalFacts;
 
 /// Largest status line and headers together, in bytes.
 const MAX_HEAD: u64 = 16 * 1024;
@@ -32,34 +34,61 @@ enum Framing {
 /// What an OpenAI-compatible server answers; anything else fails to parse.
 #[derive(Deserialize)]
 struct ModelList {
-    data: Vec<ListedModel>,
+    data: Vec<Entry>,
 }
 
 #[derive(Deserialize)]
-struct ListedModel {
+struct Entry {
     id: String,
+    #[serde(flatten)]
+    rest: Value,
 }
 
-/// Asks for the models and returns their ids in the server's order. Ids that no sane server would send (empty, very
-/// long, with control characters) are left out.
+/// One model of a server's list.
+pub(super) struct ListedModel {
+    pub(super) id: String,
+    pub(super) facts: LocalFacts,
+}
+
+/// The models of a list in the server's order. Ids that no sane server would send (empty, very long, with control
+/// characters) are left out.
 ///
 /// # Errors
-/// The connection failed, or the answer was anything but a list of models.
-pub(super) async fn list_models(mut stream: TcpStream, address: SocketAddr) -> Result<Vec<String>> {
+/// It is anything but a list of models.
+pub(super) fn listed_models(body: &[u8]) -> Result<Vec<ListedModel>> {
+    let list: ModelList = serde_json::from_slice(body)?;
+    let entries = list.data.into_iter().filter(|entry| is_sane(&entry.id)).take(MAX_MODELS);
+    let listed =
+        |entry: Entry| ListedModel { facts: LocalFacts::from_entry(&entry.rest), id: entry.id };
+    Ok(entries.map(listed).collect())
+}
+
+/// Makes one request, a `POST` if there is a JSON body to send, and returns the body of the answer.
+///
+/// # Errors
+/// The connection failed, or the answer was no success.
+pub(super) async fn fetch(
+    mut stream: TcpStream,
+    host: &str,
+    path: &str,
+    json: Option<&str>,
+) -> Result<Vec<u8>> {
+    let method = if json.is_some() { "POST" } else { "GET" };
+    let content = json.map_or_else(String::new, |json| {
+        format!("Content-Type: application/json\r\nContent-Length: {}\r\n", json.len())
+    });
     let request = format!(
-        "GET /v1/models HTTP/1.1\r\nHost: {address}\r\nAccept: application/json\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAccept: application/json\r\n{content}Connection: close\r\n\r\n{}",
+        json.unwrap_or_default()
     );
     stream.write_all(request.as_bytes()).await?;
     let mut reader = BufReader::new(stream);
     let framing = read_head(&mut reader).await?;
-    let body = match framing {
-        Framing::Length(length) => read_exactly(&mut reader, length).await?,
-        Framing::Chunked => read_chunks(&mut reader).await?,
-        Framing::UntilClosed => read_until_closed(&mut reader).await?,
-    };
-    let list: ModelList = serde_json::from_slice(&body)?;
-    let ids = list.data.into_iter().map(|model| model.id);
-    Ok(ids.filter(|id| is_sane(id)).take(MAX_MODELS).collect())
+    match framing {
+        Framing::Length(length) => read_exactly(&mut reader, length).await,
+        Framing::Chunked => read_chunks(&mut reader).await,
+        Framing::UntilClosed => read_until_closed(&mut reader).await,
+    }
 }
 
 async fn read_head(reader: &mut BufReader<TcpStream>) -> Result<Framing> {

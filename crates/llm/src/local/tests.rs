@@ -64,6 +64,7 @@ fn server(provider: &str, address: SocketAddr, models: &[&str]) -> LocalServer {
         provider: provider.to_owned(),
         base_url: format!("http://{address}/v1"),
         models: models.iter().map(|id| (*id).to_owned()).collect(),
+        facts: LocalFacts::default(),
     }
 }
 

@@ -142,7 +142,7 @@ fn what_is_moved_aside_is_reported_with_its_size_and_place() {
     let mut log = home.open(&work());
     let moved = log.tail(TailLimit::UNLIMITED).unwrap().moved_aside.unwrap();
     assert_eq!((moved.bytes, fs::read(&moved.path).unwrap()), (5000, vec![0; 5000]));
-    assert_eq!(home.store().moved_aside(&work()).unwrap(), [moved.clone()]);
+    assert_eq!(home.store().moved_aside(&work()).unwrap(), std::slice::from_ref(&moved));
     assert_eq!(home.store().all_moved_aside().unwrap(), [moved]);
     let other = myclaw_session::SessionKey::for_cli("main", "other");
     assert!(home.store().moved_aside(&other).unwrap().is_empty());

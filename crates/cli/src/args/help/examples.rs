@@ -65,6 +65,20 @@ Examples:
   myclaw sessions prune --older-than 30d --dry-run
   myclaw sessions prune --older-than 8w --with-transcripts";
 
+pub(in crate::args) const SKILLS_LIST_EXAMPLES: &str = "\
+Examples:
+  myclaw skills list
+  myclaw skills list --json | jq -r 'select(.usable) | .name'";
+
+pub(in crate::args) const SKILLS_SHOW_EXAMPLES: &str = "\
+Examples:
+  myclaw skills show release-notes";
+
+pub(in crate::args) const SKILLS_CHECK_EXAMPLES: &str = "\
+Examples:
+  myclaw skills check
+  myclaw skills check --agent ops";
+
 pub(in crate::args) const AUTH_LIST_EXAMPLES: &str = "\
 Examples:
   myclaw auth list

@@ -11,6 +11,8 @@ fn commands_and_their_arguments_are_read() {
         ("/sessions", Command::Sessions(None)),
         ("/compact", Command::Compact(None)),
         ("/compact  what it cost ", Command::Compact(Some("what it cost".to_owned()))),
+        ("/skill", Command::Skill(None)),
+        ("/skill trip  now ", Command::Skill(Some("trip  now".to_owned()))),
         ("/usage", Command::Usage),
         ("/quit", Command::Quit),
         (" exit\n", Command::Quit),

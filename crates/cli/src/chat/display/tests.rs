@@ -90,3 +90,25 @@ fn the_live_line_counts_what_else_runs() {
     assert!(scene.pending.contains("bash ls\\x1b[2J (and 1 more)"), "{:?}", scene.pending);
     assert!(scene.waiting.is_some_and(|since| since.elapsed() < Duration::from_secs(60)));
 }
+
+#[test]
+fn the_live_line_shows_what_a_call_is_about_while_it_streams() {
+    let stream = |event| AgentRunEvent::LlmStream { event };
+    let piece =
+        |index, delta: &str| stream(StreamEvent::ToolCallDelta { index, delta: delta.to_owned() });
+    let display = Display::new(CancellationToken::new());
+    let mut scene = display.shared.lock();
+    let (id, name) = ("c1".to_owned(), "write".to_owned());
+    scene.take(stream(StreamEvent::ToolCallStart { index: 1, id, name }));
+    for delta in ["{\"pa", "th\": \"notes/todo.md\", ", "\"content\": \"milk"] {
+        scene.take(piece(1, delta));
+    }
+    scene.take(piece(2, "{\"path\": \"another\"}"));
+    scene.compose(SIZE);
+    assert!(scene.pending.contains("preparing write notes/todo.md"), "{:?}", scene.pending);
+
+    for _ in 0..1000 {
+        scene.take(piece(1, &"x".repeat(100)));
+    }
+    assert!(scene.coming.arguments.len() < 8192, "no more is kept than is read");
+}

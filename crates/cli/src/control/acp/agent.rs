@@ -261,7 +261,7 @@ impl Agent {
         announce(&model, Verbosity::Normal);
         let mut remarks: Vec<String> = Vec::new();
         remarks.extend(announcement(&model).filter(|_| model.is_builtin()));
-        remarks.extend(model.unusable.iter().cloned());
+        remarks.extend(model.unusable.iter().cloned().chain(model.window_note()));
         remarks.extend(opening.passed_over());
         let window = model.model().context_window;
         let spent = known.map(|known| known.spent);

@@ -1,0 +1,129 @@
+//! The skills of a session: where they are looked for, and which of them the model is offered.
+
+use std::path::PathBuf;
+
+use myclaw_engine::SkillSummary;
+use myclaw_skills::{Machine, Origin, Place, Problem, Skill, find};
+
+use crate::{AgentError, FailureClass, SessionConfig};
+
+/// Directory with skills, in the state directory and in a workspace.
+const OWN_DIRECTORY: &str = "skills";
+/// Directories with skills in the owner's home.
+const HOME_DIRECTORIES: [&str; 3] = [".agents/skills", ".claude/skills", ".codex/skills"];
+/// Directories with skills in an agent's workspace.
+const WORKSPACE_DIRECTORIES: [&str; 3] = [OWN_DIRECTORY, ".agents/skills", ".claude/skills"];
+
+/// What was found.
+#[derive(Debug, Clone, Default)]
+pub struct FoundSkills {
+    /// The skills: first the owner's, then those of the workspace, each in the order of their names.
+    pub skills: Vec<FoundSkill>,
+    /// Files that look like a skill but cannot be used.
+    pub problems: Vec<Problem>,
+}
+
+/// A skill, and whether the model is offered it.
+#[derive(Debug, Clone)]
+pub struct FoundSkill {
+    /// The skill.
+    pub skill: Skill,
+    /// Whether the config hides it.
+    pub is_disabled: bool,
+    /// Why the model cannot use it, as short phrases such as `needs program ffmpeg`. Empty if it can.
+    pub obstacles: Vec<String>,
+}
+
+impl FoundSkill {
+    /// Whether the model is offered it.
+    pub fn is_offered(&self) -> bool {
+        !self.is_disabled && self.obstacles.is_empty()
+    }
+}
+
+impl FoundSkills {
+    /// Those that the model is offered.
+    pub fn offered(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.iter().filter(|found| found.is_offered()).map(|found| &found.skill)
+    }
+
+    /// The same as the prompt lists them.
+    fn summaries(&self) -> Vec<SkillSummary> {
+        let summary = |skill: &Skill| SkillSummary {
+            name: skill.name.clone(),
+            description: skill.description.clone(),
+            file: skill.file.clone(),
+        };
+        self.offered().map(summary).collect()
+    }
+}
+
+impl SessionConfig {
+    /// Finds the skills of the session. Reads a few directories and the beginning of each skill; blocks while it does.
+    ///
+    /// # Errors
+    /// A directory of the config begins with `~`, and there is no home.
+    pub fn find_skills(&self) -> Result<FoundSkills, AgentError> {
+        let mut catalog = find(&self.skill_places()?, &self.machine());
+        // What the agent writes into its workspace must not push the owner's skills out of the prompt.
+        catalog.skills.sort_by_key(|skill| skill.origin == Origin::Workspace);
+        let found = |skill: Skill| FoundSkill {
+            is_disabled: !self.config.skills.is_enabled(&skill.name),
+            obstacles: self.obstacles(&skill),
+            skill,
+        };
+        let skills = catalog.skills.into_iter().map(found).collect();
+        Ok(FoundSkills { skills, problems: catalog.problems })
+    }
+
+    /// The skills for the prompt of a run, found off the async thread.
+    pub(crate) async fn skill_summaries(&self) -> Result<Vec<SkillSummary>, AgentError> {
+        let config = self.clone();
+        let found = tokio::task::spawn_blocking(move || config.find_skills()).await;
+        let found =
+            found.map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))?;
+        Ok(found?.summaries())
+    }
+
+    /// Where skills may be. Of two with one name the one in the earlier place counts.
+    fn skill_places(&self) -> Result<Vec<Place>, AgentError> {
+        let paths = &self.home.paths;
+        let mut owners = vec![paths.state_dir().join(OWN_DIRECTORY)];
+        for directory in &self.config.skills.load.extra_dirs {
+            owners.push(paths.resolve_in_config(&directory.0)?);
+        }
+        if let Some(home) = paths.home() {
+            owners.extend(HOME_DIRECTORIES.map(|directory| home.join(directory)));
+        }
+        let workspace = WORKSPACE_DIRECTORIES.map(|name| self.agent.workspace.join(name));
+        let place = |origin| move |directory: PathBuf| Place { directory, origin };
+        Ok(owners
+            .into_iter()
+            .map(place(Origin::Owner))
+            .chain(workspace.map(place(Origin::Workspace)))
+            .collect())
+    }
+
+    /// What the requirements of skills are checked against.
+    fn machine(&self) -> Machine {
+        let environment = &self.home.environment;
+        let path = environment.get("PATH").unwrap_or_default();
+        let set = environment.variables().filter(|(_, value)| !value.is_empty());
+        Machine {
+            program_directories: std::env::split_paths(path).collect(),
+            variables: set.map(|(name, _)| name.to_owned()).collect(),
+        }
+    }
+
+    fn obstacles(&self, skill: &Skill) -> Vec<String> {
+        let mut obstacles: Vec<String> =
+            skill.missing.iter().map(|missing| format!("needs {missing}")).collect();
+        let is_out_of_reach = self.config.tools.fs.workspace_only
+            && !skill.file.starts_with(self.working_directory());
+        if is_out_of_reach {
+            obstacles
+                .push("lies outside the directory that tools.fs.workspaceOnly allows".to_owned());
+        }
+        obstacles
+    }
+}

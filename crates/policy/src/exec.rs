@@ -1,0 +1,296 @@
+//! Which commands may run.
+//!
+//! Each level of the config gives a verdict of its own, with what it leaves out taken from the level above, and the
+//! strictest verdict counts. So no level can widen another.
+
+mod builtins;
+mod entry;
+mod refusal;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use myclaw_config::{ExecAsk, ExecRules, ExecSecurity, SandboxRules};
+
+use crate::shell::{Command, Script, parse};
+use crate::{ApprovalDigest, CommandSubject, Level, PolicyError, SandboxScope, SessionFacts};
+use builtins::Builtin;
+use entry::{Coverage, Entry, Program};
+pub use refusal::{Refusal, RefusalKind};
+
+/// The rules of one level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecLevel {
+    /// Which level.
+    pub level: Level,
+    /// Where in the config the rules stand, such as `tools.exec`; shown to users.
+    pub place: String,
+    /// The rules.
+    pub rules: ExecRules,
+}
+
+/// The rules of all levels that hold for one session.
+#[derive(Debug, Clone)]
+pub struct ExecPolicy {
+    levels: Vec<Effective>,
+}
+
+/// The rules of one level after it took what it leaves out from the level above.
+#[derive(Debug, Clone)]
+struct Effective {
+    level: Level,
+    place: String,
+    security: ExecSecurity,
+    ask: ExecAsk,
+    allowlist: Vec<Entry>,
+}
+
+/// A program as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedProgram {
+    /// The file that the shell will start, absolute.
+    pub path: PathBuf,
+    /// The same with every symbolic link followed.
+    pub real: PathBuf,
+}
+
+/// A command that somebody wants to run.
+#[derive(Clone, Copy)]
+pub struct ExecRequest<'a> {
+    /// The command line, for bash or sh.
+    pub command: &'a str,
+    /// Where it runs.
+    pub directory: &'a Path,
+    /// Every variable that it gets.
+    pub environment: &'a BTreeMap<String, String>,
+    /// Names of variables that the call itself sets or changes.
+    pub changed_variables: &'a [&'a str],
+    /// Finds a program as the shell will: a name in the directories of the `PATH` of [`ExecRequest::environment`], a
+    /// path from [`ExecRequest::directory`]. `None` if there is no such program.
+    pub resolve: &'a dyn Fn(&str) -> Option<ResolvedProgram>,
+}
+
+/// What becomes of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecVerdict {
+    /// It may run.
+    Allowed,
+    /// It may run if the user says so.
+    NeedsApproval {
+        /// Why it may not run without.
+        refusal: Refusal,
+        /// What the approval is bound to.
+        digest: ApprovalDigest,
+    },
+    /// It may not run.
+    Denied(Refusal),
+}
+
+/// What one level says, mildest first.
+enum Answer {
+    Allow,
+    Ask(Refusal),
+    Deny(Refusal),
+}
+
+impl ExecPolicy {
+    /// The policy for a session: the rules of `levels`, highest first, and those of `sandbox` if `session` is sandboxed.
+    /// `sandbox_place` is the path of the sandbox's rules in the config. Without any rules every command may run.
+    ///
+    /// # Errors
+    /// Every entry of an allowlist that can match nothing.
+    pub fn for_session(
+        levels: &[ExecLevel],
+        sandbox: &SandboxRules,
+        sandbox_place: &str,
+        session: SessionFacts<'_>,
+    ) -> Result<Self, Vec<PolicyError>> {
+        let mut errors = Vec::new();
+        let mut effective: Vec<Effective> = Vec::new();
+        for level in levels {
+            effective.push(Effective::new(level, effective.last(), &mut errors));
+        }
+        let level = ExecLevel {
+            level: Level::Sandbox,
+            place: format!("{sandbox_place}.exec"),
+            rules: sandbox.exec.clone(),
+        };
+        // Checked even where it does not apply, so that a mistake shows in every session.
+        let sandbox_level = Effective::new(&level, effective.last(), &mut errors);
+        if session.scope(sandbox.mode) == SandboxScope::Sandboxed {
+            effective.push(sandbox_level);
+        }
+        if errors.is_empty() { Ok(Self { levels: effective }) } else { Err(errors) }
+    }
+
+    /// Whether the command may run.
+    pub fn check(&self, request: &ExecRequest<'_>) -> ExecVerdict {
+        let mut ask = None;
+        for level in &self.levels {
+            match level.answer(request) {
+                Answer::Allow => {}
+                Answer::Ask(refusal) => ask = ask.or(Some(refusal)),
+                Answer::Deny(refusal) => return ExecVerdict::Denied(refusal),
+            }
+        }
+        match ask {
+            Some(refusal) => ExecVerdict::NeedsApproval { refusal, digest: digest_of(request) },
+            None => ExecVerdict::Allowed,
+        }
+    }
+}
+
+impl Effective {
+    fn new(level: &ExecLevel, above: Option<&Self>, errors: &mut Vec<PolicyError>) -> Self {
+        let ExecLevel { level, place, rules } = level;
+        let allowlist = match (&rules.allowlist, above) {
+            (Some(own), _) => Entry::list(own, &format!("{place}.allowlist"), errors),
+            (None, above) => above.map(|above| above.allowlist.clone()).unwrap_or_default(),
+        };
+        Self {
+            level: level.clone(),
+            place: place.clone(),
+            security: rules
+                .security
+                .or(above.map(|above| above.security))
+                .unwrap_or(ExecSecurity::Full),
+            ask: rules.ask.or(above.map(|above| above.ask)).unwrap_or(ExecAsk::OnMiss),
+            allowlist,
+        }
+    }
+
+    fn answer(&self, request: &ExecRequest<'_>) -> Answer {
+        let refusal = |kind, command: Option<&Command>| Refusal {
+            kind,
+            command: command.map(Command::to_string),
+            level: self.level.clone(),
+            place: self.place.clone(),
+        };
+        let miss = match self.security {
+            ExecSecurity::Deny => return Answer::Deny(refusal(RefusalKind::Disabled, None)),
+            ExecSecurity::Full => None,
+            ExecSecurity::Allowlist => {
+                self.miss(request).map(|(kind, command)| refusal(kind, command.as_ref()))
+            }
+        };
+        match (miss, self.ask) {
+            (Some(refusal), ExecAsk::Off) => Answer::Deny(refusal),
+            (Some(refusal), ExecAsk::OnMiss | ExecAsk::Always) => Answer::Ask(refusal),
+            (None, ExecAsk::Always) => Answer::Ask(refusal(RefusalKind::AlwaysAsk, None)),
+            (None, ExecAsk::Off | ExecAsk::OnMiss) => Answer::Allow,
+        }
+    }
+
+    /// The first thing that the allowlist does not let through, with the command it stands in.
+    fn miss(&self, request: &ExecRequest<'_>) -> Option<(RefusalKind, Option<Command>)> {
+        if let Some(name) = request.changed_variables.first() {
+            return Some((RefusalKind::ChangedVariable((*name).to_owned()), None));
+        }
+        if let Some(name) = request.environment.keys().find(|name| steers_the_shell(name)) {
+            return Some((RefusalKind::ShellVariable(name.clone()), None));
+        }
+        let script = match parse(request.command) {
+            Ok(script) => script,
+            Err(error) => return Some((RefusalKind::Syntax(error), None)),
+        };
+        let mut has_moved = false;
+        for command in script.commands {
+            let kind = match identify(&command, request) {
+                // `cd` may have moved to another directory, in which the path names another file.
+                Ok(Program::File { .. })
+                    if has_moved
+                        && command.program().contains('/')
+                        && !command.program().starts_with('/') =>
+                {
+                    Some(RefusalKind::RelativeAfterCd(command.program().to_owned()))
+                }
+                Ok(program) => self.uncovered(&program, &command),
+                Err(kind) => Some(kind),
+            };
+            if let Some(kind) = kind {
+                return Some((kind, Some(command)));
+            }
+            has_moved |= command.program() == "cd";
+        }
+        None
+    }
+
+    /// Why no entry covers the command: what the entry that comes nearest misses.
+    fn uncovered(&self, program: &Program<'_>, command: &Command) -> Option<RefusalKind> {
+        let mut nearest = None;
+        for entry in &self.allowlist {
+            match entry.covers(program, command) {
+                Coverage::Full => return None,
+                Coverage::Partial(kind) => nearest = nearest.or(Some(kind)),
+                Coverage::Absent => {}
+            }
+        }
+        nearest.or_else(|| Some(RefusalKind::Unlisted(program.describe())))
+    }
+}
+
+/// Variables by which the shell itself runs other commands, or reads commands otherwise than [`parse`].
+fn steers_the_shell(name: &str) -> bool {
+    matches!(
+        name,
+        "BASH_ENV"
+            | "ENV"
+            | "SHELLOPTS"
+            | "BASHOPTS"
+            | "BASH_COMPAT"
+            | "POSIXLY_CORRECT"
+            | "PROMPT_COMMAND"
+    ) || name.starts_with("BASH_FUNC_")
+}
+
+/// What a command's first word will start.
+fn identify<'a>(
+    command: &'a Command,
+    request: &ExecRequest<'_>,
+) -> Result<Program<'a>, RefusalKind> {
+    let name = command.program();
+    if !name.contains('/') {
+        match builtins::of(name) {
+            Some(Builtin::Plain) => return Ok(Program::Builtin(name)),
+            Some(Builtin::Steering) => return Err(RefusalKind::Builtin(name.to_owned())),
+            None => {}
+        }
+    }
+    let found = (request.resolve)(name).ok_or_else(|| RefusalKind::NotFound(name.to_owned()))?;
+    // A path may be permitted by the name alone only if the name leads to the same file: `/tmp/git` is not `git`.
+    let is_on_path = !name.contains('/')
+        || found
+            .path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .and_then(|name| (request.resolve)(name))
+            .is_some_and(|by_name| by_name == found);
+    Ok(Program::File { found, is_on_path })
+}
+
+fn digest_of(request: &ExecRequest<'_>) -> ApprovalDigest {
+    let Script { commands } = parse(request.command).unwrap_or_default();
+    let found: Vec<PathBuf> = commands
+        .iter()
+        .map(|command| match identify(command, request) {
+            Ok(Program::File { found, .. }) => found.real,
+            Ok(Program::Builtin(_)) | Err(_) => PathBuf::new(),
+        })
+        .collect();
+    let programs: Vec<(&Path, Vec<&str>)> = found
+        .iter()
+        .zip(&commands)
+        .map(|(path, command)| {
+            (path.as_path(), command.words.iter().map(|word| word.text.as_str()).collect())
+        })
+        .collect();
+    ApprovalDigest::of_command(&CommandSubject {
+        command: request.command,
+        programs: &programs,
+        directory: request.directory,
+        environment: request.environment,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Why a command may not run.
+
+use std::fmt;
+
+use crate::{Level, ShellError};
+
+/// Why a command may not run, or not without being asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong.
+    pub kind: RefusalKind,
+    /// The simple command that it is about, its special characters written out; `None` if it is about the whole line.
+    pub command: Option<String>,
+    /// Whose rules say so.
+    pub level: Level,
+    /// Path of the rules in the config.
+    pub place: String,
+}
+
+/// What is wrong with a command. The texts in it are safe to show.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RefusalKind {
+    /// No command may run.
+    #[error("commands are turned off")]
+    Disabled,
+    /// Every command is asked about.
+    #[error("every command needs an approval")]
+    AlwaysAsk,
+    /// The line is not made of plain commands.
+    #[error("the command is not plain enough to be checked: {0}")]
+    Syntax(ShellError),
+    /// A builtin of the shell that runs other commands, or changes what they mean.
+    #[error("the shell builtin `{0}` can run other commands or change what they mean")]
+    Builtin(String),
+    /// There is no such program.
+    #[error("there is no program `{}`", crate::escape(.0))]
+    NotFound(String),
+    /// The program is in no entry.
+    #[error("`{0}` is not in the allowlist")]
+    Unlisted(String),
+    /// The program is in an entry, with other arguments.
+    #[error("the allowlist permits `{0}` only with other arguments")]
+    Arguments(String),
+    /// The program runs whatever its arguments say.
+    #[error(
+        "`{0}` runs other programs or code, so its entry in the allowlist has to list the arguments"
+    )]
+    Launcher(String),
+    /// An argument makes the program run another one.
+    #[error("`{argument}` can make `{program}` run another program or write a file")]
+    LaunchOption {
+        /// The program.
+        program: String,
+        /// The argument.
+        argument: String,
+    },
+    /// A variable or wildcard could become an option.
+    #[error(
+        "an expansion among the arguments of `{0}` could become an option that runs another program"
+    )]
+    ExpandedArgument(String),
+    /// A relative path behind `cd`.
+    #[error("`{0}` is a relative path after `cd`; write the absolute path")]
+    RelativeAfterCd(String),
+    /// The call sets a variable.
+    #[error("the call sets the variable `{}`, which can change what a program does", crate::escape(.0))]
+    ChangedVariable(String),
+    /// The environment steers the shell.
+    #[error("the variable `{}` changes how the shell reads commands", crate::escape(.0))]
+    ShellVariable(String),
+}
+
+impl RefusalKind {
+    /// A short name for notices and logs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::AlwaysAsk => "always-ask",
+            Self::Syntax(error) => error.code(),
+            Self::Builtin(_) => "builtin",
+            Self::NotFound(_) => "not-found",
+            Self::Unlisted(_) => "unlisted",
+            Self::Arguments(_) => "arguments",
+            Self::Launcher(_) => "launcher",
+            Self::LaunchOption { .. } => "launch-option",
+            Self::ExpandedArgument(_) => "expanded-argument",
+            Self::RelativeAfterCd(_) => "relative-after-cd",
+            Self::ChangedVariable(_) => "changed-variable",
+            Self::ShellVariable(_) => "shell-variable",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, command, level, place } = self;
+        if let Some(command) = command {
+            write!(formatter, "`{command}`: ")?;
+        }
+        write!(formatter, "{kind} (`{place}`, for {level})")
+    }
+}

@@ -1,0 +1,36 @@
+//! Which tools and commands an agent may run, and the digest of what runs.
+//!
+//! Pure functions over the rules of the config: this crate opens no file, starts no process and reads no environment.
+//! Whoever calls it says which session is meant, finds programs, and asks the user.
+//!
+//! - [`ToolPolicy`] decides about tools. Every level of the config can only take tools away.
+//! - [`ExecPolicy`] decides about shell commands. It reads the command with a parser of its own that knows simple
+//!   commands and nothing else; whatever it does not know is refused.
+//! - [`ApprovalDigest`] binds an approval to what was approved, and [`escape()`] makes text safe to show in the question.
+#![forbid(unsafe_code)]
+
+mod digest;
+mod error;
+mod escape;
+mod exec;
+mod launcher;
+mod names;
+mod pattern;
+mod sandbox;
+mod sed;
+mod shell;
+mod tool;
+
+pub use digest::{ApprovalDigest, CommandSubject};
+pub use error::PolicyError;
+pub use escape::escape;
+pub use exec::{
+    ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Refusal, RefusalKind, ResolvedProgram,
+};
+pub use names::{canonical_tool_name, group_members, known_tools, profile_members};
+pub use pattern::{matches_name, matches_path};
+pub use sandbox::{
+    DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts,
+};
+pub use shell::{Command, MAX_COMMAND_BYTES, Script, ShellError, Word, parse};
+pub use tool::{Decision, DecisiveRule, Level, LevelRules, ToolPolicy};

@@ -1,0 +1,124 @@
+//! Names of tools, groups and profiles.
+
+use myclaw_config::PolicyProfile;
+
+/// Other names of a tool, on the left, as models and other programs call it.
+const ALIASES: [(&str, &str); 8] = [
+    ("bash", "exec"),
+    ("apply-patch", "apply_patch"),
+    ("webfetch", "web_fetch"),
+    ("web-fetch", "web_fetch"),
+    ("websearch", "web_search"),
+    ("web-search", "web_search"),
+    ("agent-browser", "browser"),
+    ("send_message", "message"),
+];
+
+/// Groups and their members. `group:fs` has the search tools as well: they read files.
+const GROUPS: [(&str, &[&str]); 10] = [
+    ("group:fs", &["read", "write", "edit", "apply_patch", "grep", "find", "ls"]),
+    ("group:runtime", &["exec", "process"]),
+    ("group:web", &["web_search", "web_fetch"]),
+    ("group:ui", &["browser", "canvas"]),
+    ("group:sessions", &SESSION_TOOLS),
+    ("group:memory", &["memory_search", "memory_get"]),
+    ("group:automation", &["cron", "gateway"]),
+    ("group:messaging", &["message"]),
+    ("group:nodes", &["nodes"]),
+    ("group:myclaw", &KNOWN),
+];
+
+const SESSION_TOOLS: [&str; 6] = [
+    "sessions_list",
+    "sessions_history",
+    "sessions_send",
+    "sessions_spawn",
+    "session_status",
+    "subagents",
+];
+
+/// Canonical names of the tools that come with MyClaw, including those that need a gateway or a container.
+const KNOWN: [&str; 30] = [
+    "read",
+    "write",
+    "edit",
+    "apply_patch",
+    "grep",
+    "find",
+    "ls",
+    "exec",
+    "process",
+    "web_search",
+    "web_fetch",
+    "browser",
+    "canvas",
+    "nodes",
+    "cron",
+    "gateway",
+    "message",
+    "image",
+    "sessions_list",
+    "sessions_history",
+    "sessions_send",
+    "sessions_spawn",
+    "session_status",
+    "subagents",
+    "agents_list",
+    "memory_search",
+    "memory_get",
+    "ask_boss",
+    "send_voice",
+    "run_workflow",
+];
+
+/// The name that rules are compared with: lower case, without surrounding spaces, and one name for tools that have
+/// several (`bash` is `exec`).
+pub fn canonical_tool_name(name: &str) -> String {
+    let name = name.trim().to_ascii_lowercase();
+    match ALIASES.iter().find(|(alias, _)| *alias == name) {
+        Some((_, canonical)) => (*canonical).to_owned(),
+        None => name,
+    }
+}
+
+/// Canonical names of all tools that come with MyClaw.
+pub fn known_tools() -> &'static [&'static str] {
+    &KNOWN
+}
+
+/// The tools of a group such as `group:fs`; `None` for a name that is no group.
+pub fn group_members(group: &str) -> Option<&'static [&'static str]> {
+    let group = group.trim().to_ascii_lowercase();
+    GROUPS.iter().find(|(name, _)| *name == group).map(|(_, members)| *members)
+}
+
+/// Names of all groups.
+pub(crate) fn group_names() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().map(|(name, _)| *name)
+}
+
+/// Other names of tools, for suggestions.
+pub(crate) fn alias_names() -> impl Iterator<Item = &'static str> {
+    ALIASES.iter().map(|(alias, _)| *alias)
+}
+
+/// The tools and groups of a profile; `None` for [`PolicyProfile::Full`], which sets no limit.
+pub fn profile_members(profile: PolicyProfile) -> Option<&'static [&'static str]> {
+    match profile {
+        PolicyProfile::Minimal => Some(&["session_status"]),
+        PolicyProfile::Coding => {
+            Some(&["group:fs", "group:runtime", "group:sessions", "group:memory", "image"])
+        }
+        PolicyProfile::Messaging => Some(&[
+            "group:messaging",
+            "sessions_list",
+            "sessions_history",
+            "sessions_send",
+            "session_status",
+        ]),
+        PolicyProfile::Full => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,339 @@
+//! Which tools may run.
+//!
+//! Each level of the config has rules of its own. A tool may run if every level permits it, so that no level can give
+//! back what another one took away.
+
+use std::fmt;
+
+use myclaw_config::{PolicyProfile, SandboxRules, ToolRules, nearest};
+
+use crate::PolicyError;
+use crate::names::{
+    alias_names, canonical_tool_name, group_members, group_names, known_tools, profile_members,
+};
+use crate::pattern::matches_name;
+use crate::sandbox::{self, SessionFacts};
+
+/// Where rules come from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// They hold for all agents.
+    Global,
+    /// For the agent of this id.
+    Agent(String),
+    /// For models of this provider.
+    Provider(String),
+    /// For messages of this channel.
+    Channel(String),
+    /// For messages of this sender.
+    Sender(String),
+    /// For sandboxed sessions.
+    Sandbox,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Global => formatter.write_str("all agents"),
+            Self::Agent(id) => write!(formatter, "agent `{id}`"),
+            Self::Provider(name) => write!(formatter, "provider `{name}`"),
+            Self::Channel(name) => write!(formatter, "channel `{name}`"),
+            Self::Sender(name) => write!(formatter, "sender `{name}`"),
+            Self::Sandbox => formatter.write_str("sandboxed sessions"),
+        }
+    }
+}
+
+/// The rules of one level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LevelRules {
+    /// Which level.
+    pub level: Level,
+    /// Where in the config the rules stand, such as `agents.list[0].tools`; shown to users.
+    pub place: String,
+    /// The rules.
+    pub rules: ToolRules,
+}
+
+/// The rules of all levels that hold for one session.
+#[derive(Debug, Clone)]
+pub struct ToolPolicy {
+    levels: Vec<Compiled>,
+    context: String,
+}
+
+#[derive(Debug, Clone)]
+struct Compiled {
+    level: Level,
+    place: String,
+    keys: ListKeys,
+    profile: Option<PolicyProfile>,
+    allow: Option<Vec<Selector>>,
+    deny: Vec<Selector>,
+}
+
+/// What the two lists of a level are called in the config.
+#[derive(Debug, Clone, Copy)]
+struct ListKeys {
+    allow: &'static str,
+    deny: &'static str,
+}
+
+const TOOL_KEYS: ListKeys = ListKeys { allow: "allow", deny: "deny" };
+const SANDBOX_KEYS: ListKeys = ListKeys { allow: "allowlist", deny: "denylist" };
+
+/// One entry of a list.
+#[derive(Debug, Clone)]
+struct Selector {
+    /// As it stands in the config.
+    entry: String,
+    matcher: Matcher,
+}
+
+#[derive(Debug, Clone)]
+enum Matcher {
+    Name(String),
+    Wildcard(String),
+    Group(&'static [&'static str]),
+}
+
+/// Whether a tool may run, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The tool, as it was asked about.
+    pub tool: String,
+    /// Whether it may run.
+    pub allowed: bool,
+    /// The rule that denies it; `None` for a tool that may run.
+    pub rule: Option<DecisiveRule>,
+    /// The kind of session, such as `non-main session, sandboxed`.
+    pub context: String,
+}
+
+/// A rule that denies a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DecisiveRule {
+    /// The tool is not part of the level's profile.
+    Profile {
+        /// Whose rule.
+        level: Level,
+        /// Path of the rule in the config.
+        place: String,
+        /// The profile.
+        profile: PolicyProfile,
+    },
+    /// The tool is not in the level's list of permitted tools.
+    NotAllowed {
+        /// Whose rule.
+        level: Level,
+        /// Path of the list in the config.
+        place: String,
+    },
+    /// The tool is in the level's list of denied tools.
+    Denied {
+        /// Whose rule.
+        level: Level,
+        /// Path of the list in the config.
+        place: String,
+        /// The entry that matches, as it stands there.
+        entry: String,
+    },
+}
+
+impl ToolPolicy {
+    /// The policy for a session: the rules of `levels`, and those of `sandbox` if `session` is sandboxed.
+    /// `extra_tools` are names of tools that do not come with MyClaw. `sandbox_place` is the path of the sandbox's
+    /// rules in the config.
+    ///
+    /// # Errors
+    /// Every entry that names no known tool or group.
+    pub fn for_session(
+        levels: &[LevelRules],
+        sandbox: &SandboxRules,
+        sandbox_place: &str,
+        session: SessionFacts<'_>,
+        extra_tools: &[&str],
+    ) -> Result<Self, Vec<PolicyError>> {
+        let mut errors = Vec::new();
+        let mut compiled: Vec<Compiled> = levels
+            .iter()
+            .map(|level| Compiled::new(level, TOOL_KEYS, extra_tools, &mut errors))
+            .collect();
+        // Checked even where it does not apply, so that a mistake shows in every session.
+        let level = LevelRules {
+            level: Level::Sandbox,
+            place: sandbox_place.to_owned(),
+            rules: sandbox::tool_rules(sandbox),
+        };
+        let sandbox_level = Compiled::new(&level, SANDBOX_KEYS, extra_tools, &mut errors);
+        let scope = session.scope(sandbox.mode);
+        if scope == sandbox::SandboxScope::Sandboxed {
+            compiled.push(sandbox_level);
+        }
+        let kind = if session.is_main() { "main session" } else { "non-main session" };
+        let context = format!("{kind}, {scope}");
+        if errors.is_empty() { Ok(Self { levels: compiled, context }) } else { Err(errors) }
+    }
+
+    /// Whether `tool` may run. The first level that denies it is named; within a level the profile is looked at first,
+    /// then the list of permitted tools, then the list of denied ones.
+    pub fn decide(&self, tool: &str) -> Decision {
+        let name = canonical_tool_name(tool);
+        let rule = self.levels.iter().find_map(|level| level.denies(&name));
+        Decision {
+            tool: tool.to_owned(),
+            allowed: rule.is_none(),
+            rule,
+            context: self.context.clone(),
+        }
+    }
+
+    /// What each level says about `tool`, in their order: the rule with which it denies the tool, or `None`.
+    pub fn explain(&self, tool: &str) -> Vec<(&Level, Option<DecisiveRule>)> {
+        let name = canonical_tool_name(tool);
+        self.levels.iter().map(|level| (&level.level, level.denies(&name))).collect()
+    }
+
+    /// Those of `tools` that may not run in this session at all. They are not offered to the model.
+    pub fn denied<'a>(&self, tools: impl IntoIterator<Item = &'a str>) -> Vec<Decision> {
+        tools
+            .into_iter()
+            .map(|tool| self.decide(tool))
+            .filter(|decision| !decision.allowed)
+            .collect()
+    }
+}
+
+impl Compiled {
+    fn new(
+        level: &LevelRules,
+        keys: ListKeys,
+        extra_tools: &[&str],
+        errors: &mut Vec<PolicyError>,
+    ) -> Self {
+        let LevelRules { level, place, rules } = level;
+        let mut compile = |key: &str, entries: &[String]| -> Vec<Selector> {
+            let place = format!("{place}.{key}");
+            entries
+                .iter()
+                .filter_map(|entry| match Selector::new(entry, &place, extra_tools) {
+                    Ok(selector) => Some(selector),
+                    Err(error) => {
+                        errors.push(error);
+                        None
+                    }
+                })
+                .collect()
+        };
+        Self {
+            level: level.clone(),
+            place: place.clone(),
+            keys,
+            profile: rules.profile,
+            allow: rules.allow.as_ref().map(|entries| compile(keys.allow, entries)),
+            deny: compile(keys.deny, rules.deny.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// The rule with which this level denies the tool of that canonical name.
+    fn denies(&self, name: &str) -> Option<DecisiveRule> {
+        let level = || self.level.clone();
+        if let Some(profile) = self.profile.filter(|profile| !is_in_profile(*profile, name)) {
+            let place = format!("{}.profile", self.place);
+            return Some(DecisiveRule::Profile { level: level(), place, profile });
+        }
+        if let Some(allow) = &self.allow
+            && !allow.iter().any(|selector| selector.matches(name))
+        {
+            let place = format!("{}.{}", self.place, self.keys.allow);
+            return Some(DecisiveRule::NotAllowed { level: level(), place });
+        }
+        let selector = self.deny.iter().find(|selector| selector.matches(name))?;
+        Some(DecisiveRule::Denied {
+            level: level(),
+            place: format!("{}.{}", self.place, self.keys.deny),
+            entry: selector.entry.clone(),
+        })
+    }
+}
+
+fn is_in_profile(profile: PolicyProfile, name: &str) -> bool {
+    profile_members(profile).is_none_or(|members| {
+        members.iter().any(|member| {
+            *member == name || group_members(member).is_some_and(|group| group.contains(&name))
+        })
+    })
+}
+
+impl Selector {
+    fn new(entry: &str, place: &str, extra_tools: &[&str]) -> Result<Self, PolicyError> {
+        let name = canonical_tool_name(entry);
+        let matcher = if name.is_empty() {
+            return Err(PolicyError::EmptyEntry { place: place.to_owned() });
+        } else if name.starts_with("group:") {
+            let Some(members) = group_members(&name) else {
+                return Err(PolicyError::UnknownGroup {
+                    place: place.to_owned(),
+                    suggestion: nearest(&name, group_names()).map(str::to_owned),
+                    name,
+                });
+            };
+            Matcher::Group(members)
+        } else if name.contains('*') {
+            Matcher::Wildcard(name)
+        } else if known_tools().contains(&name.as_str())
+            || extra_tools.iter().any(|extra| canonical_tool_name(extra) == name)
+        {
+            Matcher::Name(name)
+        } else {
+            let known = known_tools().iter().copied().chain(alias_names());
+            let suggestion = nearest(&name, known)
+                .or_else(|| nearest(&name, extra_tools.iter().copied()))
+                .map(str::to_owned);
+            return Err(PolicyError::UnknownTool { place: place.to_owned(), suggestion, name });
+        };
+        Ok(Self { entry: entry.to_owned(), matcher })
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match &self.matcher {
+            Matcher::Name(own) => own == name,
+            Matcher::Wildcard(pattern) => matches_name(pattern, name),
+            Matcher::Group(members) => members.contains(&name),
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tool, rule, context, .. } = self;
+        match rule {
+            None => write!(formatter, "Tool '{tool}' is allowed ({context}): no rule denies it"),
+            Some(rule) => write!(
+                formatter,
+                "Tool '{tool}' is not allowed in current security context ({context}): {rule}"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for DecisiveRule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Profile { level, place, profile } => write!(
+                formatter,
+                "it is not in the profile `{}` set by `{place}` for {level}",
+                profile.as_str()
+            ),
+            Self::NotAllowed { level, place } => {
+                write!(formatter, "it is not in `{place}` for {level}")
+            }
+            Self::Denied { level, place, entry } => {
+                write!(formatter, "`{entry}` in `{place}` denies it for {level}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+use myclaw_config::SandboxMode;
+
+use super::*;
+
+const MAIN: SessionFacts<'_> = SessionFacts { key: "main", main_keys: &[], host_says_main: false };
+
+fn list(names: &[&str]) -> Option<Vec<String>> {
+    Some(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+fn policy(rules: &[(Level, ToolRules)]) -> Result<ToolPolicy, Vec<PolicyError>> {
+    let levels: Vec<LevelRules> = rules
+        .iter()
+        .map(|(level, rules)| LevelRules {
+            level: level.clone(),
+            place: "tools".to_owned(),
+            rules: rules.clone(),
+        })
+        .collect();
+    let sandbox = SandboxRules { mode: SandboxMode::Off, ..SandboxRules::default() };
+    ToolPolicy::for_session(&levels, &sandbox, "sandbox", MAIN, &["mcp_search"])
+}
+
+fn one(rules: ToolRules) -> ToolPolicy {
+    policy(&[(Level::Global, rules)]).unwrap()
+}
+
+#[test]
+fn without_rules_everything_may_run() {
+    let policy = policy(&[]).unwrap();
+    assert!(policy.decide("anything").allowed);
+    assert_eq!(
+        policy.decide("read").to_string(),
+        "Tool 'read' is allowed (main session, not sandboxed): no rule denies it"
+    );
+}
+
+#[test]
+fn a_list_that_is_absent_sets_no_limit_and_an_empty_one_permits_nothing() {
+    assert!(one(ToolRules::default()).decide("read").allowed);
+    assert!(!one(ToolRules { allow: list(&[]), ..ToolRules::default() }).decide("read").allowed);
+    assert!(one(ToolRules { deny: list(&[]), ..ToolRules::default() }).decide("read").allowed);
+}
+
+#[test]
+fn deny_wins_over_allow() {
+    let policy =
+        one(ToolRules { allow: list(&["*"]), deny: list(&["group:web", "Bash"]), profile: None });
+    for (tool, expected) in [
+        ("read", true),
+        ("web_fetch", false),
+        ("WebFetch", false),
+        ("exec", false),
+        ("bash", false),
+    ] {
+        assert_eq!(policy.decide(tool).allowed, expected, "{tool}");
+    }
+    assert_eq!(
+        policy.decide("WebFetch").rule.unwrap().to_string(),
+        "`group:web` in `tools.deny` denies it for all agents"
+    );
+}
+
+#[test]
+fn profiles_limit_what_may_run() {
+    for (profile, allowed, denied) in [
+        (
+            PolicyProfile::Minimal,
+            ["session_status"].as_slice(),
+            ["read", "exec", "message"].as_slice(),
+        ),
+        (
+            PolicyProfile::Coding,
+            &["read", "grep", "bash", "image", "memory_get"],
+            &["message", "cron", "web_fetch"],
+        ),
+        (
+            PolicyProfile::Messaging,
+            &["message", "sessions_send"],
+            &["read", "exec", "sessions_spawn"],
+        ),
+        (PolicyProfile::Full, &["read", "nodes", "mcp_search"], &[]),
+    ] {
+        let policy = one(ToolRules { profile: Some(profile), ..ToolRules::default() });
+        for tool in allowed {
+            assert!(policy.decide(tool).allowed, "{profile:?} {tool}");
+        }
+        for tool in denied {
+            assert!(!policy.decide(tool).allowed, "{profile:?} {tool}");
+        }
+    }
+}
+
+#[test]
+fn the_first_level_that_denies_is_named_and_every_level_can_be_asked() {
+    let policy = policy(&[
+        (Level::Global, ToolRules { deny: list(&["cron"]), ..ToolRules::default() }),
+        (
+            Level::Agent("coder".to_owned()),
+            ToolRules { profile: Some(PolicyProfile::Coding), ..ToolRules::default() },
+        ),
+        (
+            Level::Channel("telegram".to_owned()),
+            ToolRules { allow: list(&["read"]), ..ToolRules::default() },
+        ),
+    ])
+    .unwrap();
+    let decision = policy.decide("message");
+    assert_eq!(
+        decision.to_string(),
+        "Tool 'message' is not allowed in current security context (main session, not sandboxed): it is not in the \
+         profile `coding` set by `tools.profile` for agent `coder`"
+    );
+    let answers: Vec<bool> =
+        policy.explain("message").iter().map(|(_, rule)| rule.is_none()).collect();
+    assert_eq!(answers, [true, false, false]);
+}
+
+#[test]
+fn unknown_names_are_errors_with_a_suggestion() {
+    let rules = ToolRules {
+        profile: None,
+        allow: list(&["raed", "group:runtme", "mcp_search", "sessions_*", ""]),
+        deny: list(&["quite unknown"]),
+    };
+    let errors: Vec<String> =
+        policy(&[(Level::Global, rules)]).unwrap_err().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        errors,
+        [
+            "`tools.allow`: there is no tool `raed`; did you mean `read`?",
+            "`tools.allow`: there is no group `group:runtme`; did you mean `group:runtime`?",
+            "`tools.allow` has an empty entry; remove it, or name a tool or program",
+            "`tools.deny`: there is no tool `quite unknown`",
+        ]
+    );
+}

@@ -1,0 +1,172 @@
+//! The seccomp filter: system calls that lead out of a sandbox fail with `EPERM`, so that programs report an error.
+//!
+//! It lists what is closed, because a list of what is open breaks programs with every new system call. Calls that are
+//! newer than this list fail as on an older kernel (`ENOSYS`); programs have another way for those.
+
+mod calls;
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter, sock_filter,
+};
+
+use super::Failure;
+use crate::plan::{FilterRules, Ipc};
+
+/// The first number that this list does not know; Linux 6.18 ends one below. All architectures share the new numbers.
+const FIRST_UNKNOWN_CALL: u32 = 470;
+
+/// Ways to start a process in new namespaces, where it would be root.
+const NAMESPACE_FLAGS: [i32; 8] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    0x80, // CLONE_NEWTIME; in the bits of the exit signal, so that only `clone3` and `unshare` know it
+];
+
+/// Types of sockets other than stream and datagram.
+const UNUSUAL_SOCKETS: [i32; 5] = [
+    libc::SOCK_RAW,
+    libc::SOCK_RDM,
+    libc::SOCK_SEQPACKET,
+    6,  /* SOCK_DCCP */
+    10, /* SOCK_PACKET */
+];
+/// The part of a socket's type that is not a flag.
+const SOCKET_TYPE_MASK: u64 = 0xf;
+
+/// Puts characters into the input of the terminal, as if they were typed.
+const TIOCSTI: u64 = 0x5412;
+/// Does the same through the selection of the console.
+const TIOCLINUX: u64 = 0x541c;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// A filter ready to apply.
+pub(crate) struct Filter(Vec<BpfProgram>);
+
+impl Filter {
+    /// Applies it to this process and all that it starts.
+    pub(crate) fn apply(&self) -> Result<(), Failure> {
+        self.0.iter().try_for_each(|program| {
+            apply_filter(program).map_err(|error| format!("seccomp refused its filter: {error}"))
+        })
+    }
+}
+
+/// Makes the filter.
+pub(crate) fn compile(rules: &FilterRules) -> Result<Filter, Failure> {
+    let build = || -> Result<Filter, seccompiler::BackendError> {
+        let mut closed: Rules =
+            calls::closed(rules.ipc).into_iter().map(|call| (call, Vec::new())).collect();
+        close_namespaces(&mut closed)?;
+        close_sockets(&mut closed, rules)?;
+        closed.insert(
+            libc::SYS_ioctl,
+            vec![rule(&[equal(1, TIOCSTI)?])?, rule(&[equal(1, TIOCLINUX)?])?],
+        );
+        // The limits of other processes of the same user.
+        closed.insert(libc::SYS_prlimit64, vec![rule(&[not_equal(0, 0)?])?]);
+        Ok(Filter(vec![
+            program(closed, libc::EPERM)?,
+            // Its flags are in memory, where a filter cannot see them. Libraries go on with `clone`.
+            program([(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS)?,
+            unknown_calls(),
+        ]))
+    };
+    build().map_err(|error| format!("the filter for system calls is invalid: {error}"))
+}
+
+fn program(rules: Rules, error: i32) -> Result<BpfProgram, seccompiler::BackendError> {
+    let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
+    let error = SeccompAction::Errno(error.cast_unsigned());
+    SeccompFilter::new(rules, SeccompAction::Allow, error, architecture)?.try_into()
+}
+
+fn close_namespaces(closed: &mut Rules) -> Result<(), seccompiler::BackendError> {
+    let with_flag = |flag: i32| {
+        let bit = u64::from(flag.cast_unsigned());
+        rule(&[SeccompCondition::new(
+            0,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::MaskedEq(bit),
+            bit,
+        )?])
+    };
+    let rules = NAMESPACE_FLAGS
+        .into_iter()
+        .filter(|flag| *flag != 0x80)
+        .map(with_flag)
+        .collect::<Result<_, _>>()?;
+    closed.insert(libc::SYS_clone, rules);
+    let rules = NAMESPACE_FLAGS.into_iter().map(with_flag).collect::<Result<_, _>>()?;
+    closed.insert(libc::SYS_unshare, rules);
+    Ok(())
+}
+
+fn close_sockets(closed: &mut Rules, rules: &FilterRules) -> Result<(), seccompiler::BackendError> {
+    let other_family = rules
+        .families
+        .iter()
+        .map(|family| not_equal(0, u64::from(family.cast_unsigned())))
+        .collect::<Result<Vec<_>, _>>()?;
+    if other_family.is_empty() {
+        closed.insert(libc::SYS_socket, Vec::new());
+        closed.insert(libc::SYS_connect, Vec::new());
+        closed.insert(libc::SYS_bind, Vec::new());
+    } else {
+        let mut refused = vec![rule(&other_family)?];
+        for kind in UNUSUAL_SOCKETS {
+            refused.push(rule(&[socket_type(kind)?])?);
+        }
+        closed.insert(libc::SYS_socket, refused);
+    }
+    if rules.ipc == Ipc::Shared {
+        // A pair of connected sockets is harmless, unless its halves can be sent to other addresses.
+        let refused = vec![
+            rule(&[not_equal(0, u64::from(libc::AF_UNIX.cast_unsigned()))?])?,
+            rule(&[socket_type(libc::SOCK_DGRAM)?])?,
+            rule(&[socket_type(libc::SOCK_RAW)?])?,
+        ];
+        closed.insert(libc::SYS_socketpair, refused);
+    }
+    Ok(())
+}
+
+fn rule(conditions: &[SeccompCondition]) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(conditions.to_vec())
+}
+
+/// The kernel reads all these arguments as 32 bits.
+fn equal(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn not_equal(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+}
+
+fn socket_type(kind: i32) -> Result<SeccompCondition, seccompiler::BackendError> {
+    let mask = SeccompCmpOp::MaskedEq(SOCKET_TYPE_MASK);
+    SeccompCondition::new(1, SeccompCmpArgLen::Dword, mask, u64::from(kind.cast_unsigned()))
+}
+
+/// Refuses calls newer than this list, and those of the x32 convention, whose numbers begin at 2^30.
+fn unknown_calls() -> BpfProgram {
+    let instruction = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    let load_number = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    let jump_if_at_least = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+    let give = (libc::BPF_RET | libc::BPF_K) as u16;
+    vec![
+        instruction(load_number, 0, 0, 0),
+        instruction(jump_if_at_least, 0, 1, FIRST_UNKNOWN_CALL),
+        instruction(give, 0, 0, SeccompAction::Errno(libc::ENOSYS.cast_unsigned()).into()),
+        instruction(give, 0, 0, SeccompAction::Allow.into()),
+    ]
+}

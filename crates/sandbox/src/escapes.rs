@@ -1,0 +1,168 @@
+//! Attempts to get out of a sandbox, each tried without it and inside it.
+//!
+//! An attempt that fails without the sandbox proves nothing about it, so both results are reported. Nothing leaves the
+//! machine: servers and victims are made for the occasion, and traffic goes to 127.0.0.1.
+
+#[expect(unsafe_code, reason = "attempts use system calls that no safe wrapper offers")]
+mod calls;
+mod files;
+mod limits;
+mod network;
+mod processes;
+mod scene;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+pub use scene::EscapeError;
+use scene::{Scene, Stage};
+
+use crate::{Level, Sandbox};
+
+/// Exit codes of an attempt. Any other, and a signal, means that it could not be made.
+const REACHED: u8 = 0;
+const BLOCKED: u8 = 10;
+
+/// One way out.
+struct Attempt {
+    name: &'static str,
+    /// Succeeds if it got out.
+    run: fn(&Scene) -> io::Result<()>,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It got out.
+    Reached,
+    /// It was refused, with this message of the system.
+    Blocked(String),
+    /// It could not be made.
+    Failed(String),
+}
+
+/// One line of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Row {
+    /// What was attempted.
+    pub name: &'static str,
+    /// Without the sandbox.
+    pub bare: Outcome,
+    /// Inside the sandbox.
+    pub confined: Outcome,
+}
+
+/// What a line of the table says about the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The sandbox stopped what is possible without it.
+    Held,
+    /// It is not possible on this machine even without the sandbox.
+    NotPossible,
+    /// The sandbox did not stop it.
+    Escaped,
+    /// One of the two could not be tried.
+    Unknown,
+}
+
+impl Row {
+    /// What it says about the sandbox.
+    pub fn verdict(&self) -> Verdict {
+        match (&self.bare, &self.confined) {
+            (_, Outcome::Reached) => Verdict::Escaped,
+            (Outcome::Failed(_), _) | (_, Outcome::Failed(_)) => Verdict::Unknown,
+            (Outcome::Blocked(_), Outcome::Blocked(_)) => Verdict::NotPossible,
+            (Outcome::Reached, Outcome::Blocked(_)) => Verdict::Held,
+        }
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = match self.verdict() {
+            Verdict::Held => "held",
+            Verdict::NotPossible => "not possible here",
+            Verdict::Escaped => "ESCAPED",
+            Verdict::Unknown => "unknown",
+        };
+        write!(f, "{:<44} {verdict:<18}", self.name)?;
+        match (&self.bare, &self.confined) {
+            (Outcome::Failed(reason), _) => write!(f, "without: {reason}"),
+            (_, Outcome::Failed(reason) | Outcome::Blocked(reason)) => f.write_str(reason),
+            (_, Outcome::Reached) => Ok(()),
+        }
+    }
+}
+
+/// What a machine with this level cannot keep in: these rows are [`Verdict::Escaped`], and the documentation says so.
+pub fn known_gaps(level: &Level) -> &'static [&'static str] {
+    match level {
+        // Landlock has no rule for modes, owners and times, and seccomp cannot see whose file a call names.
+        Level::Landlock => &["change the mode of a file outside"],
+        // Whoever puts a socket into a directory that is shared offers its service.
+        Level::Bubblewrap => &["Unix socket of a service in the workspace"],
+        _ => &[],
+    }
+}
+
+/// Makes all attempts, without and inside a sandbox of this level. Blocking; takes a second or two.
+///
+/// `program` is a program that calls [`attempt`] when it is started with the arguments `hidden`.
+///
+/// # Errors
+/// [`EscapeError`] if the level is not available here or the attempts cannot be prepared.
+pub fn try_all(
+    sandbox: &Sandbox,
+    program: &Path,
+    hidden: &[OsString],
+    level: Level,
+) -> Result<Vec<Row>, EscapeError> {
+    let mut stage = Stage::build(program, hidden, level)?;
+    attempts()
+        .map(|attempt| {
+            let bare = stage.bare(attempt.name)?;
+            let confined = stage.confined(sandbox, attempt.name)?;
+            Ok(Row { name: attempt.name, bare, confined })
+        })
+        .collect()
+}
+
+/// Makes one attempt, in a process of its own: the arguments after the hidden ones.
+pub fn attempt(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    calls::give_up_after_seconds(20);
+    let mut arguments = arguments.into_iter();
+    let name = arguments.next().unwrap_or_default();
+    let scene =
+        arguments.next().and_then(|json| serde_json::from_slice::<Scene>(json.as_bytes()).ok());
+    if name == "victim" {
+        return scene::be_a_victim();
+    }
+    let attempt = attempts().find(|attempt| name == attempt.name);
+    let (Some(attempt), Some(scene)) = (attempt, scene) else {
+        eprintln!("no such attempt");
+        return ExitCode::FAILURE;
+    };
+    match (attempt.run)(&scene) {
+        Ok(()) => ExitCode::from(REACHED),
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(BLOCKED)
+        }
+    }
+}
+
+fn attempts() -> impl Iterator<Item = &'static Attempt> {
+    [files::ATTEMPTS, processes::ATTEMPTS, network::ATTEMPTS, limits::ATTEMPTS]
+        .into_iter()
+        .flatten()
+}
+
+/// The failure of an attempt that the system did not refuse by an error.
+fn missed(what: &str) -> io::Error {
+    io::Error::other(what.to_owned())
+}

@@ -1,0 +1,46 @@
+//! Confined processes: what a command may read, change, reach and use up is enforced by the operating system.
+//!
+//! [`Sandbox::run`] runs one command to its end; [`Sandbox::spawn`] starts a long-lived helper with pipes. Both fail if
+//! this machine cannot enforce the [`Confinement`] that is demanded; they never fall back to less. This room knows
+//! nothing of agents, tools and sessions.
+//!
+//! | module | is |
+//! |---|---|
+//! | `confinement` | what a process may do |
+//! | `probe` | what this machine can enforce |
+//! | `sandbox` | starting confined processes |
+//! | `plan` | what the helper process is told |
+//! | `enter` | the helper process: it confines itself, becomes the command, and ends all that the command started |
+//! | `bubblewrap`, `container` | command lines of other programs that confine |
+//! | `system_files` | files of the system that every program needs |
+//! | `escapes` | attempts to get out, to try on the user's machine |
+//! | `system` | system calls without a safe wrapper |
+//!
+//! The helper process is this program itself, started with a hidden argument. It calls [`enter_and_exec`].
+//!
+//! At the level [`Level::Landlock`] a command cannot open a Unix socket at all. Landlock does not confine `connect` to a
+//! socket that has a path (Linux 6.18, Landlock 7), and seccomp cannot see the path. Sockets of docker, D-Bus and agents
+//! lead straight out of a sandbox.
+
+mod bubblewrap;
+mod confinement;
+mod container;
+#[cfg(target_os = "linux")]
+mod enter;
+mod error;
+#[cfg(target_os = "linux")]
+pub mod escapes;
+mod plan;
+mod probe;
+mod sandbox;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "fork, signals and closing descriptors have no safe wrapper")]
+mod system;
+mod system_files;
+
+pub use confinement::{Confinement, Engine, Level, Limits, Network, WorkspaceAccess};
+#[cfg(target_os = "linux")]
+pub use enter::enter_and_exec;
+pub use error::SandboxError;
+pub use probe::{Probe, probe};
+pub use sandbox::{Confined, Sandbox};

@@ -1,0 +1,165 @@
+//! What this machine can enforce.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Confinement, Engine, Level, Network, SandboxError};
+
+/// The first version of Landlock that confines signals and abstract sockets; it is in Linux 6.12.
+const LANDLOCK_NEEDED: i32 = 6;
+
+/// What this machine can enforce.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Probe {
+    /// Version of Landlock in the kernel; 0 if there is none.
+    pub landlock: i32,
+    /// Whether the kernel filters system calls.
+    pub seccomp: bool,
+    /// Where `bwrap` is.
+    pub bubblewrap: Option<PathBuf>,
+    /// Where `podman` is.
+    pub podman: Option<PathBuf>,
+    /// Where `docker` is.
+    pub docker: Option<PathBuf>,
+}
+
+/// Looks at the kernel and in `PATH`. It starts no process: a program that is found may still fail.
+pub fn probe() -> Probe {
+    Probe {
+        landlock: landlock_version(),
+        seccomp: has_seccomp(),
+        bubblewrap: find("bwrap"),
+        podman: find("podman"),
+        docker: find("docker"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+use crate::system::{has_seccomp, landlock_version};
+
+#[cfg(not(target_os = "linux"))]
+fn landlock_version() -> i32 {
+    0
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_seccomp() -> bool {
+    false
+}
+
+impl Probe {
+    /// Whether this machine can enforce what is demanded.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] with what is missing and how to get it, and [`SandboxError::Demand`].
+    pub fn check(&self, confinement: &Confinement) -> Result<(), SandboxError> {
+        if !confinement.workspace.is_absolute() {
+            let workspace = confinement.workspace.display();
+            return Err(SandboxError::Demand(format!(
+                "the workspace {workspace} is not an absolute path"
+            )));
+        }
+        match &confinement.level {
+            Level::Limits => self.check_supervisor()?,
+            Level::Landlock => {
+                self.check_supervisor()?;
+                self.check_seccomp()?;
+                self.check_landlock()?;
+            }
+            Level::Bubblewrap => {
+                self.check_seccomp()?;
+                self.bwrap()?;
+            }
+            Level::Container { engine, .. } => {
+                self.engine(*engine)?;
+            }
+        }
+        match (&confinement.network, &confinement.level) {
+            (Network::Proxy { socket }, Level::Bubblewrap) if !socket.exists() => {
+                Err(SandboxError::Demand(format!(
+                    "there is no socket of a proxy at {}",
+                    socket.display()
+                )))
+            }
+            (Network::Proxy { .. }, Level::Landlock | Level::Limits | Level::Container { .. }) => {
+                Err(SandboxError::unavailable(
+                    "a network that consists of a proxy needs a network of its own, which only bubblewrap sets up",
+                    "use the level bubblewrap (apt install bubblewrap, dnf install bubblewrap), or no network",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where `bwrap` is.
+    pub(crate) fn bwrap(&self) -> Result<&Path, SandboxError> {
+        self.bubblewrap.as_deref().ok_or_else(|| {
+            SandboxError::unavailable(
+                "bwrap is not in PATH",
+                "install it (apt install bubblewrap, dnf install bubblewrap)",
+            )
+        })
+    }
+
+    /// Where the program for containers is.
+    pub(crate) fn engine(&self, engine: Engine) -> Result<&Path, SandboxError> {
+        let found = match engine {
+            Engine::Podman => &self.podman,
+            Engine::Docker => &self.docker,
+        };
+        let name = engine.program();
+        found.as_deref().ok_or_else(|| {
+            let package = if engine == Engine::Docker { "docker.io" } else { name };
+            SandboxError::unavailable(
+                format!("{name} is not in PATH"),
+                format!("install it (apt install {package})"),
+            )
+        })
+    }
+
+    fn check_supervisor(&self) -> Result<(), SandboxError> {
+        if cfg!(target_os = "linux") {
+            return Ok(());
+        }
+        Err(SandboxError::unavailable(
+            "this level needs Linux",
+            "use a container (podman or docker)",
+        ))
+    }
+
+    fn check_seccomp(&self) -> Result<(), SandboxError> {
+        self.check_supervisor()?;
+        if self.seccomp {
+            return Ok(());
+        }
+        Err(SandboxError::unavailable(
+            "this kernel does not filter system calls (seccomp)",
+            "use a kernel with CONFIG_SECCOMP_FILTER, or a container (podman or docker)",
+        ))
+    }
+
+    fn check_landlock(&self) -> Result<(), SandboxError> {
+        let reason = match self.landlock {
+            LANDLOCK_NEEDED.. => return Ok(()),
+            0 => "this kernel has no Landlock, or it is switched off".to_owned(),
+            version => format!(
+                "Landlock in this kernel has version {version}, and signals need version {LANDLOCK_NEEDED}"
+            ),
+        };
+        Err(SandboxError::unavailable(
+            reason,
+            "use Linux 6.12 or newer with `landlock` in the boot option `lsm=`, or the level bubblewrap (apt install \
+             bubblewrap)",
+        ))
+    }
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(program)).find(|file| {
+        file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+use super::*;
+
+/// A machine that has everything.
+fn full() -> Probe {
+    Probe {
+        landlock: 6,
+        seccomp: true,
+        bubblewrap: Some("/usr/bin/bwrap".into()),
+        podman: Some("/usr/bin/podman".into()),
+        docker: Some("/usr/bin/docker".into()),
+    }
+}
+
+fn container(engine: Engine) -> Level {
+    Level::Container { engine, image: "image".to_owned() }
+}
+
+fn refusal(probe: &Probe, level: Level) -> String {
+    probe.check(&Confinement::new(level, "/w")).unwrap_err().to_string()
+}
+
+#[test]
+fn a_machine_with_everything_offers_every_level() {
+    for level in [
+        Level::Limits,
+        Level::Landlock,
+        Level::Bubblewrap,
+        container(Engine::Podman),
+        container(Engine::Docker),
+    ] {
+        full().check(&Confinement::new(level, "/w")).unwrap();
+    }
+}
+
+#[test]
+fn what_is_missing_is_named_with_its_remedy() {
+    let old = Probe { landlock: 4, ..full() };
+    let message = refusal(&old, Level::Landlock);
+    assert!(message.contains("version 4") && message.contains("Linux 6.12"), "{message}");
+    let none = Probe { landlock: 0, ..full() };
+    assert!(refusal(&none, Level::Landlock).contains("no Landlock"));
+    for level in [Level::Landlock, Level::Bubblewrap] {
+        assert!(refusal(&Probe { seccomp: false, ..full() }, level).contains("seccomp"));
+    }
+    let bare = Probe { bubblewrap: None, podman: None, docker: None, ..full() };
+    assert!(refusal(&bare, Level::Bubblewrap).contains("apt install bubblewrap"));
+    assert!(refusal(&bare, container(Engine::Podman)).contains("apt install podman"));
+    assert!(refusal(&bare, container(Engine::Docker)).contains("apt install docker.io"));
+}
+
+#[test]
+fn a_proxy_needs_a_network_of_its_own() {
+    for level in [Level::Limits, Level::Landlock, container(Engine::Podman)] {
+        let mut confinement = Confinement::new(level, "/w");
+        confinement.network = Network::Proxy { socket: "/dev/null".into() };
+        assert!(full().check(&confinement).unwrap_err().to_string().contains("bubblewrap"));
+    }
+    let mut confinement = Confinement::new(Level::Bubblewrap, "/w");
+    confinement.network = Network::Proxy { socket: "/missing/socket".into() };
+    assert!(full().check(&confinement).unwrap_err().to_string().contains("/missing/socket"));
+}
+
+#[test]
+fn the_workspace_is_absolute() {
+    let error = full().check(&Confinement::new(Level::Landlock, "w")).unwrap_err();
+    assert!(error.to_string().contains("not an absolute path"), "{error}");
+}

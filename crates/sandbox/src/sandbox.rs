@@ -1,0 +1,337 @@
+//! Starting confined processes.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use myclaw_exec::{ChildSpec, ErrorOutput, Exit, Finished};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::container::Container;
+use crate::plan::{FileRules, FilterRules, Ipc, Plan, Tcp};
+use crate::{Confinement, Level, Network, Probe, SandboxError};
+
+/// How long the supervising helper may take to end everything. It needs a quarter of a second for a command that does not
+/// end by itself.
+const END_GRACE: Duration = Duration::from_secs(2);
+
+/// The exit code of a helper that could not start the command.
+const SETUP_FAILED: i32 = 125;
+
+/// Starts confined processes. Cheap to make and to clone.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    helper: PathBuf,
+    hidden: Vec<OsString>,
+    probe: Probe,
+}
+
+/// A command as it is started: the helper in front of it.
+pub(crate) struct Prepared {
+    pub(crate) spec: ChildSpec,
+    token: String,
+}
+
+impl Sandbox {
+    /// `helper` is a program that calls [`enter_and_exec`](crate::enter_and_exec) when it is started with the arguments
+    /// `hidden`: usually this program itself.
+    pub fn new(helper: impl Into<PathBuf>, hidden: impl IntoIterator<Item = OsString>) -> Self {
+        Self { helper: helper.into(), hidden: hidden.into_iter().collect(), probe: crate::probe() }
+    }
+
+    /// What this machine can enforce.
+    pub fn probe(&self) -> &Probe {
+        &self.probe
+    }
+
+    /// Runs a command to its end, and ends whatever it leaves running. `on_output` sees every piece of output as it
+    /// arrives. When the future is dropped, the command is killed with everything it started.
+    ///
+    /// # Errors
+    /// [`SandboxError`] if the confinement cannot be enforced or the command cannot be started. A bad end is no error; it
+    /// is in [`Finished`].
+    pub async fn run(
+        &self,
+        spec: ChildSpec,
+        confinement: &Confinement,
+        cancel: &CancellationToken,
+        on_output: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<Finished, SandboxError> {
+        let Prepared { spec, token } = self.prepare(spec, confinement)?;
+        let errors = spec.errors;
+        let finished = myclaw_exec::run(spec, cancel, on_output).await?;
+        let printed = match errors {
+            ErrorOutput::Apart => &finished.errors.tail,
+            ErrorOutput::WithOutput => &finished.output.tail,
+        };
+        match setup_failure(&confinement.level, finished.exit, printed, &token) {
+            Some(failure) => Err(SandboxError::Setup(failure)),
+            None => Ok(finished),
+        }
+    }
+
+    /// Starts a long-lived command with pipes to its input, output and errors. `spec.input`, `spec.timeout`,
+    /// `spec.output` and `spec.errors` have no meaning here. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`SandboxError`] if the confinement cannot be enforced. A helper that fails later prints why to its errors and
+    /// ends with the code 125.
+    pub fn spawn(
+        &self,
+        spec: ChildSpec,
+        confinement: &Confinement,
+    ) -> Result<Confined, SandboxError> {
+        let Prepared { spec, .. } = self.prepare(spec, confinement)?;
+        let child = Command::new(&spec.program)
+            .args(&spec.args)
+            .current_dir(&spec.directory)
+            .env_clear()
+            .envs(spec.environment.iter())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(SandboxError::Start)?;
+        Ok(Confined { child })
+    }
+
+    /// A command that confines itself as demanded and then runs `spec`, with the same directory, environment and limits.
+    pub(crate) fn prepare(
+        &self,
+        mut spec: ChildSpec,
+        confinement: &Confinement,
+    ) -> Result<Prepared, SandboxError> {
+        self.probe.check(confinement)?;
+        let token = token();
+        let mut plan = Plan {
+            token: token.clone(),
+            supervised_by: Some(std::process::id().cast_signed()),
+            temporary: confinement.temporary.clone(),
+            ..Plan::default()
+        };
+        let command = match &confinement.level {
+            Level::Limits => {
+                plan.cgroup_processes = processes_of_root(confinement);
+                plan.limits = Some(confinement.limits.clone());
+                own_command(&spec)?
+            }
+            Level::Landlock => {
+                plan.cgroup_processes = processes_of_root(confinement);
+                plan.scoped = true;
+                plan.limits = Some(confinement.limits.clone());
+                plan.files = Some(file_rules(confinement));
+                plan.filter = Some(FilterRules {
+                    families: families(&confinement.network),
+                    ipc: Ipc::Shared,
+                });
+                own_command(&spec)?
+            }
+            Level::Bubblewrap => {
+                plan.cgroup_processes = processes_of_root(confinement);
+                self.bubblewrap(&spec, confinement, &token)?
+            }
+            Level::Container { engine, image } => {
+                let name = format!("myclaw-{}", token.trim_matches(|c: char| !c.is_ascii_digit()));
+                let container = Container {
+                    engine: *engine,
+                    image,
+                    name: &name.replace(' ', "-"),
+                    confinement,
+                    directory: &spec.directory,
+                    environment: spec.environment.iter().collect(),
+                };
+                let program = self.probe.engine(*engine)?;
+                plan.cleanup = container.removal(&program.to_string_lossy());
+                let mut command = vec![program.into(), engine.program().into()];
+                command.extend(container.arguments()?);
+                command.push(spec.program.clone());
+                command.extend(spec.args.iter().cloned());
+                command
+            }
+        };
+        spec.args = self.hidden.clone();
+        spec.args.push(encode(&plan)?);
+        spec.args.extend(command);
+        spec.program = self.helper.clone().into();
+        Ok(Prepared { spec, token })
+    }
+
+    /// `bwrap` with a second helper inside, which applies limits and the filter.
+    fn bubblewrap(
+        &self,
+        spec: &ChildSpec,
+        confinement: &Confinement,
+        token: &str,
+    ) -> Result<Vec<OsString>, SandboxError> {
+        let relay = match &confinement.network {
+            Network::Proxy { socket } => Some(socket.clone()),
+            Network::None | Network::Open => None,
+        };
+        let inner = Plan {
+            token: token.to_owned(),
+            // The first process of a namespace of its own.
+            supervised_by: relay.is_some().then_some(1),
+            relay,
+            temporary: confinement.temporary.clone(),
+            limits: Some(confinement.limits.clone()),
+            filter: Some(FilterRules {
+                families: vec![libc::AF_UNIX, libc::AF_INET, libc::AF_INET6],
+                ipc: Ipc::Private,
+            }),
+            ..Plan::default()
+        };
+        let mut command = vec![self.probe.bwrap()?.into(), "bwrap".into()];
+        command.extend(crate::bubblewrap::arguments(confinement, &self.helper, &spec.directory));
+        command.push(self.helper.clone().into());
+        command.extend(self.hidden.iter().cloned());
+        command.push(encode(&inner)?);
+        command.extend(own_command(spec)?);
+        Ok(command)
+    }
+}
+
+/// A running command with pipes. When it is dropped, it is killed, and the supervising helper's orphans with it.
+#[derive(Debug)]
+pub struct Confined {
+    child: Child,
+}
+
+impl Confined {
+    /// The command's standard input; `None` if it was taken.
+    pub fn take_input(&mut self) -> Option<ChildStdin> {
+        self.child.stdin.take()
+    }
+
+    /// The command's standard output; `None` if it was taken.
+    pub fn take_output(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// The command's standard error; `None` if it was taken.
+    pub fn take_errors(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
+    }
+
+    /// Process id of the supervising helper; `None` once its end was seen.
+    pub fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits for the end. Everything that the command started has ended by then as well.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Ends the command with everything it started: asks first, and forces a quarter of a second later.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub async fn end(mut self) -> io::Result<ExitStatus> {
+        self.ask();
+        match timeout(END_GRACE, self.child.wait()).await {
+            Ok(status) => status,
+            Err(_) => {
+                self.force();
+                self.child.wait().await
+            }
+        }
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(self.child.id()?.cast_signed())
+    }
+
+    /// Asks the supervising helper, which ends all the rest.
+    fn ask(&self) {
+        if let Some(pid) = self.pid() {
+            // Its exit status is not collected, so the id is still its own.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+
+    fn force(&self) {
+        if let Some(pid) = self.pid() {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Confined {
+    /// The helper ends the rest within a quarter of a second; the runtime collects it.
+    fn drop(&mut self) {
+        self.ask();
+    }
+}
+
+/// What was printed, if it says that the command was never started. Other programs that confine have no token, so a command
+/// can imitate their message; then its own failure is reported as one of the sandbox.
+fn setup_failure(level: &Level, exit: Exit, printed: &str, token: &str) -> Option<String> {
+    if let (Exit::Code(SETUP_FAILED), Some((_, message))) = (exit, printed.split_once(token)) {
+        return Some(message.trim_end().to_owned());
+    }
+    let is_theirs = match (level, exit) {
+        (Level::Bubblewrap, Exit::Code(1)) => printed.starts_with("bwrap: "),
+        (Level::Container { .. }, Exit::Code(SETUP_FAILED)) => {
+            ["Error: ", "docker: ", "Unable to find image"]
+                .iter()
+                .any(|start| printed.starts_with(start))
+        }
+        _ => false,
+    };
+    is_theirs.then(|| printed.trim_end().to_owned())
+}
+
+/// The program, the name it is started under, and its arguments.
+fn own_command(spec: &ChildSpec) -> Result<Vec<OsString>, SandboxError> {
+    let mut command = vec![spec.resolve_program()?.into_os_string(), spec.program.clone()];
+    command.extend(spec.args.iter().cloned());
+    Ok(command)
+}
+
+/// The kernel does not bind root to the limit that it has for users.
+fn processes_of_root(confinement: &Confinement) -> Option<u64> {
+    confinement.limits.processes.filter(|_| rustix::process::getuid().is_root())
+}
+
+fn file_rules(confinement: &Confinement) -> FileRules {
+    FileRules {
+        readable: confinement.readable().map(Path::to_owned).collect(),
+        writable: confinement.writable().map(Path::to_owned).collect(),
+        tcp: if confinement.network == Network::Open { Tcp::Open } else { Tcp::Closed },
+    }
+}
+
+/// Never Unix sockets: those with a path lead to every service of the machine.
+fn families(network: &Network) -> Vec<i32> {
+    match network {
+        Network::Open => vec![libc::AF_INET, libc::AF_INET6],
+        Network::None | Network::Proxy { .. } => Vec::new(),
+    }
+}
+
+fn encode(plan: &Plan) -> Result<OsString, SandboxError> {
+    serde_json::to_string(plan)
+        .map(OsString::from)
+        .map_err(|error| SandboxError::Demand(error.to_string()))
+}
+
+/// Precedes messages of the helper. The command cannot know it.
+fn token() -> String {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    format!("[sandbox {}-{now}-{count}] ", std::process::id())
+}
+
+#[cfg(test)]
+mod tests;

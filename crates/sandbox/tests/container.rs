@@ -1,0 +1,82 @@
+//! A command in a container of podman, with an image made of one static program.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
+
+use std::ffi::OsString;
+use std::fs;
+use std::process::Command;
+
+use myclaw_exec::{ChildSpec, Exit};
+use myclaw_sandbox::{Confinement, Engine, Level, Sandbox, SandboxError, probe};
+use tokio_util::sync::CancellationToken;
+
+const HELPER: &str = env!("CARGO_BIN_EXE_myclaw-sandbox-helper");
+const SHELL: &str = "/bin/busybox";
+const IMAGE: &str = "localhost/myclaw-sandbox-test";
+
+/// Builds the image; false if the machine lacks what it takes.
+fn build_image() -> bool {
+    if probe().podman.is_none() || !std::path::Path::new(SHELL).exists() {
+        println!(
+            "skipped: podman or busybox is not installed (apt install podman runc busybox-static)"
+        );
+        return false;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    fs::copy(SHELL, directory.path().join("sh")).unwrap();
+    fs::write(directory.path().join("Dockerfile"), "FROM scratch\nCOPY sh /bin/sh\n").unwrap();
+    let output = Command::new("podman")
+        .args(["--runtime", "runc", "build", "--quiet", "--tag", IMAGE])
+        .arg(directory.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    true
+}
+
+fn containers() -> String {
+    let output = Command::new("podman")
+        .args(["ps", "--all", "--format", "{{.Names}} {{.Image}}"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().filter(|line| line.contains(IMAGE)).collect()
+}
+
+#[tokio::test]
+async fn podman_confines_a_command() {
+    if !build_image() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = directory.path().canonicalize().unwrap();
+    fs::write(workspace.join("file"), "text\n").unwrap();
+    let sandbox = Sandbox::new(HELPER, [OsString::from("__sandbox-exec")]);
+    let level = |image: &str| Level::Container { engine: Engine::Podman, image: image.to_owned() };
+    let mut confinement = Confinement::new(level(IMAGE), &workspace);
+    let cancel = CancellationToken::new();
+    let spec = |script: &str| {
+        let mut spec = ChildSpec::new("/bin/sh", &workspace);
+        spec.args = ["sh", "-c", script][1..].iter().map(OsString::from).collect();
+        spec
+    };
+
+    let script =
+        "read line < file; echo $line; echo new > made; echo x > /outside || echo refused; exit 7";
+    let finished = sandbox.run(spec(script), &confinement, &cancel, &mut |_| {}).await.unwrap();
+    assert_eq!(finished.exit, Exit::Code(7), "{finished:?}");
+    assert!(
+        finished.output.tail.starts_with("text\n") && finished.output.tail.contains("refused\n"),
+        "{finished:?}"
+    );
+    assert_eq!(fs::read_to_string(workspace.join("made")).unwrap(), "new\n");
+
+    let mut on_output = |_: &[u8]| cancel.cancel();
+    let script = "echo ready; while :; do read line < /dev/zero; done";
+    let finished = sandbox.run(spec(script), &confinement, &cancel, &mut on_output).await.unwrap();
+    assert_eq!((finished.exit, containers().as_str()), (Exit::Aborted, ""));
+
+    confinement.level = level("localhost/myclaw-no-such-image");
+    let result = sandbox.run(spec(":"), &confinement, &CancellationToken::new(), &mut |_| {}).await;
+    assert!(matches!(result, Err(SandboxError::Setup(_))), "{result:?}");
+}

@@ -1,0 +1,78 @@
+//! The attempts to escape, on this kernel, through the real helper process: each succeeds without the sandbox and fails
+//! inside.
+#![cfg(target_os = "linux")]
+#![expect(clippy::expect_used, reason = "all of this is test code, where a panic is a failed test")]
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use myclaw_sandbox::escapes::{Outcome, Row, Verdict, known_gaps, try_all};
+use myclaw_sandbox::{Level, Sandbox, probe};
+
+const HELPER: &str = env!("CARGO_BIN_EXE_myclaw-sandbox-helper");
+
+/// What root or a kernel with fewer features may not do even without a sandbox. All else must be shown to work there.
+const MAY_BE_IMPOSSIBLE: &[&str] = &["TIOCLINUX", "socket to the host of a virtual machine"];
+
+fn table(level: Level) -> Vec<Row> {
+    let sandbox = Sandbox::new(HELPER, [OsString::from("__sandbox-exec")]);
+    try_all(&sandbox, Path::new(HELPER), &["__escape".into()], level)
+        .expect("the attempts can be made")
+}
+
+fn assert_held(level: &Level, rows: &[Row]) {
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    let escaped: Vec<&str> =
+        rows.iter().filter(|row| row.verdict() == Verdict::Escaped).map(|row| row.name).collect();
+    assert_eq!(escaped, known_gaps(level), "{text}");
+    let is_root = rustix::process::geteuid().is_root();
+    for row in rows {
+        let proven = row.bare == Outcome::Reached;
+        assert!(
+            proven || !is_root || MAY_BE_IMPOSSIBLE.contains(&row.name),
+            "not proven: {row}\n{text}"
+        );
+        assert_ne!(row.verdict(), Verdict::Unknown, "{row}\n{text}");
+    }
+}
+
+#[test]
+fn landlock_and_seccomp_hold() {
+    assert_held(&Level::Landlock, &table(Level::Landlock));
+}
+
+#[test]
+fn bubblewrap_holds() {
+    if probe().bubblewrap.is_none() {
+        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        return;
+    }
+    assert_held(&Level::Bubblewrap, &table(Level::Bubblewrap));
+}
+
+/// The same as another user, if this is root.
+#[test]
+fn landlock_and_seccomp_hold_for_a_normal_user() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: this is a normal user already");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let helper = directory.path().join("helper");
+    std::fs::copy(HELPER, &helper).unwrap();
+    let output = Command::new(helper).arg("table").uid(65_534).gid(65_534).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let with = |word: &str| text.lines().filter(|line| line.contains(word)).count();
+    assert_eq!(
+        (with("ESCAPED"), with("unknown")),
+        (known_gaps(&Level::Landlock).len(), 0),
+        "{text}"
+    );
+    // What a user may do without a sandbox: all but devices, mounts, raw sockets, and parts of the kernel for root.
+    assert!(with(" held ") >= 40, "{text}");
+}
