@@ -1,7 +1,7 @@
-//! Mistakes in the config file that show only where providers, key files, hooks and workspaces are known.
+//! Finds mistakes in the config file that depend on providers, key files, hooks and workspaces.
 //!
-//! [`load_checked`] refuses what would send messages to an address that nobody configured; every command that talks to
-//! a model loads the config with it. [`examine`] finds everything else that would make a run fail, for
+//! [`load_checked`] refuses a config that would send messages to an address that is not configured; every command that
+//! talks to a model loads the config with it. [`examine`] finds everything else that would make a run fail, for
 //! `myclaw config check`.
 
 use std::path::Path;
@@ -34,19 +34,19 @@ const NICKNAMES: [(&str, &str); 12] = [
     ("zhipu", "zai"),
 ];
 
-/// What the config file gets wrong although each of its values is right by itself.
+/// Mistakes of a config file in which each value is valid by itself.
 #[derive(Debug, Default)]
 pub struct Examination {
     /// A run fails because of these.
     pub mistakes: Vec<Mistake>,
-    /// Runs work without these, one line each.
+    /// Warnings, one line each; runs work in spite of them.
     pub warnings: Vec<String>,
 }
 
 /// Reads the config file, or gives the defaults where there is none.
 ///
 /// # Errors
-/// As [`load_or_default`], or a provider has no address: its messages and its key would go to another one's.
+/// As [`load_or_default`], or a provider has no address, so its messages and its key would go to another provider.
 pub fn load_checked(environment: &Environment) -> Result<Loaded, ConfigError> {
     let loaded = load_or_default(environment)?;
     let mistakes = address_mistakes(&loaded.config);
@@ -86,13 +86,13 @@ pub fn unread_keys(loaded: &Loaded) -> impl Iterator<Item = String> {
     loaded.unread_keys.iter().map(|key| format!("{key}: this version does not read this key"))
 }
 
-/// The provider's name that `name` most likely stands for, where people call it something else.
+/// The name here of the provider that is also known as `name`.
 pub(crate) fn meant_provider(name: &str) -> Option<&'static str> {
     let nickname = NICKNAMES.iter().find(|(nickname, _)| nickname.eq_ignore_ascii_case(name));
     nickname.map(|(_, provider)| *provider).filter(|provider| provider_info(provider).is_some())
 }
 
-/// The providers of the file whose messages would go elsewhere than the file says.
+/// The providers of the file whose messages would go to another address than the file gives.
 fn address_mistakes(config: &Config) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     if let Some(provider) = &config.provider {
@@ -127,14 +127,15 @@ impl CaseProblem {
     }
 }
 
-/// Model names are read without regard to capitals, so the keys and the address of such an entry would not be found.
+/// Provider names in model names are compared in lower case, so the keys and the address of such an entry would not be
+/// found.
 fn case_problem(name: &str) -> Option<CaseProblem> {
     let providers = Catalog::builtin();
     let known = providers.providers().find(|known| known.name.eq_ignore_ascii_case(name))?;
     (known.name != name).then_some(CaseProblem { known: known.name })
 }
 
-/// Why nobody knows where `provider` is; `None` if it has an address.
+/// The mistake that `provider` has no address; `None` if it has one.
 fn address_problem(config: &Config, provider: &str) -> Option<String> {
     let own = config.models.providers.get(provider);
     let configured = config.provider.as_ref().filter(|configured| configured.name == provider);
@@ -145,7 +146,7 @@ fn address_problem(config: &Config, provider: &str) -> Option<String> {
     }
     match provider_info(provider) {
         Some(info) if info.base_url.is_empty() => {
-            Some(missing_address(provider, "every customer has one of their own"))
+            Some(missing_address(provider, "each customer has their own address"))
         }
         Some(_) => None,
         None => Some(unknown_provider(config, provider)),
@@ -192,7 +193,7 @@ fn examine_agents(config: &Config, home: &Home, examination: &mut Examination) {
             }
         }
     }
-    // Agents without entries of their own share what they get wrong.
+    // Agents without entries of their own share the defaults, and so the same mistakes.
     let mut seen = Vec::new();
     examination.mistakes.retain(|mistake| {
         let is_new = !seen.contains(mistake);
@@ -204,7 +205,7 @@ fn examine_agents(config: &Config, home: &Home, examination: &mut Examination) {
 
 /// Why a model cannot be used.
 enum Problem {
-    /// It is no model that could ever be used.
+    /// The model does not exist or is not allowed.
     Name(String),
     /// Its key is missing.
     Access(String),
@@ -234,7 +235,7 @@ fn directory_problem(directory: &Path) -> Option<String> {
     (!existing.is_dir()).then(|| format!("{} is not a directory", existing.display()))
 }
 
-/// The places in the file that decide what holds for an agent.
+/// The paths of the keys in the file that apply to an agent.
 struct Places {
     model: ConfigPath,
     fallbacks: ConfigPath,
@@ -245,8 +246,8 @@ struct Places {
 impl Places {
     fn of(config: &Config, id: &str) -> Self {
         let agents = || ConfigPath::default().key("agents");
-        let settings = |entry: &str| myclaw_config::AgentId::new(entry).as_str() == id;
-        let found = config.agents.list.iter().enumerate().find(|(_, entry)| settings(&entry.id));
+        let is_agent = |entry: &str| myclaw_config::AgentId::new(entry).as_str() == id;
+        let found = config.agents.list.iter().enumerate().find(|(_, entry)| is_agent(&entry.id));
         let listed = |key: &str| found.map(|(index, _)| agents().key("list").index(index).key(key));
         let defaults = agents().key("defaults");
         let of_entry = found.and_then(|(_, entry)| entry.model.as_ref());
@@ -270,7 +271,7 @@ impl Places {
     }
 }
 
-/// The keys that the file names: a run fails if there is none for the provider that answers.
+/// Checks the keys that the file names. A run fails if the active model's provider has no key.
 fn examine_keys(config: &Config, home: &Home, examination: &mut Examination) {
     let missing = |written: &SecretString| {
         let source = KeySource::from_settings(written, config.paths.as_ref());

@@ -52,11 +52,11 @@ impl Driver {
         self.tasks.wait().await;
     }
 
-    /// Runs one turn that nothing but `params` is about. For a session that stays open there is
+    /// Runs one turn with `params`, without an open session. An open session has
     /// [`Session::run`](crate::Session::run).
     ///
     /// # Errors
-    /// There is no reply. The session is in order, and holds whatever was said and done.
+    /// There is no reply. The session stays valid and holds all messages and results so far.
     pub async fn run(
         &self,
         params: RunParams,
@@ -77,7 +77,7 @@ impl Driver {
     ) -> Result<CompactionReport, AgentError> {
         self.engine.compact(params, focus).await.map_err(|error| match error {
             RunError::Aborted => {
-                AgentError::new(FailureClass::Aborted, "aborted; the conversation is as it was")
+                AgentError::new(FailureClass::Aborted, "aborted; the session is as it was")
             }
             error => run_error(&error, selection),
         })
@@ -89,18 +89,18 @@ impl Driver {
 async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     match AbortOnDropHandle::new(tokio::spawn(work)).await {
         Ok(outcome) => outcome,
-        // Nobody but the end of the future aborts it.
+        // Only dropping the future aborts the task.
         Err(failure) => std::panic::resume_unwind(failure.into_panic()),
     }
 }
 
-/// For a person who waits for an answer, a run without one has failed, whatever else it did.
+/// A run without an answer counts as a failure, whatever else it did.
 fn has_reply(result: RunResult, config_keys: &[(Bound, String)]) -> Result<RunResult, AgentError> {
     if let Some(bound) = result.bound {
         let calls = if result.iterations == 1 { "model call" } else { "model calls" };
         let go_on = match bound.is_of_a_day() {
-            true => "go on tomorrow",
-            false => "send another message to go on",
+            true => "try again tomorrow",
+            false => "send another message to continue",
         };
         let message = format!(
             "stopped after {} {calls} without a final answer, because {}; {go_on}, or raise {} in the config file",
@@ -119,20 +119,22 @@ fn has_reply(result: RunResult, config_keys: &[(Bound, String)]) -> Result<RunRe
             Some(StopReason::Refusal) => AgentError::new(
                 FailureClass::Refusal,
                 format!(
-                    "{name} refused to answer, or its provider's filter stopped it; say it in other words, or try \
+                    "{name} refused to answer, or its provider's filter stopped it; rephrase the message, or try \
                      another model"
                 ),
             ),
             _ => AgentError::new(
                 FailureClass::EmptyReply,
-                format!("{name} ended its turn without a word; ask again, or try another model"),
+                format!(
+                    "{name} ended its turn without text and without tool calls; ask again, or try another model"
+                ),
             ),
         });
     }
     Ok(result)
 }
 
-/// A failed run, with what to do about it where the layers below cannot know.
+/// The error of a failed run, with advice that the layers below cannot give.
 pub(crate) fn run_error(error: &RunError, selection: &Selection) -> AgentError {
     let mut failure = AgentError::of_run(error);
     if let RunError::Model(error) = error {
@@ -144,7 +146,7 @@ pub(crate) fn run_error(error: &RunError, selection: &Selection) -> AgentError {
 fn model_failure(error: &ModelError, selection: &Selection) -> String {
     let name = &selection.reference;
     let message = error.message.trim_end_matches('.');
-    // The model layer says the provider first; the model's name says it already.
+    // The model layer's message begins with the provider, which the model's name repeats.
     let message = message.strip_prefix(&format!("{}: ", name.provider)).unwrap_or(message);
     match &selection.source {
         SelectionSource::KeyVariable(variable) if error.class == ErrorClass::Auth => {
@@ -154,7 +156,7 @@ fn model_failure(error: &ModelError, selection: &Selection) -> String {
         }
         _ => match error.class {
             ErrorClass::Timeout | ErrorClass::RateLimit => format!(
-                "{name}: {message}. The conversation is kept; try again later, or choose another model with --model"
+                "{name}: {message}. The session is kept; try again later, or choose another model with --model"
             ),
             _ => format!("{name}: {message}"),
         },

@@ -1,4 +1,4 @@
-//! The one error of this crate: what failed, as a class for programs and as a message for a person.
+//! The error type of this crate: a class for programs and a message for users.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ pub struct AgentError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureClass {
-    /// What was asked for cannot be used as it is: an argument or the message itself.
+    /// An argument or the message itself cannot be used.
     Usage,
     /// The config file has to be changed.
     Config,
-    /// The config file or what belongs to it cannot be written.
+    /// The config file, or a file that belongs to it, cannot be written.
     ConfigUnwritable,
     /// A session could not be read or written.
     Session,
@@ -42,7 +42,7 @@ pub enum FailureClass {
     EmptyReply,
     /// A limit ended the run before there was an answer.
     Bound(Bound),
-    /// A run without a message found nothing to go on with.
+    /// A run without a message found nothing to continue.
     NothingToDo,
     /// The workspace could not be made or read.
     Workspace,
@@ -56,7 +56,7 @@ pub enum FailureClass {
     Busy,
     /// The caller aborted it.
     Aborted,
-    /// A part of the program failed that should not.
+    /// A defect of the program.
     Internal,
 }
 
@@ -105,7 +105,7 @@ impl AgentError {
     pub(crate) fn aborted() -> Self {
         Self::new(
             FailureClass::Aborted,
-            "aborted; the conversation is kept, the next message continues it",
+            "aborted; the session is kept, the next message continues it",
         )
     }
 

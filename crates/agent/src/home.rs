@@ -1,4 +1,4 @@
-//! What is known before a command begins: the environment, and where things are kept.
+//! The environment and the directories, which are known before the config is read.
 
 use myclaw_config::{Environment, Paths, load_or_default};
 use myclaw_llm::HttpOptions;
@@ -7,20 +7,20 @@ use myclaw_session::{SessionKey, SessionStore};
 use crate::AgentError;
 use crate::session_config::check_agent;
 
-/// The environment and the directories; enough for what must work while the config file has a mistake.
+/// The environment and the directories. Commands that must work with a broken config file need nothing else.
 #[derive(Debug, Clone)]
 pub struct Home {
     /// Variables of the process and of the `.env` in the state directory.
     pub environment: Environment,
-    /// Where things are.
+    /// The directories and files.
     pub paths: Paths,
 }
 
 impl Home {
-    /// Reads the environment of the process. What is wrong with the `.env` is in [`Environment::warnings`].
+    /// Reads the environment of the process. Mistakes in the `.env` are in [`Environment::warnings`].
     ///
     /// # Errors
-    /// There is no home to keep anything in.
+    /// There is no home directory.
     pub fn find() -> Result<Self, AgentError> {
         let environment = Environment::from_process();
         let paths = environment.paths()?;
@@ -30,19 +30,19 @@ impl Home {
     /// How requests are made. Proxies, keys and credentials are looked for in the environment.
     pub fn http_options(&self) -> HttpOptions {
         HttpOptions {
-            // Servers are told which program calls, as their operators expect.
+            // Operators of servers expect the name of the program here.
             user_agent: concat!("myclaw/", env!("CARGO_PKG_VERSION")).to_owned(),
             variables: self.environment.variables().collect(),
             ..HttpOptions::default()
         }
     }
 
-    /// The sessions.
+    /// The session store.
     pub fn session_store(&self) -> SessionStore {
         SessionStore::new(self.paths.sessions_dir())
     }
 
-    /// As [`check_agent`]. Where the config file cannot be read, nothing is refused.
+    /// Like [`check_agent`]; if the config file cannot be read, every agent is accepted.
     ///
     /// # Errors
     /// There is no such agent.
@@ -53,8 +53,8 @@ impl Home {
         }
     }
 
-    /// The agent that answers when none is named. Where the config file cannot be read, the built-in one: looking at
-    /// sessions must work all the same.
+    /// The default agent. If the config file cannot be read, the built-in one, so that sessions can still be listed and
+    /// shown.
     pub fn default_agent_id(&self) -> String {
         load_or_default(&self.environment)
             .map(|loaded| loaded.config.default_agent_id())

@@ -1,5 +1,4 @@
-//! Whether a key is where the config says, as far as that shows without asking anybody: commands are not run, and no
-//! keyring is opened.
+//! Checks whether a key is where the config says, without side effects: no command is run and no keyring is opened.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -10,23 +9,23 @@ use myclaw_config::{ExposeSecret as _, KeySource};
 
 use crate::Home;
 
-/// Most of a file that is read for a key.
+/// Most bytes that are read of a key file.
 const MAX_KEY_FILE: u64 = 64 * 1024;
 /// The program that reads the system's keyring.
 const KEYRING_PROGRAM: &str = if cfg!(target_os = "macos") { "security" } else { "secret-tool" };
 
-/// What shows of a key without asking for it.
+/// The result of looking for a key without fetching it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyPresence {
-    /// It is there.
+    /// The key is there.
     There,
-    /// It comes from somewhere that is not asked here.
+    /// The key comes from a command, a keyring or a pipe, which is not tried here.
     NotTried(&'static str),
-    /// It cannot be had: why.
+    /// The key cannot be read; the reason.
     Missing(String),
 }
 
-/// Looks for the key of `profile`. One that comes out of a login is there, whatever its age.
+/// Looks for the key of `profile`. The token of a login counts as present even if it has expired.
 pub fn look_for_profile(profile: &AuthProfile, home: &Home) -> KeyPresence {
     match &profile.source {
         Some(source) if profile.login.is_none() => look_for_key(source, home),
@@ -61,7 +60,7 @@ fn look_in_file(path: &Path) -> KeyPresence {
     let holds_key = || -> io::Result<Option<bool>> {
         let metadata = fs::metadata(path)?;
         if !metadata.is_file() && !metadata.is_dir() {
-            // A named pipe waits for somebody who writes.
+            // Opening a named pipe would block until another process writes.
             return Ok(None);
         }
         let mut text = String::new();

@@ -73,7 +73,7 @@ pub mod config {
     };
 }
 
-/// Files of a front-end's own, such as the history of what was typed.
+/// Files of a front-end's own, such as the history of typed messages.
 pub mod files {
     pub use myclaw_files::{create_private_directory, private_options, read_regular};
 }
@@ -83,7 +83,7 @@ pub mod hooks {
     pub use myclaw_hooks::{UnusableCommand, unusable_commands};
 }
 
-/// Models, messages, and what a model's answer is made of.
+/// Models, messages and the parts of a model's answer.
 pub mod llm {
     pub use myclaw_llm::{
         AssistantMessage, BUILTIN_PROVIDER, CallFailure, CallLimits, Catalog, ContentBlock, Cost,

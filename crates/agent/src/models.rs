@@ -1,4 +1,4 @@
-//! A model as a run needs it, from its name: what the catalog knows, what the config says, what was found beside it.
+//! Builds a model from its name, with the values of the catalog, of the config and of a discovered server or key.
 
 mod overlay;
 
@@ -10,10 +10,10 @@ use myclaw_config::{Config, KeySource, ModelDefinition, SecretString};
 use myclaw_engine::{ActiveModel, WindowSource};
 use myclaw_llm::{Model, ModelRef, ResolveModel, resolve_model};
 
-/// What was found for a provider beside the config file.
+/// A provider's address and key variable that were discovered outside of the config file.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Its address. It goes before that of the config.
+    /// Its address. It takes precedence over that of the config.
     pub(crate) base_url: Option<String>,
     /// The variable that holds its key.
     pub(crate) key_variable: Option<&'static str>,
@@ -21,13 +21,13 @@ pub(crate) struct Found {
 
 /// The model that `reference` names, with the address and the keys that the config gives for its provider.
 ///
-/// A model of the catalog has its known properties, any other one is built by hand; what the config says about it wins
+/// A model of the catalog has the catalog's properties, any other one has defaults. Values of the config take precedence
 /// over both.
 pub fn configured_model(config: &Config, reference: &ModelRef) -> ActiveModel {
     resolve(config, reference, &Found::default())
 }
 
-/// As [`configured_model`], with what was found beside the config.
+/// Like [`configured_model`], with an address or key that was discovered outside of the config.
 pub(crate) fn resolve(config: &Config, reference: &ModelRef, found: &Found) -> ActiveModel {
     let own = config.models.providers.get(&reference.provider);
     let configured =
@@ -83,7 +83,7 @@ pub fn profiles_in_order(model: &ActiveModel, stored: &AuthFile, now_ms: u64) ->
     arrange(&model.profiles, stored, &rules).into_iter().map(|entry| entry.profile).collect()
 }
 
-/// A path that cannot be made absolute stays as it is: the message about the file then names it.
+/// A path that cannot be made absolute is left unchanged: the message about the file then names it.
 fn key_source(config: &Config, written: &SecretString) -> KeySource {
     KeySource::from_settings(written, config.paths.as_ref()).unwrap_or_else(|_| {
         let as_written = |path: &str| Ok::<_, Infallible>(PathBuf::from(path));

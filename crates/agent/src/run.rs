@@ -1,4 +1,4 @@
-//! The library call: one message in, a reply out, with everything that the config gives.
+//! [`run_agent`]: one message in, a reply out, with models, tools and hooks as configured.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 use crate::driver::run_error;
 use crate::{AgentError, Home, SessionConfig, SessionOptions, engine};
 
-/// What [`run_agent`] needs. Start from [`RunAgentParams::new`] and set what differs.
+/// Parameters of [`run_agent`]. Start from [`RunAgentParams::new`] and set the fields that differ.
 #[derive(Clone)]
 pub struct RunAgentParams {
     /// The session that the run continues or begins.
     pub session_key: SessionKey,
-    /// What the user says: text and image blocks. Without any the run answers what waits in the session, and goes on
-    /// where an interrupted run stopped.
+    /// The user's message: text and image blocks. If empty, the run answers the messages that wait in the session, and
+    /// continues an interrupted run.
     pub user_message: Vec<ContentBlock>,
     /// The config, as [`load_or_default`](crate::config::load_or_default) gives it.
     pub config: Arc<Config>,
@@ -65,23 +65,23 @@ impl RunAgentParams {
 
 /// Takes a user message, calls the model, runs tools until the model answers, and returns when everything is on disk.
 ///
-/// It does what the program does: the model, its key and the fallbacks come from the config, the environment, the agent's
-/// key store, or a model server on this machine; without any of these the built-in model answers. The built-in tools and
-/// the hooks of the config are used.
+/// It does the same as `myclaw run`: the model, its key and the fallbacks come from the config, the environment, the
+/// agent's key store, or a model server on this machine; without any of these the built-in model answers. The built-in
+/// tools and the hooks of the config are used.
 ///
 /// # Errors
-/// See [`FailureClass`](crate::FailureClass). Whatever was said and done until then is in the session, which stays valid.
+/// See [`FailureClass`](crate::FailureClass). The session stays valid and holds all messages and results until then.
 pub async fn run_agent(params: RunAgentParams) -> Result<RunResult, AgentError> {
     let home = home(&params)?;
     let engine = engine(home.http_options());
     run_in(&engine, home, params).await
 }
 
-/// As [`run_agent`], through an engine of the caller's own. Keep the engine for several runs: it keeps the connection to
-/// the model's server open, and lets runs of one session wait for each other.
+/// Like [`run_agent`], with an engine that the caller provides. Keep the engine for several runs: it keeps the
+/// connection to the model's server open, and lets runs of one session wait for each other.
 ///
 /// # Errors
-/// As there.
+/// As [`run_agent`].
 pub async fn run_agent_with(
     engine: &Engine,
     params: RunAgentParams,

@@ -1,8 +1,8 @@
-//! Which model answers.
+//! Selects the active model and its fallbacks.
 //!
 //! In this order: what the caller names, what the config file names, the provider of a key in the environment, that of a
 //! key in the agent's store, a model server that listens on this machine, the built-in planner. The result holds the
-//! address and where the key comes from, so that nothing behind this module has to know how they were found.
+//! address and where the key comes from, so that other modules need not know how the model was selected.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::config_check::meant_provider;
 use crate::models::{Found, definition, resolve};
 use crate::similar::did_you_mean;
 
-/// Where to look for model servers instead of the usual ports: `none`, or pairs such as `ollama=127.0.0.1:11434`,
-/// separated by commas.
+/// The variable with the places to look for model servers, instead of the usual ports: `none`, or pairs such as
+/// `ollama=127.0.0.1:11434`, separated by commas.
 pub const LOCAL_SERVERS_VARIABLE: &str = "MYCLAW_LOCAL_SERVERS";
-/// Where Ollama's own programs look for its server.
+/// The variable in which Ollama's own programs look for its server.
 const OLLAMA_HOST_VARIABLE: &str = "OLLAMA_HOST";
 /// Ollama's default port.
 const OLLAMA_PORT: u16 = 11_434;
@@ -33,27 +33,27 @@ const FACTS_LIMIT: Duration = Duration::from_millis(500);
 /// Windows of Ollama below this are explained, in tokens.
 const COMFORTABLE_WINDOW: u64 = 32_000;
 
-/// The models of a session, and why they were selected.
+/// The models of a session, and the reason of their selection.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// The model that answers, and behind it its fallbacks. Never empty.
+    /// The active model, followed by its fallbacks. Never empty.
     pub models: Vec<ActiveModel>,
-    /// The name of the first one.
+    /// The name of the active model.
     pub reference: ModelRef,
-    /// Why this one.
+    /// Why it was selected.
     pub source: SelectionSource,
-    /// What is wrong with configured fallbacks that cannot be used, in words for the user.
+    /// Messages for the user about configured fallbacks that cannot be used.
     pub unusable: Vec<String>,
     /// What the server of the first model says about it, if it runs on this machine and was asked.
     pub reported: Option<LocalFacts>,
 }
 
-/// The names of models that a selection is made from, the first that is given going before the others.
+/// The model names to select from, in order of precedence.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// What the caller names. It stands alone, without fallbacks.
+    /// The model that the caller names. It is used without fallbacks.
     pub requested: Option<&'a str>,
-    /// What the config of the agent names.
+    /// The model that the config of the agent names.
     pub configured: Option<&'a str>,
     /// The fallbacks of the configured one.
     pub fallbacks: &'a [String],
@@ -74,10 +74,10 @@ pub enum SelectionSource {
     KeyVariable(&'static str),
     /// A server at this address listens on this machine.
     LocalServer {
-        /// Where requests go.
+        /// The base URL for requests.
         base_url: String,
     },
-    /// There is nothing else.
+    /// No other model is available.
     Builtin,
 }
 
@@ -125,7 +125,7 @@ impl Selection {
         ))
     }
 
-    /// What is known about the model that answers.
+    /// The active model.
     pub fn model(&self) -> &Model {
         &self.models[0].model
     }
@@ -136,7 +136,7 @@ impl Selection {
     }
 }
 
-/// What a selection is made with.
+/// The inputs of a selection.
 struct Selector<'a> {
     config: &'a Config,
     environment: &'a Environment,
@@ -146,7 +146,7 @@ struct Selector<'a> {
 /// Selects the models of a session.
 ///
 /// # Errors
-/// The requested or configured name cannot be used: it is no name, its provider is unknown, or its key is missing.
+/// The requested or configured name cannot be used: it is malformed, its provider is unknown, or its key is missing.
 pub async fn select(
     config: &Config,
     environment: &Environment,
@@ -207,7 +207,7 @@ impl Selector<'_> {
     /// The model with an address and, where one is needed, a key.
     ///
     /// # Errors
-    /// In words for the user: the provider is not known, or its key is missing.
+    /// A message for the user: the provider is not known, or its key is missing.
     fn model(&self, reference: &ModelRef) -> Result<ActiveModel, String> {
         let found = find_access(self.config, self.environment, self.stored, reference)?;
         Ok(resolve(self.config, reference, &found))
@@ -246,7 +246,7 @@ impl Selector<'_> {
     }
 }
 
-/// Whether the config allows the model; if not, in words for the user.
+/// Checks that the config allows the model; the error is a message for the user.
 pub(crate) fn check_allowed(config: &Config, model: &ModelRef) -> Result<(), String> {
     if config.allows_model(&model.provider, &model.id) {
         return Ok(());
@@ -258,7 +258,7 @@ pub(crate) fn check_allowed(config: &Config, model: &ModelRef) -> Result<(), Str
     ))
 }
 
-/// The first model of the user's own in the config file, where no setting names a model.
+/// The first model of the user's own in the config file, for a config that names no model.
 fn first_own_model(config: &Config) -> Option<ModelRef> {
     config.models.providers.iter().find_map(|(provider, models)| {
         let model = models.models.first()?;
@@ -266,10 +266,10 @@ fn first_own_model(config: &Config) -> Option<ModelRef> {
     })
 }
 
-/// Where the model's provider is and where its key comes from, as far as the config does not say.
+/// Finds the address of the model's provider and the source of its key where the config does not give them.
 ///
 /// # Errors
-/// In words for the user: the provider is not known, or its key is missing.
+/// A message for the user: the provider is not known, or its key is missing.
 pub(crate) fn find_access(
     config: &Config,
     environment: &Environment,
@@ -287,12 +287,12 @@ pub(crate) fn find_access(
     let Some(info) = provider_info(provider) else {
         return match own {
             Some(_) if has_address => Ok(Found::default()),
-            Some(_) => Err(missing_address(provider, "MyClaw does not know where it is")),
+            Some(_) => Err(missing_address(provider, "MyClaw knows no address for it")),
             None => Err(unknown_provider(config, provider)),
         };
     };
     if info.base_url.is_empty() && !has_address {
-        return Err(missing_address(provider, "every customer has one of their own"));
+        return Err(missing_address(provider, "each customer has their own address"));
     }
     if own.is_some_and(|own| own.api_key.is_some()) {
         return Ok(Found::default());
@@ -344,7 +344,7 @@ fn missing_key(info: &ProviderInfo) -> String {
 /// The providers that a user can name: those of the config file, and those that are built in.
 pub fn known_providers(config: &Config) -> Vec<&str> {
     let own = config.models.providers.keys().map(String::as_str);
-    // Without an address the name alone makes no provider.
+    // An entry without an address does not define a provider.
     let configured = config.provider.iter().filter(|configured| configured.base_url.is_some());
     let configured = configured.map(|configured| configured.name.as_str());
     let builtin = Catalog::builtin();
@@ -358,7 +358,7 @@ pub fn known_providers(config: &Config) -> Vec<&str> {
     known
 }
 
-/// What to say of a provider that nobody knows.
+/// The message about an unknown provider.
 pub fn unknown_provider(config: &Config, provider: &str) -> String {
     let known = known_providers(config);
     let suggestion = match meant_provider(provider) {
@@ -372,10 +372,10 @@ pub fn unknown_provider(config: &Config, provider: &str) -> String {
     )
 }
 
-/// Where to look for model servers on this machine.
+/// The addresses to look for model servers on this machine.
 ///
 /// # Errors
-/// The variable that says so cannot be read.
+/// The variable cannot be parsed.
 pub fn local_probe(environment: &Environment) -> Result<LocalProbe, AgentError> {
     let mut probe = LocalProbe::default();
     if let Some(text) = environment.get(LOCAL_SERVERS_VARIABLE) {
@@ -388,7 +388,7 @@ pub fn local_probe(environment: &Environment) -> Result<LocalProbe, AgentError> 
             if candidate.provider != "ollama" {
                 return true;
             }
-            // A server on another machine is the user's to name; nothing is asked of it unasked.
+            // A server on another machine is contacted only if the config names it.
             let Some(address) = address else { return false };
             candidate.address = address;
             true
@@ -409,7 +409,7 @@ fn parse_candidates(text: &str) -> Result<Vec<LocalCandidate>, String> {
             });
             candidate.ok_or_else(|| {
                 format!(
-                    "{LOCAL_SERVERS_VARIABLE}: `{pair}` is no server; write `none` or NAME=ADDRESS:PORT, such as \
+                    "{LOCAL_SERVERS_VARIABLE}: `{pair}` is not a server; write `none` or NAME=ADDRESS:PORT, such as \
                      ollama=127.0.0.1:11434"
                 )
             })
@@ -417,7 +417,7 @@ fn parse_candidates(text: &str) -> Result<Vec<LocalCandidate>, String> {
         .collect()
 }
 
-/// The loopback address that `OLLAMA_HOST` names, if it names one: with or without scheme and port.
+/// The loopback address in `OLLAMA_HOST`, if there is one; scheme and port are optional.
 fn ollama_address(text: &str) -> Option<SocketAddr> {
     let text = text.trim();
     let text = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
@@ -429,12 +429,12 @@ fn ollama_address(text: &str) -> Option<SocketAddr> {
         "" | "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
         host => host.parse().ok()?,
     };
-    // The address to listen on, where the server was told to listen everywhere.
+    // The wildcard address is for listening; the server is reached at the loopback address.
     let address = if address.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address };
     address.is_loopback().then_some(SocketAddr::from((address, port)))
 }
 
-/// Where a server of this machine is.
+/// The base URL of a server on this machine.
 pub fn local_base_url(info: &ProviderInfo, environment: &Environment) -> String {
     let probe = local_probe(environment).unwrap_or_default();
     let candidate = probe.candidates.iter().find(|candidate| candidate.provider == info.name);

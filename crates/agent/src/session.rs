@@ -1,18 +1,17 @@
-//! A conversation that stays open between its turns.
+//! An open session, which takes messages during and between its turns.
 //!
-//! Whatever is said to it is on disk before it is acknowledged, whether or not a turn runs. One piece of work, a turn
-//! or a compaction, goes on at a time; it is a task of its own, so nobody who talks to the session waits for it.
+//! A message is acknowledged only once it is on disk, whether or not a turn runs. One piece of work, a turn or a
+//! compaction, runs at a time. It is a task of its own, so callers of the session do not wait for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use myclaw_config::{QueueConfig, QueueMode};
 use myclaw_engine::{
-    Arrival, CompactionReport, EventCallback, ModelSwitch, PendingMessage, RunEvent, RunParams,
-    RunResult, SessionInbox, SystemClock, WhenIdle,
+    Arrival, CompactionReport, EventCallback, ModelSwitch, PendingMessage, RunParams, RunResult,
+    SessionInbox, SystemClock, WhenIdle,
 };
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
-use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -20,63 +19,11 @@ use crate::driver::Driver;
 use crate::selection::Selection;
 use crate::{AgentError, FailureClass, SessionConfig, SessionOptions};
 
-/// Receives the events of a session, in order.
-pub type SessionCallback = Arc<dyn Fn(&SessionKey, SessionEvent<'_>) + Send + Sync>;
+mod event;
 
-/// What happens in a session.
-#[derive(Debug)]
-pub enum SessionEvent<'a> {
-    /// Work begins.
-    Begin(Work),
-    /// A turn or a compaction tells something.
-    Run(&'a RunEvent),
-    /// Work is over. Whether more of it follows at once.
-    End(&'a Outcome, Next),
-}
+pub use event::{Done, Next, Outcome, Said, SessionCallback, SessionEvent, Work};
 
-/// What a session does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Work {
-    /// It answers what waits.
-    Turn,
-    /// It puts a summary in the place of older messages.
-    Compaction,
-}
-
-/// How work ended: with an answer or a report, or with what it failed of, which may be that it was aborted.
-pub type Outcome = Result<Done, AgentError>;
-
-/// What work gave.
-#[derive(Debug)]
-pub enum Done {
-    /// There is an answer.
-    Answered(Box<RunResult>),
-    /// Older messages are summarised, unless there was nothing to summarise.
-    Compacted(CompactionReport),
-}
-
-/// What a session does behind a piece of work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// More work, for something was said that is still to be answered.
-    GoesOn,
-    /// Nothing.
-    Idle,
-}
-
-/// What became of something that was said.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
-    /// A turn begins with it.
-    Started(EntryId),
-    /// The work that goes on takes it, or the turn behind it, here or in another process.
-    Queued(EntryId),
-    /// The turn that goes on is aborted for it.
-    Interrupting(EntryId),
-}
-
-/// A conversation that stays open.
+/// An open session.
 pub struct Session {
     driver: Arc<Driver>,
     config: SessionConfig,
@@ -88,12 +35,12 @@ pub struct Session {
 
 #[derive(Default)]
 struct State {
-    /// Who answers; chosen when that is first asked.
+    /// The active model and its fallbacks; selected on first use.
     selection: Option<Arc<Selection>>,
-    /// How much the model should think, if anybody said so.
+    /// The requested thinking level, if there is one.
     thinking: Option<ThinkingLevel>,
     running: Option<Running>,
-    /// Whether something was said that the work which goes on may not take.
+    /// Whether a message was sent that the current work may not take.
     is_due: bool,
 }
 
@@ -105,12 +52,12 @@ struct Running {
 }
 
 impl State {
-    /// How much the model should think, as far as it can.
+    /// The requested thinking level, or the nearest one that the model offers.
     fn thinking_of(&self, selection: &Selection) -> Option<ThinkingLevel> {
         self.thinking.map(|level| selection.model().thinking_level(level))
     }
 
-    /// Tells the run that goes on what changes from its next model call on.
+    /// Makes the current run use the selected model and thinking level from its next model call on.
     fn switch(&self) {
         if let (Some(running), Some(selection)) = (&self.running, &self.selection) {
             running.switch.to(selection.models.clone(), self.thinking_of(selection));
@@ -173,17 +120,17 @@ impl Session {
         Arc::new(Self { driver, config, first_model, inbox, state: Mutex::new(state) })
     }
 
-    /// Which one.
+    /// The key of the session.
     pub fn key(&self) -> &SessionKey {
         &self.config.session_key
     }
 
-    /// Where it is and who answers in it.
+    /// The config of the session.
     pub fn config(&self) -> &SessionConfig {
         &self.config
     }
 
-    /// What it does at this moment.
+    /// The current work, if any.
     pub fn work(&self) -> Option<Work> {
         self.lock().running.as_ref().map(|running| running.work)
     }
@@ -196,7 +143,7 @@ impl Session {
         Ok(self.inbox.pending().await?)
     }
 
-    /// Takes back a message that no run has taken yet; whether it was there.
+    /// Takes back a message that no run has taken yet. False if there is no such message.
     ///
     /// # Errors
     /// The inbox cannot be read or written; the message still waits then.
@@ -204,10 +151,10 @@ impl Session {
         Ok(self.inbox.remove(id).await?)
     }
 
-    /// The models that answer. They are selected when they are first needed.
+    /// The active model and its fallbacks, selected on first use.
     ///
     /// # Errors
-    /// There is none: a key is missing, or the config names a model that does not exist.
+    /// No model can be used: a key is missing, or the config names a model that does not exist.
     pub async fn selection(&self) -> Result<Arc<Selection>, AgentError> {
         if let Some(selection) = &self.lock().selection {
             return Ok(Arc::clone(selection));
@@ -215,10 +162,10 @@ impl Session {
         self.select_model(self.first_model.as_deref()).await
     }
 
-    /// Lets another model answer from the next call on; `None` means the one that the config gives.
+    /// Changes the active model from the next call on; `None` selects the model of the config.
     ///
     /// # Errors
-    /// It cannot answer. The one before stays then.
+    /// The model cannot be used. The previous one stays active.
     pub async fn select_model(&self, name: Option<&str>) -> Result<Arc<Selection>, AgentError> {
         let selection = Arc::new(self.config.select_model(name).await?);
         let mut state = self.lock();
@@ -227,29 +174,29 @@ impl Session {
         Ok(selection)
     }
 
-    /// Lets the model think this much from the next call on.
+    /// Changes the thinking level from the next call on.
     pub fn set_thinking(&self, level: ThinkingLevel) {
         let mut state = self.lock();
         state.thinking = Some(level);
         state.switch();
     }
 
-    /// How much the model should think, if anybody asked for a level.
+    /// The requested thinking level, if there is one.
     pub fn asked_thinking(&self) -> Option<ThinkingLevel> {
         self.lock().thinking
     }
 
-    /// How much the model should think, and how much it does, for not every model offers every level.
+    /// The requested thinking level and the one in use, which differ if the model does not offer the former.
     pub fn thinking(&self, selection: &Selection) -> (ThinkingLevel, ThinkingLevel) {
         let requested = self.config.requested_thinking(self.lock().thinking);
         (requested, selection.model().thinking_level(requested))
     }
 
-    /// Runs one turn and waits for its result, without telling the driver's listener. `message` is the user's; without
-    /// one the turn answers what waits, or goes on where an interrupted one stopped.
+    /// Runs one turn and waits for its result. The driver's listener gets no events. `message` is the user's; without
+    /// one the turn answers the messages that wait, or continues an interrupted turn.
     ///
     /// # Errors
-    /// There is no reply. The session is in order, and holds whatever was said and done.
+    /// There is no reply. The session stays valid and holds all messages and results so far.
     pub async fn run(
         &self,
         message: Option<String>,
@@ -263,10 +210,10 @@ impl Session {
         self.driver.run(params, &selection).await
     }
 
-    /// As [`Session::compact`], in the foreground as [`Session::run`].
+    /// Like [`Session::compact`], in the foreground like [`Session::run`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Session::compact`].
     pub async fn compact_here(
         &self,
         focus: Option<&str>,
@@ -292,11 +239,11 @@ impl Session {
         Ok(self.inbox.send(kind, content, WhenIdle::Keep).await?)
     }
 
-    /// Says something. When this returns, it is on disk, and a turn that answers it runs or begins. While the session
-    /// is busy, `mode` says what becomes of it; without one the setting `messages.queue.mode` does.
+    /// Sends a message. When this returns, the message is on disk, and a turn that answers it runs or begins. `mode`
+    /// decides what happens while the session is busy; the default is `messages.queue.mode` of the config.
     ///
     /// # Errors
-    /// It is not said: there is no model to answer it, too much waits, or it cannot be written.
+    /// The message is not accepted: no model can be used, too many messages wait, or it cannot be written.
     pub async fn say(
         self: &Arc<Self>,
         content: Vec<ContentBlock>,
@@ -304,10 +251,10 @@ impl Session {
     ) -> Result<Said, AgentError> {
         self.selection().await?;
         let configured = &self.config.config.messages.queue;
-        // Only the work that goes on now is interrupted: work that begins meanwhile may be there to answer this.
+        // Only the current work is interrupted: work that begins meanwhile may already answer this message.
         let running_before = self.lock().running.clone();
         let work_before = running_before.as_ref().map(|running| running.work);
-        // Work that is being aborted reads no more: what is said behind that comes next, as if it had interrupted it.
+        // Work that is being aborted reads no more messages: this one comes next, as if it had interrupted the work.
         let is_aborting =
             self.lock().running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
         let mode = if is_aborting { QueueMode::Interrupt } else { mode.unwrap_or(configured.mode) };
@@ -320,7 +267,7 @@ impl Session {
             }
             Arrival::Queued { id, .. } => {
                 if work_before == Some(Work::Compaction) {
-                    // It reads no messages.
+                    // A compaction reads no messages.
                     self.go_on();
                 }
                 Ok(Said::Queued(id))
@@ -336,23 +283,23 @@ impl Session {
             Arrival::Refused { waiting } => Err(AgentError::new(
                 FailureClass::QueueFull,
                 format!(
-                    "the message was refused, because {waiting} wait already (messages.queue.cap); \
+                    "the message was refused, because {waiting} messages wait already (messages.queue.cap); \
                      wait until they are answered"
                 ),
             )),
         }
     }
 
-    /// Says something to the turn that runs: before its next model call, or when it would end.
+    /// Sends a message to the running turn, which reads it before its next model call or when it would end.
     ///
     /// # Errors
-    /// Nobody runs the session, or it cannot be written.
+    /// No turn runs in the session, or the message cannot be written.
     pub async fn say_meanwhile(
         self: &Arc<Self>,
         kind: QueuedKind,
         content: Vec<ContentBlock>,
     ) -> Result<EntryId, AgentError> {
-        // Work of this driver that has not yet opened the session, or has just closed it, is no reason to refuse.
+        // The message is accepted even if work of this driver has not yet opened the session, or has just closed it.
         let is_working = self.work().is_some();
         let when_idle = if is_working { WhenIdle::Keep } else { WhenIdle::Refuse };
         let id = self.inbox.send(kind, content, when_idle).await?;
@@ -362,17 +309,17 @@ impl Session {
         Ok(id)
     }
 
-    /// Aborts what goes on; whether anything did. What waits goes on waiting.
+    /// Aborts the current work. False if there was none. Waiting messages keep waiting.
     pub fn abort(&self) -> bool {
         let mut state = self.lock();
         state.is_due = false;
         state.running.as_ref().map(|running| running.cancel.cancel()).is_some()
     }
 
-    /// Summarises all but the newest messages. `focus` is what the summary should pay attention to.
+    /// Summarises all but the newest messages. `focus` is what the summary should focus on.
     ///
     /// # Errors
-    /// Something goes on already, or the summary failed or was aborted. The conversation is as it was.
+    /// The session is busy, or the summary failed or was aborted. The session is unchanged.
     pub async fn compact(
         self: &Arc<Self>,
         focus: Option<String>,
@@ -385,14 +332,14 @@ impl Session {
             this.tell(SessionEvent::Begin(Work::Compaction));
             let report = this.run_compaction(focus.as_deref(), running).await;
             let next = this.end(report.clone().map(Done::Compacted)).await;
-            // Whoever asked may have gone away.
+            // The caller may have dropped its end.
             let _ = sender.send(report);
             this.answer(next).await;
         });
         receiver.await.map_err(|_| AgentError::aborted())?
     }
 
-    /// Sees to it that what waits is answered.
+    /// Starts a turn for waiting messages, unless work goes on.
     fn go_on(self: &Arc<Self>) {
         let Some(running) = self.begin(Work::Turn) else {
             self.lock().is_due = true;
@@ -402,7 +349,7 @@ impl Session {
         self.driver.spawn(async move { this.answer(Some(running)).await });
     }
 
-    /// Begins work in the background, unless something goes on already.
+    /// Begins work in the background, unless the session is busy.
     fn begin(&self, work: Work) -> Option<Running> {
         self.begin_with(work, self.driver.stop().child_token())
     }
@@ -474,7 +421,7 @@ impl Session {
         self.driver.compact(params, &selection, focus).await
     }
 
-    /// Tells the driver's listener of the events of a run.
+    /// Passes the events of a run to the driver's listener.
     fn listener(self: &Arc<Self>) -> EventCallback {
         let this = Arc::clone(self);
         Arc::new(move |event| this.tell(SessionEvent::Run(&event)))

@@ -1,4 +1,4 @@
-//! What a session is opened with: the config of its agent, and what the caller asks for.
+//! The config of a session: that of its agent, with the caller's options applied.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::config_check::load_checked;
 use crate::selection::{Selection, Wanted, select};
 use crate::{AgentError, Home};
 
-/// Name of the session where none is given.
+/// Name of the session if the caller gives no name.
 pub const MAIN_SESSION: &str = "main";
 
 /// File in the state directory with the totals of the day.
 const SPENDING_FILE: &str = "usage.json";
 
-/// What a caller asks for when it opens a session. By default the main session of the default agent.
+/// Options for opening a session. The default is the main session of the default agent.
 #[derive(Debug, Clone, Default)]
 pub struct SessionOptions {
     /// Name or key of the session.
@@ -41,20 +41,20 @@ pub struct SessionOptions {
     pub auth_profile: Option<String>,
 }
 
-/// Everything that holds for a session as long as it is open.
+/// The config of an open session.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
     /// Environment and directories.
     pub home: Home,
     /// The config file, or the defaults.
     pub config: Arc<Config>,
-    /// What the config says about the agent that answers.
+    /// The config of the session's agent.
     pub agent: AgentSettings,
     /// Directory for the tools, if not the workspace; absolute.
     pub directory: Option<PathBuf>,
-    /// Which session.
+    /// The key of the session.
     pub session_key: SessionKey,
-    /// The only auth profile to use, if the caller insists on one.
+    /// The only auth profile to use, if the caller names one.
     pub auth_profile: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl SessionConfig {
     /// Loads the config file and applies `options`.
     ///
     /// # Errors
-    /// The config file has a mistake, or an option names nothing that exists.
+    /// The config file has a mistake, or an option names something that does not exist.
     pub fn load(home: Home, options: &SessionOptions) -> Result<Self, AgentError> {
         let loaded = load_checked(&home.environment)?;
         Self::new(home, loaded.config, options)
@@ -71,7 +71,7 @@ impl SessionConfig {
     /// Applies `options` to a config.
     ///
     /// # Errors
-    /// An option names nothing that exists.
+    /// An option names an agent, a directory or a profile that does not exist.
     pub fn new(
         home: Home,
         config: Arc<Config>,
@@ -103,7 +103,7 @@ impl SessionConfig {
         self.directory.as_deref().unwrap_or(&self.agent.workspace)
     }
 
-    /// How much the model is to think: as the caller asks, else as the config says.
+    /// The thinking level: the caller's, else that of the config.
     pub fn requested_thinking(&self, asked: Option<ThinkingLevel>) -> ThinkingLevel {
         asked.unwrap_or_else(|| default_thinking(&self.agent))
     }
@@ -150,7 +150,7 @@ impl SessionConfig {
         RunParams::go_on(self.session_key.clone(), models, self.rules(), self.stores(), workspace)
     }
 
-    /// The rules of the session's runs.
+    /// The limits and modes of the session's runs.
     fn rules(&self) -> RunRules {
         let Self { config, agent, .. } = self;
         let parts = self.session_key.parts();
@@ -176,7 +176,7 @@ impl SessionConfig {
         }
     }
 
-    /// Where the session's runs keep what outlives them.
+    /// The stores of the session's runs: what stays on disk after a run.
     fn stores(&self) -> RunStores {
         RunStores {
             sessions: Arc::new(self.home.session_store()),
@@ -192,7 +192,7 @@ fn config_keys(config: &Config, agent: &AgentSettings) -> Vec<(Bound, String)> {
     Bound::ALL.into_iter().map(|bound| (bound, key(bound))).collect()
 }
 
-/// The limit of the day that keeps `model` from being called today, if one does. Reads the totals of the day.
+/// The daily limit that forbids further calls of `model` today, if one is reached. Reads the totals of the day.
 ///
 /// # Errors
 /// The totals cannot be read.
@@ -241,7 +241,7 @@ pub fn check_agent(
 
 fn agent_error(error: ConfigError) -> AgentError {
     match error {
-        // The caller named it, so the file is not at fault.
+        // The caller named the agent, so this is not a mistake in the config file.
         ConfigError::UnknownAgent { .. } => AgentError::usage(error.to_string()),
         error => error.into(),
     }
@@ -262,7 +262,7 @@ fn default_thinking(agent: &AgentSettings) -> ThinkingLevel {
 fn existing_directory(path: &Path) -> Result<PathBuf, AgentError> {
     let unusable = |error: std::io::Error| {
         AgentError::usage(format!(
-            "cannot work in {}: {error}; -C wants a directory that exists",
+            "cannot work in {}: {error}; give -C a directory that exists",
             path.display()
         ))
     };

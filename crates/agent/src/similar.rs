@@ -2,13 +2,13 @@
 
 use strsim::osa_distance;
 
-/// How a message goes on that named `wanted`: `; did you mean `x`?`, or just a full stop.
+/// The end of a message about the unknown name `wanted`: `; did you mean `x`?`, or a full stop.
 pub fn did_you_mean<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(wanted, candidates)
         .map_or_else(|| ".".to_owned(), |name| format!("; did you mean `{name}`?"))
 }
 
-/// The candidate that `wanted` is most likely a slip of: at most a third of its letters differ, or it is the beginning
+/// The candidate that is most similar to `wanted`: at most a third of its letters differ, or `wanted` is the beginning
 /// of the candidate.
 fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{HttpProviders, key_resolver};
 
-/// What is asked in a trial.
+/// The request of a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     /// The message.
@@ -23,25 +23,25 @@ pub struct Question<'a> {
     pub max_output: u64,
 }
 
-/// What a trial showed.
+/// The result of a successful trial.
 #[derive(Debug)]
 pub struct TrialAnswer {
     /// The answer.
     pub message: AssistantMessage,
     /// The level at which the model was asked to think: the lowest that it offers.
     pub thinking: ThinkingLevel,
-    /// Pieces in which the answer came.
+    /// Number of pieces in which the answer arrived.
     pub pieces: u32,
-    /// When the first piece came.
+    /// Time until the first piece.
     pub first_piece: Duration,
-    /// When the answer was complete.
+    /// Time until the answer was complete.
     pub total: Duration,
 }
 
 /// Why there was no answer.
 #[derive(Debug)]
 pub enum TrialFailure {
-    /// The key cannot be had.
+    /// The key cannot be read.
     Key(String),
     /// The call failed.
     Call(Box<ModelError>),
@@ -56,12 +56,12 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Calls are made, and keys looked up, as `options` say.
+    /// Makes calls and looks up keys with `options`.
     pub fn new(options: HttpOptions) -> Self {
         Self { keys: key_resolver(options.clone()), providers: HttpProviders::new(options) }
     }
 
-    /// Asks `model` with the key of `profile`, or without any.
+    /// Calls `model` with the key of `profile`, or without a key.
     ///
     /// # Errors
     /// There is no answer.

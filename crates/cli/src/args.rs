@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, and the help that explains it.
+//! The command line: its grammar and its help texts.
 //!
 //! Nothing is read or decided here; a parsed command is plain data.
 
@@ -55,7 +55,7 @@ impl Cli {
     }
 }
 
-/// The error with what to write instead, where a message stands in the place of the command.
+/// Adds a tip to the error if a message was given in the place of the command.
 fn with_tip(mut error: clap::Error, first: Option<&str>) -> clap::Error {
     let is_message = error.get(ContextKind::SuggestedSubcommand).is_none()
         && matches!(
@@ -63,7 +63,7 @@ fn with_tip(mut error: clap::Error, first: Option<&str>) -> clap::Error {
             Some(ContextValue::String(word)) if Some(word.as_str()) == first
         );
     if is_message {
-        let tip = "a message goes behind `run`, as in `myclaw run \"list my files\"`".into();
+        let tip = "write a message after `run`, as in `myclaw run \"list my files\"`".into();
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     }
     error
@@ -90,7 +90,7 @@ pub(crate) enum Command {
     /// Check the config file, print its path or its JSON Schema
     #[command(long_about = help::CONFIG, after_long_help = help::CONFIG_EXAMPLES)]
     Config(ConfigArgs),
-    /// List, search, show, fork, compact, export, import or delete conversations
+    /// List, search, show, fork, compact, export, import or delete sessions
     #[command(long_about = help::SESSIONS, after_long_help = help::SESSIONS_EXAMPLES)]
     Sessions(SessionsArgs),
     /// List the models that can be used, show what is known about one, try one
@@ -102,7 +102,7 @@ pub(crate) enum Command {
     /// List, add, test and order the keys of providers
     #[command(long_about = help::AUTH, after_long_help = help::AUTH_EXAMPLES)]
     Auth(auth::AuthArgs),
-    /// Say what is configured, what is missing and what to do next
+    /// Show what is configured, what is missing and what to do next
     #[command(long_about = help::DOCTOR, after_long_help = help::DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
@@ -110,10 +110,10 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 }
 
-/// What a conversation is about: who answers, where, and under which name it is kept.
+/// Options that select a session, its agent, its model and its directory.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct ConversationArgs {
-    /// Name of the conversation to continue or begin; without it the agent's main one
+pub(crate) struct SessionArgs {
+    /// Name of the session to continue or begin; the default is the agent's main session
     #[arg(short, long, value_name = "NAME")]
     pub(crate) session: Option<String>,
     /// Model to use instead of the configured one, as PROVIDER/MODEL
@@ -122,7 +122,7 @@ pub(crate) struct ConversationArgs {
     /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
     #[arg(short, long, value_name = "LEVEL")]
     pub(crate) thinking: Option<ThinkingLevel>,
-    /// Auth profile to use, and no other, as `myclaw auth list` names it
+    /// The only auth profile to use, as `myclaw auth list` names it
     #[arg(long, value_name = "PROFILE")]
     pub(crate) auth_profile: Option<String>,
     /// Agent to talk to, by its id in the config file
@@ -133,8 +133,8 @@ pub(crate) struct ConversationArgs {
     pub(crate) directory: Option<PathBuf>,
 }
 
-impl ConversationArgs {
-    /// The same as the agent crate takes it.
+impl SessionArgs {
+    /// The options in the form of the agent crate.
     pub(crate) fn options(&self) -> SessionOptions {
         let Self { session, model, thinking, auth_profile, agent, directory } = self.clone();
         SessionOptions { session, agent, directory, model, thinking, auth_profile }
@@ -150,28 +150,28 @@ pub(crate) struct RunArgs {
     /// Print one event per line as JSON instead of the text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print nothing but the answer, errors, and that builtin/demo answers where it does
+    /// Print only the answer, errors, and a line when builtin/demo answers
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Which conversation.
+    /// The session.
     #[command(flatten)]
-    pub(crate) conversation: ConversationArgs,
+    pub(crate) session: SessionArgs,
 }
 
 /// Arguments of `chat`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ChatArgs {
-    /// Which conversation.
+    /// The session.
     #[command(flatten)]
-    pub(crate) conversation: ConversationArgs,
+    pub(crate) session: SessionArgs,
 }
 
 /// Arguments of `rpc`.
 #[derive(Debug, Args)]
 pub(crate) struct RpcArgs {
-    /// Which conversation comes first.
+    /// The first current session.
     #[command(flatten)]
-    pub(crate) conversation: ConversationArgs,
+    pub(crate) session: SessionArgs,
 }
 
 /// Arguments of `config`.
@@ -185,7 +185,7 @@ pub(crate) struct ConfigArgs {
 /// What can be done with the config file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Read the config file and say what is wrong with it, with line and column
+    /// Check the config file and show each mistake with its line and column
     #[command(after_long_help = help::CONFIG_CHECK_EXAMPLES)]
     Check,
     /// Print the path of the config file, whether or not it exists
@@ -210,10 +210,10 @@ pub(crate) enum ModelsCommand {
     /// List the known models and those of a server on this machine
     #[command(after_long_help = help::MODELS_LIST_EXAMPLES)]
     List(ModelsListArgs),
-    /// Show all that is known about one model, and where it comes from
+    /// Show all that is known about one model, with the source of each value
     #[command(after_long_help = help::MODELS_SHOW_EXAMPLES)]
     Show(ModelArgs),
-    /// Make one tiny call to a model, and say what works
+    /// Make one tiny call to a model, and show what works
     #[command(long_about = help::MODELS_TEST, after_long_help = help::MODELS_TEST_EXAMPLES)]
     Test(ModelArgs),
 }
@@ -226,7 +226,7 @@ pub(crate) struct ModelsListArgs {
     /// The same as an option
     #[arg(short, long = "provider", value_name = "PROVIDER", conflicts_with = "provider")]
     pub(crate) provider_option: Option<String>,
-    /// Only those whose name holds this text, whatever its capitals
+    /// Only those whose name contains this text, ignoring upper and lower case
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) search: Option<String>,
     /// Print JSON, one model per line

@@ -1,4 +1,4 @@
-//! `myclaw chat`: a conversation in the terminal, or line by line where there is none.
+//! `myclaw chat`: a session in the terminal, or line by line without a terminal.
 
 use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
@@ -9,7 +9,7 @@ use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{Driver, Foreground, RunResult, Session, SessionConfig, check_agent, engine};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{ChatArgs, ConversationArgs};
+use crate::args::{ChatArgs, SessionArgs};
 use crate::commands::sessions::Sessions;
 use crate::exit::{CliError, Exit};
 use crate::home::session_config;
@@ -21,8 +21,7 @@ use crate::print::{columns, note};
 use crate::report::{Verbosity, text_reporter, tokens_and_cost};
 use crate::runtime;
 use crate::terminal::{Output, Paint, Style, escaped};
-use crate::time::{local_minute, new_conversation_name};
-
+use crate::time::{local_minute, new_session_name};
 use command::{Command, HELP, Parsed};
 use display::Display;
 use editor::Editor;
@@ -41,10 +40,10 @@ mod skill;
 mod talk;
 mod typed;
 
-/// Conversations that `/sessions` lists.
+/// Sessions that `/sessions` lists.
 const LISTED_SESSIONS: usize = 20;
 
-/// Where answers go.
+/// The output for answers.
 enum View {
     /// A terminal that is drawn on.
     Terminal,
@@ -54,10 +53,10 @@ enum View {
 
 /// Runs the chat until the user leaves.
 pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
-    let config = session_config(&args.conversation)?;
+    let config = session_config(&args.session)?;
     let interrupts = Interrupts::install()?;
     runtime::block_on(async {
-        let mut chat = Chat::begin(config, interrupts, &args.conversation).await?;
+        let mut chat = Chat::begin(config, interrupts, &args.session).await?;
         chat.converse().await
     })?
 }
@@ -71,7 +70,7 @@ struct Chat {
     closed: CancellationToken,
     usage: Usage,
     turns: u32,
-    /// What was typed during the last turn and is still to be looked at.
+    /// Text typed during the last turn that is not handled yet.
     leftover: Leftover,
 }
 
@@ -79,7 +78,7 @@ impl Chat {
     async fn begin(
         config: SessionConfig,
         interrupts: Interrupts,
-        args: &ConversationArgs,
+        args: &SessionArgs,
     ) -> Result<Self, CliError> {
         let sessions = Sessions::of_agent(&config);
         let driver = Driver::foreground(engine(config.home.http_options()));
@@ -137,7 +136,7 @@ impl Chat {
             }
         }
         match first_failure {
-            // A script must learn that an answer is missing; a person has seen it.
+            // The exit code reports a missing answer to scripts; a person has seen the message.
             Some(exit) if !io::stdin().is_terminal() => {
                 Err(CliError { exit, ..CliError::failure("not every message was answered") })
             }
@@ -145,7 +144,7 @@ impl Chat {
         }
     }
 
-    /// Does what a model is asked for.
+    /// Executes a command that calls a model.
     async fn work(&mut self, work: Parsed) -> Result<(), CliError> {
         match work {
             Parsed::Message(message) => self.turns(Some(message)).await,
@@ -160,7 +159,7 @@ impl Chat {
         }
     }
 
-    /// Tells of a failure, where the chat can go on after it: how the program would have ended. Else gives it back.
+    /// Prints a failure after which the chat can continue, and returns its exit code. Returns any other failure.
     async fn survive(&self, error: CliError) -> Result<Exit, CliError> {
         let is_given_up = error.exit == Exit::Aborted
             && (self.interrupts.is_ending() || !io::stdin().is_terminal());
@@ -172,7 +171,7 @@ impl Chat {
         Ok(error.exit)
     }
 
-    /// Runs a turn, and another one for what was sent at the very end of it.
+    /// Runs a turn, and another one for messages sent at the very end of the first.
     async fn turns(&mut self, message: Option<String>) -> Result<(), CliError> {
         self.turn(message).await?;
         if !self.session.pending().await?.is_empty() {
@@ -219,12 +218,12 @@ impl Chat {
 
     async fn obey(&mut self, command: Command) -> Result<(), CliError> {
         match command {
-            // Handled where the loop can end, and where turns are run.
+            // These are handled by the loop of the chat and by the code that runs turns.
             Command::Quit | Command::Continue | Command::Compact(_) | Command::Skill(Some(_)) => {
                 Ok(())
             }
             Command::Help => self.say(HELP),
-            Command::New(name) => self.begin_conversation(name),
+            Command::New(name) => self.begin_session(name),
             Command::Model(None) => self.say(&describe_model(&self.session).await?),
             Command::Model(Some(name)) => {
                 let changed = change_model(&self.session, &name).await;
@@ -237,7 +236,7 @@ impl Chat {
             }
             Command::Sessions(None) => self.list_sessions(),
             Command::Sessions(Some(name)) => {
-                self.continue_conversation(&name)?;
+                self.continue_session(&name)?;
                 self.tell_what_waits().await
             }
             Command::Skill(None) => self.say(&skill::list(self.session.config())),
@@ -253,7 +252,7 @@ impl Chat {
         }
     }
 
-    /// Says what an earlier turn left unanswered, where somebody reads it.
+    /// Prints how many messages an earlier turn left unanswered, if input is interactive.
     async fn tell_what_waits(&self) -> Result<(), CliError> {
         let View::Terminal = self.view else { return Ok(()) };
         let text = match self.session.pending().await?.len() {
@@ -262,16 +261,16 @@ impl Chat {
             count => format!("{count} messages wait to be answered"),
         };
         self.say(&format!(
-            "{text}: with your next message, or now by /continue; /queue shows what waits"
+            "{text}: with your next message, or now with /continue; /queue lists them"
         ))
     }
 
-    fn begin_conversation(&mut self, name: Option<String>) -> Result<(), CliError> {
+    fn begin_session(&mut self, name: Option<String>) -> Result<(), CliError> {
         let before = self.sessions.name_of(self.session.key());
-        let name = name.unwrap_or_else(|| new_conversation_name(|name| self.exists(name)));
+        let name = name.unwrap_or_else(|| new_session_name(|name| self.exists(name)));
         if self.exists(&name) {
             return self.say(&format!(
-                "there is a conversation `{name}` already; /sessions {name} continues it"
+                "there is a session `{name}` already; /sessions {name} continues it"
             ));
         }
         match SessionKey::parse_for_agent(&self.sessions.agent_id, &name) {
@@ -283,7 +282,7 @@ impl Chat {
             Err(error) => return self.say(&error.to_string()),
         }
         self.say(&format!(
-            "new conversation `{}`; the one before is kept as `{before}`",
+            "new session `{}`; the one before is kept as `{before}`",
             self.sessions.name_of(self.session.key())
         ))
     }
@@ -293,7 +292,7 @@ impl Chat {
             .is_ok_and(|key| self.sessions.store.exists(&key))
     }
 
-    fn continue_conversation(&mut self, name: &str) -> Result<(), CliError> {
+    fn continue_session(&mut self, name: &str) -> Result<(), CliError> {
         match self.sessions.find(name) {
             Ok(key) => {
                 self.session = self.session.open_beside(key);
@@ -309,7 +308,7 @@ impl Chat {
             Err(error) => return self.say(&error.message),
         };
         if sessions.is_empty() {
-            return self.say("no conversations yet");
+            return self.say("no sessions yet");
         }
         let rows: Vec<Vec<String>> = sessions
             .iter()
@@ -340,7 +339,7 @@ impl Chat {
         let entry = self.sessions.store.index().get(self.session.key()).ok().flatten();
         if let Some(total) = entry.and_then(|entry| entry.total_tokens) {
             text.push_str(&format!(
-                "\nconversation `{}`: {total} tokens",
+                "\nsession `{}`: {total} tokens",
                 self.sessions.name_of(self.session.key())
             ));
         }
@@ -352,15 +351,12 @@ impl Chat {
         let head = paint.paint(Style::Heading, concat!("myclaw ", env!("CARGO_PKG_VERSION")));
         let model = self.session.selection().await?.reference.to_string();
         let session = self.sessions.name_of(self.session.key());
-        let line = format!(
-            "{head}  {}, conversation `{}`, /help for help",
-            escaped(&model),
-            escaped(&session)
-        );
+        let line =
+            format!("{head}  {}, session `{}`, /help for help", escaped(&model), escaped(&session));
         put_line(&line)
     }
 
-    /// Says something that is no answer of a model.
+    /// Prints a message of the program itself.
     fn say(&self, text: &str) -> Result<(), CliError> {
         match &self.view {
             View::Terminal => put_line(&escaped(text)),
@@ -374,7 +370,7 @@ impl Chat {
     }
 }
 
-/// Writes a line of the program's own to the terminal.
+/// Writes a line of the program itself to the terminal.
 fn put_line(line: &str) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{line}")
@@ -382,13 +378,13 @@ fn put_line(line: &str) -> Result<(), CliError> {
         .map_err(|error| CliError::output(&error))
 }
 
-/// Whether there is somebody to edit lines and see them drawn.
+/// Whether lines can be edited and drawn on a terminal.
 fn is_interactive() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
 }
 
-/// Runs a turn while somebody talks into it.
+/// Runs a turn while the user can type.
 async fn with_talk(
     run: impl Future<Output = Result<RunResult, CliError>>,
     talk: impl Future<Output = Infallible>,

@@ -1,4 +1,4 @@
-//! The commands, but for the chat: each does one thing, prints and ends.
+//! The commands except for the chat. Each does one thing, prints and ends.
 
 pub(crate) mod auth;
 pub(crate) mod completions;

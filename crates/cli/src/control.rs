@@ -1,8 +1,8 @@
-//! The agent in the hands of another program, over standard input and output.
+//! Control of the agent by another program, over standard input and output.
 //!
-//! Two protocols share what is here: `rpc`, MyClaw's own, for programs that embed it, and `acp`, the Agent Client
-//! Protocol of editors. A [`Session`](myclaw_agent::Session) is a conversation that stays open between its turns; what a protocol adds is how
-//! it is talked to and how its events are told.
+//! Two protocols share this module: `rpc`, MyClaw's own, for programs that embed it, and `acp`, the Agent Client
+//! Protocol of editors. A protocol translates requests into calls of [`Session`](myclaw_agent::Session), and the
+//! session's events into messages.
 
 mod acp;
 mod content;
@@ -19,8 +19,8 @@ use crate::terminal::Output;
 pub(crate) use acp::run as run_acp;
 pub(crate) use rpc::run as run_rpc;
 
-/// Serves the program at the other end until `served` is over, and sees to it that all of `output` is written. The first
-/// signal fires `stop`, the second quits.
+/// Serves the program at the other end until `served` is over, and writes all of `output`. The first signal fires
+/// `stop`, the second quits.
 fn serve_until_over(
     output: &Output,
     stop: CancellationToken,

@@ -1,4 +1,4 @@
-//! How the program ends: exit codes, and the one kind of error that the binary prints.
+//! Exit codes, and the error type that the binary prints.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -9,11 +9,11 @@ use myclaw_agent::{AgentError, FailureClass};
 
 use crate::terminal::Paint;
 
-/// What the exit code says. The numbers are part of the interface and are documented in `docs/cli.md`.
+/// The exit codes. The numbers are part of the interface and are documented in `docs/cli.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// The command did what it was asked; for a turn: there is a reply.
+    /// Success; for a turn: there is a reply.
     Success = 0,
     /// Something failed that no other code names: a file, a session, a limit of the run.
     Failure = 1,
@@ -23,9 +23,9 @@ pub(crate) enum Exit {
     Config = 3,
     /// The model or its provider could not answer.
     Model = 4,
-    /// The user gave up: 128 + SIGINT, as shells count.
+    /// Aborted by the user: 128 + SIGINT, the convention of shells.
     Aborted = 130,
-    /// Whoever read standard output went away before the end: 128 + SIGPIPE, as shells count.
+    /// The reader of standard output closed it before the end: 128 + SIGPIPE, the convention of shells.
     OutputClosed = 141,
 }
 
@@ -35,7 +35,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A failure as the user gets it: one message that says what to do next, and the exit code.
+/// A failure as shown to the user: one message that says what to do next, and the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CliError {
     /// Exit code.
@@ -62,7 +62,7 @@ impl CliError {
         Self { exit: Exit::Usage, class: "usage", message: message.into() }
     }
 
-    /// The parser of the command line refused it, in words that begin as its own do.
+    /// An error of the command line's parser, whose text begins with `error: `.
     pub(crate) fn command_line(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         Self::usage(text.trim_end().trim_start_matches("error: "))
@@ -78,23 +78,22 @@ impl CliError {
         Self { exit: Exit::Model, class, message: message.into() }
     }
 
-    /// The user gave up.
+    /// The user aborted.
     pub(crate) fn aborted() -> Self {
         Self {
             exit: Exit::Aborted,
             class: "aborted",
-            message: "aborted; the conversation is kept, the next message continues it".to_owned(),
+            message: "aborted; the session is kept, the next message continues it".to_owned(),
         }
     }
 
-    /// The user gave up twice, so that nothing was waited for.
+    /// The user aborted twice, so the program quits without waiting.
     pub(crate) fn quit() -> Self {
-        let message =
-            "quit; the conversation is kept as far as it came, the next message continues it";
+        let message = "quit; the session is kept up to this point, the next message continues it";
         Self { exit: Exit::Aborted, class: "aborted", message: message.to_owned() }
     }
 
-    /// Writing to standard output failed. A closed pipe is the reader's good right, and ends quietly.
+    /// Writing to standard output failed. A closed pipe is not an error and prints no message.
     pub(crate) fn output(error: &std::io::Error) -> Self {
         let exit = if error.kind() == std::io::ErrorKind::BrokenPipe {
             Exit::OutputClosed
@@ -104,7 +103,7 @@ impl CliError {
         Self { exit, class: "output", message: format!("cannot write to standard output: {error}") }
     }
 
-    /// Whether the user is told at all.
+    /// True if no message is printed.
     pub(crate) fn is_silent(&self) -> bool {
         self.exit == Exit::OutputClosed
     }
@@ -118,7 +117,7 @@ impl fmt::Display for CliError {
 
 impl std::error::Error for CliError {}
 
-/// The one place that says which exit code a class of failures has.
+/// The exit code of each class of failures.
 impl From<FailureClass> for Exit {
     fn from(class: FailureClass) -> Self {
         match class {

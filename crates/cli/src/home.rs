@@ -1,16 +1,16 @@
-//! The environment and the config, with what is wrong with them on standard error.
+//! Loads the environment and the config, and prints their mistakes to standard error.
 
 use myclaw_agent::{Home, SessionConfig, SessionOptions};
 
-use crate::args::ConversationArgs;
+use crate::args::SessionArgs;
 use crate::exit::CliError;
 use crate::logging;
 use crate::print::note;
 
-/// Reads the environment, and warns of what cannot be used in it.
+/// Reads the environment, and warns about values that cannot be used.
 ///
 /// # Errors
-/// There is no home to keep anything in.
+/// There is no home directory.
 pub(crate) fn find_home() -> Result<Home, CliError> {
     let home = Home::find()?;
     for warning in home.environment.warnings() {
@@ -23,8 +23,8 @@ pub(crate) fn find_home() -> Result<Home, CliError> {
 /// Loads the config file and applies the command line.
 ///
 /// # Errors
-/// The config file has a mistake, or an argument names nothing that exists.
-pub(crate) fn session_config(args: &ConversationArgs) -> Result<SessionConfig, CliError> {
+/// The config file has a mistake, or an argument names something that does not exist.
+pub(crate) fn session_config(args: &SessionArgs) -> Result<SessionConfig, CliError> {
     load_session(find_home()?, &args.options())
 }
 

@@ -22,25 +22,25 @@ use crate::terminal;
 
 /// Stack of the waiting thread. It calls little; the standard library's own minimum is below this.
 const STACK_BYTES: usize = 64 * 1024;
-/// How long the main thread may take to kill the tools and leave, once it was told to quit.
+/// Time for the main thread to kill the tools and exit after the second signal.
 const QUIT_GRACE: Duration = Duration::from_secs(1);
 /// How often the waiting thread looks for a third signal meanwhile.
 const QUIT_POLL: Duration = Duration::from_millis(10);
 
 /// Makes a write beyond the limit on the size of files (`ulimit -f`) fail like one to a full disk, instead of killing the
-/// process half-way through a line. A handler does that, and tools are not born with the signal ignored.
+/// process half-way through a line. A handler is used because child processes would inherit an ignored signal.
 pub(crate) fn survive_file_size_limit() {
-    // The error of the write says everything, so nobody looks at the flag. Without a handler the limit kills, as before.
+    // The write returns the error, so the flag is not read. If the handler cannot be installed, the limit still kills.
     drop(flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))));
 }
 
-/// What the next signal does.
+/// The effect of the next signal.
 #[derive(Debug, Default)]
 enum Target {
-    /// No turn runs: leave.
+    /// No turn runs: exit.
     #[default]
     Leave,
-    /// A turn runs: abort it. The one after that quits.
+    /// A turn runs: abort it. The following signal quits.
     Abort {
         /// Aborts the turn in good order.
         cancel: CancellationToken,
@@ -55,7 +55,7 @@ enum Target {
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     target: Arc<Mutex<Target>>,
-    /// Whether there was a signal that asks the whole program to end.
+    /// Whether a signal asked the whole program to end.
     is_ending: Arc<AtomicBool>,
 }
 
@@ -63,7 +63,7 @@ impl Interrupts {
     /// Installs the handlers. While no turn is armed a signal ends the process.
     ///
     /// # Errors
-    /// The system refuses the handlers or the thread.
+    /// The system cannot install the handlers or start the thread.
     pub(crate) fn install() -> Result<Self, CliError> {
         let interrupts = Self { target: Arc::default(), is_ending: Arc::default() };
         interrupts
@@ -129,7 +129,7 @@ impl ArmedTurn<'_> {
 
 impl Drop for ArmedTurn<'_> {
     fn drop(&mut self) {
-        // After a second signal the process leaves, whatever else comes.
+        // After a second signal the process exits in any case.
         if !self.quit.is_cancelled() {
             *lock(&self.interrupts.target) = Target::Leave;
         }
@@ -137,7 +137,7 @@ impl Drop for ArmedTurn<'_> {
 }
 
 /// The signals that this process was started to ignore, one bit each from signal 1 on: `nohup` and shells that put a
-/// job into the background mean it. None where the system does not tell.
+/// job into the background do so on purpose. Zero if the system does not provide them.
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! Where log lines go: standard error if `MYCLAW_LOG` is set, and a file in the state directory if the config says so.
+//! The log: standard error if `MYCLAW_LOG` is set, and a file in the state directory if the config asks for it.
 //!
 //! Without either no subscriber is installed, so that a log statement costs one comparison. Every line goes through
 //! [`Sinks`], which removes secrets before anything is written.
@@ -20,10 +20,10 @@ use tracing_subscriber::registry;
 use crate::print::note;
 use file::RotatingFile;
 
-/// Turns logs on and says which: a level, or `target=level` pairs separated by commas.
+/// The variable that turns logs on and selects them: a level, or `target=level` pairs separated by commas.
 const VARIABLE: &str = "MYCLAW_LOG";
-/// The targets of this program's own crates begin with this. A level alone is for them: what libraries say at `debug`
-/// hides what the user looks for.
+/// The targets of this program's own crates begin with this. A level alone applies to them only: `debug` lines of
+/// libraries would hide those that the user looks for.
 const OWN_TARGETS: &str = "myclaw";
 /// Longest line that is written, in bytes; longer ones are cut.
 const MAX_LINE: usize = 16 * 1024;
@@ -48,7 +48,7 @@ pub(crate) fn start_with_config(config: &Config, agent: &AgentSettings, home: &H
     }
     let Some(sinks) = SINKS.get() else { return };
     sinks.redacts.store(logging.redact_sensitive, Ordering::Relaxed);
-    // A second config is that of the same user: what the first one kept secret stays so.
+    // A second config is that of the same user: the secrets of the first one stay secret.
     let _ = sinks.secrets.set(known_secrets(config, &stored_keys(agent), &home.environment));
     if logging.file {
         let _ = sinks.file.set(RotatingFile::in_directory(home.paths.logs_dir()));
@@ -71,7 +71,7 @@ fn filter_of_variable(environment: &Environment) -> Option<Targets> {
     if let Ok(level) = text.parse::<tracing::Level>() {
         return Some(own_targets(level));
     }
-    // A word without `=` would be taken for a target of which everything is wanted.
+    // A word without `=` would be taken for a target with all its levels.
     let is_list = text
         .split(',')
         .all(|part| part.contains('=') || part.trim().parse::<tracing::Level>().is_ok());
@@ -111,7 +111,7 @@ fn install(filter: Targets, stderr: Stderr) {
     });
     if is_first {
         let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || sinks);
-        // Nobody else installs one.
+        // This is the only place that installs a subscriber.
         let _ = tracing::subscriber::set_global_default(registry().with(filter).with(lines));
     }
 }

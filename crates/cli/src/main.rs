@@ -1,5 +1,5 @@
 //! The `myclaw` binary: arguments, terminal, exit codes. It knows nothing of wire formats: a turn is one call into the
-//! engine, and what it prints are the engine's events.
+//! engine, whose events it prints.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -26,13 +26,13 @@ use crate::home::find_home;
 use crate::print::note;
 
 fn main() -> ExitCode {
-    // First, while there is no other thread.
+    // This comes first, while there is no other thread.
     myclaw_agent::hide_environment();
     panic::install_hook();
     interrupt::survive_file_size_limit();
     let outcome = match std::panic::catch_unwind(|| parse().and_then(run)) {
         Ok(outcome) => outcome,
-        // The hook has told the user.
+        // The panic hook has printed the message.
         Err(_) => return Exit::Failure.into(),
     };
     match outcome {
@@ -62,7 +62,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         None => chat::run(&cli.chat),
         Some(Command::Chat(args)) => chat::run(&args),
         Some(Command::Run(args)) => commands::run::run(&args),
-        Some(Command::Rpc(args)) => control::run_rpc(&args.conversation),
+        Some(Command::Rpc(args)) => control::run_rpc(&args.session),
         Some(Command::Acp(args)) => control::run_acp(args),
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),

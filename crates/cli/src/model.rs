@@ -1,4 +1,4 @@
-//! What a user is told about the model that answers, and about how much it thinks.
+//! Messages to the user about the active model and its thinking level.
 
 use myclaw_agent::llm::{Model, ThinkingLevel};
 use myclaw_agent::{Selection, SelectionSource, Session};
@@ -7,7 +7,7 @@ use crate::exit::CliError;
 use crate::print::note;
 use crate::report::Verbosity;
 
-/// Says on standard error which model answers, where the user did not choose it, and which fallbacks cannot be used. The
+/// Prints the active model to standard error if the user did not choose it, and fallbacks that cannot be used. The
 /// built-in planner is always announced.
 pub(crate) fn announce(selection: &Selection, verbosity: Verbosity) {
     let is_told = verbosity == Verbosity::Normal || selection.is_builtin();
@@ -20,7 +20,7 @@ pub(crate) fn announce(selection: &Selection, verbosity: Verbosity) {
     }
 }
 
-/// The line that tells the user which model was selected and how to change that; `None` where the user named it.
+/// The line that names the selected model and how to change it; `None` if the user named the model.
 pub(crate) fn announcement(selection: &Selection) -> Option<String> {
     let model = &selection.reference;
     match &selection.source {
@@ -45,10 +45,10 @@ pub(crate) fn announcement(selection: &Selection) -> Option<String> {
     }
 }
 
-/// Lets the model answer that the user names; gives what to say.
+/// Makes the model that the user names the active one; returns the message to show.
 ///
 /// # Errors
-/// It cannot answer. Nothing has changed.
+/// The model cannot be used. Nothing has changed.
 pub(crate) async fn change_model(session: &Session, name: &str) -> Result<String, CliError> {
     let selection = session.select_model(Some(name)).await?;
     let mut text = format!("{} answers from now on", selection.reference);
@@ -59,7 +59,7 @@ pub(crate) async fn change_model(session: &Session, name: &str) -> Result<String
     Ok(text)
 }
 
-/// Lets the model think as much as the user says; gives what to say.
+/// Sets the thinking level that the user names; returns the message to show.
 ///
 /// # Errors
 /// There is no such level.
@@ -73,7 +73,7 @@ pub(crate) async fn change_thinking(session: &Session, level: &str) -> Result<St
         .unwrap_or_else(|| format!("the thinking level is {level} from now on")))
 }
 
-/// What to say where the model does not think as the user asked.
+/// The message for a thinking level that the model does not offer.
 pub(crate) fn thinking_difference(session: &Session, selection: &Selection) -> Option<String> {
     let asked = session.asked_thinking()?;
     let level = selection.model().thinking_level(asked);
@@ -86,7 +86,7 @@ pub(crate) fn thinking_difference(session: &Session, selection: &Selection) -> O
     })
 }
 
-/// For a user who asks which model answers.
+/// The reply to `/model`.
 pub(crate) async fn describe_model(session: &Session) -> Result<String, CliError> {
     Ok(format!(
         "{} answers; /model PROVIDER/MODEL changes it, `myclaw models list` shows what there is",
@@ -94,7 +94,7 @@ pub(crate) async fn describe_model(session: &Session) -> Result<String, CliError
     ))
 }
 
-/// For a user who asks how much the model thinks.
+/// The reply to `/thinking`.
 pub(crate) async fn describe_thinking(session: &Session) -> Result<String, CliError> {
     let selection = session.selection().await?;
     let (_, level) = session.thinking(&selection);
@@ -105,7 +105,7 @@ pub(crate) async fn describe_thinking(session: &Session) -> Result<String, CliEr
     ))
 }
 
-/// How much a model can think, such as `off, low, high`.
+/// The thinking levels that a model offers, such as `off, low, high`.
 pub(crate) fn offered_levels(model: &Model) -> String {
     let levels = model.offered_thinking_levels();
     levels.into_iter().map(ThinkingLevel::as_str).collect::<Vec<_>>().join(", ")

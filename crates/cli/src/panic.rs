@@ -1,11 +1,11 @@
-//! What a user sees of a defect in this program: one line, and a terminal that still works.
+//! Reports a panic as one line and restores the terminal.
 
 use std::io::Write;
 use std::panic::PanicHookInfo;
 
 use crate::terminal;
 
-/// Where defects are reported.
+/// The place to report defects.
 const REPORT_TO: &str = "the project's issue tracker";
 
 /// Replaces the standard hook. With `RUST_BACKTRACE` set, the standard hook runs too.
@@ -15,7 +15,7 @@ pub(crate) fn install_hook() {
         std::env::var_os("RUST_BACKTRACE").is_some_and(|value| !value.is_empty() && value != "0");
     std::panic::set_hook(Box::new(move |info| {
         terminal::restore();
-        // Standard error may be closed; there is nobody left to tell.
+        // Standard error may be closed; then there is no place to report.
         drop(writeln!(std::io::stderr(), "{}", one_line(info)));
         if wants_backtrace {
             standard(info);
@@ -23,7 +23,7 @@ pub(crate) fn install_hook() {
     }));
 }
 
-/// The place only: the payload may quote what a user or a model wrote.
+/// The source location only: the payload may quote text of a user or a model.
 fn one_line(info: &PanicHookInfo<'_>) -> String {
     let place = info.location().map_or_else(
         || "an unknown place".to_owned(),

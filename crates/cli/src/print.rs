@@ -1,4 +1,4 @@
-//! Printing of the commands that are no turn: standard output with one buffer, and failures as [`CliError`].
+//! Printing of the commands that run no turn: standard output with one buffer, and failures as [`CliError`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -38,7 +38,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Writes text as it is.
+    /// Writes text unchanged.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), CliError> {
         self.out.write_all(bytes).map_err(|error| CliError::output(&error))
     }
@@ -58,13 +58,13 @@ impl Printer {
         }
     }
 
-    /// Writes what is buffered.
+    /// Writes the buffer.
     pub(crate) fn finish(mut self) -> Result<(), CliError> {
         self.out.flush().map_err(|error| CliError::output(&error))
     }
 }
 
-/// Writes a line to standard error. Where nobody can read it, there is nobody left to tell.
+/// Writes a line to standard error. A failed write is ignored: there is no other place to report it.
 pub(crate) fn note(line: impl fmt::Display) {
     drop(writeln!(io::stderr(), "{line}"));
 }
@@ -99,7 +99,7 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// An address without what may be a secret in it: the name, the password, and the values of its query.
+/// An address without the parts that may be secret: the user name, the password, and the values of its query.
 pub(crate) fn without_login(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -110,7 +110,7 @@ pub(crate) fn without_login(address: &str) -> String {
     let Some((path, query)) = rest.split_once('?') else {
         return format!("{scheme}://{login}{rest}");
     };
-    // A key may stand there without a name.
+    // A part of the query without a name may be a key.
     let names = query.split('&').map(|pair| match pair.split_once('=') {
         Some((name, _)) => format!("{name}=…"),
         None => "…".to_owned(),

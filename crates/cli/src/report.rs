@@ -15,10 +15,10 @@ use crate::terminal::{JsonMode, Output, Paint, Style, escaped, truncated};
 
 /// Columns of a tool's arguments or first line of output in one line of activity.
 pub(crate) const SUMMARY_COLUMNS: usize = 100;
-/// Arguments that say best what a call is about, the best first.
+/// Arguments that describe a call best, the best first.
 const TELLING_ARGUMENTS: [&str; 4] = ["command", "pattern", "path", "file"];
 
-/// How much is said on standard error.
+/// How much goes to standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verbosity {
     /// Tool activity, notices and usage.
@@ -81,7 +81,7 @@ struct TextState {
 
 impl TextReporter {
     fn report(&self, event: AgentRunEvent) {
-        // Most events are these; they must not pay for the others.
+        // Most events are deltas, so they are handled first.
         if let AgentRunEvent::LlmStream { event } = &event {
             return self.report_stream(event);
         }
@@ -145,12 +145,13 @@ impl TextReporter {
         self.output.flush();
         let mut line = self.paint.paint(style, escaped(line).trim_end());
         line.push('\n');
-        // One write, so that lines of several processes do not mix; if nobody can read it, nobody is told.
+        // One write, so that lines of several processes do not mix. A failed write is ignored: there is no other place
+        // to report it.
         drop(std::io::stderr().write_all(line.as_bytes()));
     }
 }
 
-/// The line that tells of an event which is neither text nor a tool's.
+/// The line for an event that is neither text nor a tool call.
 pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style, String)> {
     match event {
         AgentRunEvent::Retry { attempt, reason, profile_id, delay_ms, message } => Some((
@@ -186,7 +187,7 @@ pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style
 fn context_change(change: ContextChange, old_count: usize, new_count: usize) -> String {
     match change {
         ContextChange::Summary if new_count >= old_count => {
-            "a summary took the place of the oldest message".to_owned()
+            "a summary replaced the oldest message".to_owned()
         }
         ContextChange::Summary => format!("{old_count} messages became {new_count}"),
         ContextChange::LeftOut if new_count >= old_count => {
@@ -242,9 +243,9 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a tool's error says, in one short line.
+/// A tool's error in one short line.
 pub(crate) fn failure_line(text: &str) -> String {
-    // Where a command printed nothing, what became of it stands in the line below.
+    // If a command printed nothing, the line below holds its outcome.
     first_line(text.strip_prefix("(no output)\n").unwrap_or(text))
 }
 

@@ -4,10 +4,10 @@ use tokio::runtime::Builder;
 
 use crate::exit::CliError;
 
-/// Runs `work` to its end. What blocking calls still do then is not waited for.
+/// Runs `work` to its end. Blocking calls that still run then are not waited for.
 ///
 /// # Errors
-/// The system refuses what a runtime needs.
+/// The system cannot provide the resources of a runtime.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> {
     let runtime = Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! The terminal: what may be written to it, how, and what it can do.
+//! The terminal: safe output, drawing and its abilities.
 
 mod colour;
 mod escape;
@@ -14,9 +14,9 @@ pub(crate) use markdown::MarkdownStream;
 pub(crate) use output::{Destination, JsonMode, Output};
 pub(crate) use spinner::{LiveLine, format_elapsed, truncated};
 
-/// Columns to assume where the terminal does not say.
+/// Columns to assume if the terminal does not report its size.
 const DEFAULT_COLUMNS: u16 = 80;
-/// Rows to assume where the terminal does not say.
+/// Rows to assume if the terminal does not report its size.
 const DEFAULT_ROWS: u16 = 24;
 
 /// Size of the terminal.
@@ -29,19 +29,19 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// The size now; 80 by 24 where it cannot be asked.
+    /// The current size; 80 by 24 if the terminal does not report it.
     pub(crate) fn current() -> Self {
         let (columns, rows) =
             crossterm::terminal::size().unwrap_or((DEFAULT_COLUMNS, DEFAULT_ROWS));
-        // A terminal that was never told its size says 0.
+        // A terminal whose size was never set reports 0.
         let or_default =
             |value: u16, default: u16| usize::from(if value == 0 { default } else { value });
         Self { columns: or_default(columns, DEFAULT_COLUMNS), rows: or_default(rows, DEFAULT_ROWS) }
     }
 }
 
-/// Takes the terminal out of raw mode and shows the cursor. Called where the program leaves from the middle of
-/// something: a panic, a second Ctrl-C. Does nothing where raw mode was never on.
+/// Takes the terminal out of raw mode and shows the cursor. Called on abrupt exits: a panic, a second Ctrl-C. No-op if
+/// raw mode was never on.
 pub(crate) fn restore() {
     keyboard::restore_own_mode();
     if crossterm::terminal::is_raw_mode_enabled().unwrap_or(false) {

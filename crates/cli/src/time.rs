@@ -1,4 +1,4 @@
-//! Time for people.
+//! Times in a form for people.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ pub(crate) fn now_ms() -> u64 {
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// A time as `2026-11-21 23:42` in the zone of this machine; `-` for none (0) and for what no calendar has.
+/// A time as `2026-11-21 23:42` in the zone of this machine; `-` for 0 (no time) and for times outside of the calendar.
 pub(crate) fn local_minute(milliseconds: u64) -> String {
     let time = i64::try_from(milliseconds).ok().filter(|time| *time != 0);
     time.and_then(|time| Timestamp::from_millisecond(time).ok()).map_or_else(
@@ -21,8 +21,8 @@ pub(crate) fn local_minute(milliseconds: u64) -> String {
     )
 }
 
-/// A name for a new conversation: the time, and a number where that is taken.
-pub(crate) fn new_conversation_name(is_taken: impl Fn(&str) -> bool) -> String {
+/// A name for a new session: the time, and a number where that is taken.
+pub(crate) fn new_session_name(is_taken: impl Fn(&str) -> bool) -> String {
     let name = jiff::Zoned::now().strftime("%Y-%m-%d-%H%M%S").to_string();
     std::iter::once(name.clone())
         .chain((2..).map(|number| format!("{name}-{number}")))

@@ -1,4 +1,4 @@
-//! What the config says about a model, laid over what the catalog knows.
+//! Applies the config's values for a model over those of the catalog.
 
 use myclaw_config::{
     ModelApi, ModelCompat, ModelDefinition, ModelInput, OutputLimitName, ProviderModels,
@@ -30,7 +30,7 @@ pub(super) fn api(
         ))
 }
 
-/// Applies what the config says about the provider, and about the model itself.
+/// Applies the config's values for the provider and for the model itself.
 pub(super) fn overlay(
     model: &mut Model,
     own: Option<&ProviderModels>,

@@ -61,7 +61,7 @@ fn keys_of_one_provider_do_not_go_to_another() {
 }
 
 #[test]
-fn what_the_settings_say_about_a_model_wins() {
+fn what_the_config_says_about_a_model_wins() {
     let config = config(json!({"models": {"providers": {"anthropic": {
         "baseUrl": "http://127.0.0.1:8080/v1", "apiKey": "k", "api": "openai-completions",
         "models": [{"id": "m", "contextWindow": 4096, "maxOutput": 512, "reasoning": true, "input": ["text"], "price": {"input": 3}}],

@@ -3,9 +3,9 @@
 use clap::Args;
 use myclaw_agent::llm::ThinkingLevel;
 
-use super::ConversationArgs;
+use super::SessionArgs;
 
-/// Arguments of `acp`. The directory and the conversation are the editor's to say.
+/// Arguments of `acp`. The editor chooses the directory and the session.
 #[derive(Debug, Args)]
 pub(crate) struct AcpArgs {
     /// Model to use instead of the configured one, as PROVIDER/MODEL
@@ -14,7 +14,7 @@ pub(crate) struct AcpArgs {
     /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
     #[arg(short, long, value_name = "LEVEL")]
     thinking: Option<ThinkingLevel>,
-    /// Auth profile to use, and no other, as `myclaw auth list` names it
+    /// The only auth profile to use, as `myclaw auth list` names it
     #[arg(long, value_name = "PROFILE")]
     auth_profile: Option<String>,
     /// Agent to talk to, by its id in the config file
@@ -22,7 +22,7 @@ pub(crate) struct AcpArgs {
     agent: Option<String>,
 }
 
-impl From<AcpArgs> for ConversationArgs {
+impl From<AcpArgs> for SessionArgs {
     fn from(args: AcpArgs) -> Self {
         let AcpArgs { model, thinking, auth_profile, agent } = args;
         Self { model, thinking, auth_profile, agent, ..Self::default() }

@@ -12,7 +12,7 @@ pub(crate) struct AuthArgs {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: AuthCommand,
-    /// Agent whose keys are meant, by its id in the config file; without it the default agent
+    /// Agent whose keys to use, by its id in the config file; the default is the default agent
     #[arg(short, long, value_name = "ID", global = true)]
     pub(crate) agent: Option<String>,
 }
@@ -29,7 +29,7 @@ pub(crate) enum AuthCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Keep a key, read from standard input, or where one is found
+    /// Keep a key from standard input, or the place where a key is found
     #[command(long_about = help::AUTH_ADD, after_long_help = help::AUTH_ADD_EXAMPLES)]
     Add(AddArgs),
     /// Remove a key that is kept here
@@ -38,7 +38,7 @@ pub(crate) enum AuthCommand {
         /// The key, as `auth list` names it
         profile: String,
     },
-    /// Make one tiny call with each key and say what came of it
+    /// Make one tiny call with each key and show the result
     #[command(after_long_help = help::AUTH_TEST_EXAMPLES)]
     Test {
         /// Only this key, as `auth list` names it
@@ -53,13 +53,13 @@ pub(crate) enum AuthCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Let keys that failed be tried again at once
+    /// End the cooldown of keys that failed, so that they are tried again at once
     #[command(after_long_help = help::AUTH_CLEAR_COOLDOWN_EXAMPLES)]
     ClearCooldown {
         /// Only this key, as `auth list` names it
         profile: Option<String>,
     },
-    /// Set which keys of a provider are tried first; without keys, the usual order holds again
+    /// Set which keys of a provider are tried first; without keys, restore the usual order
     #[command(after_long_help = help::AUTH_ORDER_EXAMPLES)]
     Order {
         /// The provider
@@ -90,22 +90,22 @@ pub(crate) enum AuthCommand {
 /// Arguments of `auth add`.
 #[derive(Debug, Args)]
 pub(crate) struct AddArgs {
-    /// Whose key it is, as `myclaw models list` names it
+    /// Provider of the key, as `myclaw models list` names it
     #[arg(required_unless_present = "provider_option")]
     provider: Option<String>,
     /// The same
     #[arg(short, long = "provider", value_name = "PROVIDER", conflicts_with = "provider")]
     provider_option: Option<String>,
-    /// What the key is called
+    /// Name of the key
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) profile: String,
-    /// What kind of credential it is
+    /// Kind of credential
     #[arg(long = "type", value_enum, default_value_t = KeyType::ApiKey)]
     pub(crate) kind: KeyType,
-    /// Where the key stays, if it is not to be kept here.
+    /// The place of the key, if it is not kept here.
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// Take the place of a key of that name
+    /// Replace a key of that name
     #[arg(long)]
     pub(crate) replace: bool,
     /// Sign in on the provider's page, whatever standard input holds; github-copilot alone has such a login
@@ -117,13 +117,13 @@ pub(crate) struct AddArgs {
 }
 
 impl AddArgs {
-    /// Whose key it is.
+    /// The provider of the key.
     pub(crate) fn provider(&self) -> &str {
         self.provider.as_deref().or(self.provider_option.as_deref()).unwrap_or_default()
     }
 }
 
-/// Where a key stays.
+/// The place of a key that is not kept in the store.
 #[derive(Debug, Default, Args)]
 #[group(multiple = false)]
 pub(crate) struct PlaceArgs {

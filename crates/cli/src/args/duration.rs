@@ -16,7 +16,7 @@ impl FromStr for Age {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let malformed = || {
             format!(
-                "`{text}` is no age: write a whole number and a unit (s, m, h, d or w), such as 30d"
+                "`{text}` is not an age: write a whole number and a unit (s, m, h, d or w), such as 30d"
             )
         };
         let unit = text.chars().next_back().ok_or_else(malformed)?;
@@ -29,9 +29,7 @@ impl FromStr for Age {
         let count: u64 = digits.parse().map_err(|_| malformed())?;
         let total = count.checked_mul(*seconds).ok_or_else(malformed)?;
         if total == 0 {
-            return Err(format!(
-                "`{text}` would be every conversation: give an age of at least 1s"
-            ));
+            return Err(format!("`{text}` would match every session: give an age of at least 1s"));
         }
         Ok(Self(Duration::from_secs(total)))
     }

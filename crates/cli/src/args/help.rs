@@ -10,7 +10,7 @@ A personal AI agent in one binary: it takes a message, calls a model, runs tools
 Without any configuration it still works: it uses a key from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, \
 GEMINI_API_KEY, OPENROUTER_API_KEY, ...), else one that `myclaw auth add` keeps, else a model server that listens on \
 this machine (Ollama, llama.cpp, LM Studio), else a small built-in planner, builtin/demo. One line on standard error \
-says which.";
+names the model.";
 
 pub(super) const ROOT_EXAMPLES: &str = "\
 Examples:
@@ -32,15 +32,15 @@ pub(super) const RUN: &str = "\
 Send one message and print the answer.
 
 The answer goes to standard output as it arrives; tool activity, notices and usage go to standard error. The \
-conversation is kept: the next run continues it. Ctrl-C aborts the turn and everything its tools started, and leaves \
-the conversation in order; a second Ctrl-C quits at once.";
+session is kept: the next run continues it. Ctrl-C aborts the turn and everything its tools started, and leaves \
+the session in order; a second Ctrl-C quits at once.";
 
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
   myclaw run \"List the files in my workspace\"
   myclaw run -C ~/src/project \"Why does the build fail?\"
   git diff | myclaw run -                         the message from standard input
-  myclaw run --session trip \"Where were we?\"      another conversation
+  myclaw run --session trip \"Where were we?\"      another session
   myclaw run --model ollama/qwen3:8b \"Hello\"      another model
   myclaw run --thinking low \"What day is it?\"    think less before answering
   myclaw run --json \"Count the lines\" | jq .type  one event per line";
@@ -49,7 +49,7 @@ pub(super) const CHAT: &str = "\
 Talk with the agent in the terminal. This is what happens when no command is given.
 
 Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line; pasted text may have several lines. \
-Tab completes commands, conversations, models and skills. Ctrl-C aborts the turn that runs, and leaves when pressed twice at \
+Tab completes commands, sessions, models and skills. Ctrl-C aborts the turn that runs, and leaves when pressed twice at \
 an empty prompt; Ctrl-D leaves. When input or output is a pipe it works line by line.
 
 Commands: /help, /new, /model [PROVIDER/MODEL], /thinking [LEVEL], /sessions, /compact [FOCUS], /skill [NAME \
@@ -68,9 +68,9 @@ line as well.
 
 Commands: prompt, steer, follow_up, abort, set_model, set_thinking, compact, get_state, get_messages, fork, \
 new_session, switch_session, list_sessions, list_models. An `id` is repeated in the reply. Any command may name a \
-`session`; without one it is about the current one. docs/rpc.md describes all of it.
+`session`; the default is the current one. docs/rpc.md describes all of it.
 
-What was said is on disk before its reply. When standard input ends, the turns that go on are finished first.";
+A message is on disk before its reply is sent. When standard input ends, running turns are finished first.";
 
 pub(super) const RPC_EXAMPLES: &str = "\
 Examples:
@@ -79,11 +79,11 @@ Examples:
 
 pub(super) const ACP: &str = "\
 Serve an editor that speaks the Agent Client Protocol (version 1), such as Zed. The editor starts this command itself: \
-its settings name `myclaw` with the argument `acp`. docs/acp.md shows how, and says what works.
+its settings name `myclaw` with the argument `acp`. docs/acp.md shows how, and lists what is supported.
 
-The editor says in which directory the tools work, and which conversation is begun or continued. Standard output \
-carries nothing but the protocol; what there is to say besides goes to standard error. When the editor closes standard \
-input, turns that still run are aborted, and the conversation is kept.";
+The editor chooses the directory for the tools and the session to begin or continue. Standard output \
+carries only the protocol; other messages go to standard error. When the editor closes standard \
+input, turns that still run are aborted, and the session is kept.";
 
 pub(super) const ACP_EXAMPLES: &str = "\
 Examples:
@@ -114,7 +114,7 @@ Examples:
   myclaw config schema > myclaw.schema.json";
 
 pub(super) const SESSIONS: &str = "\
-List, search, show, fork, compact, title, label, export, import, delete or prune conversations. Each is a plain text file, one \
+List, search, show, fork, compact, title, label, export, import, delete or prune sessions. Each is a plain text file, one \
 JSON row per message.";
 
 pub(super) const SESSIONS_EXAMPLES: &str = "\
@@ -131,9 +131,9 @@ Examples:
   myclaw sessions prune --older-than 30d --dry-run";
 
 pub(super) const SESSIONS_COMPACT: &str = "\
-Put a summary in the place of the older messages, as far as the model is concerned. The last ten messages stay as they \
-are; of a short conversation, the last message and what came of it. All messages stay in the transcript: `sessions show \
-NAME --all` shows them. A long conversation is compacted by itself before it no longer fits the model.";
+Replace the older messages with a summary in what the model is sent. The last ten messages stay as they \
+are; in a short session, the last message and its answer do. All messages stay in the transcript: `sessions show \
+NAME --all` shows them. A long session is compacted automatically before it exceeds the model's context window.";
 
 pub(super) const SESSIONS_COMPACT_EXAMPLES: &str = "\
 Examples:
@@ -165,7 +165,7 @@ Examples:
   myclaw models show openrouter/openai/gpt-5 --json | jq .contextWindow";
 
 pub(super) const MODELS_TEST: &str = "\
-Make one tiny call to a model, and say what works: text, a tool call, streaming, token counts, and how long it took. \
+Make one tiny call to a model, and show what works: text, a tool call, streaming, token counts, and how long it took. \
 The call is real, so it costs what a few hundred tokens cost.";
 
 pub(super) const MODELS_TEST_EXAMPLES: &str = "\
@@ -214,7 +214,7 @@ Keep a key of a provider. It is asked for without being shown, or read from stan
 a file, a variable, the system's keyring or behind a command, and is fetched when it is needed.
 
 GitHub Copilot has a login instead: without a key this shows an address and a code, waits until you have typed the code \
-there, and keeps the token. Ctrl-C ends that and keeps nothing.";
+there, and keeps the token. Ctrl-C cancels the login and keeps nothing.";
 
 pub(super) const AUTH_ADD_EXAMPLES: &str = "\
 Examples:
@@ -232,7 +232,7 @@ Exit codes:
   130  given up with Ctrl-C; nothing is kept";
 
 pub(super) const DOCTOR: &str = "\
-Say what is configured, what is missing and what to do next. The exit code is 0 if a turn can run. Keys are never \
+Show what is configured, what is missing and what to do next. The exit code is 0 if a turn can run. Keys are never \
 shown, only whether they are there.";
 
 pub(super) const DOCTOR_EXAMPLES: &str = "\

@@ -14,33 +14,33 @@ pub(crate) struct SessionsArgs {
     pub(crate) command: SessionsCommand,
 }
 
-/// Which conversations a command looks at.
+/// The sessions that a command reads.
 #[derive(Debug, Args)]
 pub(crate) struct WhichSessions {
     /// Only those of this agent
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
-    /// Only those with this label; given several times, with all of them
+    /// Only those with this label; repeat it to require several labels
     #[arg(long, value_name = "LABEL")]
     pub(crate) label: Vec<String>,
 }
 
-/// What can be done with conversations.
+/// The commands for sessions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List the conversations, the latest first
+    /// List the sessions, the latest first
     #[command(after_long_help = help::SESSIONS_LIST_EXAMPLES)]
     List {
         /// Which.
         #[command(flatten)]
         which: WhichSessions,
-        /// Only those in which this was said
+        /// Only those with this text in a message
         #[arg(long, value_name = "TEXT")]
         search: Option<String>,
         /// Only the N latest
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
-        /// Print JSON, one conversation per line
+        /// Print JSON, one session per line
         #[arg(long)]
         json: bool,
     },
@@ -52,7 +52,7 @@ pub(crate) enum SessionsCommand {
         /// TEXT is a regular expression
         #[arg(long)]
         regex: bool,
-        /// Upper and lower case are the same
+        /// Ignore upper and lower case
         #[arg(short, long)]
         ignore_case: bool,
         /// Which.
@@ -65,12 +65,12 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print what was said in a conversation
+    /// Print the messages of a session
     #[command(after_long_help = help::SESSIONS_SHOW_EXAMPLES)]
     Show {
         /// Name or key, as `sessions list` prints it
         name: String,
-        /// Also what a summary has replaced for the model
+        /// Also messages that a summary has replaced for the model
         #[arg(long)]
         all: bool,
         /// Print JSON, one message per line
@@ -80,27 +80,27 @@ pub(crate) enum SessionsCommand {
         #[arg(long, value_name = "N")]
         last: Option<usize>,
     },
-    /// Begin a conversation that continues another one from some message on
+    /// Begin a session that continues another one after a given message
     #[command(after_long_help = help::SESSIONS_FORK_EXAMPLES)]
     Fork {
-        /// Name or key of the conversation to branch off
+        /// Name or key of the session to branch off
         name: String,
-        /// Name of the new conversation
+        /// Name of the new session
         new_name: String,
-        /// Id of the last message that both have, as `sessions show` prints it; without it, all there is so far
+        /// Id of the last message that both have, as `sessions show` prints it; the default is the latest message
         #[arg(long, value_name = "ID")]
         at: Option<String>,
     },
-    /// Give a conversation a title
+    /// Give a session a title
     #[command(visible_alias = "name")]
     #[command(after_long_help = help::SESSIONS_TITLE_EXAMPLES)]
     Title {
         /// Name or key, as `sessions list` prints it
         name: String,
-        /// The title; none takes it away
+        /// The title; without one, the title is removed
         title: Option<String>,
     },
-    /// Give a conversation labels to find it by
+    /// Give a session labels to find it by
     #[command(after_long_help = help::SESSIONS_LABEL_EXAMPLES)]
     Label {
         /// Name or key, as `sessions list` prints it
@@ -108,60 +108,60 @@ pub(crate) enum SessionsCommand {
         /// Labels
         #[arg(required = true)]
         labels: Vec<String>,
-        /// Take these labels away instead
+        /// Remove these labels instead
         #[arg(long)]
         remove: bool,
     },
-    /// Put a summary in the place of the older messages, as far as the model is concerned
+    /// Replace the older messages with a summary in what the model is sent
     #[command(long_about = help::SESSIONS_COMPACT, after_long_help = help::SESSIONS_COMPACT_EXAMPLES)]
     Compact(CompactArgs),
-    /// Write a conversation to a file or to standard output
+    /// Write a session to a file or to standard output
     #[command(after_long_help = help::SESSIONS_EXPORT_EXAMPLES)]
     Export {
         /// Name or key, as `sessions list` prints it
         name: String,
-        /// What to write
+        /// Format to write
         #[arg(short, long, value_enum, default_value_t = ExportFormat::Jsonl)]
         format: ExportFormat,
         /// File to write; it must not exist yet. Without it, or with `-`, standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Take conversations over from files of this and of other programs
+    /// Import sessions from files of this and of other programs
     #[command(after_long_help = help::SESSIONS_IMPORT_EXAMPLES)]
     Import {
-        /// Files to read, each a conversation
+        /// Files to read, each a session
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// What they are
+        /// Their format
         #[arg(short, long, value_enum, default_value_t = ImportFormat::Auto)]
         format: ImportFormat,
-        /// Name of the conversation, for one file; without it, the file tells
+        /// Name of the session, for one file; the default comes from the file
         #[arg(short, long, value_name = "NAME")]
         session: Option<String>,
-        /// Agent whose conversations they become, where the file does not tell
+        /// Agent of the imported sessions, if the file does not name one
         #[arg(short, long, value_name = "ID")]
         agent: Option<String>,
     },
-    /// Delete a conversation with its transcript
+    /// Delete a session with its transcript
     #[command(after_long_help = help::SESSIONS_DELETE_EXAMPLES)]
     Delete {
         /// Name or key, as `sessions list` prints it
         name: String,
-        /// Really do it; without it nothing is deleted
+        /// Confirm; without this nothing is deleted
         #[arg(long)]
         yes: bool,
     },
-    /// Forget conversations that were not used for some time
+    /// Remove sessions that were not used for some time
     #[command(after_long_help = help::SESSIONS_PRUNE_EXAMPLES)]
     Prune {
-        /// Age from which on a conversation is forgotten, such as 12h, 30d or 8w
+        /// Age from which on a session is removed, such as 12h, 30d or 8w
         #[arg(long, value_name = "AGE")]
         older_than: Age,
         /// Delete their transcripts too, not only their entries in the index
         #[arg(long)]
         with_transcripts: bool,
-        /// Only say which ones it would be
+        /// Only list the sessions that would be removed
         #[arg(long)]
         dry_run: bool,
     },
@@ -172,13 +172,13 @@ pub(crate) enum SessionsCommand {
 pub(crate) struct CompactArgs {
     /// Name or key, as `sessions list` prints it
     pub(crate) name: String,
-    /// What the summary should pay attention to above all
+    /// What the summary should focus on
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) focus: Option<String>,
     /// Model that writes the summary, instead of the configured one
     #[arg(short, long, value_name = "PROVIDER/MODEL")]
     pub(crate) model: Option<String>,
-    /// Auth profile to use, and no other, as `myclaw auth list` names it
+    /// The only auth profile to use, as `myclaw auth list` names it
     #[arg(long, value_name = "PROFILE")]
     pub(crate) auth_profile: Option<String>,
     /// Print one JSON object

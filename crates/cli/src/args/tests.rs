@@ -18,7 +18,7 @@ fn agent_is_an_alias_of_run_and_words_are_kept() {
 fn no_command_is_a_chat_with_its_options() {
     let cli = Cli::try_parse_from(["myclaw", "--session", "trip"]).expect("parses");
     assert!(cli.command.is_none());
-    assert_eq!(cli.chat.conversation.session.as_deref(), Some("trip"));
+    assert_eq!(cli.chat.session.session.as_deref(), Some("trip"));
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! What a line of the chat means: a message, or a command to the chat itself.
+//! Parses a line of the chat: a message, or a command to the chat itself.
 
 use myclaw_agent::did_you_mean;
 
 use super::talk::queue_number;
 
-/// The commands with what they take, for completion and for guessing.
+/// The commands and their arguments, for completion and suggestions.
 pub(super) const NAMES: [&str; 11] = [
     "/help",
     "/new",
@@ -19,13 +19,13 @@ pub(super) const NAMES: [&str; 11] = [
     "/quit",
 ];
 
-/// What `/help` prints.
+/// The text of `/help`.
 pub(super) const HELP: &str = "\
 /help                    this help
-/new [NAME]              begin a new conversation
+/new [NAME]              begin a new session
 /model [PROVIDER/MODEL]  show or change the model
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
-/sessions [NAME]         list the conversations, or continue one
+/sessions [NAME]         list the sessions, or continue one
 /compact [FOCUS]         put a summary in the place of the older messages; FOCUS is what it pays attention to
 /skill [NAME [MESSAGE]]   list the skills, or ask the agent to use one
 /queue [drop NUMBER]     show what waits to be answered, or take it back
@@ -47,11 +47,11 @@ pub(super) enum Command {
     Model(Option<String>),
     Thinking(Option<String>),
     Sessions(Option<String>),
-    /// With what the summary pays attention to.
+    /// With the focus of the summary.
     Compact(Option<String>),
     /// Lists the skills, or asks the agent to use the one that is named, perhaps with a message behind the name.
     Skill(Option<String>),
-    /// Shows what waits, or takes the message of that number back.
+    /// Lists waiting messages, or takes the message of that number back.
     Queue(Option<usize>),
     Continue,
     Usage,
@@ -59,19 +59,19 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Whether a model is asked, so that it can be aborted and can fail.
+    /// Whether it calls a model, so that it can be aborted and can fail.
     pub(super) fn is_work(&self) -> bool {
         matches!(self, Self::Continue | Self::Compact(_) | Self::Skill(Some(_)))
     }
 }
 
-/// What a line means.
+/// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Parsed {
     Command(Command),
     /// For the agent.
     Message(String),
-    /// A command that there is not, with what to say about it.
+    /// An unknown command, with the message about it.
     Unknown(String),
 }
 
@@ -104,11 +104,11 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/continue", None) => Parsed::Command(Command::Continue),
         ("/later", Some(message)) => Parsed::Message(message),
         ("/later", None) => Parsed::Unknown("/later TEXT wants a text behind it".to_owned()),
-        ("/stop", _) => Parsed::Unknown("nothing runs that /stop could stop".to_owned()),
+        ("/stop", _) => Parsed::Unknown("/stop has nothing to stop: no turn runs".to_owned()),
         ("/usage", None) => Parsed::Command(Command::Usage),
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),
         ("/help" | "/?" | "/continue" | "/usage" | "/quit" | "/exit", Some(_)) => {
-            Parsed::Unknown(format!("{name} takes nothing behind it"))
+            Parsed::Unknown(format!("{name} takes no argument"))
         }
         _ => Parsed::Unknown(unknown(name)),
     }

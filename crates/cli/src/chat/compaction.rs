@@ -1,4 +1,4 @@
-//! `/compact`: a summary takes the place of the older messages.
+//! `/compact`: replaces the older messages with a summary.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::print::note;
 use crate::terminal::Style;
 
 impl Chat {
-    /// Compacts the conversation and says what was done.
+    /// Compacts the session and prints the result.
     ///
     /// # Errors
-    /// The conversation is as it was.
+    /// The session is unchanged.
     pub(super) async fn compact(&mut self, focus: Option<String>) -> Result<(), CliError> {
         let name = self.sessions.name_of(self.session.key());
         let focus = focus.as_deref();

@@ -1,18 +1,17 @@
-//! What Tab offers: commands, and the models, conversations and skills that they take.
+//! Completion with Tab: commands, and the models, sessions and skills that they take as arguments.
 
 use myclaw_agent::SessionConfig;
 use myclaw_agent::llm::{Catalog, ThinkingLevel};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
-use crate::commands::sessions::Sessions;
-
 use super::command::NAMES;
 use super::skill;
+use crate::commands::sessions::Sessions;
 
-/// Most suggestions at once: more than that nobody looks through.
+/// Most suggestions at once: a longer menu is hard to read.
 const MOST_SUGGESTIONS: usize = 100;
 
-/// Completes the commands of the chat. Nothing is read before it is asked for.
+/// Completes the commands of the chat. Models and sessions are read on first use.
 pub(super) struct ChatCompleter {
     pub(super) sessions: Sessions,
     /// Models of the config file, as `provider/model`.

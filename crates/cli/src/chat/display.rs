@@ -20,7 +20,7 @@ use crate::terminal::{
     LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed, truncated,
 };
 
-/// Shortest time between two drawings: faster than a screen is refreshed nobody sees it.
+/// Shortest time between two drawings: screens do not refresh faster.
 const FRAME: Duration = Duration::from_millis(16);
 
 /// How many bytes of a call's arguments are read while they stream; what tells most stands at their beginning.
@@ -38,7 +38,7 @@ struct Shared {
     on_closed: CancellationToken,
 }
 
-/// What is drawn.
+/// The state of the drawing.
 struct Scene {
     paint: Paint,
     markdown: MarkdownStream,
@@ -49,22 +49,22 @@ struct Scene {
     calls: Vec<RunningCall>,
     /// The call that the model is writing.
     coming: ComingCall,
-    /// What stands above, to know where an empty line belongs.
+    /// The kind of line above, which decides whether an empty line follows.
     above: Above,
-    /// What is composed and not written yet.
+    /// Composed output that is not written yet.
     pending: String,
     typed: TypedDisplay,
     /// Lines that wait for the end of the text.
     held: Vec<(Style, String)>,
 }
 
-/// The line that the user types while the turn runs: it stands below everything else, and leaves no trace.
+/// The line that the user types while the turn runs: it is drawn below everything else and erased at the end.
 #[derive(Debug, Default)]
 struct TypedDisplay {
     text: String,
-    /// Stands there while nothing is typed.
+    /// The placeholder while nothing is typed.
     notice: String,
-    /// Where it stands on the screen, if it does.
+    /// Its place on the screen, if it is drawn.
     drawn: Option<TypedPlace>,
     has_changed: bool,
 }
@@ -73,7 +73,7 @@ struct TypedDisplay {
 enum TypedPlace {
     /// On a line that was empty.
     OnEmptyLine,
-    /// Below a text whose last line may go on.
+    /// Below a text whose last line may continue.
     BelowText,
 }
 
@@ -135,13 +135,13 @@ impl Display {
         })
     }
 
-    /// Says in the live line what goes on.
+    /// Shows the current activity in the live line.
     pub(super) fn wait_for(&self, what: &str) {
         self.shared.lock().wait_for(what);
         self.shared.changed.notify_one();
     }
 
-    /// Shows what the user types.
+    /// Draws the line that the user types.
     pub(super) fn show_typed(&self, text: &str) {
         let mut scene = self.shared.lock();
         scene.typed.text = escaped(text).replace(['\n', '\t'], " ");
@@ -150,7 +150,7 @@ impl Display {
         self.shared.changed.notify_one();
     }
 
-    /// Adds a line of the program's own. While text arrives it stands where one types until the text is whole.
+    /// Adds a line of the program itself. While text arrives, it is shown in the typed line until the text is complete.
     pub(super) fn say(&self, style: Style, line: &str) {
         let mut scene = self.shared.lock();
         if scene.markdown.is_empty() {
@@ -340,7 +340,7 @@ impl Scene {
         self.pending.push_str("\r\n");
     }
 
-    /// An empty line between what is of different kinds, and between two texts.
+    /// Adds an empty line between lines of different kinds, and between two texts.
     fn separate(&mut self, kind: Above) {
         let is_apart = self.above != Above::Nothing && (self.above != kind || kind == Above::Text);
         if is_apart {
@@ -373,7 +373,7 @@ impl Scene {
         self.live.clear(&mut self.pending);
     }
 
-    /// Adds to `pending` what the screen lacks.
+    /// Adds the difference to what the screen shows to `pending`.
     fn compose(&mut self, size: Size) {
         match self.waiting {
             Some(since) if self.markdown.is_empty() && self.typed.text.is_empty() => {
@@ -421,7 +421,7 @@ impl Scene {
     }
 }
 
-/// As much of the end of `text` as fits into `columns`: that is where one types.
+/// The longest end of `text` that fits into `columns`, so that the cursor stays visible.
 fn end_of(text: &str, columns: usize) -> String {
     let mut width = 0;
     let fits = text.char_indices().rev().take_while(|(_, char)| {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
+use myclaw_agent::SessionConfig;
 use myclaw_agent::files::{create_private_directory, private_options};
 use reedline::{
     ColumnarMenu, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode, KeyModifiers,
@@ -12,21 +13,19 @@ use reedline::{
     default_emacs_keybindings,
 };
 
+use super::Input;
+use super::completion::ChatCompleter;
 use crate::commands::sessions::Sessions;
 use crate::print::note;
 use crate::terminal::Paint;
-use myclaw_agent::SessionConfig;
 
-use super::Input;
-use super::completion::ChatCompleter;
-
-/// File in the state directory that keeps what was typed.
+/// File in the state directory with the history of typed messages.
 const HISTORY_FILE: &str = "chat_history";
 /// Entries that are kept.
 const HISTORY_ENTRIES: usize = 1_000;
 /// Name of the menu that Tab opens.
 const MENU: &str = "completion";
-/// What Ctrl-C asks of this program.
+/// The host command that Ctrl-C sends to this program.
 const INTERRUPT: &str = "interrupt";
 
 /// The line editor.
@@ -37,12 +36,12 @@ pub(super) struct Editor {
 }
 
 impl Editor {
-    /// A line editor with the history of earlier chats. Where that cannot be read or kept, one without.
-    pub(super) fn new(settings: &SessionConfig) -> Self {
+    /// A line editor with the history of earlier chats, or without a history if the file cannot be read or written.
+    pub(super) fn new(session_config: &SessionConfig) -> Self {
         let completer = ChatCompleter {
-            sessions: Sessions::of_agent(settings),
-            own_models: own_models(settings),
-            config: settings.clone(),
+            sessions: Sessions::of_agent(session_config),
+            own_models: own_models(session_config),
+            config: session_config.clone(),
         };
         let menu = ColumnarMenu::default().with_name(MENU).with_marker("");
         let mut keybindings = default_emacs_keybindings();
@@ -65,20 +64,18 @@ impl Editor {
             .with_highlighter(Box::new(PlainText))
             .with_ansi_colors(Paint::for_stream(&io::stdout()) == Paint::Styled)
             .use_bracketed_paste(true);
-        let history = open_history(&settings.home.paths.state_dir().join(HISTORY_FILE));
+        let history = open_history(&session_config.home.paths.state_dir().join(HISTORY_FILE));
         let reedline = match history {
             Ok(history) => reedline.with_history(Box::new(history)),
             Err(message) => {
-                note(format_args!(
-                    "myclaw: what you type is not kept for the next chat: {message}"
-                ));
+                note(format_args!("myclaw: the history of this chat is not saved: {message}"));
                 reedline
             }
         };
         Self { reedline, may_leave: false }
     }
 
-    /// Waits for something that is not blank. The line begins with `unsent`, which was typed before.
+    /// Waits for a message that is not blank. The line begins with `unsent`, which was typed before.
     pub(super) fn read(&mut self, unsent: String) -> io::Result<Input> {
         if !unsent.is_empty() {
             self.reedline.run_edit_commands(&[EditCommand::InsertString(unsent)]);
@@ -87,9 +84,9 @@ impl Editor {
             let signal = self.reedline.read_line(&ChatPrompt).map_err(io::Error::other)?;
             match signal {
                 Signal::Success(text) => {
-                    // Kept at once: the process may be ended by a signal.
+                    // Saved at once, because a signal may end the process.
                     if let Err(error) = self.reedline.sync_history() {
-                        note(format_args!("myclaw: what you type could not be kept: {error}"));
+                        note(format_args!("myclaw: the history could not be saved: {error}"));
                     }
                     self.may_leave = false;
                     let text = text.replace("\\\n", "\n");
@@ -116,19 +113,19 @@ impl Editor {
     }
 }
 
-/// Ends a search in the history or closes the menu first. Otherwise it comes back to this program with the line still
-/// there, so that an empty one can be told from one that is given up.
+/// Ends a search in the history or closes the menu first. Otherwise the program gets the event with the line intact, so
+/// that it can distinguish an empty line from a discarded one.
 fn on_ctrl_c() -> ReedlineEvent {
     let interrupt = ReedlineEvent::ExecuteHostCommand(INTERRUPT.to_owned());
     ReedlineEvent::UntilFound(vec![
-        // Several events at once are for the line alone: a search passes over them and takes what comes next.
+        // Several events at once reach the line only: a search ignores them and takes the next event.
         ReedlineEvent::Multiple(vec![ReedlineEvent::Esc, interrupt]),
         ReedlineEvent::Esc,
     ])
 }
 
-fn own_models(settings: &SessionConfig) -> Vec<String> {
-    let providers = &settings.config.models.providers;
+fn own_models(session_config: &SessionConfig) -> Vec<String> {
+    let providers = &session_config.config.models.providers;
     providers
         .iter()
         .flat_map(|(provider, own)| {
@@ -137,7 +134,7 @@ fn own_models(settings: &SessionConfig) -> Vec<String> {
         .collect()
 }
 
-/// Opens the history; a new file is readable by its owner alone, for what is typed may be private.
+/// Opens the history. A new file is readable only by its owner, because messages may be private.
 fn open_history(path: &Path) -> Result<FileBackedHistory, String> {
     if let Some(directory) = path.parent() {
         create_private_directory(directory)
@@ -164,7 +161,7 @@ impl Validator for BackslashContinues {
     }
 }
 
-/// What is typed is a message, not code: no colours.
+/// Messages are drawn without colours, as they are not code.
 struct PlainText;
 
 impl Highlighter for PlainText {

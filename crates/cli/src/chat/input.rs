@@ -1,20 +1,20 @@
-//! What the user types at the prompt, and where it is read from.
+//! Input at the prompt, from a line editor or from standard input.
 
 use super::editor::Editor;
 use super::lines::Lines;
 use crate::exit::CliError;
 use crate::print::note;
 
-/// What the user did at the prompt.
+/// The user's input at the prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Input {
-    /// Sent this; it is not blank.
+    /// A message; it is not blank.
     Text(String),
-    /// Wants to leave.
+    /// The user leaves the chat.
     Leave,
 }
 
-/// Where lines come from.
+/// The source of lines.
 pub(super) enum Source {
     /// A line editor.
     Editor(Box<Editor>),
@@ -22,7 +22,7 @@ pub(super) enum Source {
     Lines(Lines),
 }
 
-/// Waits for the user on a thread that may block, so that connections are looked after meanwhile.
+/// Waits for the user on a blocking thread, so that the runtime can serve connections meanwhile.
 pub(super) async fn next_input(
     mut source: Source,
     unsent: String,
@@ -46,8 +46,10 @@ impl Source {
                 Err(error) => error,
             },
         };
-        // Some terminals do not answer what an editor asks; a chat is possible all the same.
-        note(format_args!("myclaw: lines cannot be edited here ({error}); going on without"));
+        // Some terminals do not answer the queries of a line editor; the chat works without one.
+        note(format_args!(
+            "myclaw: line editing is not available here ({error}); continuing without it"
+        ));
         let mut lines = Lines::new();
         let input = lines.read();
         *self = Self::Lines(lines);

@@ -2,16 +2,15 @@
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
-use crate::exit::CliError;
-
 use super::Input;
+use crate::exit::CliError;
 
 /// Longest message, as for `myclaw run -`.
 const MAX_MESSAGE_BYTES: usize = 10 * 1024 * 1024;
 
 /// Standard input, line by line.
 pub(super) struct Lines {
-    /// Whether somebody types, and sees the prompt on standard error.
+    /// Whether input is typed and the prompt on standard error is visible.
     prompts: bool,
 }
 
@@ -21,7 +20,7 @@ impl Lines {
         Self { prompts: io::stdin().is_terminal() && io::stderr().is_terminal() }
     }
 
-    /// Waits for something that is not blank. A backslash at the end of a line joins the next one to it.
+    /// Waits for a message that is not blank. A backslash at the end of a line joins the next one to it.
     pub(super) fn read(&mut self) -> Result<Input, CliError> {
         let mut message = String::new();
         loop {
@@ -33,7 +32,7 @@ impl Lines {
             )?;
             if bytes.is_empty() {
                 self.prompt("\n");
-                // The end; a last line that asked for another one is a message all the same.
+                // The end of input; a last line that ends with a backslash is still a message.
                 return Ok(if message.trim().is_empty() {
                     Input::Leave
                 } else {
@@ -68,7 +67,7 @@ impl Lines {
     fn prompt(&self, text: &str) {
         if self.prompts {
             let mut stderr = io::stderr();
-            // Somebody who cannot see the prompt cannot be told so either.
+            // A failed write is ignored: if the prompt cannot be shown, neither can an error.
             drop(stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()));
         }
     }

@@ -1,23 +1,22 @@
-//! Talking into the turn that runs: what is typed meanwhile is on disk before it is called read.
+//! Input while a turn runs: a message is on disk before it is acknowledged.
 
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::QueuedKind;
 use myclaw_agent::{PendingMessage, Session};
 
+use super::display::Display;
+use super::typed::{SendKey, SentLine, TypedLine};
 use crate::exit::CliError;
 use crate::model::{change_model, change_thinking};
 use crate::report::first_line;
 use crate::terminal::{Keyboard, Style};
 
-use super::display::Display;
-use super::typed::{SendKey, SentLine, TypedLine};
-
-/// What `/help` says while the agent works.
+/// The text of `/help` while the agent works.
 const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or /later TEXT: when it is done; \
                     /queue, /queue drop NUMBER: what waits; /model NAME, /thinking LEVEL: from its next \
                     step on; /stop or Ctrl-C: stop it";
 
-/// What a line means while the agent works.
+/// A parsed line that was typed while the agent works.
 #[derive(Debug, PartialEq, Eq)]
 enum Talk {
     Say(QueuedKind, String),
@@ -31,17 +30,17 @@ enum Talk {
     Unknown(String),
 }
 
-/// Somebody at the keyboard while the agent works.
+/// The keyboard input while the agent works.
 pub(super) struct Talker {
     keyboard: Option<Keyboard>,
     line: TypedLine,
     wants_to_leave: bool,
 }
 
-/// What is left when the turn is over.
+/// Input that is left when the turn is over.
 #[derive(Debug, Default)]
 pub(super) struct Leftover {
-    /// What was typed and not sent.
+    /// Text that was typed and not sent.
     pub(super) unsent: String,
     /// Whether the chat was asked to end.
     pub(super) wants_to_leave: bool,
@@ -57,19 +56,19 @@ impl Talker {
         }
     }
 
-    /// Stops listening; gives what is left.
+    /// Stops listening; returns the input that is left.
     pub(super) fn finish(mut self) -> Leftover {
         Leftover { unsent: self.line.take(), wants_to_leave: self.wants_to_leave }
     }
 
-    /// Passes on what is typed, for as long as it is polled.
+    /// Handles typed lines as long as it is polled.
     pub(super) async fn talk(
         &mut self,
         session: &Session,
         display: &Display,
     ) -> std::convert::Infallible {
         while let Some(keyboard) = &mut self.keyboard {
-            // A terminal that is gone ends the turn elsewhere.
+            // If the terminal is gone, another part ends the turn.
             let Ok(bytes) = keyboard.read().await else { break };
             let sent = self.line.press(&bytes);
             display.show_typed(self.line.text());
@@ -89,7 +88,7 @@ impl Talker {
     }
 }
 
-/// Does what a line says; what to answer.
+/// Executes a line; returns the message to show.
 async fn act(talk: Talk, session: &Session) -> Result<String, CliError> {
     match talk {
         Talk::Say(kind, text) => {
@@ -110,7 +109,7 @@ async fn act(talk: Talk, session: &Session) -> Result<String, CliError> {
             session.abort();
             Ok(String::new())
         }
-        Talk::Leave => Ok("leaves when this is done; Ctrl-C stops it".to_owned()),
+        Talk::Leave => Ok("the chat ends when this turn is done; Ctrl-C stops the turn".to_owned()),
         Talk::Help => Ok(HELP.to_owned()),
         Talk::Unknown(command) => Ok(format!("`{command}` has to wait until this is done. {HELP}")),
     }
@@ -148,7 +147,7 @@ pub(super) fn queue_number(argument: &str) -> Option<usize> {
     argument.strip_prefix("drop")?.trim().parse().ok()
 }
 
-/// What waits, numbered from 1.
+/// The waiting messages, numbered from 1.
 pub(super) fn list(pending: &[PendingMessage]) -> String {
     if pending.is_empty() {
         return "nothing waits".to_owned();
@@ -168,7 +167,7 @@ pub(super) fn list(pending: &[PendingMessage]) -> String {
 pub(super) async fn drop_one(session: &Session, number: usize) -> Result<String, CliError> {
     let pending = session.pending().await?;
     let Some(message) = number.checked_sub(1).and_then(|at| pending.get(at)) else {
-        return Ok(format!("there is no number {number}; /queue shows what waits"));
+        return Ok(format!("there is no message {number}; /queue lists the waiting messages"));
     };
     Ok(match session.take_back(message.id).await? {
         true => format!("taken back: {}", first_line(&joined_text(&message.content, " "))),

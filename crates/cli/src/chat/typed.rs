@@ -1,8 +1,8 @@
-//! What is typed while the agent works: from the terminal's bytes to lines.
+//! Turns the terminal's bytes into lines while the agent works.
 
 use std::mem;
 
-/// Longest line, in bytes; what is typed beyond it is passed over.
+/// Longest line, in bytes; further input is ignored.
 const MAX_BYTES: usize = 64 * 1024;
 
 /// A line that was sent.
@@ -12,7 +12,7 @@ pub(super) struct SentLine {
     pub(super) key: SendKey,
 }
 
-/// Which key sent it.
+/// The key that sent the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SendKey {
     Enter,
@@ -44,17 +44,17 @@ enum Escape {
 }
 
 impl TypedLine {
-    /// What stands there.
+    /// The text of the line.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Takes what stands there away.
+    /// Takes the text, and leaves the line empty.
     pub(super) fn take(&mut self) -> String {
         mem::take(&mut self.text)
     }
 
-    /// Takes keys, and gives the lines that they sent.
+    /// Handles key presses; returns the lines that they sent.
     pub(super) fn press(&mut self, bytes: &[u8]) -> Vec<SentLine> {
         bytes.iter().filter_map(|byte| self.press_byte(*byte)).collect()
     }

@@ -8,16 +8,16 @@ use myclaw_agent::auth::{
 };
 use myclaw_agent::config::{AgentSettings, Config, KeySource};
 use myclaw_agent::configured_model;
+use myclaw_agent::did_you_mean;
+use myclaw_agent::environment_key;
 use myclaw_agent::llm::{Catalog, ModelRef, provider_info};
+use myclaw_agent::{Home, load_checked};
 
 use crate::args::auth::{AuthArgs, AuthCommand};
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::{Printer, note};
 use crate::time::now_ms;
-use myclaw_agent::did_you_mean;
-use myclaw_agent::environment_key;
-use myclaw_agent::{Home, load_checked};
 
 mod add;
 mod list;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &AuthArgs) -> Result<(), CliError> {
     }
 }
 
-/// What is known about the keys of one agent.
+/// The keys of one agent.
 struct Keys {
     home: Home,
     config: Arc<Config>,
@@ -74,14 +74,14 @@ impl Found {
 }
 
 impl Keys {
-    /// Reads the settings and the agent's store.
+    /// Reads the config and the agent's store.
     fn load(agent: Option<&str>) -> Result<Self, CliError> {
         let mut keys = Self::without_store(agent)?;
         keys.file = keys.store.load().map_err(|error| store_error(&error))?;
         Ok(keys)
     }
 
-    /// Reads the settings alone, for what must work while the store cannot be read.
+    /// Reads the config alone, for commands that must work while the store cannot be read.
     fn without_store(agent: Option<&str>) -> Result<Self, CliError> {
         let home = find_home()?;
         let loaded = load_checked(&home.environment)?;
@@ -115,7 +115,7 @@ impl Keys {
         arranged
     }
 
-    /// The keys that the settings give for a provider, or else the environment.
+    /// The keys that the config gives for a provider, else those of the environment.
     fn given_by_settings(&self, provider: &str) -> Vec<AuthProfile> {
         let reference = ModelRef { provider: provider.to_owned(), id: String::new() };
         let mut profiles = configured_model(&self.config, &reference).profiles;
@@ -130,7 +130,7 @@ impl Keys {
         profiles
     }
 
-    /// The key that `name` means: its name, or the provider's name before it where several providers have one so named.
+    /// The key called `name`; `provider:name` if several providers have a key of that name.
     fn find(&self, name: &str) -> Result<Found, CliError> {
         let mut all = Vec::new();
         for provider in self.providers() {
@@ -145,14 +145,14 @@ impl Keys {
         match (matching.pop(), matching.first()) {
             (Some(found), None) => Ok(found),
             (Some(found), Some(other)) => Err(CliError::usage(format!(
-                "several keys are called `{name}`: say `{}` or `{}`",
+                "several keys are called `{name}`: write `{}` or `{}`",
                 other.store_name(),
                 found.store_name()
             ))),
             (None, _) => {
                 let suggestion = did_you_mean(name, names.iter().map(String::as_str));
                 Err(CliError::usage(format!(
-                    "there is no key `{name}`{suggestion} `myclaw auth list` shows what there is"
+                    "there is no key `{name}`{suggestion} `myclaw auth list` lists them"
                 )))
             }
         }
@@ -166,7 +166,7 @@ impl Keys {
         }
         let suggestion = did_you_mean(name, providers.iter().map(String::as_str));
         Err(CliError::usage(format!(
-            "there is no key for a provider `{name}`{suggestion} `myclaw auth list` shows what there is"
+            "there is no key for a provider `{name}`{suggestion} `myclaw auth list` lists them"
         )))
     }
 
@@ -181,7 +181,7 @@ impl Keys {
         }
     }
 
-    /// Changes the store and says where an unreadable one went.
+    /// Changes the store. If it was unreadable, prints where it was moved.
     fn change<T>(&self, change: impl FnOnce(&mut AuthFile) -> T) -> Result<T, CliError> {
         let (outcome, backup) = self.store.change(change).map_err(|error| store_error(&error))?;
         if let Some(backup) = backup {
@@ -206,7 +206,7 @@ fn say(line: &str) -> Result<(), CliError> {
 }
 
 fn remove(keys: &Keys, name: &str) -> Result<(), CliError> {
-    // By its name in the store alone: also one that cannot be used must go.
+    // Only the name in the store counts, so that a key that cannot be used can be removed too.
     let is_stored = |name: &str| keys.file.profiles().any(|(stored, _)| stored == name);
     let stored = if is_stored(name) { name.to_owned() } else { keys.find(name)?.store_name() };
     if !is_stored(&stored) {
@@ -263,7 +263,7 @@ fn order(keys: &Keys, provider: &str, names: &[String]) -> Result<(), CliError> 
     say(&line)
 }
 
-/// How much one key is favoured.
+/// How a key is preferred.
 #[derive(Clone, Copy)]
 enum Choice {
     /// No other is used.
@@ -277,7 +277,7 @@ fn choose(keys: &Keys, name: &str, choice: Choice) -> Result<(), CliError> {
     let full = found.store_name();
     let line = match choice {
         Choice::Only => {
-            format!("{full} alone is used; `myclaw auth unpin {}` takes that back", found.provider)
+            format!("{full} alone is used; `myclaw auth unpin {}` undoes that", found.provider)
         }
         Choice::First => format!("{full} is tried first"),
     };

@@ -24,15 +24,15 @@ use crate::terminal::{Paint, Size, Style};
 mod keys;
 mod sources;
 
-/// How a check went.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Status {
-    /// As it should be.
+    /// No problem.
     Ok,
     /// A turn can run, but something is missing.
     Warn,
-    /// No turn can run before this is mended.
+    /// No turn can run before this is fixed.
     Fail,
 }
 
@@ -44,7 +44,7 @@ struct Check {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-    /// What the program ends with because of it.
+    /// The exit code that it causes.
     #[serde(skip)]
     exit: Exit,
 }
@@ -62,7 +62,7 @@ impl Check {
         Self { status: Status::Fail, exit: Exit::Failure, ..Self::warn(check, message, next) }
     }
 
-    /// The same, where it may be the config file that has to be changed.
+    /// Sets the exit code, for problems that the config file may cause.
     fn with_exit(self, exit: Exit) -> Self {
         Self { exit, ..self }
     }
@@ -112,7 +112,7 @@ fn print_check(check: &Check, paint: Paint, printer: &mut Printer) -> Result<(),
 fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     let (mut checks, config) = check_config(home);
     let agent = config.agent_settings(None).ok();
-    // Where the config file has a mistake, it alone decides; anything said about a model would be a guess.
+    // If the config file has a mistake, the checks of the model are skipped: their result would be a guess.
     let is_config_usable = checks.iter().all(|check| check.status != Status::Fail);
     let servers = runtime::block_on(async {
         if is_config_usable {
@@ -149,7 +149,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     Ok(checks)
 }
 
-/// Transcripts that a crash has damaged: what was moved out of them.
+/// Checks for damaged ends of transcripts that were moved aside after a crash.
 fn check_torn_ends(home: &Home) -> Option<Check> {
     let moved = home.session_store().all_moved_aside().ok()?;
     let first = moved.first()?;
@@ -259,7 +259,7 @@ async fn check_local_servers(home: &Home) -> Vec<Check> {
     vec![Check::ok(NAME, message)]
 }
 
-/// What is to be said of one place where a model server may listen.
+/// The check of one address where a model server may listen.
 fn check_server(
     name: &'static str,
     candidate: &LocalCandidate,
@@ -289,13 +289,13 @@ fn check_workspace(agent: Option<&AgentSettings>, home: &Home) -> Check {
     check_directory("workspace", &workspace, "agent.workspaceDir in the config file")
 }
 
-/// Whether files can be made in a directory, or the directory itself where it does not exist yet.
+/// Checks that files can be created in a directory, or the directory itself if it does not exist.
 fn check_directory(name: &'static str, directory: &Path, setting: &str) -> Check {
     let Some(existing) = directory.ancestors().find(|ancestor| ancestor.symlink_metadata().is_ok())
     else {
         return Check::fail(
             name,
-            format!("{} is nowhere", directory.display()),
+            format!("{} cannot be created: no parent directory exists", directory.display()),
             format!("choose another with {setting}"),
         );
     };
@@ -310,7 +310,7 @@ fn check_directory(name: &'static str, directory: &Path, setting: &str) -> Check
     }
 }
 
-/// Makes a file with something in it, and removes it again. A full disk still takes an empty file.
+/// Creates a file with some bytes and removes it. An empty file would succeed even on a full disk.
 fn try_to_write(directory: &Path) -> io::Result<()> {
     const PROBE: [u8; 4096] = [b'.'; 4096];
     let probe = directory.join(format!(".myclaw-doctor-{}", std::process::id()));
@@ -320,7 +320,7 @@ fn try_to_write(directory: &Path) -> io::Result<()> {
     written
 }
 
-/// Whether the limits of the day leave anything to spend.
+/// Checks that the daily limits are not reached.
 fn check_budget(
     agent: &AgentSettings,
     selection: &Selection,
@@ -334,7 +334,7 @@ fn check_budget(
             Check::fail(
                 NAME,
                 format!("{} (UTC)", bound.reason()),
-                format!("go on tomorrow, or raise {key}"),
+                format!("try again tomorrow, or raise {key}"),
             )
         }),
         Err(error) => {
@@ -344,7 +344,7 @@ fn check_budget(
     }
 }
 
-/// The hook commands that cannot be started. A gate that cannot be closes, so nothing else would work then.
+/// Checks that hook commands can be started. A gate hook that cannot start refuses every call.
 fn check_hooks(config: &Config, home: &Home) -> Vec<Check> {
     const NAME: &str = "hooks";
     let count = config.hooks.commands().count();

@@ -11,15 +11,15 @@ use crate::home::find_home;
 use crate::print::Printer;
 use crate::runtime;
 
-/// What to do where nothing but the built-in model was found.
+/// The next step if only the built-in model was found.
 const SET_A_KEY: &str = "Set ANTHROPIC_API_KEY (or another provider's), or start a model server such as Ollama.\n     \
                          Until then builtin/demo answers, a small built-in model.";
 
-/// Writes the starter config and the workspace, and says what to do next.
+/// Writes the starter config and the workspace, and prints the next steps.
 pub(crate) fn run() -> Result<(), CliError> {
     let home = find_home()?;
     let starter = match home.paths.config_file().exists() {
-        // It stays as it is.
+        // An existing file is not changed.
         true => String::new(),
         false => starter(&home)?,
     };
@@ -73,7 +73,7 @@ fn starter(home: &Home) -> Result<String, CliError> {
     }))
 }
 
-/// What stands between the config file and a turn.
+/// The next step if the config file prevents a turn.
 fn first_step(error: &ConfigError, home: &Home) -> String {
     let ConfigError::MissingEnvVar { var, .. } = error else {
         return "Correct the config file; the next command says where.".to_owned();

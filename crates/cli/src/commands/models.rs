@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
 pub(crate) struct ModelFilter<'a> {
     /// Only those of this provider.
     pub(crate) provider: Option<&'a str>,
-    /// Only those whose name holds this text, whatever its capitals.
+    /// Only those whose name contains this text, ignoring upper and lower case.
     pub(crate) search: Option<&'a str>,
 }
 
@@ -63,7 +63,7 @@ fn list(args: &ModelsListArgs) -> Result<(), CliError> {
 /// The models that can be used: the catalog's, those of the config file, and those of servers on this machine.
 ///
 /// # Errors
-/// No model is what `filter` asks for.
+/// No model matches `filter`.
 pub(crate) async fn find_models(
     home: &Home,
     config: &Config,
@@ -124,7 +124,7 @@ fn known_models(config: &Config) -> BTreeMap<String, Model> {
         .collect()
 }
 
-/// What is known about a model, the config file's word first.
+/// The properties of a model; those of the config file take precedence.
 fn resolve(config: &Config, reference: &ModelRef) -> Model {
     configured_model(config, reference).model
 }
@@ -144,7 +144,7 @@ fn no_models_of(provider: &str, config: &Config) -> CliError {
     ))
 }
 
-/// A model with what stands between the user and it.
+/// A model with its key and its thinking levels.
 #[derive(Serialize)]
 pub(crate) struct ListedModel {
     #[serde(flatten)]
@@ -167,7 +167,7 @@ impl ListedModel {
         format!("{}/{}", self.model.provider, self.model.id)
     }
 
-    /// Whether it can be asked as it is: there is a key, or none is needed.
+    /// Whether it can be used now: there is a key, or none is needed.
     pub(crate) fn has_key(&self) -> bool {
         matches!(self.key, KeyState::Set | KeyState::NotNeeded)
     }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
     }
     output.end_line();
     output.flush();
-    // When nobody reads any more, that is why the turn ended, whatever else it says.
+    // A closed standard output is the cause of the turn's end and takes precedence over its error.
     match output.take_failure() {
         Some(error) => Err(CliError::output(&error)),
         None => outcome,
@@ -44,7 +44,7 @@ fn run_turn(
     cancel: CancellationToken,
 ) -> Result<(), CliError> {
     let message = message(&args.message)?;
-    let config = session_config(&args.conversation)?;
+    let config = session_config(&args.session)?;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
     let on_event = match json_mode {
         Some(mode) => json_reporter(Arc::clone(output), mode),
@@ -54,11 +54,11 @@ fn run_turn(
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
         let driver = Driver::foreground(engine(config.home.http_options()));
-        let selection = config.select_model(args.conversation.model.as_deref()).await?;
+        let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
         let params = RunParams {
             user_message: vec![ContentBlock::text(message)],
-            thinking: args.conversation.thinking,
+            thinking: args.session.thinking,
             cancel,
             on_event: Some(on_event),
             ..config.run_params(&selection).await?
@@ -68,7 +68,7 @@ fn run_turn(
     }))?
 }
 
-/// What the user says: the words of the command line, or standard input for a lone `-`.
+/// The user's message: the words of the command line, or standard input for a lone `-`.
 fn message(words: &[String]) -> Result<String, CliError> {
     let text = match words {
         [word] if word == "-" => read_message(std::io::stdin().lock())?,
@@ -76,7 +76,7 @@ fn message(words: &[String]) -> Result<String, CliError> {
     };
     if text.trim().is_empty() {
         return Err(CliError::usage(
-            "the message is empty; say what you want, as in `myclaw run \"list my files\"`",
+            "the message is empty; write a message, as in `myclaw run \"list my files\"`",
         ));
     }
     Ok(text)

@@ -1,18 +1,18 @@
-//! `myclaw sessions`: the conversations that are kept.
+//! `myclaw sessions`: the stored sessions.
 
 use std::path::Path;
 use std::time::Duration;
 
+use myclaw_agent::did_you_mean;
 use myclaw_agent::sessions::{
     Case, IndexedSession, PruneScope, Role, SessionIndex, SessionKey, SessionReader, SessionStore,
     TranscriptMessage,
 };
+use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
 
 use crate::args::{Age, SessionsArgs, SessionsCommand};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
-use myclaw_agent::did_you_mean;
-use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
 
 mod branch;
 pub(crate) mod compact;
@@ -86,21 +86,24 @@ pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
     }
 }
 
-/// The conversations, as the user names them.
+/// The stored sessions, found by the names that the user gives.
 pub(crate) struct Sessions {
-    /// Where they are.
+    /// The session store.
     pub(crate) store: SessionStore,
-    /// The agent whose terminal conversations are named by one word.
+    /// The agent whose terminal sessions are named by one word.
     pub(crate) agent_id: String,
 }
 
 impl Sessions {
-    /// Those of the agent that answers.
-    pub(crate) fn of_agent(settings: &SessionConfig) -> Self {
-        Self { store: settings.home.session_store(), agent_id: settings.agent.id.to_string() }
+    /// The sessions of the config's agent.
+    pub(crate) fn of_agent(session_config: &SessionConfig) -> Self {
+        Self {
+            store: session_config.home.session_store(),
+            agent_id: session_config.agent.id.to_string(),
+        }
     }
 
-    /// The name by which the user calls `key`: one word for a terminal conversation of the default agent.
+    /// The name by which the user calls `key`: one word for a terminal session of the default agent.
     pub(crate) fn name_of(&self, key: &SessionKey) -> String {
         let parts = key.parts();
         if SessionKey::for_cli(&self.agent_id, &parts.peer_id) == *key {
@@ -127,13 +130,13 @@ impl Sessions {
         Ok(self.store.index().keys()?.iter().map(name).collect())
     }
 
-    /// The key that `name` stands for, whether or not there is such a conversation.
+    /// The key that `name` stands for, whether or not there is such a session.
     fn key(&self, name: &str) -> Result<SessionKey, CliError> {
         SessionKey::parse_for_agent(&self.agent_id, name)
             .map_err(|error| CliError::usage(error.to_string()))
     }
 
-    /// The key of an existing conversation.
+    /// The key of an existing session.
     pub(crate) fn find(&self, name: &str) -> Result<SessionKey, CliError> {
         let key = self.key(name)?;
         if self.store.exists(&key) || self.store.index().get(&key)?.is_some() {
@@ -142,11 +145,11 @@ impl Sessions {
         let names = self.names()?;
         let suggestion = did_you_mean(name, names.iter().map(String::as_str));
         Err(CliError::session(format!(
-            "there is no conversation `{name}`{suggestion} `myclaw sessions list` lists them"
+            "there is no session `{name}`{suggestion} `myclaw sessions list` lists them"
         )))
     }
 
-    /// A reader of an existing conversation's log; none if the log is gone.
+    /// A reader of an existing session's log; an error if the log is gone.
     fn reader(&self, key: &SessionKey) -> Result<SessionReader, CliError> {
         self.store.reader(key)?.ok_or_else(|| {
             CliError::session(format!(
@@ -161,7 +164,7 @@ impl Sessions {
     fn ask_before_delete(&self, name: &str) -> Result<(), CliError> {
         let key = self.find(name)?;
         Err(CliError::usage(format!(
-            "nothing is deleted yet; `myclaw sessions delete {} --yes` deletes the conversation with its transcript {}",
+            "nothing is deleted yet; `myclaw sessions delete {} --yes` deletes the session with its transcript {}",
             self.name_of(&key),
             self.store.transcript_path(&key).display()
         )))
@@ -219,14 +222,14 @@ impl Sessions {
 }
 
 fn counted(count: usize) -> String {
-    if count == 1 { "1 conversation".to_owned() } else { format!("{count} conversations") }
+    if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") }
 }
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What a message is, in words for a person.
+/// The heading of a message for people.
 fn speaker(message: &TranscriptMessage) -> String {
     let meta = message.meta.as_ref();
     match message.role {
@@ -263,14 +266,14 @@ fn tool_calls(message: &TranscriptMessage) -> Vec<(String, String)> {
     blocks.iter().filter_map(call).collect()
 }
 
-/// Tells what of the index was damaged.
+/// Prints the damage of the index.
 fn note_repairs(index: &SessionIndex) {
     for repair in index.take_repairs() {
         note(repair);
     }
 }
 
-/// Tells how many lines of a transcript could not be read, if any.
+/// Prints how many lines of a transcript could not be read, if any.
 fn note_damaged_lines(count: usize, transcript: &Path) {
     match count {
         0 => {}

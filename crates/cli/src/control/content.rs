@@ -1,4 +1,4 @@
-//! What a program says: text and pictures, checked before they enter a conversation for good.
+//! Checks pictures before they enter a session.
 
 use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::tools::picture_from_base64;
@@ -8,7 +8,7 @@ use crate::exit::CliError;
 /// A picture, from standard base64 of its file; scaled down where it is too large for providers.
 ///
 /// # Errors
-/// It is damaged, or no picture that models take. A provider would refuse the whole conversation from then on.
+/// The picture is damaged, or of a kind that models do not take. A provider would refuse the session from then on.
 pub(super) async fn picture(data: String) -> Result<ContentBlock, CliError> {
     let prepared = tokio::task::spawn_blocking(move || picture_from_base64(&data)).await;
     match prepared {

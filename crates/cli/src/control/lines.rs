@@ -1,4 +1,4 @@
-//! Standard input, line by line, without ever holding the program up.
+//! Reads standard input line by line, without blocking the runtime.
 
 use std::io::{self, BufRead, Read};
 use std::thread;
@@ -7,25 +7,26 @@ use tokio::sync::mpsc;
 
 /// Longest line: room for several images, and far more than any model's window.
 const MOST_LINE_BYTES: u64 = 64 * 1024 * 1024;
-/// Lines that are read ahead of the program.
+/// Lines that are read ahead.
 const READ_AHEAD: usize = 16;
 
-/// What stands on a line.
+/// The content of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// Text, without its line end.
     Text(String),
-    /// Something that no program should send, in words for its author.
+    /// A line that cannot be used; the message is for the program's author.
     Unusable(String),
 }
 
 /// The lines of standard input. The channel closes at its end.
 ///
 /// # Errors
-/// The system refuses a thread.
+/// The system cannot start a thread.
 pub(super) fn standard_input() -> io::Result<mpsc::Receiver<Line>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
-    // Not one of the runtime's threads: nobody waits for this one, which may sit in its read for ever.
+    // A thread of its own, not one of the runtime's: it may block in its read for ever, and the exit must not wait for
+    // it.
     thread::Builder::new().name("input".to_owned()).spawn(move || {
         let mut input = io::stdin().lock();
         while let Some(line) = next_line(&mut input, MOST_LINE_BYTES) {
@@ -63,7 +64,7 @@ fn next_line(input: &mut impl BufRead, limit: u64) -> Option<Line> {
     }
 }
 
-/// Passes over the rest of a line, holding none of it.
+/// Skips the rest of a line without storing it.
 fn skip_line(input: &mut impl BufRead) -> Option<()> {
     loop {
         let buffer = input.fill_buf().ok()?;

@@ -1,6 +1,6 @@
 //! `myclaw rpc`: one JSON object per line in, replies and events out.
 //!
-//! Commands are taken one after the other and answered at once; what takes long goes on beside them. `docs/rpc.md` is
+//! Commands are executed one after the other and answered at once; long work runs beside them. `docs/rpc.md` is
 //! the protocol.
 
 mod command;
@@ -10,29 +10,28 @@ mod request;
 use std::sync::Arc;
 
 use myclaw_agent::{AgentRunEvent, RunEvent};
+use myclaw_agent::{Driver, SessionCallback, SessionConfig, SessionEvent, engine};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::ConversationArgs;
+use super::lines::{Line, standard_input};
+use super::serve_until_over;
+use crate::args::SessionArgs;
 use crate::exit::CliError;
 use crate::home::session_config;
 use crate::model::announce;
 use crate::report::Verbosity;
 use crate::terminal::{Destination, JsonMode, Output};
-use myclaw_agent::{Driver, SessionCallback, SessionConfig, SessionEvent, engine};
-
-use super::lines::{Line, standard_input};
-use super::serve_until_over;
 use command::Controller;
 use reply::{Event, Ready, Reply};
 use request::{BadRequest, Request};
 
 /// Serves the program at the other end until it closes standard input and everything is answered.
-pub(crate) fn run(args: &ConversationArgs) -> Result<(), CliError> {
-    let settings = session_config(args)?;
+pub(crate) fn run(args: &SessionArgs) -> Result<(), CliError> {
+    let session_config = session_config(args)?;
     let stop = CancellationToken::new();
     let wire = Wire::new(stop.clone());
-    serve_until_over(&wire.output, stop.clone(), serve(args, settings, &wire, stop))
+    serve_until_over(&wire.output, stop.clone(), serve(args, session_config, &wire, stop))
 }
 
 /// Standard output, a line at a time.
@@ -48,19 +47,19 @@ impl Wire {
         Self { output: Arc::new(Output::stdout(on_closed)), mode }
     }
 
-    /// Somebody waits for a reply; events may wait for each other.
+    /// A reply is written at once; events may be buffered.
     fn reply(&self, reply: &Reply<'_>) {
         self.output.push_json(reply, self.mode);
         self.output.flush();
     }
 
-    /// Tells of everything that happens.
+    /// Writes all events of the sessions.
     fn callback(&self) -> SessionCallback {
         let Self { output, mode } = self.clone();
         Arc::new(move |key, event| {
             let session = key.as_str();
             match &event {
-                // The frames of a session say the same and more: what follows, for example.
+                // `run_start` and `run_end` carry the same information and more.
                 SessionEvent::Run(RunEvent {
                     kind: AgentRunEvent::RunStart { .. } | AgentRunEvent::RunEnd { .. },
                     ..
@@ -79,15 +78,16 @@ impl Wire {
 }
 
 async fn serve(
-    args: &ConversationArgs,
-    settings: SessionConfig,
+    args: &SessionArgs,
+    session_config: SessionConfig,
     wire: &Wire,
     stop: CancellationToken,
 ) -> Result<(), CliError> {
-    let driver = Driver::new(engine(settings.home.http_options()), stop.clone(), wire.callback());
+    let driver =
+        Driver::new(engine(session_config.home.http_options()), stop.clone(), wire.callback());
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
-    let mut controller = Controller::begin(Arc::clone(&driver), settings, args);
+    let mut controller = Controller::begin(Arc::clone(&driver), session_config, args);
     let model = controller.current().selection().await?;
     announce(&model, Verbosity::Normal);
     let ready = Ready {
@@ -107,12 +107,12 @@ async fn serve(
             None => break,
         }
     }
-    // At the end of its input a program still wants the answers to what it has said.
+    // At the end of its input the program still waits for the answers to its messages.
     driver.finish().await;
     if stop.is_cancelled() { Err(CliError::aborted()) } else { Ok(()) }
 }
 
-/// Does what a line says, and replies.
+/// Executes the command of a line, and replies.
 async fn take(line: Line, controller: &mut Controller, wire: &Wire) {
     let (id, request) = match line {
         Line::Text(text) => Request::parse(&text),

@@ -75,10 +75,7 @@ fn it_is_told_how_a_context_was_made_smaller() {
         line.strip_prefix("context made smaller: ").expect("what it is about").to_owned()
     };
     assert_eq!(line(50, 11, ContextChange::Summary), "50 messages became 11");
-    assert_eq!(
-        line(11, 11, ContextChange::Summary),
-        "a summary took the place of the oldest message"
-    );
+    assert_eq!(line(11, 11, ContextChange::Summary), "a summary replaced the oldest message");
     assert_eq!(
         line(50, 11, ContextChange::LeftOut),
         "older messages were left out without a summary (50 messages became 11)"

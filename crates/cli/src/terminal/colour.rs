@@ -1,4 +1,4 @@
-//! Colours and emphasis, or none.
+//! Colours and emphasis, or plain text.
 
 use std::io::IsTerminal;
 
@@ -13,21 +13,21 @@ pub(crate) enum Paint {
 }
 
 impl Paint {
-    /// What suits `stream`.
+    /// The mode for `stream`.
     pub(crate) fn for_stream(stream: &impl IsTerminal) -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if stream.is_terminal() && !refused { Self::Styled } else { Self::Plain }
     }
 
-    /// Appends what begins `style`.
+    /// Appends the sequence that begins `style`.
     pub(crate) fn start(self, style: Style, out: &mut String) {
         if self == Self::Styled {
             out.push_str(style.sequence());
         }
     }
 
-    /// Appends what ends all styles.
+    /// Appends the sequence that ends all styles.
     pub(crate) fn reset(self, out: &mut String) {
         if self == Self::Styled {
             out.push_str("\x1b[0m");

@@ -42,7 +42,7 @@ impl Escaper {
         out.extend_from_slice(rest.as_bytes());
     }
 
-    /// Ends the text: a carriage return that was held back is shown.
+    /// Ends the text and shows a carriage return that was held back.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.pending_return) {
             out.extend_from_slice(b"\\r");

@@ -32,7 +32,7 @@ impl Keyboard {
     /// Begins to listen. Must be called within the runtime.
     ///
     /// # Errors
-    /// Standard input is no terminal, or none that can be waited for.
+    /// Standard input is not a terminal, or one that cannot be polled.
     pub(crate) fn listen() -> io::Result<Self> {
         let own = tcgetattr(stdin())?;
         let name = ttyname(stdin(), Vec::new())?;
@@ -40,7 +40,7 @@ impl Keyboard {
             .read(true)
             .custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32)
             .open(OsStr::from_bytes(name.to_bytes()))?;
-        // A terminal is waited for as a pipe is.
+        // A terminal is polled like a pipe.
         let input = pipe::Receiver::from_file_unchecked(terminal)?;
         let mut mode = own.clone();
         mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
@@ -73,10 +73,10 @@ impl Drop for Keyboard {
     }
 }
 
-/// Gives the terminal the mode back that it had before somebody listened to its keys.
+/// Restores the mode that the terminal had before the keyboard was opened.
 pub(super) fn restore_own_mode() {
     if let Some(own) = own_mode().take() {
-        // Nothing can be done about a terminal that is gone.
+        // The error is ignored: the terminal is gone.
         let _ = tcsetattr(stdin(), OptionalActions::Now, &own);
     }
 }

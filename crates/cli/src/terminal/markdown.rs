@@ -17,7 +17,7 @@ mod line;
 mod table;
 mod wrap;
 
-/// Longest line of running text: beyond it the eye loses the way back.
+/// Longest line of running text: longer lines are hard to read.
 const MAX_TEXT_COLUMNS: usize = 100;
 /// From this length on the last block is laid out anew only after it grew by a sixteenth, so that the work for a
 /// block grows with its length and not with its square.
@@ -27,7 +27,7 @@ const LARGE_BLOCK_BYTES: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct MarkdownStream {
     paint: Paint,
-    /// What is not printed for good.
+    /// Text that may still change on the screen.
     pending: String,
     /// Length of `pending` when it was last laid out.
     laid_out: usize,
@@ -35,11 +35,11 @@ pub(crate) struct MarkdownStream {
     shown: Vec<Line>,
     /// Whether the cursor is on an empty line.
     on_empty_line: bool,
-    /// How `pending` joins what was printed before it.
+    /// How `pending` joins the text before it.
     joint: Joint,
 }
 
-/// How the pending text joins what was printed for good.
+/// How the pending text joins the text before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Joint {
     /// Nothing was printed yet.
@@ -75,7 +75,7 @@ impl MarkdownStream {
         self.pending.push_str(text);
     }
 
-    /// Appends to `out` what brings the screen up to date.
+    /// Appends the sequence that updates the screen to `out`.
     pub(crate) fn draw(&mut self, size: Size, out: &mut String) {
         let grown = self.pending.len() - self.laid_out;
         let due = if self.pending.len() < LARGE_BLOCK_BYTES { 1 } else { self.pending.len() / 16 };
@@ -84,7 +84,7 @@ impl MarkdownStream {
         }
     }
 
-    /// Appends to `out` what ends the message: the last of it, and a line end. The renderer is as new then.
+    /// Appends the rest of the message and a line end to `out`. The renderer is reset.
     pub(crate) fn finish(&mut self, size: Size, out: &mut String) {
         self.draw_now(size, out);
         if !self.on_empty_line {
@@ -160,7 +160,7 @@ impl MarkdownStream {
         target
     }
 
-    /// Gives up what cannot change any more: all blocks but the last, and the whole lines of an open code block.
+    /// Drops the text that cannot change any more: all blocks but the last, and the whole lines of an open code block.
     fn commit(&mut self, size: Size) {
         let Some(last) = LastBlock::of(&self.pending) else { return };
         // A block has surely ended where the lines that begin the next one are whole.
@@ -178,7 +178,7 @@ impl MarkdownStream {
         }
     }
 
-    /// Forgets the pending text but for `rest`, its end, and the lines that the rest is not shown as.
+    /// Drops the pending text except for `rest`, its end, and drops the shown lines that do not belong to `rest`.
     fn keep_only(&mut self, rest: String, joint: Joint, size: Size) {
         self.pending = rest;
         self.joint = joint;
@@ -201,7 +201,7 @@ fn open_fence_rest(source: &str) -> Option<String> {
 /// The last top-level block of a text.
 struct LastBlock {
     start: usize,
-    /// Lines that make it what it is: two for a table, whose second line is the rule.
+    /// Lines that define its kind: two for a table, whose second line is the rule.
     opening_lines: usize,
     is_fenced: bool,
     is_only_block: bool,

@@ -1,6 +1,6 @@
 //! Standard output of a turn: cheap to write to, never late.
 //!
-//! A model sends tens of thousands of small pieces. Each is copied into one buffer under a lock that nobody else wants;
+//! A model sends tens of thousands of small pieces. Each is copied into one buffer under an uncontended lock;
 //! the buffer goes out when the engine waits for something (see [`Output::flushing`]), when it is full, and wherever
 //! order against standard error matters. No thread and no timer runs while there is nothing to write.
 
@@ -20,22 +20,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::Escaper;
 
-/// The buffer is written when it holds this much: a page, what a pipe takes in one piece.
+/// The buffer is written when it holds this much: one page, which a pipe takes in one piece.
 const FLUSH_AT: usize = 4 * 1024;
 /// At most one write in this time to a pipe or a file: often enough for a reader who watches.
 const PIPE_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What standard output is.
+/// The kind of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Destination {
-    /// Somebody watches: write whenever the engine waits, and escape controls.
+    /// A terminal: write whenever the engine waits, and escape controls.
     Terminal,
-    /// A pipe or a file: coalesce writes, and leave the text as it is.
+    /// A pipe or a file: coalesce writes, and leave the text unchanged.
     Pipe,
 }
 
 impl Destination {
-    /// What standard output is.
+    /// The kind of standard output.
     pub(crate) fn of_stdout() -> Self {
         if io::stdout().is_terminal() { Self::Terminal } else { Self::Pipe }
     }
@@ -45,14 +45,14 @@ impl Destination {
 pub(crate) struct Output {
     destination: Destination,
     state: Mutex<State>,
-    /// Told when the buffer stops being empty.
+    /// Notified when the buffer stops being empty.
     written: Notify,
-    /// Fired when nobody reads any more, so that the turn ends too.
+    /// Fires when the reader has closed standard output, so that the turn ends too.
     on_closed: CancellationToken,
 }
 
 struct State {
-    /// Where the bytes go.
+    /// The destination of the bytes.
     sink: Box<dyn Write + Send>,
     buffer: Vec<u8>,
     escaper: Escaper,
@@ -90,7 +90,7 @@ impl Output {
         Self { destination, state: Mutex::new(state), written: Notify::new(), on_closed }
     }
 
-    /// Appends text of the model: as it is for a pipe, with controls escaped for a terminal.
+    /// Appends text of the model: unchanged for a pipe, with controls escaped for a terminal.
     pub(crate) fn push_text(&self, text: &str) {
         let Some(last) = text.as_bytes().last() else { return };
         self.append(|state| {
@@ -121,7 +121,7 @@ impl Output {
         }
     }
 
-    /// Writes what is buffered. Called before anything goes to standard error, before tools run, and at the end.
+    /// Writes the buffer. Called before anything goes to standard error, before tools run, and at the end.
     pub(crate) fn flush(&self) {
         self.flush_state(&mut self.lock());
     }
@@ -131,7 +131,7 @@ impl Output {
         self.lock().failure.take()
     }
 
-    /// Runs `work`, and writes what is buffered whenever it waits: at once to a terminal, to a pipe not more often
+    /// Runs `work`, and writes the buffer whenever it waits: at once to a terminal, to a pipe not more often
     /// than each 20 ms.
     pub(crate) async fn flushing<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
@@ -214,7 +214,7 @@ pub(crate) enum JsonMode {
 }
 
 impl JsonMode {
-    /// What suits `destination`.
+    /// The form for `destination`.
     pub(crate) fn for_destination(destination: Destination) -> Self {
         match destination {
             Destination::Terminal => Self::TerminalSafe,

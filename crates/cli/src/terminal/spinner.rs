@@ -1,4 +1,4 @@
-//! The live line: one line at the bottom that says what goes on right now, and leaves no trace.
+//! The live line: one line at the bottom that shows the current activity and is erased afterwards.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{Paint, Style, escaped};
 /// The frames of the spinner; ten frames of a tenth of a second are one turn a second.
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// What the live line says.
+/// The text of the live line.
 #[derive(Debug, Default)]
 pub(crate) struct LiveLine {
     text: String,
@@ -21,12 +21,12 @@ impl LiveLine {
     /// How often it moves.
     pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-    /// Sets what it says. `text` may come from a model.
+    /// Sets the text. `text` may come from a model.
     pub(crate) fn set(&mut self, text: &str) {
         self.text = escaped(text).replace(['\n', '\t'], " ");
     }
 
-    /// Appends what draws it, with `elapsed`, in at most `columns` columns.
+    /// Appends the sequence that draws it, with `elapsed`, in at most `columns` columns.
     pub(crate) fn draw(
         &mut self,
         elapsed: Duration,
@@ -50,7 +50,7 @@ impl LiveLine {
         self.drawn = true;
     }
 
-    /// Appends what takes it away, if it was drawn.
+    /// Appends the sequence that erases it, if it was drawn.
     pub(crate) fn clear(&mut self, out: &mut String) {
         if std::mem::take(&mut self.drawn) {
             out.push_str("\r\x1b[K");

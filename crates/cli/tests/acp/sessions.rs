@@ -23,9 +23,9 @@ fn tools_work_where_the_editor_says() {
     let project = file.parent().unwrap();
     let mut client = Client::introduced(&home);
     for (cwd, why) in [
-        (json!("projects/one"), "no absolute path"),
-        (json!(file), "no directory that exists"),
-        (json!("/nowhere/at/all"), "no directory that exists"),
+        (json!("projects/one"), "not an absolute path"),
+        (json!(file), "not an existing directory"),
+        (json!("/nowhere/at/all"), "not an existing directory"),
     ] {
         let answer = client.request("session/new", &json!({"cwd": cwd, "mcpServers": []}));
         assert_eq!(answer["error"]["code"], -32602);
@@ -59,7 +59,7 @@ fn servers_that_are_not_known_or_not_named_keep_no_session_closed() {
     ]);
     let answer = client.request("session/new", &json!({"cwd": cwd, "mcpServers": servers}));
     assert!(answer["result"]["sessionId"].is_string(), "{answer}");
-    client.line_with("of tomorrow, files, one without a name will not be used");
+    client.line_with("of tomorrow, files, a server without a name will not be used");
     client.finish();
 }
 

@@ -69,7 +69,7 @@ fn a_directory_that_is_none() {
         assert_fails(
             &run(&home, &["run", "-C", directory, "hello"]),
             2,
-            &["cannot work in", directory, "-C wants a directory that exists"],
+            &["cannot work in", directory, "give -C a directory that exists"],
         );
     }
     assert_eq!(home.transcripts(), Vec::<PathBuf>::new());

@@ -163,7 +163,7 @@ fn a_transcript_that_is_a_directory() {
     fs::create_dir_all(&path).expect("a directory");
     let shown = path.display().to_string();
     assert_fails(&run(&home, &["run", "hello"]), 1, &[&shown, "directory", "move away"]);
-    assert_fails(&run(&home, &["sessions", "show", "main"]), 1, &["no conversation `main`"]);
+    assert_fails(&run(&home, &["sessions", "show", "main"]), 1, &["no session `main`"]);
     run(&home, &["sessions", "list"]).assert_code(0);
     assert_eq!(server.requests().len(), 0);
     fs::remove_dir(&path).expect("moves it away");

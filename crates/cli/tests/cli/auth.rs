@@ -138,7 +138,7 @@ fn what_cannot_be_kept_is_refused_with_what_to_do() {
     for (arguments, input, expected) in [
         (&["--provider", "antropic"][..], KEY, "did you mean `anthropic`?"),
         (&["--provider", "anthropic"], " \n", "no key was given"),
-        (&["--provider", "anthropic"], "two words", "no blanks"),
+        (&["--provider", "anthropic"], "two words", "no spaces"),
         (&["--provider", "anthropic", "--profile", "a/b"], KEY, "letters, digits"),
         (&["--provider", "anthropic", "--key-file", "/no/such"], "", "cannot read the key file"),
         (&["--provider", "anthropic", "--env", "A", "--command", "x"], "", "cannot be used with"),

@@ -175,7 +175,7 @@ fn a_login_that_is_given_up_keeps_nothing() {
     let mut terminal = Terminal::spawn(&myclaw(&home, &login(&server, &[])));
     terminal.expect("ABCD-1234");
     terminal.press_ctrl_c();
-    terminal.expect("the login was given up; nothing is kept");
+    terminal.expect("the login was aborted; nothing is kept");
     assert_eq!(terminal.wait().code(), Some(130));
 
     let child = RunningChild::spawn(&mut myclaw(&home, &login(&server, &[])));

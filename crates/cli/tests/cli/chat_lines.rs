@@ -42,7 +42,7 @@ fn commands_answer_on_stdout_and_send_nothing() {
     for expected in [
         "/model [PROVIDER/MODEL]",
         "this chat: 1 turn, 10 tokens in, 5 out",
-        "nothing runs that /stop could stop",
+        "/stop has nothing to stop: no turn runs",
         "/later TEXT wants a text",
         "there is no command `/modle`; did you mean `/model`?",
         "anthropic/claude-sonnet-4-20250514 answers",

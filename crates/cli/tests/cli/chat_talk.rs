@@ -87,7 +87,7 @@ fn what_waits_can_be_taken_back_and_the_turn_stopped() {
     terminal.send_line("/new");
     terminal.expect("`/new` has to wait");
     terminal.send_line("/stop");
-    terminal.expect("aborted; the conversation is kept");
+    terminal.expect("aborted; the session is kept");
     terminal.expect("1 message waits to be answered");
     terminal.expect("You: ");
     server.push(Reply::anthropic().text("I was stopped."));

@@ -96,7 +96,7 @@ fn ctrl_c_aborts_the_turn_and_returns_to_the_prompt() {
     terminal.send_line("wait");
     terminal.expect("bash sleep 600  0.");
     terminal.press_ctrl_c();
-    terminal.expect("aborted; the conversation is kept");
+    terminal.expect("aborted; the session is kept");
     terminal.expect("You: ");
     terminal.send_line("are you there?");
     terminal.expect("Still here.");
@@ -133,7 +133,7 @@ fn ctrl_c_ends_a_search_in_the_history_and_leaves_the_prompt() {
     terminal.press_ctrl_c();
     terminal.expect("You: ");
     terminal.send_line("/sessions");
-    terminal.expect("no conversations yet");
+    terminal.expect("no sessions yet");
     assert!(!terminal.text().contains("Ctrl-C again leaves"));
 }
 

@@ -58,7 +58,7 @@ fn a_wrong_command_line_is_exit_code_2() {
 #[test]
 fn a_message_without_its_command_is_told_where_it_goes() {
     let home = TempHome::new();
-    let tip = "a message goes behind `run`";
+    let tip = "write a message after `run`";
     assert!(run(&home, &["list my files"]).stderr().contains(tip));
     for known in [&["sessons"][..], &["sessions", "lost"], &["run"]] {
         assert!(!run(&home, known).stderr().contains(tip), "{known:?}");

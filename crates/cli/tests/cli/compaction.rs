@@ -131,7 +131,7 @@ fn an_abort_leaves_the_conversation_as_it_was() {
     child.signal(Signal::Interrupt);
     let output = child.wait(Duration::from_secs(30));
     output.assert_code(130);
-    assert_eq!(output.stderr(), "myclaw: aborted; the conversation is as it was\n");
+    assert_eq!(output.stderr(), "myclaw: aborted; the session is as it was\n");
     assert_eq!(home.only_transcript(), before);
 }
 
@@ -189,7 +189,7 @@ fn hooks_are_asked_and_may_forbid_it() {
 fn a_conversation_that_does_not_exist_is_named() {
     let output = run(&TempHome::new(), &["sessions", "compact", "nowhere"]);
     output.assert_code(1);
-    assert!(output.stderr().contains("there is no conversation `nowhere`"), "{}", output.stderr());
+    assert!(output.stderr().contains("there is no session `nowhere`"), "{}", output.stderr());
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn the_chat_shows_what_goes_on_and_survives_a_failure_and_an_abort() {
     terminal.expect("summarising");
     server.wait_for_requests_blocking(10);
     terminal.send("\x03");
-    terminal.expect("aborted; the conversation is as it was");
+    terminal.expect("aborted; the session is as it was");
     terminal.expect("You: ");
     server.push(summary());
     terminal.send_line("/compact");

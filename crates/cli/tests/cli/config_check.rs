@@ -26,7 +26,7 @@ fn a_key_never_goes_to_a_provider_that_the_file_does_not_name() {
         ("anthropci", "did you mean `anthropic`?"),
         ("gemini", "did you mean `google`?"),
         ("zhipu", "did you mean `zai`?"),
-        ("azure-openai", "every customer has one of their own"),
+        ("azure-openai", "each customer has their own address"),
     ] {
         let home = TempHome::new();
         home.write_config_text(&provider(name));

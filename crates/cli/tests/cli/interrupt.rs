@@ -89,9 +89,11 @@ fn each_signal_aborts_the_turn_and_the_tools_whole_tree() {
         child.signal(signal);
         let output = child.wait(PATIENCE);
         output.assert_code(130);
-        assert!(output.stderr().ends_with(
-            "myclaw: aborted; the conversation is kept, the next message continues it\n"
-        ));
+        assert!(
+            output
+                .stderr()
+                .ends_with("myclaw: aborted; the session is kept, the next message continues it\n")
+        );
         processes.into_iter().for_each(wait_until_gone);
         assert_goes_on(&home);
     }

@@ -156,7 +156,7 @@ fn no_answer_is_no_success() {
     let server = ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text(" ")));
     let output = run(&home_with(&server), &["run", "hello"]);
     output.assert_code(4);
-    assert!(output.stderr().contains("without a word"), "{}", output.stderr());
+    assert!(output.stderr().contains("without text"), "{}", output.stderr());
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn titles_and_labels_are_listed_and_kept_without_the_index() {
     run(&home, &["sessions", "label", "main", "2026", "travel", "--remove"]).assert_code(0);
     run(&home, &["sessions", "name", "main"]).assert_code(0);
     let none = run(&home, &["sessions", "list", "--limit", "0"]).stderr();
-    assert!(none.contains("as --limit says"), "{none}");
+    assert!(none.contains("because --limit is 0"), "{none}");
     let listed = rows(&home, &["sessions", "list", "--json", "--limit", "2"]);
     assert!(listed.iter().all(|session| session.get("title").is_none()), "{listed:?}");
 }
@@ -186,7 +186,7 @@ fn bad_titles_and_labels_are_refused() {
         (&["title", "main", "a\nb"], 2, "one line"),
         (&["label", "main", " "], 2, "one line"),
         (&many, 2, "at most 32 labels"),
-        (&["label", "nobody", "x"], 1, "there is no conversation `nobody`"),
+        (&["label", "nobody", "x"], 1, "there is no session `nobody`"),
     ] {
         let output = run(&home, &[&["sessions"], arguments].concat());
         output.assert_code(code);
@@ -202,7 +202,7 @@ fn a_title_holds_although_the_list_cannot_be_written() {
     drop(fs::remove_file(&lock));
     fs::create_dir(&lock).expect("a folder");
     for (arguments, told) in [
-        (&["sessions", "title", "main", "Numbers"][..], "kept, but not yet in the list"),
+        (&["sessions", "title", "main", "Numbers"][..], "saved, but not yet in the list"),
         (&["sessions", "label", "main", "work"], "has the labels work"),
     ] {
         let output = run(&home, arguments);

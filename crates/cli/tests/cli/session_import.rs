@@ -286,9 +286,9 @@ fn nothing_is_written_over() {
 fn bad_files_are_told_one_by_one_and_the_good_ones_are_taken() {
     let home = TempHome::new();
     let bad = [
-        ("empty.jsonl", "", "no session file"),
-        ("notes.txt", "Dear diary", "no session file"),
-        ("other.json", "{\"a\": 1}", "no session file"),
+        ("empty.jsonl", "", "not a known session file"),
+        ("notes.txt", "Dear diary", "not a known session file"),
+        ("other.json", "{\"a\": 1}", "not a known session file"),
         (
             "cut.json",
             "{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}, {\"ro",
@@ -315,7 +315,7 @@ fn bad_files_are_told_one_by_one_and_the_good_ones_are_taken() {
         assert!(output.stderr().contains(message), "{name}: {}", output.stderr());
         assert!(output.stderr().contains(name), "{name}: {}", output.stderr());
     }
-    for (name, message) in [("missing.jsonl", "No such file"), (".", "is no file")] {
+    for (name, message) in [("missing.jsonl", "No such file"), (".", "is not a file")] {
         let output = run(&home, &["sessions", "import", name]);
         output.assert_code(1);
         assert!(output.stderr().contains(message), "{name}: {}", output.stderr());

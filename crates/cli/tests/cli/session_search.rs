@@ -76,10 +76,7 @@ fn the_rest_is_told_when_there_is_more_than_the_limit() {
     let output = run(&home, &["sessions", "search", "train", "-i", "--limit", "1"]);
     output.assert_code(0);
     assert_eq!(output.stdout().lines().nth(1), Some("  A train of thought"));
-    assert_eq!(
-        output.stderr(),
-        "3 messages in 3 conversations match; `--limit` shows more than 1\n"
-    );
+    assert_eq!(output.stderr(), "3 messages in 3 sessions match; `--limit` shows more than 1\n");
     let nothing = run(&home, &["sessions", "search", "plane"]);
     nothing.assert_code(0);
     assert_eq!(

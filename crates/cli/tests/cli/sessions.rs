@@ -51,7 +51,7 @@ fn an_empty_home_has_no_conversations_and_is_left_empty() {
     let output = run(&home, &["sessions", "list"]);
     output.assert_code(0);
     assert_eq!(output.stdout(), "");
-    assert!(output.stderr().contains("no conversations yet"), "{}", output.stderr());
+    assert!(output.stderr().contains("no sessions yet"), "{}", output.stderr());
     assert_eq!(fs::read_dir(home.path()).expect("the home").count(), 0);
 }
 
@@ -105,7 +105,7 @@ fn export_as_markdown_writes_a_new_file_only() {
     let arguments = ["sessions", "export", "main", "--format", "markdown", "-o", "main.md"];
     run(&home, &arguments).assert_code(0);
     let document = fs::read_to_string(home.path().join("main.md")).expect("the file");
-    assert!(document.starts_with("# Conversation main\n\n## you, 20"), "{document}");
+    assert!(document.starts_with("# Session main\n\n## you, 20"), "{document}");
     // A fence longer than the one in the text.
     assert!(document.contains("\n````\n```\n````\n"), "{document}");
     assert!(document.ends_with("Three ticks.\n"), "{document}");
@@ -164,7 +164,7 @@ fn prune_forgets_the_old_and_keeps_their_transcripts_unless_told() {
     output.assert_code(0);
     assert_eq!(output.stdout(), "trip\n");
     assert!(
-        output.stderr().contains("1 conversation would be taken off the list"),
+        output.stderr().contains("1 session would be taken off the list"),
         "{}",
         output.stderr()
     );

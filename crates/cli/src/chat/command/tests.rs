@@ -38,7 +38,7 @@ fn an_unknown_command_gets_the_nearest() {
         message.contains("/help lists the commands") && !message.contains("did you mean"),
         "{message}"
     );
-    assert_eq!(parse("/quit now"), Parsed::Unknown("/quit takes nothing behind it".to_owned()));
+    assert_eq!(parse("/quit now"), Parsed::Unknown("/quit takes no argument".to_owned()));
 }
 
 #[test]

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use myclaw_agent::auth::{AuthFile, CredentialType, StoredProfile};
 use myclaw_agent::config::{KEYRING_SERVICE, KeySource, SecretString};
+use myclaw_agent::did_you_mean;
+use myclaw_agent::known_providers;
 use myclaw_agent::llm::{KeyNeed, provider_info};
 
 use super::{Keys, login, prompt, say};
 use crate::args::auth::{AddArgs, KeyType, PlaceArgs};
 use crate::exit::CliError;
 use crate::print::note;
-use myclaw_agent::did_you_mean;
-use myclaw_agent::known_providers;
 
 /// Longest name of a profile, in characters.
 const MAX_NAME: usize = 64;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
     check_provider(&keys, provider)?;
     let name = profile_name(provider, &args.profile)?;
     check_login(args, provider)?;
-    // A login takes minutes of a person; what would be in its way must be told before.
+    // A login takes the user minutes, so errors must be found before.
     if !args.replace && keys.store.load().is_ok_and(|file| has_profile(&file, &name)) {
         return Err(is_taken(&name));
     }
@@ -42,7 +42,7 @@ pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
         return Err(is_taken(&name));
     }
     say(&format!("{name} is kept in {}", keys.store.path().display()))?;
-    // Elsewhere a key alone makes its provider answer.
+    // With another provider a key is enough to select a model.
     if provider_info(provider).is_some_and(|info| info.default_model.is_none())
         && keys.agent.model.is_none()
     {
@@ -67,7 +67,7 @@ fn check_login(args: &AddArgs, provider: &str) -> Result<(), CliError> {
     )))
 }
 
-/// What is to be kept: the place of a key, a key, or what a login gives.
+/// The credential to store: the place of a key, a key, or the token of a login.
 fn profile(keys: &Keys, args: &AddArgs, provider: &str) -> Result<StoredProfile, CliError> {
     let kind = match args.kind {
         KeyType::ApiKey => CredentialType::ApiKey,
@@ -95,7 +95,7 @@ fn is_taken(name: &str) -> CliError {
     ))
 }
 
-/// The key that the user gives; `None` if there is to be a login instead.
+/// The key that the user gives; `None` for a login.
 fn given_key(args: &AddArgs, provider: &str) -> Result<Option<SecretString>, CliError> {
     let has_login = provider == login::PROVIDER;
     if has_login && (args.login || args.github.is_some() || io::stdin().is_terminal()) {
@@ -108,7 +108,7 @@ fn given_key(args: &AddArgs, provider: &str) -> Result<Option<SecretString>, Cli
     checked_key(&text).map(Some)
 }
 
-/// A misspelt provider would never find its key again.
+/// Refuses an unknown provider: a key under a misspelt name would never be used.
 fn check_provider(keys: &Keys, name: &str) -> Result<(), CliError> {
     let config = &keys.config;
     let is_own = config.models.providers.contains_key(name)
@@ -145,7 +145,7 @@ fn profile_name(provider: &str, name: &str) -> Result<String, CliError> {
     Ok(format!("{provider}:{name}"))
 }
 
-/// Where the key stays, if it is not to be kept in the store.
+/// The place of the key, if it is not kept in the store.
 fn source(place: &PlaceArgs) -> Result<Option<KeySource>, CliError> {
     let filled = |text: &str, option: &str| match text.trim() {
         "" => Err(CliError::usage(format!("{option} is empty"))),
@@ -182,7 +182,7 @@ fn existing_file(path: &Path) -> Result<std::path::PathBuf, CliError> {
     Ok(path)
 }
 
-/// What standard input has: typed unseen, or piped.
+/// Reads the key from standard input: typed without echo, or piped.
 fn read_key(provider: &str) -> Result<String, CliError> {
     if io::stdin().is_terminal() {
         return prompt::read_unseen(&format!("key for {provider} (not shown): "));
@@ -203,7 +203,7 @@ fn checked_key(text: &str) -> Result<SecretString, CliError> {
         ));
     }
     if key.contains(|c: char| c.is_control() || c.is_whitespace()) {
-        return Err(CliError::usage("a key has no blanks in it; copy it once more"));
+        return Err(CliError::usage("a key contains no spaces; copy it again"));
     }
     Ok(SecretString::from(key))
 }

@@ -12,7 +12,7 @@ use crate::print::{Printer, columns, note};
 use crate::terminal::escaped;
 use crate::time::{local_minute, now_ms};
 
-/// How the place of a key begins that is in a variable.
+/// The prefix of a key's place for a variable.
 const VARIABLE: &str = "env:";
 /// Shown characters of a key: enough to tell two apart.
 const SHOWN: usize = 4;
@@ -31,8 +31,8 @@ struct Listed {
     /// Its last characters, or where it is kept.
     key: String,
     state: State,
-    /// What it rests for.
-    resting: Vec<Rest>,
+    /// Its cooldowns.
+    resting: Vec<Cooldown>,
     /// Milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_used: Option<u64>,
@@ -45,16 +45,16 @@ struct Listed {
 enum State {
     Ok,
     Resting,
-    /// It has expired, and cannot be renewed.
+    /// The key has expired and cannot be renewed.
     Expired,
-    /// It has expired or was never used, and is renewed when it is used.
+    /// The key has expired or was never used, and is renewed on use.
     Renewable,
 }
 
-/// A rest after failures.
+/// A cooldown after failures.
 #[derive(Debug, Serialize)]
-struct Rest {
-    /// The model it concerns; all of them where there is none.
+struct Cooldown {
+    /// The model that it applies to; `None` for all models.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     reason: FailureReason,
@@ -92,7 +92,7 @@ pub(super) fn run(keys: &Keys, provider: Option<&str>, json: bool) -> Result<(),
     Ok(())
 }
 
-/// What to say of a key that has expired and is renewed by nothing here.
+/// The message about a key that has expired and cannot be renewed here.
 fn how_to_replace(name: &str) -> String {
     let command = replacing_command(name);
     format!(
@@ -104,7 +104,7 @@ fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
     let profile = entry.profile;
     let store_name = profile.store_name(provider);
     let usage = keys.file.usage_now(provider, &profile);
-    let resting = usage.map(|usage| rests(usage, now_ms)).unwrap_or_default();
+    let resting = usage.map(|usage| cooldowns(usage, now_ms)).unwrap_or_default();
     let is_named =
         |name: Option<&String>| name.is_some_and(|name| *name == store_name || *name == profile.id);
     let state = match profile.validity(now_ms) {
@@ -127,12 +127,15 @@ fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
     }
 }
 
-fn rests(usage: &UsageStats, now_ms: u64) -> Vec<Rest> {
-    let of_profile =
-        usage.resting_profile(now_ms).map(|(until, reason)| Rest { model: None, reason, until });
+fn cooldowns(usage: &UsageStats, now_ms: u64) -> Vec<Cooldown> {
+    let of_profile = usage.resting_profile(now_ms).map(|(until, reason)| Cooldown {
+        model: None,
+        reason,
+        until,
+    });
     let of_models = usage.models.iter().flat_map(|(model, reasons)| {
         reasons.iter().filter(|(_, stats)| stats.cooldown_until > now_ms).map(|(reason, stats)| {
-            Rest { model: Some(model.clone()), reason: *reason, until: stats.cooldown_until }
+            Cooldown { model: Some(model.clone()), reason: *reason, until: stats.cooldown_until }
         })
     });
     of_profile.into_iter().chain(of_models).collect()
@@ -169,7 +172,7 @@ fn table(listed: &[Listed]) -> Vec<String> {
     columns(&std::iter::once(head.map(str::to_owned).to_vec()).chain(rows).collect::<Vec<_>>())
 }
 
-/// `ok, pinned`, `rests until 2026-11-21 23:42 (auth)`.
+/// `ok, pinned`, `cooldown until 2026-11-21 23:42 (auth)`.
 fn state(key: &Listed) -> String {
     let mut words: Vec<String> = match key.state {
         State::Ok => vec!["ok".to_owned()],
@@ -179,7 +182,7 @@ fn state(key: &Listed) -> String {
     };
     words.extend(key.resting.iter().map(|rest| {
         let model = rest.model.as_ref().map(|model| format!(" for {model}")).unwrap_or_default();
-        format!("rests{model} until {} ({})", local_minute(rest.until), rest.reason.as_str())
+        format!("cooldown{model} until {} ({})", local_minute(rest.until), rest.reason.as_str())
     }));
     words.extend(key.pinned.then(|| "pinned".to_owned()));
     words.extend(key.preferred.then(|| "preferred".to_owned()));

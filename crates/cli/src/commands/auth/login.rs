@@ -16,7 +16,7 @@ use crate::terminal::escaped;
 /// The provider that has this login.
 pub(super) const PROVIDER: &str = "github-copilot";
 
-/// Shows where to type which code, and waits for the token. Everything is told on standard error, so that it is seen
+/// Shows where to type which code, and waits for the token. All messages go to standard error, so that they are seen
 /// without a terminal too. Nothing is written.
 pub(super) fn sign_in(keys: &Keys, github: Option<&str>) -> Result<SecretString, CliError> {
     let reference = ModelRef { provider: PROVIDER.to_owned(), id: String::new() };
@@ -68,8 +68,5 @@ fn failed(error: &ModelError) -> CliError {
 }
 
 fn given_up() -> CliError {
-    CliError {
-        message: "the login was given up; nothing is kept".to_owned(),
-        ..CliError::aborted()
-    }
+    CliError { message: "the login was aborted; nothing is kept".to_owned(), ..CliError::aborted() }
 }

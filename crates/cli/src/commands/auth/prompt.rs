@@ -1,4 +1,4 @@
-//! Asking for something that must not be seen.
+//! Asks for a secret without echo.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use crate::terminal;
 /// Longest text that is taken.
 const MAX_CHARS: usize = 16 * 1024;
 
-/// Puts the terminal back in order, however the question ends.
+/// Restores the terminal when dropped.
 struct RawMode;
 
 impl Drop for RawMode {
@@ -24,14 +24,14 @@ impl Drop for RawMode {
 /// Asks on standard error and reads a line that is not shown.
 ///
 /// # Errors
-/// The user gave up, or the terminal cannot be read.
+/// The user pressed Ctrl-C, or the terminal cannot be read.
 pub(super) fn read_unseen(question: &str) -> Result<String, CliError> {
     let unreadable = |error: io::Error| {
         CliError::failure(format!(
             "cannot read from the terminal: {error}; pipe the key in instead"
         ))
     };
-    // First of all: what is typed ahead must not be shown either.
+    // Echo is turned off first, so that input typed ahead is not shown either.
     enable_raw_mode().map_err(unreadable)?;
     let _raw_mode = RawMode;
     drop(write!(io::stderr(), "{question}"));

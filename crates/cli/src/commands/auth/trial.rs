@@ -13,23 +13,23 @@ use crate::print::{Printer, columns, note};
 use crate::runtime;
 use crate::time::now_ms;
 
-/// What is asked: the answer does not matter, only that there is one.
+/// The message. Any answer is a success.
 const QUESTION: &str = "Answer with the word ok.";
 /// Longest answer in tokens; the least that every provider takes.
 const MAX_OUTPUT: u64 = 16;
-/// How long a key may take: far beyond what so short an answer needs.
+/// Time limit per key: far longer than so short an answer needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Which keys are tried, and with what.
+/// The keys to try, and the model to try them with.
 pub(super) struct Wanted<'a> {
     pub(super) profile: Option<&'a str>,
     pub(super) provider: Option<&'a str>,
     pub(super) model: Option<&'a str>,
 }
 
-/// What came of a key.
+/// The result for a key.
 #[derive(Debug, Serialize)]
-struct Outcome {
+struct KeyOutcome {
     provider: String,
     profile: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +85,7 @@ fn meant(keys: &Keys, wanted: &Wanted<'_>) -> Result<Vec<Found>, CliError> {
         .collect())
 }
 
-fn print(outcomes: &[Outcome], json: bool) -> Result<(), CliError> {
+fn print(outcomes: &[KeyOutcome], json: bool) -> Result<(), CliError> {
     let mut printer = Printer::stdout();
     if json {
         outcomes.iter().try_for_each(|outcome| printer.json(outcome))?;
@@ -107,15 +107,15 @@ fn print(outcomes: &[Outcome], json: bool) -> Result<(), CliError> {
     printer.finish()
 }
 
-/// What the calls have in common.
+/// The shared parts of the calls.
 struct KeyTrial<'a> {
     keys: &'a Keys,
     trial: Trial,
 }
 
 impl KeyTrial<'_> {
-    async fn attempt(&self, found: &Found, model: Option<&str>) -> Outcome {
-        let mut outcome = Outcome {
+    async fn attempt(&self, found: &Found, model: Option<&str>) -> KeyOutcome {
+        let mut outcome = KeyOutcome {
             provider: found.provider.clone(),
             profile: found.profile.id.clone(),
             model: None,
@@ -152,10 +152,10 @@ impl KeyTrial<'_> {
             Err(TrialFailure::Call(error)) => (error.class.as_str(), error.message),
             Err(TrialFailure::Aborted) => ("aborted", "aborted".to_owned()),
         };
-        Outcome { class: Some(class), message, ..outcome }
+        KeyOutcome { class: Some(class), message, ..outcome }
     }
 
-    /// The model to call: the one named, else one that the settings name, else the provider's usual one.
+    /// The model to call: the one named, else one that the config names, else the provider's usual one.
     fn model(&self, provider: &str, named: Option<&str>) -> Option<Model> {
         let config = &self.keys.config;
         let configured = || {
@@ -178,7 +178,7 @@ impl KeyTrial<'_> {
         Some(configured_model(config, &reference).model)
     }
 
-    /// A key that works need not rest any longer.
+    /// Ends the cooldown of a key that works.
     fn remember_success(&self, found: &Found, model: &Model) {
         let name = found.store_name();
         if !self.keys.file.usage_stats.contains_key(&name) {

@@ -1,5 +1,5 @@
-//! What `myclaw doctor` says of keys: whether there are any, whether they can still be used, and who can read them. What
-//! they are is never said.
+//! The checks of `myclaw doctor` for keys: whether there are any, whether they can still be used, and who can read them.
+//! The keys themselves are never printed.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ use super::sources::{check_cloud, key_files};
 use crate::commands::models::KeySource;
 use crate::time::{local_minute, now_ms};
 
-/// Whether there is a key for the model that answers, and which of the keys cannot be used.
+/// Checks whether there is a key for the active model, and which of the keys cannot be used.
 pub(super) fn check_keys(
     selection: &Selection,
     config: &Config,
@@ -57,7 +57,7 @@ pub(super) fn check_keys(
     key.into_iter().chain(missing).chain(logins).collect()
 }
 
-/// What is to be said of a stored key that has ended. `problem` is how much it matters that it cannot be renewed.
+/// The check of a stored key that has expired. `problem` is the severity if it cannot be renewed.
 fn check_validity(
     profile: &AuthProfile,
     problem: fn(&'static str, String, String) -> Check,
@@ -84,7 +84,7 @@ fn check_validity(
     }
 }
 
-/// What is said of the keys for the model's provider that are there, in the order in which they are tried.
+/// The check that lists the keys of the model's provider in the order in which they are tried.
 fn check_key(
     selection: &Selection,
     config: &Config,
@@ -118,7 +118,7 @@ fn check_key(
     Some(Check::ok("key", message))
 }
 
-/// What a key of the settings is called, and where it comes from.
+/// The name of a key of the config, and where it comes from.
 fn name_of_given(profile: &AuthProfile, home: &Home) -> String {
     let id = &profile.id;
     match (&profile.source, look_for_profile(profile, home)) {

@@ -10,7 +10,7 @@ use super::Check;
 /// The provider whose credentials are those of AWS.
 const AMAZON_BEDROCK: &str = "amazon-bedrock";
 
-/// The files that hold keys of the settings or of the store.
+/// The files that hold keys of the config or of the store.
 pub(super) fn key_files(config: &Config, stored: &AuthFile) -> Vec<std::path::PathBuf> {
     let of_provider = config.provider.iter().flat_map(|provider| &provider.auth_profiles);
     let written = of_provider
@@ -34,7 +34,7 @@ pub(super) fn key_files(config: &Config, stored: &AuthFile) -> Vec<std::path::Pa
     files
 }
 
-/// What is to be said of a cloud's own credentials, which only a call really finds.
+/// The check of a cloud's own credentials, as far as it is possible without a call.
 pub(super) fn check_cloud(model: &Model, home: &Home) -> Check {
     const NAME: &str = "key";
     let provider = &model.provider;

@@ -1,12 +1,11 @@
-//! Where the key for a provider comes from. What it is is never said.
-
-use myclaw_agent::auth::AuthFile;
-use myclaw_agent::config::Config;
-use myclaw_agent::llm::{KeyNeed, provider_info};
-use serde::Serialize;
+//! Where the key for a provider comes from. The key itself is never printed.
 
 use myclaw_agent::Home;
+use myclaw_agent::auth::AuthFile;
+use myclaw_agent::config::Config;
 use myclaw_agent::environment_key;
+use myclaw_agent::llm::{KeyNeed, provider_info};
+use serde::Serialize;
 
 /// Whether a model's provider has a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -15,7 +14,7 @@ pub(super) enum KeyState {
     Set,
     Missing,
     NotNeeded,
-    /// The cloud's own credentials do; whether there are any shows when a call is made.
+    /// The cloud's own credentials are used; whether there are any shows only in a call.
     Cloud,
 }
 
@@ -46,12 +45,12 @@ pub(in crate::commands) enum KeySource {
     Cloud,
     /// One of these variables would have to hold it, or the store a key of this provider.
     Missing(&'static str, &'static [&'static str]),
-    /// None is needed.
+    /// No key is needed.
     NotNeeded,
 }
 
 impl KeySource {
-    /// Where a run of the agent whose keys are `stored` would find one first.
+    /// The first source of a key for a run of the agent whose keys are `stored`.
     pub(in crate::commands) fn find(
         provider: &str,
         config: &Config,

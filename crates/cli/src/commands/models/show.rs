@@ -6,6 +6,8 @@ use myclaw_agent::llm::{
     BUILTIN_PROVIDER, Catalog, InputKind, KeyNeed, Model, ModelRef, Price, ThinkingLevel,
     parse_model_ref, provider_info,
 };
+use myclaw_agent::{Home, load_checked};
+use myclaw_agent::{local_base_url, unknown_provider};
 use serde::Serialize;
 
 use super::default_keys;
@@ -14,10 +16,8 @@ use crate::args::ModelArgs;
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::{Printer, columns, without_login};
-use myclaw_agent::{Home, load_checked};
-use myclaw_agent::{local_base_url, unknown_provider};
 
-/// Prints what is known.
+/// Prints all that is known about the model.
 pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     let reference =
         parse_model_ref(&args.model).map_err(|error| CliError::usage(error.to_string()))?;
@@ -41,7 +41,7 @@ enum Origin {
     Config,
     /// The catalog of this program.
     Catalog,
-    /// Neither says.
+    /// Unknown to both.
     Guess,
 }
 

@@ -1,4 +1,4 @@
-//! `myclaw models test`: one tiny real call, and what worked in it.
+//! `myclaw models test`: makes one tiny real call and prints what worked.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     printer.finish()
 }
 
-/// What one call showed.
+/// The result of the call.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown {
@@ -63,7 +63,7 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call: Option<String>,
     thinking: ThinkingLevel,
-    /// Pieces in which the answer came.
+    /// Number of pieces in which the answer arrived.
     pieces: u32,
     usage: Usage,
     first_piece_ms: u64,

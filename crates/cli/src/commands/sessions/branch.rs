@@ -4,31 +4,30 @@ use std::time::Duration;
 
 use myclaw_agent::sessions::{About, EntryId, LockWait, SessionKey};
 
+use super::Sessions;
 use crate::exit::CliError;
 use crate::print::note;
 
-use super::Sessions;
-
-/// Longest wait for a turn that is running in the conversation.
+/// Longest wait for a turn that is running in the session.
 const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
 /// Characters of a title: a line of a list.
 pub(super) const MOST_TITLE_CHARS: usize = 200;
 /// Characters of a label.
 const MOST_LABEL_CHARS: usize = 64;
-/// Labels of one conversation.
+/// Labels of one session.
 const MOST_LABELS: usize = 32;
 
-/// What becomes of labels.
+/// What to do with labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LabelChange {
-    /// The conversation has them.
+    /// Add them.
     Add,
-    /// It has them no longer.
+    /// Remove them.
     Remove,
 }
 
 impl Sessions {
-    /// Begins a conversation that continues another one.
+    /// Begins a session that continues another one.
     pub(super) fn fork(
         &self,
         name: &str,
@@ -58,7 +57,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Gives a conversation a title, or takes it away.
+    /// Sets or removes the title of a session.
     pub(super) fn title(&self, name: &str, title: Option<&str>) -> Result<(), CliError> {
         let key = self.find(name)?;
         let title = title.map(str::trim).filter(|title| !title.is_empty());
@@ -67,7 +66,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Changes the labels of a conversation, and says what they are now.
+    /// Changes the labels of a session, and prints the new ones.
     pub(super) fn label(
         &self,
         name: &str,
@@ -83,7 +82,7 @@ impl Sessions {
         let added = labels.iter().filter(|label| !known.contains(label)).count();
         if change == LabelChange::Add && known.len() + added > MOST_LABELS {
             return Err(CliError::usage(format!(
-                "a conversation has at most {MOST_LABELS} labels; `--remove` takes some away"
+                "a session has at most {MOST_LABELS} labels; remove some with `--remove`"
             )));
         }
         let about = self.describe(&key, |about| apply(about, labels, change))?;
@@ -98,8 +97,8 @@ impl Sessions {
 }
 
 impl Sessions {
-    /// Changes what is said about a conversation. When that is in the transcript, it holds, even where the list of
-    /// conversations cannot be written now.
+    /// Changes the title or labels of a session. The change is valid once it is in the transcript, even if the index
+    /// cannot be written now.
     fn describe(
         &self,
         key: &SessionKey,
@@ -117,7 +116,7 @@ impl Sessions {
         let kept = self.store.reader(key).ok().flatten().and_then(|reader| reader.about().ok());
         match wanted.filter(|wanted| Some(wanted) == kept.as_ref()) {
             Some(about) => {
-                note(format_args!("myclaw: it is kept, but not yet in the list: {error}"));
+                note(format_args!("myclaw: the change is saved, but not yet in the list: {error}"));
                 Ok(about)
             }
             None => Err(error.into()),
@@ -134,11 +133,11 @@ fn apply(about: &mut About, labels: Vec<String>, change: LabelChange) {
     }
 }
 
-/// A title or a label that can stand in a list.
+/// Checks a title or a label: one line of limited length.
 fn checked(text: &str, what: &str, most: usize) -> Result<String, CliError> {
     let count = text.chars().count();
     if text.is_empty() || text.chars().any(char::is_control) {
-        return Err(CliError::usage(format!("a {what} is one line of text")));
+        return Err(CliError::usage(format!("a {what} must be one line of text")));
     }
     if count > most {
         return Err(CliError::usage(format!(

@@ -1,4 +1,4 @@
-//! `myclaw sessions compact`, and what is said about a compaction wherever it was asked for.
+//! `myclaw sessions compact`, and the messages about compactions for all commands.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use myclaw_agent::{
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{CompactArgs, ConversationArgs};
+use super::Sessions;
+use crate::args::{CompactArgs, SessionArgs};
 use crate::exit::CliError;
 use crate::home::load_session;
 use crate::interrupt::Interrupts;
@@ -19,8 +20,6 @@ use crate::model::announce;
 use crate::print::{Printer, note};
 use crate::report::Verbosity;
 use crate::runtime;
-
-use super::Sessions;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -34,19 +33,19 @@ struct Line<'a> {
     summary: Option<String>,
 }
 
-/// Puts a summary in the place of a conversation's older messages, and says what was done.
+/// Replaces the older messages of a session with a summary, and prints the result.
 pub(super) fn run(args: &CompactArgs, sessions: &Sessions, home: Home) -> Result<(), CliError> {
     let key = sessions.find(&args.name)?;
-    // A transcript that is gone is told as everywhere.
+    // Reports a missing transcript with the usual message.
     sessions.reader(&key)?;
-    let conversation = ConversationArgs {
+    let session = SessionArgs {
         session: Some(key.to_string()),
         model: args.model.clone(),
         auth_profile: args.auth_profile.clone(),
         agent: known_agent(&home, &key)?,
-        ..ConversationArgs::default()
+        ..SessionArgs::default()
     };
-    let options = conversation.options();
+    let options = session.options();
     let config = load_session(home, &options)?;
     let report = compact(config, &options, args)?;
     let name = sessions.name_of(&key);
@@ -71,7 +70,7 @@ pub(super) fn run(args: &CompactArgs, sessions: &Sessions, home: Home) -> Result
     printer.finish()
 }
 
-/// The agent whose conversation it is, if the config file has it; else the default one.
+/// The agent whose session it is, if the config file has it; else the default one.
 fn known_agent(home: &Home, key: &SessionKey) -> Result<Option<String>, CliError> {
     let config = load_or_default(&home.environment)?.config;
     let agent = key.parts().agent_id;
@@ -97,7 +96,7 @@ fn compact(
     }))?
 }
 
-/// A callback for what is worth knowing; the rest is in the report.
+/// A callback for notices; the result is in the report.
 pub(crate) fn notices(say: impl Fn(&str) + Send + Sync + 'static) -> EventCallback {
     Arc::new(move |event| {
         if let AgentRunEvent::Notice(notice) = event.kind {
@@ -106,7 +105,7 @@ pub(crate) fn notices(say: impl Fn(&str) + Send + Sync + 'static) -> EventCallba
     })
 }
 
-/// What was done to the conversation that the user calls `name`.
+/// The message about the compaction of the session that the user calls `name`.
 pub(crate) fn describe(report: &CompactionReport, name: &str) -> String {
     match report.outcome {
         CompactionOutcome::Done => format!(

@@ -10,39 +10,38 @@ use std::path::Path;
 
 use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TranscriptMessage};
 
+use super::{Sessions, note_damaged_lines};
 use crate::args::ExportFormat;
 use crate::exit::CliError;
 use crate::terminal::{Destination, Escaper};
 
-use super::{Sessions, note_damaged_lines};
-
-/// What is written of a conversation, a piece at a time.
+/// A writer of one export format, called once per part of the session.
 trait Document {
-    /// What comes first.
-    fn begin(&mut self, conversation: &Conversation<'_>) -> io::Result<()>;
+    /// Writes the beginning.
+    fn begin(&mut self, session: &ExportedSession<'_>) -> io::Result<()>;
     /// A message.
     fn message(&mut self, message: &TranscriptMessage) -> io::Result<()>;
     /// A summary.
     fn summary(&mut self, compaction: &CompactionEntry) -> io::Result<()>;
-    /// A line that is neither.
+    /// An entry of another type.
     fn other(&mut self, _entry: &Entry) -> io::Result<()> {
         Ok(())
     }
-    /// What comes last.
+    /// Writes the end.
     fn end(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// The conversation that is exported.
-struct Conversation<'a> {
+/// The session that is exported.
+struct ExportedSession<'a> {
     reader: &'a SessionReader,
     /// Its title, or the name by which the user calls it.
     title: String,
 }
 
 impl Sessions {
-    /// Writes a conversation to `output`, or to standard output.
+    /// Writes a session to `output`, or to standard output.
     pub(super) fn export(
         &self,
         name: &str,
@@ -52,14 +51,14 @@ impl Sessions {
         let key = self.find(name)?;
         let reader = self.reader(&key)?;
         let title = reader.about()?.title.unwrap_or_else(|| self.name_of(&key));
-        let conversation = Conversation { reader: &reader, title };
+        let session = ExportedSession { reader: &reader, title };
         let skipped = match output.filter(|path| *path != Path::new("-")) {
             None => {
                 let destination = Destination::of_stdout();
                 let out = BufWriter::new(Guarded::new(io::stdout().lock(), destination));
-                write_all(&conversation, format, out, CliError::output)?
+                write_all(&session, format, out, CliError::output)?
             }
-            Some(path) => export_to_file(&conversation, format, path)?,
+            Some(path) => export_to_file(&session, format, path)?,
         };
         note_damaged_lines(skipped, reader.path());
         Ok(())
@@ -68,7 +67,7 @@ impl Sessions {
 
 /// Writes to a new file. One that is there is left alone; one that could not be finished is removed.
 fn export_to_file(
-    conversation: &Conversation<'_>,
+    session: &ExportedSession<'_>,
     format: ExportFormat,
     path: &Path,
 ) -> Result<usize, CliError> {
@@ -85,17 +84,17 @@ fn export_to_file(
         }
         cannot_write(&error)
     })?;
-    let written = write_all(conversation, format, BufWriter::new(file), cannot_write);
+    let written = write_all(session, format, BufWriter::new(file), cannot_write);
     if written.is_err() {
-        // Half a conversation would look like a whole one.
+        // Half a session would look like a whole one.
         drop(fs::remove_file(path));
     }
     written
 }
 
-/// Writes every entry; gives how many lines of the log were damaged.
+/// Writes every entry; returns how many lines of the log were damaged.
 fn write_all(
-    conversation: &Conversation<'_>,
+    session: &ExportedSession<'_>,
     format: ExportFormat,
     mut out: impl Write,
     cannot_write: impl Fn(&io::Error) -> CliError,
@@ -105,8 +104,8 @@ fn write_all(
         ExportFormat::Markdown => Box::new(markdown::Text::new(&mut out)),
         ExportFormat::Html => Box::new(html::Page::new(&mut out)),
     };
-    document.begin(conversation).map_err(|error| cannot_write(&error))?;
-    let mut entries = conversation.reader.entries();
+    document.begin(session).map_err(|error| cannot_write(&error))?;
+    let mut entries = session.reader.entries();
     for entry in entries.by_ref() {
         let written = match &entry? {
             Entry::Message(message) => document.message(message),
@@ -123,7 +122,7 @@ fn write_all(
     Ok(entries.skipped_lines())
 }
 
-/// Escapes controls on their way to a terminal. What goes elsewhere stays as it is.
+/// Escapes controls on their way to a terminal. Other outputs get the text unchanged.
 struct Guarded<W> {
     out: W,
     destination: Destination,

@@ -1,7 +1,7 @@
-//! `myclaw sessions import`: conversations from files of this and of other programs.
+//! `myclaw sessions import`: sessions from files of this and of other programs.
 //!
-//! Files are read a line or a message at a time, whatever their length. What has no place here is counted and told,
-//! never dropped in silence.
+//! Files are read a line or a message at a time, whatever their length. Content that has no place here is counted and
+//! reported.
 
 mod detect;
 mod left_out;
@@ -20,20 +20,19 @@ use myclaw_agent::sessions::{
     About, AboutEntry, Entry, LockWait, MetaPatch, NewSession, SessionKey,
 };
 
+use super::Sessions;
 use crate::args::ImportFormat;
 use crate::exit::CliError;
 use crate::print::{Printer, note};
-
-use super::Sessions;
 use detect::Format;
 use left_out::LeftOut;
 
-/// A conversation on its way into a session.
+/// A session that is being imported.
 struct Import {
     session: NewSession,
     /// Rows so far.
     messages: usize,
-    /// Tokens that the answers say they took.
+    /// Token usage that the answers report.
     tokens: u64,
     /// Model of the last answer, as `provider/model`.
     model: Option<String>,
@@ -52,7 +51,7 @@ impl Sessions {
     ) -> Result<(), CliError> {
         if let (Some(name), [_, _, ..]) = (session, files) {
             return Err(CliError::usage(format!(
-                "--session {name} names one conversation, and there are {} files; import them one by one, or let \
+                "--session {name} names one session, and there are {} files; import them one by one, or let \
                  the files tell their names",
                 files.len()
             )));
@@ -92,7 +91,7 @@ impl Sessions {
             .map_err(|error| CliError::usage(error.to_string()))
     }
 
-    /// Makes a session of one file. Gives its key.
+    /// Makes a session of one file. Returns its key.
     fn import_file(
         &self,
         path: &Path,
@@ -103,7 +102,7 @@ impl Sessions {
         let file = File::open(path).map_err(|error| cannot_read(path, &error))?;
         let metadata = file.metadata().map_err(|error| cannot_read(path, &error))?;
         if !metadata.is_file() {
-            return Err(CliError::failure(format!("{} is no file", path.display())));
+            return Err(CliError::failure(format!("{} is not a file", path.display())));
         }
         let format = match format {
             ImportFormat::Auto => detect::detect(&file, path)?,

@@ -5,17 +5,16 @@ use std::collections::HashSet;
 use myclaw_agent::sessions::{About, Case, IndexedSession, SearchQuery, SearchScope, SessionKey};
 use serde::Serialize;
 
+use super::{Sessions, note_repairs};
 use crate::args::WhichSessions;
 use crate::exit::CliError;
 use crate::print::{Printer, columns, note};
 use crate::time::local_minute;
 
-use super::{Sessions, note_repairs};
-
-/// Most rows of a table that nobody asked to be longer: what a terminal keeps at hand.
+/// Default limit of rows: what fits into the scrollback of a terminal.
 const USUAL_ROWS: usize = 1000;
-/// Said where `--limit 0` hides all there is.
-const NONE_WITHIN_LIMIT: &str = "none of the conversations is listed, as --limit says";
+/// The message if `--limit 0` hides all sessions.
+const NONE_WITHIN_LIMIT: &str = "no sessions are listed, because --limit is 0";
 
 /// How sessions and messages are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +25,7 @@ pub(super) enum ListFormat {
     Json,
 }
 
-/// A conversation in the JSON of `sessions list`.
+/// A session in the JSON of `sessions list`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ListedSession<'a> {
@@ -39,7 +38,7 @@ struct ListedSession<'a> {
 }
 
 impl Sessions {
-    /// Lists the conversations of `which` in which `search` was said, or the `limit` latest of them.
+    /// Lists the sessions of `which` with `search` in a message, at most the `limit` latest ones.
     pub(super) fn list(
         &self,
         which: &WhichSessions,
@@ -64,7 +63,7 @@ impl Sessions {
             ListFormat::Json => self.print_json(&sessions),
             ListFormat::Table if sessions.is_empty() => {
                 note(match found {
-                    0 => "no such conversations; `myclaw sessions list` lists all",
+                    0 => "no such sessions; `myclaw sessions list` lists all",
                     _ => NONE_WITHIN_LIMIT,
                 });
                 Ok(())
@@ -73,7 +72,7 @@ impl Sessions {
         }
     }
 
-    /// Lists the `limit` latest conversations, and says how many more there are.
+    /// Lists the `limit` latest sessions, and prints how many more there are.
     fn list_latest(&self, limit: Option<usize>) -> Result<(), CliError> {
         let index = self.store.index();
         let (sessions, found) = index.latest(limit.unwrap_or(USUAL_ROWS))?;
@@ -81,10 +80,10 @@ impl Sessions {
         if sessions.is_empty() {
             note(match found {
                 0 if self.store.has_transcripts() => {
-                    "no conversations are on the list; the transcripts of those that were pruned are kept: \
+                    "no sessions are on the list; the transcripts of those that were pruned are kept: \
                      `myclaw sessions search TEXT` looks through them"
                 }
-                0 => "no conversations yet; `myclaw run \"hello\"` begins one",
+                0 => "no sessions yet; `myclaw run \"hello\"` begins one",
                 _ => NONE_WITHIN_LIMIT,
             });
             return Ok(());
@@ -97,11 +96,11 @@ impl Sessions {
         Ok(())
     }
 
-    /// The conversations of `which` that are in the index, the latest first.
+    /// The sessions of `which` that are in the index, the latest first.
     pub(super) fn select(&self, which: &WhichSessions) -> Result<Vec<IndexedSession>, CliError> {
         let mut sessions = self.all()?;
         if let Some(agent) = &which.agent {
-            // In the form that it has in a key.
+            // In the form of a session key.
             let agent = SessionKey::for_cli(agent, "any").parts().agent_id;
             sessions.retain(|session| session.key.parts().agent_id == agent);
         }

@@ -3,26 +3,25 @@
 use myclaw_agent::sessions::{Case, Role, SearchHit, SearchQuery, SearchScope, SessionKey};
 use serde::Serialize;
 
+use super::Sessions;
+use super::list::{ListFormat, scope_of};
 use crate::args::WhichSessions;
 use crate::exit::CliError;
 use crate::print::{Printer, note};
 use crate::terminal::{Paint, Style};
 use crate::time::local_minute;
 
-use super::Sessions;
-use super::list::{ListFormat, scope_of};
-
-/// How a text is meant.
+/// How the text is matched.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchOptions {
     pub(super) syntax: Syntax,
     pub(super) case: Case,
 }
 
-/// What a text is.
+/// The kind of pattern.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Syntax {
-    /// What is looked for.
+    /// The pattern.
     Text,
     /// A regular expression.
     Regex,
@@ -83,7 +82,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Where to search. The names of the files tell the agent, so that the index is read for labels only.
+    /// The files to search. Their paths contain the agent, so the index is read for labels only.
     fn search_scope(&self, which: &WhichSessions) -> Result<SearchScope, CliError> {
         if !which.label.is_empty() {
             return Ok(scope_of(&self.select(which)?));

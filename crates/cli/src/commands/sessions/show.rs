@@ -2,14 +2,13 @@
 
 use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TailLimit, TranscriptMessage};
 
+use super::{Sessions, note_damaged_lines, speaker, tool_calls};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
 use crate::terminal::{Paint, Style};
 use crate::time::local_minute;
 
-use super::{Sessions, note_damaged_lines, speaker, tool_calls};
-
-/// How a conversation is shown.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShowFormat {
     /// For people.
@@ -18,19 +17,19 @@ pub(super) enum ShowFormat {
     Json,
 }
 
-/// How much of a conversation is shown.
+/// How much of a session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShowPart {
-    /// What a next turn starts from: the last summary and what it has not replaced.
+    /// The context of the next turn: the last summary and the messages after it.
     SinceSummary,
-    /// Everything that was ever said.
+    /// All messages.
     All,
     /// This many of the last messages.
     Last(usize),
 }
 
 impl Sessions {
-    /// Prints a conversation.
+    /// Prints a session.
     pub(super) fn show(
         &self,
         name: &str,
@@ -80,7 +79,7 @@ impl Sessions {
     }
 }
 
-/// What is being printed.
+/// The state of the output.
 struct Page {
     printer: Printer,
     format: ShowFormat,
@@ -88,7 +87,7 @@ struct Page {
 }
 
 impl Page {
-    /// Prints all entries; gives how many lines were none.
+    /// Prints all entries; returns how many lines could not be read.
     fn everything(&mut self, reader: &SessionReader) -> Result<usize, CliError> {
         let mut entries = reader.entries();
         for entry in entries.by_ref() {
@@ -101,7 +100,7 @@ impl Page {
         Ok(entries.skipped_lines())
     }
 
-    /// Says where a fork branched off.
+    /// Prints where a fork branched off.
     fn origin(&mut self, reader: &SessionReader) -> Result<(), CliError> {
         let Some(origin) = reader.header()?.and_then(|header| header.forked_from) else {
             return Ok(());
@@ -110,7 +109,7 @@ impl Page {
         self.remark(&format!("(a fork of {}{place})", origin.session_key))
     }
 
-    /// Prints a line that nobody said, for people only.
+    /// Prints a line that is not a message, for people only.
     fn remark(&mut self, text: &str) -> Result<(), CliError> {
         if self.format == ShowFormat::Json {
             return Ok(());
@@ -148,7 +147,7 @@ impl Page {
         self.printer.line("")
     }
 
-    /// Who, when, and the id by which other commands name it.
+    /// Prints the heading of a message: role, time and id.
     fn head(&mut self, who: &str, ts: u64, id: &str) -> Result<(), CliError> {
         let head = format!("{who}, {}", local_minute(ts));
         let head = self.paint.paint(Style::Heading, &self.printer.safe(&head));

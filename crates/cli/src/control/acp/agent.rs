@@ -1,4 +1,4 @@
-//! Does what a client asks for.
+//! Handles the requests of a client.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,33 +14,32 @@ use agent_client_protocol_schema::v1::{
     SessionDeleteCapabilities, SessionId, SessionListCapabilities, SessionResumeCapabilities,
     SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
 };
-use myclaw_agent::sessions::SessionKey;
-
-use crate::args::ConversationArgs;
-use crate::control::lines::Line;
-use crate::home::session_config;
-use crate::model::{announce, announcement};
-use crate::report::Verbosity;
 use myclaw_agent::SessionConfig;
+use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{Driver, Session};
 
-use super::board::Board;
+use super::client_sessions::ClientSessions;
 use super::failure::{failed, failure, internal, invalid, of, unknown_session};
 use super::message::{BadMessage, Call, Message};
 use super::opening::{Opening, Reopening};
 use super::options::{options, set, usable_models};
 use super::replay::{Known, replay};
 use super::say;
-use super::shelf::Shelf;
+use super::stored_sessions::StoredSessions;
 use super::translator::{Abilities, Translator, usage};
 use super::wire::Wire;
+use crate::args::SessionArgs;
+use crate::control::lines::Line;
+use crate::home::session_config;
+use crate::model::{announce, announcement};
+use crate::report::Verbosity;
 
 /// The agent at one end of the protocol.
 pub(super) struct Agent {
     pub(super) driver: Arc<Driver>,
-    pub(super) board: Arc<Board>,
-    pub(super) shelf: Shelf,
-    args: ConversationArgs,
+    pub(super) client_sessions: Arc<ClientSessions>,
+    pub(super) stored_sessions: StoredSessions,
+    args: SessionArgs,
     wire: Wire,
     open: HashMap<SessionKey, Open>,
     is_initialized: bool,
@@ -50,37 +49,45 @@ pub(super) struct Agent {
 pub(super) struct Open {
     pub(super) session: Arc<Session>,
     pub(super) directory: PathBuf,
-    /// The models that it can be given.
+    /// The models to choose from.
     models: Vec<String>,
-    /// What the user should know of it, once the client knows that it is open.
+    /// Notices that are sent once the client knows that the session is open.
     remarks: Vec<String>,
-    /// Whether the client has just learned that it is open.
+    /// Whether the client has just received the reply to its opening.
     is_new: bool,
-    /// Whether the list knows its directory.
+    /// Whether its directory is recorded for the list.
     pub(super) is_listed: bool,
 }
 
-/// What is answered now; nothing where the answer comes later.
+/// The immediate answer; `None` if the answer comes later.
 type Answer = Result<Option<AgentResponse>, Error>;
 
 impl Agent {
-    /// Without a session. Those that it opens are as `args` say.
+    /// An agent without open sessions. New sessions use the options in `args`.
     pub(super) fn new(
-        args: ConversationArgs,
-        settings: &SessionConfig,
+        args: SessionArgs,
+        session_config: &SessionConfig,
         driver: Arc<Driver>,
-        board: Arc<Board>,
+        client_sessions: Arc<ClientSessions>,
         wire: Wire,
     ) -> Self {
-        let shelf = Shelf {
-            store: settings.home.session_store(),
-            agent_id: settings.agent.id.to_string(),
-            workspace: settings.agent.workspace.clone(),
+        let stored_sessions = StoredSessions {
+            store: session_config.home.session_store(),
+            agent_id: session_config.agent.id.to_string(),
+            workspace: session_config.agent.workspace.clone(),
         };
-        Self { driver, board, shelf, args, wire, open: HashMap::new(), is_initialized: false }
+        Self {
+            driver,
+            client_sessions,
+            stored_sessions,
+            args,
+            wire,
+            open: HashMap::new(),
+            is_initialized: false,
+        }
     }
 
-    /// Does what stands on a line.
+    /// Handles a line.
     pub(super) async fn take(&mut self, line: Line) {
         let message = match line {
             Line::Text(text) => Message::parse(&text),
@@ -118,7 +125,7 @@ impl Agent {
             "session/load" => self.load(call.params()?).await,
             "session/resume" => self.resume(call.params()?).await,
             "session/list" => {
-                let response = self.shelf.list(call.params()?).await?;
+                let response = self.stored_sessions.list(call.params()?).await?;
                 Ok(Some(AgentResponse::ListSessionsResponse(response)))
             }
             "session/close" => self.close(id, &call.params()?),
@@ -132,7 +139,7 @@ impl Agent {
     }
 
     fn notification(&mut self, call: Call) {
-        // Nobody waits for a word about one that cannot be used.
+        // A notification has no reply, so one that cannot be used is ignored.
         match call.method.as_str() {
             "session/cancel" => {
                 if let Ok(CancelNotification { session_id, .. }) = call.params()
@@ -143,7 +150,7 @@ impl Agent {
             }
             "$/cancel_request" => {
                 if let Ok(CancelRequestNotification { request_id, .. }) = call.params()
-                    && let Some(key) = self.board.session_of(&request_id)
+                    && let Some(key) = self.client_sessions.session_of(&request_id)
                 {
                     self.cancel(&key);
                 }
@@ -154,7 +161,7 @@ impl Agent {
 
     fn initialize(&mut self, request: &InitializeRequest) -> InitializeResponse {
         self.is_initialized = true;
-        self.board.set_abilities(Abilities::from(&request.client_capabilities));
+        self.client_sessions.set_abilities(Abilities::from(&request.client_capabilities));
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
@@ -166,14 +173,14 @@ impl Agent {
             .session_capabilities(sessions);
         let info =
             Implementation::new("myclaw", env!("CARGO_PKG_VERSION")).title("MyClaw".to_owned());
-        // A client that knows no version in common with its agent leaves.
+        // A client that does not support this version disconnects.
         InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
             .agent_info(info)
     }
 
     async fn new_session(&mut self, opening: &Opening) -> Answer {
-        let key = self.shelf.new_key(|key| self.open.contains_key(key))?;
+        let key = self.stored_sessions.new_key(|key| self.open.contains_key(key))?;
         let id = SessionId::new(key.as_str());
         self.open(&key, id.clone(), opening, Some(&Known::default())).await?;
         let response = NewSessionResponse::new(id).config_options(self.options(&key).await?);
@@ -189,7 +196,7 @@ impl Agent {
         if let Some(used) = known.used {
             let model = self.session(&key)?.session.selection().await.map_err(failed)?;
             let window = model.model().context_window;
-            self.board.tell(&key, usage(used, window, Some(known.spent)));
+            self.client_sessions.send(&key, usage(used, window, Some(known.spent)));
         }
         let response = LoadSessionResponse::new().config_options(self.options(&key).await?);
         Ok(Some(AgentResponse::LoadSessionResponse(response)))
@@ -202,14 +209,14 @@ impl Agent {
         Ok(Some(AgentResponse::ResumeSessionResponse(response)))
     }
 
-    /// Tells the conversation again. It is read beside the other work, and written as it is read.
+    /// Replays the session as updates. It is read on a blocking thread and written as it is read.
     async fn replay(
         &self,
         key: &SessionKey,
         id: &SessionId,
         directory: &Path,
     ) -> Result<Known, Error> {
-        let (store, key) = (self.shelf.store.clone(), key.clone());
+        let (store, key) = (self.stored_sessions.store.clone(), key.clone());
         let (wire, id, directory) = (self.wire.clone(), id.clone(), directory.to_path_buf());
         let read = tokio::task::spawn_blocking(move || match store.reader(&key)? {
             Some(reader) => replay(&reader, &directory, |update| wire.update(&id, update)),
@@ -218,14 +225,14 @@ impl Agent {
         read.await.map_err(internal)?.map_err(|error| of(&error.into()))
     }
 
-    /// The key of a session that is to be opened, which may be open already.
+    /// The key of a session to open, which may be open already.
     fn key_to_open(&self, id: &SessionId) -> Result<SessionKey, Error> {
         let key = match self.key(id) {
             Some(key) => key,
-            None => self.shelf.find(id)?,
+            None => self.stored_sessions.find(id)?,
         };
         let works = self.open.get(&key).is_some_and(|open| open.session.work().is_some());
-        if works || self.board.is_closing(&key) {
+        if works || self.client_sessions.is_closing(&key) {
             return Err(failure(
                 ErrorCode::InvalidRequest,
                 format!("session `{id}` is at work; cancel that or wait for its end"),
@@ -234,7 +241,7 @@ impl Agent {
         Ok(key)
     }
 
-    /// Opens a session. `known` is what it has cost, where that is known.
+    /// Opens a session. `known` holds its cost, if known.
     async fn open(
         &mut self,
         key: &SessionKey,
@@ -245,11 +252,11 @@ impl Agent {
         opening.check_directory()?;
         let directory = opening.cwd.clone();
         // The config file and the keys may have changed since the session before.
-        let mut settings = session_config(&self.args).map_err(|error| of(&error))?;
-        settings.session_key = key.clone();
-        settings.directory = Some(directory.clone());
-        let models = usable_models(&settings).await;
-        let session = Session::open(Arc::clone(&self.driver), settings, &self.args.options());
+        let mut session_config = session_config(&self.args).map_err(|error| of(&error))?;
+        session_config.session_key = key.clone();
+        session_config.directory = Some(directory.clone());
+        let models = usable_models(&session_config).await;
+        let session = Session::open(Arc::clone(&self.driver), session_config, &self.args.options());
         let model = session.selection().await.map_err(failed)?;
         announce(&model, Verbosity::Normal);
         let mut remarks: Vec<String> = Vec::new();
@@ -258,20 +265,21 @@ impl Agent {
         remarks.extend(opening.passed_over());
         let window = model.model().context_window;
         let spent = known.map(|known| known.spent);
-        let translator = Translator::new(self.board.abilities(), directory.clone(), window, spent);
-        self.board.open(key.clone(), id, translator);
+        let translator =
+            Translator::new(self.client_sessions.abilities(), directory.clone(), window, spent);
+        self.client_sessions.open(key.clone(), id, translator);
         let open = Open { session, directory, models, remarks, is_new: true, is_listed: false };
         self.open.insert(key.clone(), open);
         Ok(())
     }
 
-    /// Tells what there is to know of a session that was just opened, whose id the client knows now.
+    /// Sends the notices of a session that was just opened, now that the client knows its id.
     fn greet(&mut self) {
         for (key, open) in self.open.iter_mut().filter(|(_, open)| open.is_new) {
             open.is_new = false;
-            self.board.tell(key, say::commands());
+            self.client_sessions.send(key, say::commands());
             for remark in open.remarks.drain(..) {
-                self.board.notice(key, NoticeSeverity::Warning, remark);
+                self.client_sessions.notice(key, NoticeSeverity::Warning, remark);
             }
         }
     }
@@ -290,7 +298,7 @@ impl Agent {
         let session = &self.session(&key)?.session;
         set(session, &request.config_id.0, &value.0).await?;
         let model = session.selection().await.map_err(failed)?;
-        self.board.set_window(&key, model.model().context_window);
+        self.client_sessions.set_window(&key, model.model().context_window);
         let response = SetSessionConfigOptionResponse::new(self.options(&key).await?);
         Ok(Some(AgentResponse::SetSessionConfigOptionResponse(response)))
     }
@@ -299,7 +307,7 @@ impl Agent {
         if let Some(open) = self.open.get(key)
             && open.session.abort()
         {
-            self.board.cancel(key);
+            self.client_sessions.cancel(key);
         }
     }
 
@@ -309,29 +317,29 @@ impl Agent {
         let works = self.session(&key)?.session.work().is_some();
         self.open.remove(&key);
         if works {
-            self.board.close_when_idle(&key, id.clone());
+            self.client_sessions.close_when_idle(&key, id.clone());
             return Ok(None);
         }
-        self.board.remove(&key);
+        self.client_sessions.remove(&key);
         let response = CloseSessionResponse::new();
         Ok(Some(AgentResponse::CloseSessionResponse(response)))
     }
 
     async fn delete(&mut self, request: DeleteSessionRequest) -> Answer {
         let key = self.key_to_open(&request.session_id)?;
-        self.shelf.delete(key.clone()).await?;
+        self.stored_sessions.delete(key.clone()).await?;
         self.open.remove(&key);
-        self.board.remove(&key);
+        self.client_sessions.remove(&key);
         Ok(Some(AgentResponse::DeleteSessionResponse(DeleteSessionResponse::new())))
     }
 
     /// The key of an open session.
     fn key(&self, id: &SessionId) -> Option<SessionKey> {
-        let key = SessionKey::parse_for_agent(&self.shelf.agent_id, &id.0).ok()?;
+        let key = SessionKey::parse_for_agent(&self.stored_sessions.agent_id, &id.0).ok()?;
         self.open.contains_key(&key).then_some(key)
     }
 
-    /// The key of a session that has to be open.
+    /// The key of an open session, or an error.
     pub(super) fn open_key(&self, id: &SessionId) -> Result<SessionKey, Error> {
         self.key(id).ok_or_else(|| {
             unknown_session(format!(
@@ -340,17 +348,17 @@ impl Agent {
         })
     }
 
-    /// Where answers go.
+    /// The output.
     pub(super) fn wire(&self) -> Wire {
         self.wire.clone()
     }
 
-    /// Sees to it that the list knows where the session's tools work, once it is on disk.
+    /// Records the directory of the session for the list, once the session is on disk.
     pub(super) async fn list(&mut self, key: &SessionKey) {
         if let Some(open) = self.open.get_mut(key).filter(|open| !open.is_listed) {
             open.is_listed = true;
             let directory = open.directory.clone();
-            self.shelf.remember_directory(key, &directory).await;
+            self.stored_sessions.remember_directory(key, &directory).await;
         }
     }
 

@@ -1,9 +1,8 @@
-//! Failures, as JSON-RPC tells them.
+//! Failures as JSON-RPC errors.
 
 use agent_client_protocol_schema::v1::{Error, ErrorCode};
-use serde_json::json;
-
 use myclaw_agent::AgentError;
+use serde_json::json;
 
 use crate::exit::CliError;
 
@@ -12,7 +11,7 @@ pub(super) fn failure(code: ErrorCode, message: impl Into<String>) -> Error {
     Error::new(code.into(), message)
 }
 
-/// What is asked for, or how, cannot be used.
+/// The request or its parameters cannot be used.
 pub(super) fn invalid(message: impl Into<String>) -> Error {
     failure(ErrorCode::InvalidParams, message)
 }
@@ -22,7 +21,7 @@ pub(super) fn unknown_session(message: impl Into<String>) -> Error {
     failure(ErrorCode::ResourceNotFound, message)
 }
 
-/// What the rest of the program says, with its class for programs.
+/// A failure of the program, with its class in `data`.
 pub(super) fn of(error: &CliError) -> Error {
     let code = match error.class {
         "usage" => ErrorCode::InvalidParams,
@@ -31,12 +30,12 @@ pub(super) fn of(error: &CliError) -> Error {
     failure(code, error.message.clone()).data(json!({"class": error.class}))
 }
 
-/// The same for what the agent crate says.
+/// The same for errors of the agent crate.
 pub(super) fn failed(error: AgentError) -> Error {
     of(&CliError::from(error))
 }
 
-/// The same for errors that are not the program's own words yet.
+/// The same for errors without a class.
 pub(super) fn internal(error: impl std::fmt::Display) -> Error {
     of(&CliError::failure(format!("internal error: {error}")))
 }

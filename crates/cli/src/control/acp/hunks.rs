@@ -1,4 +1,4 @@
-//! The hunks of a unified diff, as the pairs of texts that the protocol wants.
+//! Converts the hunks of a unified diff to the pairs of texts that the protocol needs.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ pub(super) struct Hunk {
     pub(super) line: u32,
 }
 
-/// The hunks of the diff of one file. What is cut off in the middle is left out.
+/// The hunks of the diff of one file. Incomplete hunks are left out.
 pub(super) fn hunks(diff: &str) -> Vec<Hunk> {
     let mut lines = diff.lines().peekable();
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
-//! Plain text inside Markdown, which is what clients draw text as.
+//! Quotes plain text in Markdown, because clients render text as Markdown.
 
-/// `text` as a code block, whatever stands in it. `info` follows the fence, and is usually empty.
+/// `text` as a code block, whatever it contains. `info` follows the fence, and is usually empty.
 pub(super) fn fenced(info: &str, text: &str) -> String {
     let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
@@ -8,7 +8,7 @@ pub(super) fn fenced(info: &str, text: &str) -> String {
     format!("{fence}{info}\n{text}{end}{fence}")
 }
 
-/// `text` as code within a line, whatever stands in it.
+/// `text` as inline code, whatever it contains.
 pub(super) fn code(text: &str) -> String {
     if text.contains('`') { text.to_owned() } else { format!("`{text}`") }
 }

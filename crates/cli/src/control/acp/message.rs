@@ -1,4 +1,4 @@
-//! What a client writes: one JSON-RPC message a line.
+//! Parses the client's messages: one JSON-RPC message per line.
 
 use agent_client_protocol_schema::v1::{Error, ErrorCode, RequestId};
 use serde::de::DeserializeOwned;
@@ -9,15 +9,15 @@ use super::failure::{failure, invalid};
 /// A message of the client.
 #[derive(Debug, PartialEq)]
 pub(super) enum Message {
-    /// It wants an answer.
+    /// A request, which is answered.
     Request(RequestId, Call),
-    /// It wants none.
+    /// A notification, which is not answered.
     Notification(Call),
-    /// It answers a request. None is ever made, so nobody waits for it.
+    /// A response. It is ignored, because this program sends no requests.
     Response,
 }
 
-/// What a client wants to be done.
+/// A method with its parameters.
 #[derive(Debug, PartialEq)]
 pub(super) struct Call {
     /// Such as `session/prompt`.
@@ -25,7 +25,7 @@ pub(super) struct Call {
     params: Option<Value>,
 }
 
-/// Why a line is no message, and which request it was, as far as that can be told.
+/// Why a line is no message, with the id of the request if it can be read.
 #[derive(Debug, PartialEq)]
 pub(super) struct BadMessage {
     pub(super) id: RequestId,
@@ -36,7 +36,7 @@ impl Message {
     /// Reads a line.
     ///
     /// # Errors
-    /// It is no JSON, or no message of JSON-RPC 2.0.
+    /// The line is not JSON, or not a message of JSON-RPC 2.0.
     pub(super) fn parse(line: &str) -> Result<Self, BadMessage> {
         let value: Value = serde_json::from_str(line)
             .map_err(|error| BadMessage::unreadable(format!("the line is not JSON: {error}")))?;
@@ -73,22 +73,22 @@ impl Message {
 }
 
 impl Call {
-    /// What the method needs.
+    /// The parameters of the method.
     ///
     /// # Errors
-    /// Something is missing, or is not what it should be.
+    /// A parameter is missing or has the wrong type.
     pub(super) fn params<T: DeserializeOwned>(self) -> Result<T, Error> {
         let params = match self.params {
             None | Some(Value::Null) => Value::Object(Map::new()),
             Some(params @ Value::Object(_)) => params,
-            Some(_) => return Err(invalid(format!("{}: `params` is no object", self.method))),
+            Some(_) => return Err(invalid(format!("{}: `params` is not an object", self.method))),
         };
         serde_json::from_value(params).map_err(|error| invalid(format!("{}: {error}", self.method)))
     }
 }
 
 impl BadMessage {
-    /// Something that is not even JSON.
+    /// A line that is not JSON.
     pub(super) fn unreadable(why: impl Into<String>) -> Self {
         Self { id: RequestId::Null, error: failure(ErrorCode::ParseError, why).into() }
     }

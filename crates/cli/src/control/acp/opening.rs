@@ -1,4 +1,4 @@
-//! What a client says of a session that is to be opened.
+//! The parameters of requests that open a session.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::failure::invalid;
 
-/// What `session/new`, `session/load` and `session/resume` say alike. Not the protocol crate's types: those refuse a
-/// client whose servers are of a kind that they do not know, though none is connected to here.
+/// The common parameters of `session/new`, `session/load` and `session/resume`. The protocol crate's types are not used,
+/// because they refuse unknown kinds of MCP servers, which are ignored here.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Opening {
-    /// Where tools work.
+    /// Directory for the tools.
     pub(super) cwd: PathBuf,
     #[serde(default)]
     mcp_servers: Option<Vec<Value>>,
@@ -21,33 +21,33 @@ pub(super) struct Opening {
     additional_directories: Option<Vec<Value>>,
 }
 
-/// What `session/load` and `session/resume` say.
+/// The parameters of `session/load` and `session/resume`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Reopening {
-    /// Which session.
+    /// The session.
     pub(super) session_id: SessionId,
     #[serde(flatten)]
     pub(super) opening: Opening,
 }
 
 impl Opening {
-    /// Editors have the folder of a project; a directory that does not exist is a mistake.
+    /// Checks the directory. It must exist, because editors send the directory of an open project.
     ///
     /// # Errors
-    /// It is none, or not named by its whole path.
+    /// The path is not absolute, or not a directory.
     pub(super) fn check_directory(&self) -> Result<(), Error> {
         let cwd: &Path = &self.cwd;
         if !cwd.is_absolute() {
-            return Err(invalid(format!("`cwd` is no absolute path: {}", cwd.display())));
+            return Err(invalid(format!("`cwd` is not an absolute path: {}", cwd.display())));
         }
         if !cwd.is_dir() {
-            return Err(invalid(format!("`cwd` is no directory that exists: {}", cwd.display())));
+            return Err(invalid(format!("`cwd` is not an existing directory: {}", cwd.display())));
         }
         Ok(())
     }
 
-    /// What of it is passed over, in words for the user.
+    /// Messages for the user about parameters that are ignored.
     pub(super) fn passed_over(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let servers: Vec<&str> = self.mcp_servers.iter().flatten().map(server_name).collect();
@@ -68,5 +68,5 @@ impl Opening {
 }
 
 fn server_name(server: &Value) -> &str {
-    server.get("name").and_then(Value::as_str).unwrap_or("one without a name")
+    server.get("name").and_then(Value::as_str).unwrap_or("a server without a name")
 }

@@ -1,26 +1,26 @@
-//! What a user can change in a session: the model, and how much it thinks.
+//! The options of a session that the user can change: model and thinking level.
 
 use agent_client_protocol_schema::v1::{
     Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption,
 };
-use myclaw_agent::llm::ThinkingLevel;
-
-use crate::commands::models::{ListedModel, ModelFilter, find_models};
-use crate::model::offered_levels;
 use myclaw_agent::Selection;
 use myclaw_agent::Session;
 use myclaw_agent::SessionConfig;
+use myclaw_agent::llm::ThinkingLevel;
 
 use super::failure::{failed, invalid};
+use crate::commands::models::{ListedModel, ModelFilter, find_models};
+use crate::model::offered_levels;
 
-/// The id of the option that says who answers.
+/// The id of the option for the active model.
 const MODEL: &str = "model";
-/// The id of the option that says how much the model thinks.
+/// The id of the option for the thinking level.
 const THINKING: &str = "thinking";
 
-/// The models that could answer now: those with a key, and those of servers on this machine.
-pub(super) async fn usable_models(settings: &SessionConfig) -> Vec<String> {
-    let found = find_models(&settings.home, &settings.config, ModelFilter::default()).await;
+/// The models that can be used now: those with a key, and those of servers on this machine.
+pub(super) async fn usable_models(session_config: &SessionConfig) -> Vec<String> {
+    let found =
+        find_models(&session_config.home, &session_config.config, ModelFilter::default()).await;
     // Without a list the model can still be set on the command line and in the config file.
     let found = found.unwrap_or_default();
     found.iter().filter(|model| model.has_key()).map(ListedModel::name).collect()
@@ -57,7 +57,7 @@ pub(super) fn options(
     std::iter::once(model_option).chain(thinking_option).collect()
 }
 
-/// Gives an option another value, from the next turn on.
+/// Sets an option, from the next model call on.
 ///
 /// # Errors
 /// There is no such option, or it cannot have that value.
@@ -82,7 +82,7 @@ pub(super) async fn set(session: &Session, option: &str, value: &str) -> Result<
     Ok(())
 }
 
-/// A level that the model does not offer would be replaced by another one in silence.
+/// Refuses a level that the model does not offer, which would otherwise be silently replaced.
 async fn check_offered(session: &Session, level: ThinkingLevel) -> Result<(), Error> {
     let model = session.selection().await.map_err(failed)?;
     let known = model.model();

@@ -1,19 +1,18 @@
-//! What a client says: its content blocks, as text and pictures for the model.
+//! Converts the content blocks of a prompt to text and pictures for the model.
 
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
 use myclaw_agent::llm::ContentBlock as Block;
 
-use crate::control::content::picture;
-
 use super::failure::{invalid, of};
 use super::markdown::fenced;
+use crate::control::content::picture;
 
 /// The blocks of a prompt. Text and links that stand side by side become one text.
 ///
 /// # Errors
-/// There is nothing in it, or something that models cannot take.
+/// The prompt is empty, or holds content that models cannot take.
 pub(super) async fn content(prompt: Vec<ContentBlock>) -> Result<Vec<Block>, Error> {
-    let mut content = Content::default();
+    let mut content = PromptBuilder::default();
     for block in prompt {
         match block {
             ContentBlock::Text(text) => content.text(&text.text),
@@ -22,7 +21,7 @@ pub(super) async fn content(prompt: Vec<ContentBlock>) -> Result<Vec<Block>, Err
             ContentBlock::Resource(resource) => content.resource(resource.resource).await?,
             ContentBlock::Audio(_) => {
                 return Err(invalid(
-                    "session/prompt: audio is not understood (promptCapabilities.audio is false)",
+                    "session/prompt: audio is not supported (promptCapabilities.audio is false)",
                 ));
             }
             _ => return Err(invalid("session/prompt: a content block of an unknown type")),
@@ -55,26 +54,26 @@ pub(super) fn without_addresses(text: &str) -> String {
 }
 
 #[derive(Default)]
-struct Content {
+struct PromptBuilder {
     blocks: Vec<Block>,
     text: String,
-    /// What `text` ends with.
+    /// The kind of block that `text` ends with.
     end: End,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum End {
-    /// Text of the client, which may go on.
+    /// Text of the client, which may continue.
     Text,
     Link,
-    /// What the next block needs no distance from.
+    /// The next block follows without a separator.
     #[default]
     Apart,
 }
 
-impl Content {
-    /// Editors in whose prompts links stand within the text say where blanks are. Others give one block for each thing
-    /// that was said; those must not run together.
+impl PromptBuilder {
+    /// Editors with links inside of the text send the white space around them. Others send separate blocks, which must
+    /// not run together.
     fn text(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -106,7 +105,7 @@ impl Content {
         Ok(())
     }
 
-    /// What the client has read for the model: a file as its editor holds it, for example.
+    /// PromptBuilder that the client has read for the model, such as the unsaved state of a file.
     async fn resource(&mut self, resource: EmbeddedResourceResource) -> Result<(), Error> {
         match resource {
             EmbeddedResourceResource::TextResourceContents(text) => {
@@ -127,7 +126,7 @@ impl Content {
         Ok(())
     }
 
-    /// Text that stands apart.
+    /// Adds text as a paragraph of its own.
     fn paragraph(&mut self, text: &str) {
         if !self.text.is_empty() && !self.text.ends_with("\n\n") {
             self.text.push_str("\n\n");

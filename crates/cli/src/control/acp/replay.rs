@@ -1,4 +1,4 @@
-//! A conversation that is kept, told again from its beginning.
+//! Replays a stored session from its beginning.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::tools::{self, Ending};
 
-/// What is known of a conversation once it was read.
+/// The totals of a session after reading it.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Known {
     /// Dollars that it has cost.
@@ -24,7 +24,7 @@ pub(super) struct Known {
     pub(super) used: Option<u64>,
 }
 
-/// Tells all that was said in the conversation of `reader`, whose tools worked in `directory`.
+/// Sends all messages of the session of `reader`, whose tools worked in `directory`.
 ///
 /// # Errors
 /// The log cannot be read.
@@ -35,7 +35,7 @@ pub(super) fn replay(
 ) -> Result<Known, SessionError> {
     let mut replay = Replay { directory, tell, calls: BTreeMap::new(), known: Known::default() };
     for entry in reader.entries() {
-        // Summaries take nothing away from what was said.
+        // A summary does not remove messages from the log.
         if let Entry::Message(row) = entry? {
             replay.row(row);
         }
@@ -46,12 +46,12 @@ pub(super) fn replay(
 struct Replay<'a, F> {
     directory: &'a Path,
     tell: F,
-    /// The calls without a result, by the model's id: how the client knows them.
+    /// The client's ids of the calls without a result, by the model's id.
     calls: BTreeMap<String, String>,
     known: Known,
 }
 
-/// What a row keeps beside its text, as far as it is shown.
+/// The fields beside the text of a row that are shown.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Kept {

@@ -1,4 +1,4 @@
-//! What the user says, and the commands among it.
+//! Prompts, and the commands in them.
 
 use std::sync::Arc;
 
@@ -10,11 +10,10 @@ use agent_client_protocol_schema::v1::{
 use myclaw_agent::llm::ContentBlock as Block;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{CompactionOutcome, CompactionReport, FailureClass};
-
 use myclaw_agent::{Said, Session};
 
 use super::agent::Agent;
-use super::board::prompt_response;
+use super::client_sessions::prompt_response;
 use super::failure::failed;
 use super::prompt::content;
 
@@ -23,16 +22,16 @@ const COMPACT: &str = "compact";
 
 /// The commands that a prompt can begin with.
 pub(super) fn commands() -> SessionUpdate {
-    let hint = "what the summary should pay attention to";
+    let hint = "what the summary should focus on";
     let compact = AvailableCommand::new(COMPACT, "Summarise older messages to make room")
         .input(AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
     SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(vec![compact]))
 }
 
-/// Says something. The request is answered when all that follows from it is over.
+/// Sends a prompt. The request is answered when its turn and all that follow are over.
 ///
 /// # Errors
-/// It is not said.
+/// The message is not accepted.
 pub(super) async fn prompt(
     agent: &mut Agent,
     request: &RequestId,
@@ -48,10 +47,10 @@ pub(super) async fn prompt(
     let said = session.say(content, None).await.map_err(failed)?;
     if session.work().is_some() {
         if matches!(said, Said::Interrupting(_)) {
-            agent.board.cancel(&key);
+            agent.client_sessions.cancel(&key);
         }
-        // The work that goes on ends later than this, for it runs on the same thread.
-        agent.board.wait(&key, request.clone());
+        // The current work cannot end before this code yields, because it runs on the same thread.
+        agent.client_sessions.wait(&key, request.clone());
     } else {
         answered_elsewhere(agent, &key, &session, request, &said).await;
     }
@@ -71,17 +70,17 @@ async fn answered_elsewhere(
     let (Said::Started(id) | Said::Queued(id) | Said::Interrupting(id)) = said;
     let pending = session.pending().await.unwrap_or_default();
     if pending.iter().any(|message| message.id == *id) {
-        let line = "another process works on this conversation and takes the message; load the session later to see \
+        let line = "another process works on this session and takes the message; load the session later to see \
                     the answer";
-        agent.board.notice(key, NoticeSeverity::Warning, line.to_owned());
+        agent.client_sessions.notice(key, NoticeSeverity::Warning, line.to_owned());
     }
-    agent.wire().answer(request.clone(), agent.board.last(key).map(prompt_response));
+    agent.wire().answer(request.clone(), agent.client_sessions.last(key).map(prompt_response));
 }
 
-/// What a summary should pay attention to, if anything.
+/// The focus of a summary, if any.
 struct Focus(Option<String>);
 
-/// The focus of `/compact`, if that is what was said.
+/// The focus of `/compact`, if the prompt is that command.
 fn compact_command(content: &[Block]) -> Option<Focus> {
     let [Block::Text(text)] = content else { return None };
     let rest = text.text.trim().strip_prefix('/')?.strip_prefix(COMPACT)?;
@@ -91,7 +90,7 @@ fn compact_command(content: &[Block]) -> Option<Focus> {
     Some(Focus(Some(rest.trim().to_owned()).filter(|focus| !focus.is_empty())))
 }
 
-/// Summarises older messages, and answers when that is done.
+/// Summarises older messages, and answers the request afterwards.
 async fn compact(
     agent: &Agent,
     key: SessionKey,
@@ -99,13 +98,14 @@ async fn compact(
     request: RequestId,
     focus: Option<String>,
 ) {
-    let (board, wire) = (Arc::clone(&agent.board), agent.wire());
-    board.begin_command(&key, request.clone());
+    let (client_sessions, wire) = (Arc::clone(&agent.client_sessions), agent.wire());
+    client_sessions.begin_command(&key, request.clone());
     agent.driver.spawn(async move {
         let outcome = match session.compact(focus).await {
             Ok(report) => {
-                let content = ContentBlock::from(told(&report));
-                board.tell(&key, SessionUpdate::AgentMessageChunk(ContentChunk::new(content)));
+                let content = ContentBlock::from(describe(&report));
+                client_sessions
+                    .send(&key, SessionUpdate::AgentMessageChunk(ContentChunk::new(content)));
                 Ok(prompt_response(StopReason::EndTurn))
             }
             Err(error) if error.class == FailureClass::Aborted => {
@@ -113,14 +113,14 @@ async fn compact(
             }
             Err(error) => Err(failed(error)),
         };
-        board.end_command(&key, &request);
+        client_sessions.end_command(&key, &request);
         wire.answer(request, outcome);
     });
-    // It begins before the next line is read, which may cancel it.
+    // It begins before the next line is read, because that line may cancel it.
     tokio::task::yield_now().await;
 }
 
-fn told(report: &CompactionReport) -> String {
+fn describe(report: &CompactionReport) -> String {
     match report.outcome {
         CompactionOutcome::Done => format!(
             "Older messages are summarised: {} messages became {}, about {} tokens became {}.",

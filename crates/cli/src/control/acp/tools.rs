@@ -1,4 +1,4 @@
-//! Tool calls, as an editor shows them: what they are about, where, and what they changed.
+//! Tool calls as an editor shows them: title, place and changes.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,9 @@ use agent_client_protocol_schema::v1::{
 use myclaw_agent::sessions::EntryId;
 use serde_json::{Map, Value};
 
-use crate::report::{first_line, summarise_arguments};
-
 use super::hunks::hunks;
 use super::markdown::{code, fenced};
+use crate::report::{first_line, summarise_arguments};
 
 /// Bytes of a running command's output that are shown. Each update repeats them, so they are few.
 const MOST_PROGRESS_BYTES: usize = 8 * 1024;
@@ -22,14 +21,13 @@ const MOST_NAMED_FILES: usize = 3;
 /// How a call ended.
 pub(super) struct Ending<'a> {
     pub(super) is_error: bool,
-    /// What the model gets.
+    /// The text for the model.
     pub(super) text: &'a str,
-    /// What the tool tells user interfaces.
+    /// The details for user interfaces.
     pub(super) details: Option<&'a Value>,
 }
 
-/// How a client knows a call of the message `message`. The model's own id need not be unique in a conversation that
-/// came from elsewhere.
+/// The client's id for a call of the message `message`. The model's own id need not be unique in an imported session.
 pub(super) fn call_id(message: &EntryId, id: &str) -> String {
     format!("{message}:{id}")
 }
@@ -49,7 +47,7 @@ pub(super) fn started(
     call.locations(location(directory, name, arguments).into_iter().collect())
 }
 
-/// What a running call has printed, of which `printed` keeps the end.
+/// An update with the output of a running call. `printed` keeps the end of the output.
 pub(super) fn progress(id: &str, printed: &mut String, more: &str) -> ToolCallUpdate {
     printed.push_str(more);
     if printed.len() > MOST_PROGRESS_BYTES {
@@ -85,7 +83,7 @@ pub(super) fn ended(directory: &Path, id: &str, ending: &Ending<'_>) -> ToolCall
     ToolCallUpdate::new(id.to_owned(), fields)
 }
 
-/// A call that will never be over, and why.
+/// A call that will never end, and why.
 pub(super) fn given_up(id: &str, why: &str) -> ToolCallUpdate {
     let fields = ToolCallUpdateFields::new()
         .status(ToolCallStatus::Failed)
@@ -99,7 +97,7 @@ struct Change {
     line: u32,
 }
 
-/// What a call changed: the tools say it as `diff` with its `path`, or several of them as `diffs`.
+/// The changes of a call, which the tools report as `diff` with its `path`, or several as `diffs`.
 fn changes(directory: &Path, details: &Value) -> Vec<Change> {
     let several = details.get("diffs").and_then(Value::as_array);
     let files = several.map_or_else(|| std::slice::from_ref(details), Vec::as_slice);
@@ -126,7 +124,7 @@ fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// One line that says what a call is about.
+/// The title of a call, in one line.
 fn title(name: &str, arguments: &Map<String, Value>) -> String {
     let text = |name| arguments.get(name).and_then(Value::as_str).map(first_line);
     let path = text("path").unwrap_or_else(|| ".".to_owned());
@@ -178,7 +176,7 @@ fn patch_title(arguments: &Map<String, Value>) -> String {
     }
 }
 
-/// Where a call looks or writes, as far as its arguments tell.
+/// The file and line that a call reads or writes, if its arguments name them.
 fn location(
     directory: &Path,
     name: &str,
@@ -191,7 +189,7 @@ fn location(
 }
 
 fn absolute(directory: &Path, path: &str) -> PathBuf {
-    // Its components leave out what says nothing, such as `./`.
+    // `components` drops redundant parts such as `./`.
     directory.join(path).components().collect()
 }
 

@@ -1,4 +1,4 @@
-//! From what a session does to what the client is told of it.
+//! Translates the events of a session into updates for the client.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,17 +11,16 @@ use agent_client_protocol_schema::v1::{
 use myclaw_agent::AgentRunEvent;
 use myclaw_agent::llm::{AssistantMessage, StopReason, StreamEvent};
 use myclaw_agent::sessions::EntryId;
-
-use crate::report::narrate;
-use crate::terminal::Style;
 use myclaw_agent::{Done, FailureClass, Next, Outcome, Work};
 
 use super::tools::{self, Ending};
+use crate::report::narrate;
+use crate::terminal::Style;
 
-/// What a client can show beyond what all can.
+/// Optional abilities of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Abilities {
-    /// Notices, apart from what the agent says.
+    /// Notices apart from messages of the agent.
     pub(super) notices: bool,
     /// Compactions.
     pub(super) compaction: bool,
@@ -39,23 +38,23 @@ impl From<&ClientCapabilities> for Abilities {
 
 /// A call that runs.
 struct Running {
-    /// As the client knows it.
+    /// The client's id for it.
     id: String,
-    /// The end of what it has printed.
+    /// The end of its output.
     printed: String,
 }
 
-/// Tells what happens in one session.
+/// Translates the events of one session.
 pub(super) struct Translator {
     pub(super) abilities: Abilities,
-    /// Where its tools work; absolute.
+    /// Directory of its tools; absolute.
     pub(super) directory: PathBuf,
-    /// Tokens that the model takes.
+    /// The model's context window, in tokens.
     pub(super) window: u64,
     /// Dollars that the session has cost, if that is known.
     pub(super) spent: Option<f64>,
     work: Option<Work>,
-    /// Names the message that arrives, and with their own ids the calls that it makes.
+    /// The id of the arriving message, which is also part of the ids of its calls.
     message: EntryId,
     /// Whether that message has shown text, and whether any of the turn has.
     message_has_text: bool,
@@ -64,12 +63,12 @@ pub(super) struct Translator {
     calls: BTreeMap<String, Running>,
     last_stop: Option<StopReason>,
     compaction: Option<CompactionId>,
-    /// Notices for clients that have no place for them outside of a turn.
+    /// Notices that wait for the next turn, for clients that cannot show them outside of one.
     later: Vec<String>,
 }
 
 impl Translator {
-    /// For a session that has cost `spent` dollars so far.
+    /// A translator for a session that has cost `spent` dollars so far.
     pub(super) fn new(
         abilities: Abilities,
         directory: PathBuf,
@@ -92,7 +91,7 @@ impl Translator {
         }
     }
 
-    /// What the session does at this moment.
+    /// The current work of the session.
     pub(super) fn work(&self) -> Option<Work> {
         self.work
     }
@@ -118,7 +117,7 @@ impl Translator {
         later.into_iter().map(|line| thought(format!("{line}\n\n"))).collect()
     }
 
-    /// Something happens in a turn.
+    /// Translates an event of a turn.
     pub(super) fn translate(&mut self, event: &AgentRunEvent) -> Vec<SessionUpdate> {
         match event {
             AgentRunEvent::LlmStart { .. } => {
@@ -145,13 +144,13 @@ impl Translator {
                 let update = tools::ended(&self.directory, &call.id, &ending);
                 vec![SessionUpdate::ToolCallUpdate(update)]
             }
-            // The end of the command tells it.
+            // Reported at the end of the command.
             AgentRunEvent::Compaction { .. } if self.work == Some(Work::Compaction) => Vec::new(),
             AgentRunEvent::Compaction { .. } if self.abilities.compaction => {
                 let id = CompactionId::new(EntryId::generate().as_str());
                 vec![compaction(id, CompactionStatus::Completed)]
             }
-            // What the client has said it shows already, and what it is told in other words.
+            // The client shows its own messages already, and gets the end of the turn as the response.
             AgentRunEvent::Taken { .. } | AgentRunEvent::Done { .. } => Vec::new(),
             event => narrate(event, Duration::ZERO)
                 .and_then(|(style, line)| self.notice(severity(style), line))
@@ -182,7 +181,7 @@ impl Translator {
         if let (Err(error), Next::GoesOn) = (outcome, next)
             && error.class != FailureClass::Aborted
         {
-            // No request is answered with it, because a turn follows.
+            // No request is answered with this failure, because a turn follows.
             updates.extend(self.notice(NoticeSeverity::Error, error.message.clone()));
         }
         if let Ok(Done::Answered(result)) = outcome
@@ -195,7 +194,7 @@ impl Translator {
         updates
     }
 
-    /// Something the user should know. Clients without notices show it as a thought, in a turn.
+    /// A notice. Clients without notices get it as a thought within a turn.
     pub(super) fn notice(
         &mut self,
         severity: NoticeSeverity,
@@ -241,7 +240,7 @@ impl Translator {
     }
 }
 
-/// How full the context is, and what the session has cost.
+/// The use of the context window, and the cost of the session.
 pub(super) fn usage(used: u64, window: u64, spent: Option<f64>) -> SessionUpdate {
     let cost = spent.map(|dollars| Cost::new(dollars, "USD"));
     SessionUpdate::UsageUpdate(UsageUpdate::new(used, window).cost(cost))

@@ -1,4 +1,4 @@
-//! Standard output: a JSON-RPC message a line, and nothing else.
+//! Standard output: one JSON-RPC message per line, and nothing else.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::terminal::{Destination, JsonMode, Output};
 
-/// Where messages for the client go.
+/// The output for messages to the client.
 #[derive(Clone)]
 pub(super) struct Wire {
     output: Arc<Output>,
@@ -18,24 +18,24 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Standard output. `on_closed` fires when nobody reads it any more.
+    /// Standard output. `on_closed` fires when the reader has closed it.
     pub(super) fn new(on_closed: CancellationToken) -> Self {
         let mode = JsonMode::for_destination(Destination::of_stdout());
         Self { output: Arc::new(Output::stdout(on_closed)), mode }
     }
 
-    /// What is written to.
+    /// The buffered output.
     pub(super) fn output(&self) -> &Output {
         &self.output
     }
 
-    /// Answers a request. Somebody waits for that, so it is written at once, behind all that was told before.
+    /// Answers a request. The response is written at once, after all updates before it.
     pub(super) fn answer(&self, id: RequestId, outcome: Result<AgentResponse, Error>) {
         self.output.push_json(&JsonRpcMessage::wrap(Response::new(id, outcome)), self.mode);
         self.output.flush();
     }
 
-    /// Tells what happens in a session. It may wait for more.
+    /// Sends an update of a session. It may be buffered.
     pub(super) fn update(&self, session: &SessionId, update: SessionUpdate) {
         let notification = Notification {
             method: CLIENT_METHOD_NAMES.session_update.into(),

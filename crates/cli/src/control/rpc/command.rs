@@ -1,45 +1,44 @@
-//! Does what a driver asks for.
+//! Executes the commands of the program at the other end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use myclaw_agent::PendingMessage;
+use myclaw_agent::Selection;
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
-use serde::Serialize;
-use serde_json::{Value, json};
-
-use crate::args::ConversationArgs;
-use crate::commands::models::{ModelFilter, find_models};
-use crate::commands::sessions::Sessions;
-use crate::control::content::picture;
-use crate::exit::CliError;
-use crate::time::new_conversation_name;
-use myclaw_agent::Selection;
 use myclaw_agent::{Driver, Said, Session};
 use myclaw_agent::{SessionConfig, SessionOptions, check_agent};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::reply::Compacted;
 use super::request::{
     Block, Command, Compact, Fork, GetMessages, ListModels, Message, Name, Prompt, Request,
     SetModel, SetThinking, Spoken,
 };
+use crate::args::SessionArgs;
+use crate::commands::models::{ModelFilter, find_models};
+use crate::commands::sessions::Sessions;
+use crate::control::content::picture;
+use crate::exit::CliError;
+use crate::time::new_session_name;
 
-/// Messages of a reply where none is asked for.
+/// Messages of a reply if the command gives no limit.
 const SOME_MESSAGES: usize = 100;
-/// Most messages of a reply; `before` gives the others.
+/// Most messages of a reply; older ones are read with `before`.
 const MOST_MESSAGES: usize = 1_000;
-/// Conversations of a reply where no limit is asked for.
+/// Sessions of a reply if the command gives no limit.
 const SOME_SESSIONS: usize = 100;
 
-/// Sessions that are kept open. Beyond it the idle ones are closed, and forget the model that they were given.
+/// Most open sessions. Beyond it idle ones are closed, and lose a model that was set with `set_model`.
 const MOST_OPEN_SESSIONS: usize = 1_000;
 
-/// The sessions of a driver that is served.
+/// The open sessions, and the state that commands need.
 pub(super) struct Controller {
     driver: Arc<Driver>,
-    /// As the command line gives them; a session's own differ in its key alone.
-    settings: SessionConfig,
+    /// The config from the command line; other sessions have the same with another key.
+    session_config: SessionConfig,
     options: SessionOptions,
     sessions: Sessions,
     open: HashMap<SessionKey, Arc<Session>>,
@@ -47,30 +46,30 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    /// Opens the conversation of the command line.
+    /// Opens the session of the command line.
     pub(super) fn begin(
         driver: Arc<Driver>,
-        settings: SessionConfig,
-        args: &ConversationArgs,
+        session_config: SessionConfig,
+        args: &SessionArgs,
     ) -> Self {
         let options = args.options();
-        let current = Session::open(Arc::clone(&driver), settings.clone(), &options);
+        let current = Session::open(Arc::clone(&driver), session_config.clone(), &options);
         Self {
-            sessions: Sessions::of_agent(&settings),
+            sessions: Sessions::of_agent(&session_config),
             open: HashMap::from([(current.key().clone(), Arc::clone(&current))]),
             driver,
-            settings,
+            session_config,
             options,
             current,
         }
     }
 
-    /// The conversation that a command is about where it names none.
+    /// The session for commands that name no session.
     pub(super) fn current(&self) -> &Arc<Session> {
         &self.current
     }
 
-    /// Does what is asked, and answers. What takes long is answered later.
+    /// Executes a command and replies. Long commands reply later.
     pub(super) async fn obey(
         &mut self,
         request: Request,
@@ -85,7 +84,7 @@ impl Controller {
             Err(error) => return answer(Err(error)),
         };
         if let Command::Compact(Compact { focus }) = request.command {
-            // A model has to be asked.
+            // This calls a model.
             self.driver.spawn(async move {
                 answer(
                     session
@@ -122,7 +121,7 @@ impl Controller {
                 self.list_sessions(wanted.limit.unwrap_or(SOME_SESSIONS))
             }
             Command::ListModels(wanted) => self.list_models(wanted).await,
-            // Answered by the caller, because it takes long.
+            // The caller replies later, because this takes long.
             Command::Compact(_) => Ok(Value::Null),
         }
     }
@@ -141,8 +140,8 @@ impl Controller {
             let current = self.current.key().clone();
             self.open.retain(|key, open| *key == current || open.work().is_some());
         }
-        let settings = self.settings.for_session(key.clone());
-        let session = Session::open(Arc::clone(&self.driver), settings, &self.options);
+        let session_config = self.session_config.for_session(key.clone());
+        let session = Session::open(Arc::clone(&self.driver), session_config, &self.options);
         self.open.insert(key.clone(), Arc::clone(&session));
         Ok(session)
     }
@@ -152,17 +151,17 @@ impl Controller {
         Ok(json!({"session": key.as_str()}))
     }
 
-    /// The name of a conversation that does not exist yet.
+    /// The name of a session that does not exist yet.
     fn new_key(&self, name: Option<String>) -> Result<SessionKey, CliError> {
         let exists = |name: &str| self.key(name).is_ok_and(|key| self.sessions.store.exists(&key));
-        let name = name.unwrap_or_else(|| new_conversation_name(exists));
+        let name = name.unwrap_or_else(|| new_session_name(exists));
         if exists(&name) {
             return Err(CliError::usage(format!(
-                "there is a conversation `{name}` already; switch_session continues it"
+                "there is a session `{name}` already; switch_session continues it"
             )));
         }
         let key = self.key(&name)?;
-        check_agent(&self.settings.config, &self.sessions.store, &key)?;
+        check_agent(&self.session_config.config, &self.sessions.store, &key)?;
         Ok(key)
     }
 
@@ -176,7 +175,7 @@ impl Controller {
             return Err(CliError::usage("switch_session: missing field `name`"));
         };
         let key = match self.key(&name)? {
-            // A session that was just begun is on no disk yet.
+            // A new session is not on disk yet.
             key if self.open.contains_key(&key) => key,
             _ => self.sessions.find(&name)?,
         };
@@ -239,7 +238,8 @@ impl Controller {
     async fn list_models(&self, wanted: ListModels) -> Result<Value, CliError> {
         let filter =
             ModelFilter { provider: wanted.provider.as_deref(), search: wanted.search.as_deref() };
-        let models = find_models(&self.settings.home, &self.settings.config, filter).await?;
+        let models =
+            find_models(&self.session_config.home, &self.session_config.config, filter).await?;
         Ok(json!({"models": to_value(models)?}))
     }
 }
@@ -303,7 +303,7 @@ async fn set_thinking(session: &Session, wanted: &SetThinking) -> Result<Value, 
     Ok(thinking(session, &model))
 }
 
-/// How much the model is asked to think, how much it does, and what it offers.
+/// The requested thinking level, the level in use, and those that the model offers.
 fn thinking(session: &Session, model: &Selection) -> Value {
     let (asked, level) = session.thinking(model);
     json!({"asked": asked, "level": level, "offered": model.model().offered_thinking_levels()})
@@ -323,12 +323,12 @@ async fn is_busy_elsewhere(session: &Session, store: &SessionStore) -> Result<bo
 
 async fn state(session: &Session, store: &SessionStore) -> Result<Value, CliError> {
     let model = session.selection().await?;
-    let settings = session.config();
-    let directory = settings.working_directory();
+    let session_config = session.config();
+    let directory = session_config.working_directory();
     let waiting: Vec<Value> = session.pending().await?.iter().map(waiting).collect();
     Ok(json!({
         "session": session.key().as_str(),
-        "agent": settings.agent.id.as_str(),
+        "agent": session_config.agent.id.as_str(),
         "model": model.reference.to_string(),
         "contextWindow": model.model().context_window,
         "thinking": thinking(session, &model),

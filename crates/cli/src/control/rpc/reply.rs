@@ -1,15 +1,14 @@
-//! What a program is told: replies to its commands, and events as they happen.
+//! Messages to the program: replies to its commands, and events.
 
 use myclaw_agent::{AgentError, CompactionOutcome, CompactionReport, FailureClass};
+use myclaw_agent::{Done, Next, Outcome, Work};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::exit::CliError;
-use myclaw_agent::{Done, Next, Outcome, Work};
-
 use super::request::BadRequest;
+use crate::exit::CliError;
 
-/// The first line: what answers, and where.
+/// The first line: version, session and model.
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "ready")]
 pub(super) struct Ready<'a> {
@@ -33,7 +32,7 @@ pub(super) struct Reply<'a> {
     failure: Option<Failure<'a>>,
 }
 
-/// Why something was not done.
+/// The reason of a failure.
 #[derive(Serialize)]
 pub(super) struct Failure<'a> {
     /// For programs.
@@ -43,21 +42,21 @@ pub(super) struct Failure<'a> {
 }
 
 impl<'a> Reply<'a> {
-    /// To a command.
+    /// The reply to a command.
     pub(super) fn to(
         id: Option<&'a Value>,
         command: &'static str,
         outcome: &'a Result<Value, CliError>,
     ) -> Self {
         let (data, failure) = match outcome {
-            // An object without anything in it says nothing.
+            // An empty object carries no information.
             Ok(data) => (Some(data.clone()).filter(|data| !data.is_null()), None),
             Err(error) => (None, Some(Failure::from(error))),
         };
         Self { id, command: Some(command), success: failure.is_none(), data, failure }
     }
 
-    /// To a line that is no command.
+    /// The reply to a line that is no command.
     pub(super) fn to_bad_request(id: Option<&'a Value>, bad: &'a BadRequest) -> Self {
         let failure = Some(Failure { class: bad.class, error: &bad.message });
         Self { id, command: bad.name, success: false, data: None, failure }
@@ -76,7 +75,7 @@ impl<'a> From<&'a AgentError> for Failure<'a> {
     }
 }
 
-/// What a compaction did, and why it did nothing.
+/// The result of a compaction, or why nothing was done.
 #[derive(Serialize)]
 pub(super) struct Compacted<'a> {
     outcome: CompactionOutcome,
@@ -90,7 +89,7 @@ impl<'a> From<&'a CompactionReport> for Compacted<'a> {
     }
 }
 
-/// Begin or end of what a session does.
+/// Begin or end of work in a session.
 #[derive(Serialize)]
 pub(super) struct Event<'a> {
     #[serde(flatten)]
@@ -98,7 +97,7 @@ pub(super) struct Event<'a> {
     session: &'a str,
 }
 
-/// Begin and end of what a session does. What is between them are the events of `myclaw run --json`.
+/// Begin and end of work in a session. Between them come the events of `myclaw run --json`.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Frame<'a> {

@@ -1,40 +1,39 @@
-//! What a program asks for: one JSON object a line.
+//! Requests of the program: one JSON object per line.
 
 use myclaw_agent::config::QueueMode;
+use myclaw_agent::did_you_mean;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use myclaw_agent::did_you_mean;
-
-/// A command with what it needs. Fields that are not known are passed over, so that programs can be older or newer.
+/// A command with its arguments. Unknown fields are ignored, so that programs can be older or newer.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Command {
-    /// Says something.
+    /// Sends a message.
     Prompt(Prompt),
-    /// Says something to the turn that runs, before its next model call.
+    /// Sends a message to the running turn, which reads it before its next model call.
     Steer(Message),
-    /// Says something to the turn that runs, when it would end.
+    /// Sends a message to the running turn, which reads it when it would end.
     FollowUp(Message),
-    /// Aborts what goes on.
+    /// Aborts the current work.
     Abort,
-    /// Lets another model answer.
+    /// Changes the active model.
     SetModel(SetModel),
-    /// Changes how much the model thinks.
+    /// Changes the thinking level.
     SetThinking(SetThinking),
     /// Summarises older messages.
     Compact(Compact),
-    /// Tells what goes on.
+    /// Returns the state of the session.
     GetState,
-    /// Tells what was said.
+    /// Returns messages of the session.
     GetMessages(GetMessages),
-    /// Begins a conversation that continues another one.
+    /// Begins a session that continues another one.
     Fork(Fork),
-    /// Begins a conversation.
+    /// Begins a session.
     NewSession(Name),
-    /// Continues a conversation.
+    /// Continues a session.
     SwitchSession(Name),
-    /// Lists conversations.
+    /// Lists sessions.
     ListSessions(Limit),
     /// Lists models.
     ListModels(ListModels),
@@ -61,11 +60,11 @@ const NAMES: [&str; 14] = [
 /// One line of a program.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// What is asked for.
+    /// The type of the command.
     pub(super) name: &'static str,
-    /// The conversation that it is about, if not the current one.
+    /// The session of the command, if not the current one.
     pub(super) session: Option<String>,
-    /// What is asked for, with what it needs.
+    /// The command with its arguments.
     pub(super) command: Command,
 }
 
@@ -76,22 +75,22 @@ pub(super) struct BadRequest {
     pub(super) name: Option<&'static str>,
     /// `parse`, `unknown_command` or `usage`.
     pub(super) class: &'static str,
-    /// For the program's author.
+    /// A message for the program's author.
     pub(super) message: String,
 }
 
 /// A message: its text, or blocks of text and pictures.
 #[derive(Debug, Deserialize)]
 pub(super) struct Message {
-    /// What is said. Two names, for programs that were written for other agents.
+    /// The content. Two names, for programs that were written for other agents.
     #[serde(alias = "content")]
     pub(super) message: Spoken,
-    /// Pictures behind it.
+    /// Pictures after the content.
     #[serde(default)]
     pub(super) images: Vec<Picture>,
 }
 
-/// What is said.
+/// The content of a message.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
@@ -105,13 +104,13 @@ pub(super) enum Spoken {
     Blocks(Vec<Block>),
 }
 
-/// A part of what is said.
+/// A content block of a message.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Block {
     /// Text.
     Text {
-        /// It.
+        /// The text.
         text: String,
     },
     /// A picture.
@@ -129,7 +128,7 @@ pub(super) struct Picture {
 pub(super) struct Prompt {
     #[serde(flatten)]
     pub(super) message: Message,
-    /// What becomes of it while the session is busy.
+    /// What happens to the message while the session is busy.
     #[serde(default)]
     pub(super) mode: Option<QueueMode>,
 }
@@ -195,8 +194,7 @@ pub(super) struct ListModels {
 }
 
 impl Request {
-    /// Reads a line: what the reply repeats as its id, and what is asked for, unless it is no JSON object or no command
-    /// with what it needs.
+    /// Parses a line into the id that the reply repeats, and the request or the reason why the line cannot be used.
     pub(super) fn parse(line: &str) -> (Option<Value>, Result<Self, BadRequest>) {
         let mut fields = match serde_json::from_str(line) {
             Ok(Value::Object(fields)) => fields,

@@ -1,17 +1,16 @@
 //! From Markdown to lines.
 //!
-//! The layout of a text that still grows must not move what stands above its end: lists are laid out alike whether or
+//! The layout of a text that still grows must not move lines above its end: lists are laid out alike whether or
 //! not blank lines turn up between their items, and every gap stands before a block, never behind it.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
-use crate::terminal::{Paint, Style, escaped};
-
 use super::line::{Line, Piece, Spaces, Styles};
 use super::table::Table;
 use super::wrap::wrap;
+use crate::terminal::{Paint, Style, escaped};
 
-/// What is understood beyond CommonMark.
+/// The supported extensions of CommonMark.
 pub(super) const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
@@ -43,7 +42,7 @@ pub(super) fn layout(source: &str, columns: usize, paint: Paint) -> Page {
     Page { lines: layout.lines, has_blocks: layout.has_blocks }
 }
 
-/// What a block stands in.
+/// A container of blocks.
 #[derive(Debug)]
 enum Container {
     Quote,
@@ -51,7 +50,7 @@ enum Container {
     Item { marker: String, marker_is_used: bool },
 }
 
-/// A container with what its next block must know.
+/// A container with the state that its next block needs.
 #[derive(Debug)]
 struct Level {
     container: Container,
@@ -219,7 +218,7 @@ impl Layout {
 
     fn inline_code(&mut self, text: &str) {
         let styles = self.style().with(Style::Code);
-        // Without colours the marks are all there is to tell code from text.
+        // Without colours only the marks distinguish code from text.
         let mark = if self.paint == Paint::Plain { "`" } else { "" };
         // A tab has no width of its own, and none is needed within a line of text.
         let text = text.replace('\t', " ");
@@ -267,7 +266,7 @@ impl Layout {
     }
 }
 
-/// Blocks and what they stand in.
+/// Blocks and their containers.
 impl Layout {
     fn enter(&mut self, container: Container, kind: BlockKind) {
         self.flush_paragraph();

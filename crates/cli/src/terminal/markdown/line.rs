@@ -57,7 +57,7 @@ impl Line {
         self.cells.starts_with(&shown.cells).then(|| self.cells.len() - shown.cells.len())
     }
 
-    /// Appends what writes the last `count` characters, and ends with all styles off.
+    /// Appends the sequence that writes the last `count` characters, and ends with all styles off.
     pub(super) fn write_last(&self, count: usize, paint: Paint, out: &mut String) {
         let mut current = Styles::default();
         for (char, styles) in &self.cells[self.cells.len().saturating_sub(count)..] {
@@ -75,7 +75,7 @@ impl Line {
         }
     }
 
-    /// Appends what writes the whole line.
+    /// Appends the sequence that writes the whole line.
     pub(super) fn write(&self, paint: Paint, out: &mut String) {
         self.write_last(self.cells.len(), paint, out);
     }

@@ -2,10 +2,9 @@
 
 use pulldown_cmark::Alignment;
 
-use crate::terminal::Style;
-
 use super::line::{Line, Piece, Spaces, Styles};
 use super::wrap::wrap;
+use crate::terminal::Style;
 
 /// Between two columns.
 const SEPARATOR: &str = " │ ";

@@ -2,7 +2,7 @@
 
 use super::line::{Line, Piece, Spaces, Styles, width_of};
 
-/// Joins what it stands between into one picture; a line is never broken behind it.
+/// Joins the characters around it into one glyph; a line is never broken after it.
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
 /// Breaks `pieces` into lines of at most `columns` columns: at spaces, before wide characters (scripts that are written

@@ -1,6 +1,6 @@
 //! One HTML file with everything in it.
 //!
-//! Nothing of a conversation is ever markup here: texts are escaped, images are only taken in if they are of a known
+//! Text of a session is never treated as markup: texts are escaped, images are only taken in if they are of a known
 //! type and plain base64, and the page's policy forbids the browser to run or to load anything.
 
 use std::io::{self, Write};
@@ -8,11 +8,11 @@ use std::io::{self, Write};
 use myclaw_agent::llm::{ContentBlock, ImageContent};
 use myclaw_agent::sessions::{CompactionEntry, Role, TranscriptMessage};
 
-use super::{Conversation, Document};
+use super::{Document, ExportedSession};
 use crate::commands::sessions::speaker;
 use crate::time::local_minute;
 
-/// What stands before the first message; `{title}` is the title.
+/// The beginning of the page; `{title}` is the title.
 const HEAD: &str = include_str!("page.html");
 const END: &str = "</body>\n</html>\n";
 /// Types that browsers show and that cannot hold scripts.
@@ -90,8 +90,8 @@ impl<W: Write> Page<W> {
 }
 
 impl<W: Write> Document for Page<W> {
-    fn begin(&mut self, conversation: &Conversation<'_>) -> io::Result<()> {
-        let head = HEAD.replace("{title}", &escape(&conversation.title));
+    fn begin(&mut self, session: &ExportedSession<'_>) -> io::Result<()> {
+        let head = HEAD.replace("{title}", &escape(&session.title));
         self.out.write_all(head.as_bytes())
     }
 
@@ -107,7 +107,7 @@ impl<W: Write> Document for Page<W> {
     }
 
     fn summary(&mut self, compaction: &CompactionEntry) -> io::Result<()> {
-        self.section("summary", "summary of the conversation so far", compaction.ts)?;
+        self.section("summary", "summary of the session so far", compaction.ts)?;
         self.text(&compaction.summary)?;
         self.end_section()
     }

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use myclaw_agent::sessions::{About, AboutEntry, CompactionEntry, Entry, TranscriptMessage};
 use serde::Serialize;
 
-use super::{Conversation, Document};
+use super::{Document, ExportedSession};
 
 /// One row per entry.
 pub(super) struct Rows<W> {
     out: W,
-    /// What a fork is called; what its parent is called stands among the entries.
+    /// The title of a fork; that of its parent is among the entries.
     own_about: Option<About>,
 }
 
@@ -26,11 +26,11 @@ impl<W: Write> Rows<W> {
 }
 
 impl<W: Write> Document for Rows<W> {
-    fn begin(&mut self, conversation: &Conversation<'_>) -> io::Result<()> {
-        let header = conversation.reader.header().map_err(io::Error::other)?;
+    fn begin(&mut self, session: &ExportedSession<'_>) -> io::Result<()> {
+        let header = session.reader.header().map_err(io::Error::other)?;
         let Some(header) = header else { return Ok(()) };
         if !header.history.is_empty() {
-            self.own_about = Some(conversation.reader.about().map_err(io::Error::other)?);
+            self.own_about = Some(session.reader.about().map_err(io::Error::other)?);
         }
         self.row(&header.without_history())
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use myclaw_agent::sessions::{CompactionEntry, Role, TranscriptMessage};
 
-use super::{Conversation, Document};
+use super::{Document, ExportedSession};
 use crate::commands::sessions::{speaker, tool_calls};
 use crate::time::local_minute;
 
@@ -27,8 +27,8 @@ impl<W: Write> Text<W> {
 }
 
 impl<W: Write> Document for Text<W> {
-    fn begin(&mut self, conversation: &Conversation<'_>) -> io::Result<()> {
-        writeln!(self.out, "# Conversation {}", conversation.title)
+    fn begin(&mut self, session: &ExportedSession<'_>) -> io::Result<()> {
+        writeln!(self.out, "# Session {}", session.title)
     }
 
     fn message(&mut self, message: &TranscriptMessage) -> io::Result<()> {
@@ -49,6 +49,6 @@ impl<W: Write> Document for Text<W> {
 
     fn summary(&mut self, compaction: &CompactionEntry) -> io::Result<()> {
         let summary = compaction.summary.trim_end();
-        writeln!(self.out, "\n## Summary of the conversation so far\n\n{summary}")
+        writeln!(self.out, "\n## Summary of the session so far\n\n{summary}")
     }
 }

@@ -1,4 +1,4 @@
-//! What kind of file it is, by what it begins with.
+//! Detects the format of a file from its beginning.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::exit::CliError;
 
-/// Bytes that tell. Headers have a few hundred.
+/// Bytes to look at. Headers have a few hundred.
 const SNIFFED_BYTES: u64 = 64 * 1024;
 /// Some editors begin a file with it.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How a message begins that stands for itself, as all programs write it.
+/// The beginning of a single message, as all programs write it.
 const FIRST_OF_MESSAGE: [&[u8]; 2] = [b"{\"role\":", b"{\"role\" :"];
 
 /// The layouts that can be read.
@@ -87,7 +87,7 @@ fn by_beginning(beginning: &[u8]) -> Option<Format> {
 
 fn unknown(path: &Path) -> CliError {
     CliError::failure(format!(
-        "{} is no session file that is known here; docs/sessions.md lists those that are, and --format names one",
+        "{} is not a known session file; docs/sessions.md lists the known formats, and --format selects one",
         path.display()
     ))
 }

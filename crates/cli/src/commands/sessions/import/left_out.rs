@@ -1,4 +1,4 @@
-//! What an import could not take over.
+//! Counts the content that an import leaves out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,10 +7,10 @@ use std::fmt;
 const MOST_KINDS: usize = 100;
 /// Characters of a made-up name that are shown.
 const MOST_NAME_CHARS: usize = 40;
-/// Counts what has no name of its own any more.
+/// The name under which further kinds are counted.
 const REST: &str = "other parts";
 
-/// Counts by kind. As text it is what a report says behind the number of messages.
+/// Counts by kind. Its text follows the number of messages in a report.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut(BTreeMap<String, u64>);
 

@@ -18,14 +18,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::left_out::LeftOut;
-use blocks::{Content, text_of, tool_calls};
+use blocks::{MessageContent, text_of, tool_calls};
 
 /// Provider and model of answers that do not name theirs.
 const UNKNOWN: &str = "unknown";
 /// Calls whose names are remembered for their results. A result follows its call closely.
 const MOST_OPEN_CALLS: usize = 1000;
 
-/// What is read of a message, one way or another, and what says nothing that a conversation here would keep.
+/// Fields of a message that are read, and fields that a session here does not need.
 const KNOWN_FIELDS: [&str; 42] = [
     "role",
     "content",
@@ -71,13 +71,13 @@ const KNOWN_FIELDS: [&str; 42] = [
     "responseModel",
 ];
 
-/// A row, and what an answer says about itself.
+/// A row, and the metadata of an answer.
 pub(super) struct Row {
     pub(super) row: TranscriptMessage,
     pub(super) answer: Option<Answer>,
 }
 
-/// What an answer says about itself.
+/// The metadata of an answer.
 pub(super) struct Answer {
     /// As `provider/model`, if it names both.
     pub(super) model: Option<String>,
@@ -130,13 +130,13 @@ impl Converter {
         let role = fields.get("role").and_then(Value::as_str).unwrap_or_default();
         match role {
             "user" | "custom" | "hookMessage" => {
-                let content = Content::read(fields.get("content"), left_out);
+                let content = MessageContent::read(fields.get("content"), left_out);
                 self.user(content, ts, left_out)
             }
             "assistant" => vec![self.assistant(fields, ts, left_out)],
             "tool" | "toolResult" | "function" => vec![self.result(fields, ts, left_out)],
             "system" | "developer" => {
-                let content = Content::read(fields.get("content"), left_out);
+                let content = MessageContent::read(fields.get("content"), left_out);
                 vec![plain(Role::System, text_of(&content.blocks), ts)]
             }
             "bashExecution" => {
@@ -156,7 +156,7 @@ impl Converter {
     }
 
     /// A user's message; results of tools stand in it with some providers, and have rows of their own here.
-    fn user(&self, content: Content, ts: u64, left_out: &mut LeftOut) -> Vec<Row> {
+    fn user(&self, content: MessageContent, ts: u64, left_out: &mut LeftOut) -> Vec<Row> {
         let mut rows: Vec<Row> = content
             .results
             .into_iter()
@@ -182,7 +182,7 @@ impl Converter {
     }
 
     fn assistant(&mut self, fields: &Map<String, Value>, ts: u64, left_out: &mut LeftOut) -> Row {
-        let mut content = Content::read(fields.get("content"), left_out).blocks;
+        let mut content = MessageContent::read(fields.get("content"), left_out).blocks;
         let text =
             |name: &str| fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         if let Some(thinking) = text("reasoning").or_else(|| text("reasoning_content")) {
@@ -230,7 +230,7 @@ impl Converter {
         row(&Message::ToolResult(ToolResultMessage {
             tool_call_id,
             tool_name,
-            content: Content::read(fields.get("content"), left_out).blocks,
+            content: MessageContent::read(fields.get("content"), left_out).blocks,
             is_error,
             details: fields.get("details").filter(|details| !is_empty(details)).cloned(),
             timestamp: ts,
@@ -238,7 +238,7 @@ impl Converter {
     }
 }
 
-/// What a summary of another branch is for the model.
+/// The text of another branch's summary for the model.
 pub(super) fn summary_text(summary: &str) -> String {
     format!("Summary of another part of this conversation:\n\n{summary}")
 }
@@ -252,7 +252,7 @@ fn row(message: &Message) -> Row {
     Row { row: message_to_row(message), answer: None }
 }
 
-/// A command that the user ran beside the conversation, and what it printed.
+/// A command that the user ran beside the session, and what it printed.
 fn executed(fields: &Map<String, Value>) -> String {
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let mut told =

@@ -14,7 +14,7 @@ use super::lines::Lines;
 use super::message::Converter;
 use crate::exit::CliError;
 
-/// Fields of a document that say nothing that a conversation here would keep.
+/// Fields of a document that a session here does not need.
 const IDENTITY: [&str; 4] = ["id", "sessionId", "version", "type"];
 
 /// Takes over a document's messages, one in memory at a time.
@@ -35,7 +35,7 @@ pub(super) fn document(
             Err(super::cannot_read(path, &io::Error::from(error)))
         }
         (None, Err(error)) => Err(CliError::failure(format!(
-            "{} is no session document: {error}; nothing was imported",
+            "{} is not a session document: {error}; nothing was imported",
             path.display()
         ))),
     }
@@ -67,7 +67,7 @@ pub(super) fn lines(
 struct Taker<'a> {
     import: &'a mut Import,
     converter: Converter,
-    /// Why the session could not be written: nothing that JSON could be blamed for.
+    /// The error of writing the session, which is not an error of the JSON.
     failure: &'a mut Option<CliError>,
 }
 

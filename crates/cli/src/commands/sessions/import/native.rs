@@ -7,12 +7,12 @@ use myclaw_agent::sessions::{Entry, SessionReader};
 use super::Import;
 use crate::exit::CliError;
 
-/// When the conversation began, in milliseconds since the Unix epoch, if its header says so.
+/// When the session began, in milliseconds since the Unix epoch, if its header says so.
 pub(super) fn created_at(path: &Path) -> Result<Option<u64>, CliError> {
     Ok(SessionReader::of_file(path)?.header()?.map(|header| header.created_at))
 }
 
-/// Takes over every entry as it is.
+/// Takes over every entry unchanged.
 pub(super) fn import(path: &Path, import: &mut Import) -> Result<(), CliError> {
     let reader = SessionReader::of_file(path)?;
     import.about = reader.about()?;

@@ -1,6 +1,6 @@
 //! Session files of Pi (pi-mono), which Clawdbot, Moltbot and OpenClaw write too: versions 1 to 3.
 //!
-//! A file is a tree: each entry names its parent, and the conversation is the path from the last entry to the root. So
+//! A file is a tree: each entry names its parent, and the session is the path from the last entry to the root. So
 //! the file is read twice: first for the tree alone, then for the entries of that path. Version 1 has no ids; there the
 //! entries follow each other.
 
@@ -20,7 +20,7 @@ use super::message::{Converter, plain, summary_text, time};
 use crate::commands::sessions::branch::MOST_TITLE_CHARS;
 use crate::exit::CliError;
 
-/// What the tree is made of.
+/// The fields of an entry that form the tree.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TreeLine<'a> {

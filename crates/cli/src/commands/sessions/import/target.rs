@@ -1,4 +1,4 @@
-//! Which session a file becomes, where the user does not say.
+//! Chooses the session for a file if the user does not name one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ struct IndexEntry {
     session_id: Option<String>,
 }
 
-/// The key in a transcript's header; else the one that an index beside the file gives; else a conversation named after
+/// The key in a transcript's header; else the one that an index beside the file gives; else a session named after
 /// the file, of the agent in whose directory it is or of `agent_id`.
 pub(super) fn key_of(path: &Path, format: Format, agent_id: &str) -> Result<SessionKey, CliError> {
     if format == Format::Native
@@ -39,7 +39,7 @@ pub(super) fn key_of(path: &Path, format: Format, agent_id: &str) -> Result<Sess
     let agent_id = agent_of(path).unwrap_or(agent_id);
     // A colon would make it another form of key.
     SessionKey::parse_for_agent(agent_id, &name.replace(':', "-")).map_err(|error| {
-        CliError::usage(format!("{}: {error}; --session names the conversation", path.display()))
+        CliError::usage(format!("{}: {error}; name the session with --session", path.display()))
     })
 }
 

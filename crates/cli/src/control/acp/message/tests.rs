@@ -58,7 +58,7 @@ fn params_that_do_not_fit_are_refused_with_the_reason() {
     for (params, why) in [
         (None, "missing field `cwd`"),
         (Some(Value::Null), "missing field `cwd`"),
-        (Some(serde_json::json!(["/", []])), "no object"),
+        (Some(serde_json::json!(["/", []])), "not an object"),
         (Some(serde_json::json!({"cwd": 4, "mcpServers": []})), "invalid type"),
     ] {
         let error = call(params).unwrap_err();

@@ -1,7 +1,7 @@
+use myclaw_agent::{AgentError, FailureClass};
 use serde_json::{Map, Value, json};
 
 use super::*;
-use myclaw_agent::{AgentError, FailureClass};
 
 fn translator(notices: bool) -> Translator {
     let abilities = Abilities { notices, compaction: notices };

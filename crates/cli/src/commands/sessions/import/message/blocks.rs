@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::commands::sessions::import::left_out::LeftOut;
 
-/// What a message holds.
+/// The content of a message.
 #[derive(Default)]
-pub(super) struct Content {
+pub(super) struct MessageContent {
     pub(super) blocks: Vec<ContentBlock>,
     /// Results of tools that stand in it.
     pub(super) results: Vec<ToolResult>,
@@ -22,7 +22,7 @@ pub(super) struct ToolResult {
     pub(super) is_error: bool,
 }
 
-impl Content {
+impl MessageContent {
     /// Reads the field `content`.
     pub(super) fn read(value: Option<&Value>, left_out: &mut LeftOut) -> Self {
         let mut content = Self::default();
@@ -170,7 +170,7 @@ pub(super) fn thinking(text: &str) -> ContentBlock {
     })
 }
 
-/// Takes away what is valid for one wire format only; gives how many signatures that were. Reasoning that is nothing
+/// Takes away what is valid for one wire format only; returns the number of signatures. Reasoning that is nothing
 /// but its signature goes too.
 pub(super) fn remove_signatures(content: &mut Vec<ContentBlock>) -> u64 {
     let mut removed = 0;

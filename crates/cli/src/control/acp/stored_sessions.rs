@@ -1,4 +1,4 @@
-//! The conversations that are kept: finding, listing and deleting them.
+//! Finds, lists and deletes stored sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -11,45 +11,44 @@ use myclaw_agent::sessions::{
 };
 use serde_json::Map;
 
-use crate::report::first_line;
-use crate::time::new_conversation_name;
-
 use super::failure::{internal, invalid, of, unknown_session};
 use super::prompt::without_addresses;
+use crate::report::first_line;
+use crate::time::new_session_name;
 
-/// Where the index keeps in which directory the tools of a session worked last.
+/// The key in the index for the directory in which the tools of a session worked last.
 const DIRECTORY_FIELD: &str = "workingDirectory";
-/// Conversations of one answer; its cursor gives the others.
+/// Sessions per page.
 const PAGE: usize = 50;
-/// Rows that are looked at for a title, where the conversation has none.
+/// Rows that are searched for a title if the session has none.
 const MOST_ROWS_FOR_TITLE: usize = 20;
 
-/// The conversations of one agent.
+/// The sessions of one agent.
 #[derive(Debug, Clone)]
-pub(super) struct Shelf {
+pub(super) struct StoredSessions {
     pub(super) store: SessionStore,
     pub(super) agent_id: String,
-    /// Where tools work if nothing else is known.
+    /// The directory of sessions whose directory is not known.
     pub(super) workspace: PathBuf,
 }
 
-impl Shelf {
-    /// A key that no conversation has: `is_taken` names those that are on no disk yet.
+impl StoredSessions {
+    /// A new, unused key. `is_taken` knows the sessions that are not on disk yet.
     pub(super) fn new_key(
         &self,
         is_taken: impl Fn(&SessionKey) -> bool,
     ) -> Result<SessionKey, Error> {
-        // Another process may begin a conversation within the same second.
+        // Another process may begin a session within the same second.
         let process = std::process::id();
         let key =
             |name: &str| SessionKey::parse_for_agent(&self.agent_id, &format!("{name}-{process}"));
-        let name = new_conversation_name(|name| {
+        let name = new_session_name(|name| {
             key(name).is_ok_and(|key| self.store.exists(&key) || is_taken(&key))
         });
         key(&name).map_err(internal)
     }
 
-    /// The key of a conversation that is kept.
+    /// The key of a stored session.
     pub(super) fn find(&self, id: &SessionId) -> Result<SessionKey, Error> {
         let key = SessionKey::parse_for_agent(&self.agent_id, &id.0)
             .map_err(|error| unknown_session(format!("there is no session `{id}`: {error}")))?;
@@ -61,7 +60,7 @@ impl Shelf {
         Ok(key)
     }
 
-    /// Remembers where the tools of a session work. Nothing depends on it but the list.
+    /// Records the directory of a session's tools. Only the list uses it.
     pub(super) async fn remember_directory(&self, key: &SessionKey, directory: &Path) {
         let (store, key) = (self.store.clone(), key.clone());
         let directory = directory.to_string_lossy().into_owned();
@@ -72,13 +71,13 @@ impl Shelf {
                 updated_at: UpdatedAt::Keep,
                 ..MetaPatch::default()
             };
-            // A list with another directory is no reason to fail.
+            // A wrong directory in the list is no reason to fail.
             drop(store.index().upsert(&key, patch));
         };
         drop(tokio::task::spawn_blocking(change).await);
     }
 
-    /// The conversations that a client asks for, the latest first.
+    /// The sessions that a client asks for, the latest first.
     pub(super) async fn list(
         &self,
         request: ListSessionsRequest,
@@ -86,11 +85,11 @@ impl Shelf {
         let from = match request.cursor.as_deref() {
             None => 0,
             Some(cursor) => cursor.parse().map_err(|_| {
-                invalid(format!("session/list: `{cursor}` is no cursor of an answer before"))
+                invalid(format!("session/list: `{cursor}` is not a cursor of an earlier answer"))
             })?,
         };
-        let shelf = self.clone();
-        tokio::task::spawn_blocking(move || shelf.page(from, request.cwd.as_deref()))
+        let stored_sessions = self.clone();
+        tokio::task::spawn_blocking(move || stored_sessions.page(from, request.cwd.as_deref()))
             .await
             .map_err(internal)?
     }
@@ -123,7 +122,7 @@ impl Shelf {
         directory.map_or_else(|| self.workspace.clone(), PathBuf::from)
     }
 
-    /// What its owner calls it, or what was said first.
+    /// The title of a session, or its first message.
     fn title_of(&self, session: &IndexedSession) -> Option<String> {
         let about = About::from_extra(session.entry.extra.as_ref());
         about.title.or_else(|| {
@@ -136,7 +135,7 @@ impl Shelf {
         })
     }
 
-    /// Deletes a conversation for good.
+    /// Deletes a session with its transcript.
     pub(super) async fn delete(&self, key: SessionKey) -> Result<(), Error> {
         let store = self.store.clone();
         let deleted = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! The open sessions as the client sees them: what it is told of them, and which of its requests still wait.
+//! The open sessions as the client sees them: their updates, and the requests that still wait.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,6 @@ use agent_client_protocol_schema::v1::{
 };
 use myclaw_agent::llm::StopReason as ModelStop;
 use myclaw_agent::sessions::SessionKey;
-
 use myclaw_agent::{AgentError, Done, FailureClass, Next, Outcome, SessionEvent, Work};
 
 use super::failure::failed;
@@ -20,7 +19,7 @@ use super::wire::Wire;
 type Ended = Result<StopReason, Error>;
 
 /// All open sessions.
-pub(super) struct Board {
+pub(super) struct ClientSessions {
     wire: Wire,
     state: Mutex<State>,
 }
@@ -28,20 +27,20 @@ pub(super) struct Board {
 #[derive(Default)]
 struct State {
     abilities: Abilities,
-    talks: HashMap<SessionKey, Talk>,
+    sessions: HashMap<SessionKey, ClientSession>,
 }
 
 /// One open session.
-struct Talk {
+struct ClientSession {
     id: SessionId,
     translator: Translator,
     /// The prompts that are not answered yet.
     prompts: Vec<Waiting>,
-    /// The prompts whose commands are being done; they are answered elsewhere.
+    /// The prompts whose commands are being executed; they are answered elsewhere.
     commands: Vec<RequestId>,
     /// How the last turn ended.
     last: Option<Ended>,
-    /// The request to close the session, answered when nothing goes on in it any more.
+    /// The request to close the session, answered when the session is idle.
     closing: Option<RequestId>,
 }
 
@@ -50,18 +49,18 @@ struct Waiting {
     is_cancelled: bool,
 }
 
-impl Board {
-    /// No session is open.
+impl ClientSessions {
+    /// No open sessions.
     pub(super) fn new(wire: Wire) -> Self {
         Self { wire, state: Mutex::default() }
     }
 
-    /// Remembers what the client can show.
+    /// Sets the abilities of the client.
     pub(super) fn set_abilities(&self, abilities: Abilities) {
         let state = &mut *self.lock();
         state.abilities = abilities;
-        for talk in state.talks.values_mut() {
-            talk.translator.abilities = abilities;
+        for session in state.sessions.values_mut() {
+            session.translator.abilities = abilities;
         }
     }
 
@@ -73,110 +72,111 @@ impl Board {
     /// Opens a session, or opens it again.
     pub(super) fn open(&self, key: SessionKey, id: SessionId, translator: Translator) {
         let (prompts, commands) = (Vec::new(), Vec::new());
-        let talk = Talk { id, translator, prompts, commands, last: None, closing: None };
-        self.lock().talks.insert(key, talk);
+        let session =
+            ClientSession { id, translator, prompts, commands, last: None, closing: None };
+        self.lock().sessions.insert(key, session);
     }
 
     /// Whether a session is being closed.
     pub(super) fn is_closing(&self, key: &SessionKey) -> bool {
-        self.lock().talks.get(key).is_some_and(|talk| talk.closing.is_some())
+        self.lock().sessions.get(key).is_some_and(|session| session.closing.is_some())
     }
 
-    /// Forgets a session in which nothing goes on.
+    /// Removes an idle session.
     pub(super) fn remove(&self, key: &SessionKey) {
-        self.lock().talks.remove(key);
+        self.lock().sessions.remove(key);
     }
 
-    /// Closes a session as soon as nothing goes on in it; then `request` is answered.
+    /// Closes a session as soon as it is idle; then `request` is answered.
     pub(super) fn close_when_idle(&self, key: &SessionKey, request: RequestId) {
-        if let Some(talk) = self.lock().talks.get_mut(key) {
-            talk.closing = Some(request);
+        if let Some(session) = self.lock().sessions.get_mut(key) {
+            session.closing = Some(request);
         }
     }
 
-    /// The session's model takes this many tokens from now on.
+    /// Sets the context window of the session's model, in tokens.
     pub(super) fn set_window(&self, key: &SessionKey, window: u64) {
-        if let Some(talk) = self.lock().talks.get_mut(key) {
-            talk.translator.window = window;
+        if let Some(session) = self.lock().sessions.get_mut(key) {
+            session.translator.window = window;
         }
     }
 
     /// Answers `request` when the session is idle.
     pub(super) fn wait(&self, key: &SessionKey, request: RequestId) {
-        if let Some(talk) = self.lock().talks.get_mut(key) {
-            talk.prompts.push(Waiting { request, is_cancelled: false });
+        if let Some(session) = self.lock().sessions.get_mut(key) {
+            session.prompts.push(Waiting { request, is_cancelled: false });
         }
     }
 
-    /// A command that `request` gives is being done.
+    /// Records that the command of `request` is being executed.
     pub(super) fn begin_command(&self, key: &SessionKey, request: RequestId) {
-        if let Some(talk) = self.lock().talks.get_mut(key) {
-            talk.commands.push(request);
+        if let Some(session) = self.lock().sessions.get_mut(key) {
+            session.commands.push(request);
         }
     }
 
-    /// A command is done, or was given up.
+    /// Records that a command has ended or was aborted.
     pub(super) fn end_command(&self, key: &SessionKey, request: &RequestId) {
-        if let Some(talk) = self.lock().talks.get_mut(key) {
-            talk.commands.retain(|other| other != request);
+        if let Some(session) = self.lock().sessions.get_mut(key) {
+            session.commands.retain(|other| other != request);
         }
     }
 
     /// How the last turn ended.
     pub(super) fn last(&self, key: &SessionKey) -> Ended {
-        let last = self.lock().talks.get(key).and_then(|talk| talk.last.clone());
+        let last = self.lock().sessions.get(key).and_then(|session| session.last.clone());
         last.unwrap_or(Ok(StopReason::EndTurn))
     }
 
-    /// What was asked so far is to be answered as cancelled, when the work that goes on has ended.
+    /// Marks the current prompts to be answered as cancelled when the current work has ended.
     pub(super) fn cancel(&self, key: &SessionKey) {
-        if let Some(talk) = self.lock().talks.get_mut(key) {
-            talk.prompts.iter_mut().for_each(|waiting| waiting.is_cancelled = true);
+        if let Some(session) = self.lock().sessions.get_mut(key) {
+            session.prompts.iter_mut().for_each(|waiting| waiting.is_cancelled = true);
         }
     }
 
     /// The session in which a request waits.
     pub(super) fn session_of(&self, request: &RequestId) -> Option<SessionKey> {
-        let waits = |talk: &Talk| {
-            let prompts = talk.prompts.iter().map(|waiting| &waiting.request);
-            prompts.chain(&talk.commands).any(|waiting| waiting == request)
+        let waits = |session: &ClientSession| {
+            let prompts = session.prompts.iter().map(|waiting| &waiting.request);
+            prompts.chain(&session.commands).any(|waiting| waiting == request)
         };
         let state = self.lock();
-        state.talks.iter().find(|(_, talk)| waits(talk)).map(|(key, _)| key.clone())
+        state.sessions.iter().find(|(_, session)| waits(session)).map(|(key, _)| key.clone())
     }
 
-    /// Tells something that the user should know.
+    /// Sends a notice.
     pub(super) fn notice(&self, key: &SessionKey, severity: NoticeSeverity, line: String) {
-        if let Some(talk) = self.lock().talks.get_mut(key) {
-            let update = talk.translator.notice(severity, line);
-            talk.tell(&self.wire, update);
+        if let Some(session) = self.lock().sessions.get_mut(key) {
+            let update = session.translator.notice(severity, line);
+            session.send(&self.wire, update);
         }
     }
 
-    /// Tells something.
-    pub(super) fn tell(&self, key: &SessionKey, update: SessionUpdate) {
-        if let Some(talk) = self.lock().talks.get(key) {
-            talk.tell(&self.wire, [update]);
+    /// Sends an update.
+    pub(super) fn send(&self, key: &SessionKey, update: SessionUpdate) {
+        if let Some(session) = self.lock().sessions.get(key) {
+            session.send(&self.wire, [update]);
         }
     }
 
-    /// Passes on what happens in a session.
-    pub(super) fn hear(&self, key: &SessionKey, event: &SessionEvent<'_>) {
+    /// Translates an event of a session and sends the updates.
+    pub(super) fn on_event(&self, key: &SessionKey, event: &SessionEvent<'_>) {
         let state = &mut *self.lock();
-        let Some(talk) = state.talks.get_mut(key) else { return };
+        let Some(session) = state.sessions.get_mut(key) else { return };
         match event {
             SessionEvent::Begin(work) => {
-                let updates = talk.translator.begin(*work);
-                talk.tell(&self.wire, updates);
+                let updates = session.translator.begin(*work);
+                session.send(&self.wire, updates);
             }
             SessionEvent::Run(event) => {
-                let updates = talk.translator.translate(&event.kind);
-                talk.tell(&self.wire, updates);
+                let updates = session.translator.translate(&event.kind);
+                session.send(&self.wire, updates);
             }
             SessionEvent::End(outcome, next) => {
-                talk.end(&self.wire, outcome, *next);
-                if *next == Next::Idle && talk.closing.is_some() {
-                    let closed = state.talks.remove(key).and_then(|talk| talk.closing);
+                session.end(&self.wire, outcome, *next);
+                if *next == Next::Idle && session.closing.is_some() {
+                    let closed = state.sessions.remove(key).and_then(|session| session.closing);
                     if let Some(request) = closed {
                         let response = CloseSessionResponse::new();
                         self.wire
@@ -193,22 +193,22 @@ impl Board {
     }
 }
 
-impl Talk {
-    fn tell(&self, wire: &Wire, updates: impl IntoIterator<Item = SessionUpdate>) {
+impl ClientSession {
+    fn send(&self, wire: &Wire, updates: impl IntoIterator<Item = SessionUpdate>) {
         for update in updates {
             wire.update(&self.id, update);
         }
     }
 
-    /// Answers those who wait for it.
+    /// Answers the requests that wait for the end of this work.
     fn end(&mut self, wire: &Wire, outcome: &Outcome, next: Next) {
         let ended = match self.translator.work() {
-            // A message that came meanwhile is answered by a turn, unless it was given up.
+            // A message that came meanwhile is answered by a turn, unless it was cancelled.
             Some(Work::Compaction) => Ok(StopReason::Cancelled),
             _ => ended(outcome, self.translator.last_stop()),
         };
         let updates = self.translator.end(outcome, next);
-        self.tell(wire, updates);
+        self.send(wire, updates);
         let (over, waiting) = std::mem::take(&mut self.prompts)
             .into_iter()
             .partition(|waiting| next == Next::Idle || waiting.is_cancelled);
@@ -227,7 +227,7 @@ pub(super) fn prompt_response(reason: StopReason) -> AgentResponse {
     AgentResponse::PromptResponse(PromptResponse::new(reason))
 }
 
-/// What a turn's outcome is to those who asked. `last` says why its last message ended.
+/// The response for a turn's outcome. `last` is the stop reason of its last message.
 fn ended(outcome: &Outcome, last: Option<ModelStop>) -> Ended {
     match outcome {
         Err(error) if error.class == FailureClass::Aborted => Ok(StopReason::Cancelled),
