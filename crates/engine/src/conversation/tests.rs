@@ -20,7 +20,12 @@ impl Fixture {
     }
 
     fn open(&self, budget: u64) -> (Conversation, Opening) {
-        Conversation::load(self.store.open(&self.key, LockWait::Fail).unwrap(), budget).unwrap()
+        Conversation::load(
+            self.store.open(&self.key, LockWait::Fail).unwrap(),
+            budget,
+            SwitchedOff::default(),
+        )
+        .unwrap()
     }
 }
 
