@@ -38,6 +38,7 @@ fn open_and_read_a_window(bencher: Bencher<'_, '_>, messages: usize) {
         let limit = TailLimit {
             max_cost: WINDOW_BYTES,
             cost: |message, _reduction| message.content.len() as u64,
+            ..TailLimit::UNLIMITED
         };
         black_box(open(directory.path()).tail(limit).expect("the end of the log"))
     });

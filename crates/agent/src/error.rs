@@ -124,7 +124,7 @@ impl AgentError {
             RunError::WindowTooSmall { .. } => FailureClass::WindowTooSmall,
             RunError::UnknownProfile { .. } => FailureClass::Usage,
             RunError::NothingToDo => FailureClass::NothingToDo,
-            RunError::Session(_) => FailureClass::Session,
+            RunError::Session(_) | RunError::MessageWaits(_) => FailureClass::Session,
             RunError::Workspace { .. } => FailureClass::Workspace,
             RunError::Hook { .. } => FailureClass::Hook,
             _ => FailureClass::Internal,

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, MovedAside, OpenSession, SessionError, SyncHandle, Tail,
-    TailLimit, TranscriptMessage,
+    CompactionEntry, Entry, EntryId, MovedAside, OpenSession, RefusalEntry, SessionError,
+    SwitchedOff, SyncHandle, Tail, TailLimit, TranscriptMessage,
 };
 
 use crate::estimate::row_cost;
@@ -30,7 +30,9 @@ pub(crate) struct Conversation {
     loaded_from: Option<EntryId>,
     /// What the newest messages may cost in a request, in tokens.
     budget: u64,
-    /// By model: tokens of the smallest request that it refused as too long since the session was opened.
+    /// What is read although earlier runs left it out.
+    switched_off: SwitchedOff,
+    /// By model: tokens of the smallest request that it refused as too long, in earlier runs too.
     refused: HashMap<String, u64>,
 }
 
@@ -72,13 +74,21 @@ impl Conversation {
     pub(crate) fn load(
         log: Box<dyn OpenSession>,
         budget: u64,
+        switched_off: SwitchedOff,
     ) -> Result<(Self, Opening), SessionError> {
-        let mut conversation =
-            Self { log, messages: Vec::new(), loaded_from: None, budget, refused: HashMap::new() };
-        let mut tail = conversation.log.tail(tail_limit(budget))?;
+        let mut conversation = Self {
+            log,
+            messages: Vec::new(),
+            loaded_from: None,
+            budget,
+            switched_off,
+            refused: HashMap::new(),
+        };
+        let mut tail = conversation.read(budget)?;
         if tail.older_messages_exist {
-            tail = conversation.log.tail(tail_limit(budget / 2))?;
+            tail = conversation.read(budget / 2)?;
         }
+        conversation.refused = std::mem::take(&mut tail.refused);
         let opening = Opening {
             skipped_lines: tail.skipped_lines,
             moved_aside: tail.moved_aside.clone(),
@@ -92,6 +102,12 @@ impl Conversation {
         conversation.loaded_from = opening.cut_before;
         conversation.fill(tail);
         Ok((conversation, opening))
+    }
+
+    /// Reads messages from the end of the log that cost at most `max_cost` tokens.
+    fn read(&mut self, max_cost: u64) -> Result<Tail, SessionError> {
+        let switched_off = self.switched_off;
+        self.log.tail(TailLimit { max_cost, cost: row_cost, switched_off })
     }
 
     /// Builds the list in memory anew from the log's end.
@@ -115,7 +131,7 @@ impl Conversation {
 
     /// The rows behind the list in memory, also where they have outgrown what is loaded of a log.
     pub(crate) fn tail(&mut self) -> Result<Tail, SessionError> {
-        let mut tail = self.log.tail(tail_limit(self.budget))?;
+        let mut tail = self.read(self.budget)?;
         if tail.older_messages_exist && self.unread(&tail).is_none() {
             tail = self.wide_tail()?;
         }
@@ -130,7 +146,7 @@ impl Conversation {
 
     /// The rows since the last compaction, those too that are not loaded; of a very long log the newest.
     pub(crate) fn wide_tail(&mut self) -> Result<Tail, SessionError> {
-        self.log.tail(tail_limit(self.budget.max(MOST_READ)))
+        self.read(self.budget.max(MOST_READ))
     }
 
     /// How many rows of `tail` are older than the list in memory; `None` if the list does not begin within it.
@@ -164,11 +180,14 @@ impl Conversation {
 
     /// Appends a compaction or a reduction and builds the list anew.
     pub(crate) fn append_change(&mut self, change: impl Into<Entry>) -> Result<(), SessionError> {
-        let change = change.into();
-        self.log.append(std::slice::from_ref(&change))?;
-        if matches!(change, Entry::Compaction(_)) {
+        let mut entries = vec![change.into()];
+        if matches!(entries[0], Entry::Compaction(_)) {
             self.loaded_from = None;
+            // The next opening reads back to the messages that are kept, so what lies before them is written again.
+            let ts = entries[0].ts().unwrap_or(0);
+            entries.extend(self.refused.iter().map(|(model, tokens)| refusal(model, *tokens, ts)));
         }
+        self.log.append(&entries)?;
         let tail = self.tail()?;
         self.fill(tail);
         Ok(())
@@ -216,10 +235,19 @@ impl Conversation {
         &self.messages
     }
 
-    /// Remembers that `model` refused a request of so many tokens as too long.
-    pub(crate) fn note_refusal(&mut self, model: String, tokens: u64) {
-        let smallest = self.refused.entry(model).or_insert(tokens);
-        *smallest = tokens.min(*smallest);
+    /// Remembers that `model` refused a request of so many tokens as too long, for later runs too.
+    pub(crate) fn note_refusal(
+        &mut self,
+        model: String,
+        tokens: u64,
+        ts: u64,
+    ) -> Result<(), SessionError> {
+        if self.smallest_refused(&model).is_some_and(|smallest| smallest <= tokens) {
+            return Ok(());
+        }
+        self.log.append(&[refusal(&model, tokens, ts)])?;
+        self.refused.insert(model, tokens);
+        Ok(())
     }
 
     /// Tokens of the smallest request that `model` has refused as too long.
@@ -233,8 +261,8 @@ impl Conversation {
     }
 }
 
-fn tail_limit(max_cost: u64) -> TailLimit {
-    TailLimit { max_cost, cost: row_cost }
+fn refusal(model: &str, tokens: u64, ts: u64) -> Entry {
+    Entry::Refusal(RefusalEntry { id: EntryId::generate(), ts, model: model.to_owned(), tokens })
 }
 
 /// What a provider counted before a compaction or reduction was a larger request than the next one.

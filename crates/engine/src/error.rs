@@ -37,9 +37,9 @@ pub enum RunError {
         /// The profiles there are.
         known: Vec<String>,
     },
-    /// The conversation does not fit the model's context window, even after compaction and truncation.
+    /// The session does not fit the model's context window, and no rung of the ladder makes it smaller.
     #[error(
-        "the conversation does not fit the context window of {model} even after it was compacted: {detail}. \
+        "the session does not fit the context window of {model}, and nothing more can be left out: {detail}. \
          Start a new session, shorten the last message, or use a model with a larger window"
     )]
     ContextOverflow {
@@ -60,6 +60,12 @@ pub enum RunError {
     /// The session could not be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// The session stayed busy. The message of the run was left in its inbox.
+    #[error(
+        "{0}. The message waits in the session's inbox: the run that goes on answers it when it would end, or the next \
+         run does. Do not send it again"
+    )]
+    MessageWaits(#[source] SessionError),
     /// The workspace could not be made or read.
     #[error("cannot use the workspace {}: {source}. Check that the path is a directory you may write to", path.display())]
     Workspace {
@@ -111,7 +117,7 @@ impl RunError {
             Self::ContextOverflow { .. } => ErrorClass::ContextOverflow.as_str(),
             Self::Aborted => "aborted",
             Self::NothingToDo => "nothing_to_do",
-            Self::Session(_) => "session",
+            Self::Session(_) | Self::MessageWaits(_) => "session",
             Self::Workspace { .. } => "workspace",
             Self::NoModel | Self::UnknownProfile { .. } => "config",
             Self::Hook { .. } => "hook",

@@ -60,12 +60,15 @@ pub(crate) fn message_tokens(message: &Message) -> u64 {
 /// Tokens of what is sent of a stored row; what the log's tail is measured by. It looks at lengths alone, because it
 /// is asked about each row of a long log.
 pub(crate) fn row_cost(row: &TranscriptMessage, reduction: Option<&Reduction>) -> u64 {
-    let Some(reduction) = reduction.filter(|_| row.role != Role::Assistant) else {
-        return whole_row_cost(row);
-    };
+    let Some(reduction) = reduction else { return whole_row_cost(row) };
     let kept = (reduction.head + reduction.tail) * bytes_per_char(row) + REDUCTION_NOTE_BYTES;
     if kept >= row.content.len() {
         return whole_row_cost(row);
+    }
+    if row.role == Role::Assistant {
+        // Its calls are sent as they are.
+        let left_out = text_tokens(row.content.len() - kept);
+        return whole_row_cost(row).saturating_sub(left_out).max(MESSAGE_OVERHEAD);
     }
     let images = if reduction.head + reduction.tail == 0 { 0 } else { images(row) };
     MESSAGE_OVERHEAD + text_tokens(kept) + images * IMAGE_TOKENS

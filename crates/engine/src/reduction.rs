@@ -3,13 +3,13 @@
 use myclaw_llm::{ContentBlock, Message, joined_text};
 use myclaw_session::Reduction;
 
-/// Cuts the text of a user message or a tool's result as `reduction` says, and tells what was left out. A text that
-/// is short enough stays as it is. What a model said is never cut: its blocks belong together.
+/// Cuts the text of a message as `reduction` says, with a note of what was left out. A text that is short enough stays as
+/// it is. Of a model's message that is cut the thinking goes too, because it belongs to the whole text; its calls stay.
 pub(crate) fn apply(message: &mut Message, reduction: Reduction) {
     let content = match message {
         Message::User(user) => &mut user.content,
         Message::ToolResult(result) => &mut result.content,
-        Message::Assistant(_) => return,
+        Message::Assistant(assistant) => return cut_answer(&mut assistant.content, reduction),
     };
     let keeps_pictures = reduction.head + reduction.tail > 0;
     if !keeps_pictures {
@@ -21,6 +21,12 @@ pub(crate) fn apply(message: &mut Message, reduction: Reduction) {
     } else if content.is_empty() {
         content.push(ContentBlock::text("[an old picture was left out]"));
     }
+}
+
+fn cut_answer(content: &mut Vec<ContentBlock>, reduction: Reduction) {
+    let Some(short) = shortened(&joined_text(content, "\n"), reduction) else { return };
+    content.retain(|block| matches!(block, ContentBlock::ToolCall(_)));
+    content.insert(0, ContentBlock::text(short));
 }
 
 /// The beginning and the end of `text` with a note in place of the rest; `None` if it is short enough.

@@ -11,8 +11,11 @@ use common::{Bench, EchoTool, asks_for_summary, engine, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_config::ContextPruning;
 use myclaw_engine::{Clock, RunParams};
-use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage, SessionStore};
-use myclaw_testkit::{Reply, Script, WireFormat};
+use myclaw_session::{
+    Entry, EntryId, Inbox, LockWait, QueuedKind, QueuedMessage, Role, SessionKey, SessionStore,
+    TranscriptMessage,
+};
+use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
 
 const FORMAT: WireFormat = WireFormat::AnthropicMessages;
@@ -206,4 +209,157 @@ async fn a_blank_first_message_does_not_leave_the_answer_first() {
         .map(|message| message["role"].clone())
         .collect();
     assert_eq!(roles, ["user", "assistant", "user"]);
+}
+
+fn too_long() -> Step {
+    let error = json!({"type": "invalid_request_error", "message": "prompt is too long"});
+    Step::status(400, &[], json!({"type": "error", "error": error}).to_string())
+}
+
+/// A group chat with so many turns, as an earlier run left it.
+fn write_turns(bench: &Bench, key: &SessionKey, turns: usize) {
+    let mut log = store(bench).open(key, LockWait::Fail).unwrap();
+    for turn in 0..turns {
+        let rows =
+            [(Role::User, format!("question {turn}.")), (Role::Assistant, "Yes.".to_owned())];
+        let entry = |(role, text)| Entry::Message(TranscriptMessage::new(role, text, 1));
+        log.append(&rows.map(entry)).unwrap();
+    }
+}
+
+/// A message in a group chat whose history has a limit; 0 for none.
+async fn run_in_group(bench: &mut Bench, limit: usize) {
+    bench.config.channels.telegram =
+        Some(serde_json::from_value(json!({"botToken": "t", "historyLimit": limit})).unwrap());
+    let mut params = bench.params("hi");
+    params.rules = bench.configured(&group(), Vec::new()).rules;
+    params.session_key = group();
+    run_agent(params).await.unwrap();
+}
+
+fn group() -> SessionKey {
+    "agent:main:channel:telegram:account:default:peer:group:g1".parse().unwrap()
+}
+
+#[tokio::test]
+async fn as_many_messages_are_sent_as_the_history_limit_allows() {
+    let mut bench = Bench::new(FORMAT, Script::repeat(Reply::anthropic().text("Yes."))).await;
+    write_turns(&bench, &group(), 40);
+    for _ in 0..3 {
+        run_in_group(&mut bench, 50).await;
+        // From a user message to the new one: an odd number.
+        assert_eq!(bench.server.last_request().messages().len(), 49);
+    }
+}
+
+#[tokio::test]
+async fn without_the_history_limit_everything_is_sent_again() {
+    let mut bench = Bench::new(FORMAT, Script::repeat(Reply::anthropic().text("Yes."))).await;
+    write_turns(&bench, &group(), 20);
+    run_in_group(&mut bench, 10).await;
+    assert_eq!(bench.server.last_request().messages().len(), 9);
+    run_in_group(&mut bench, 0).await;
+    assert_eq!(bench.server.last_request().messages().len(), 43);
+}
+
+#[tokio::test]
+async fn without_pruning_old_results_are_sent_again() {
+    let call = |id: &str, text: &str| {
+        let text = format!("{text} {}", "word ".repeat(50));
+        Reply::anthropic().tool_call(id, "echo", json!({ "text": text }))
+    };
+    let done = || Reply::anthropic().text("Done.");
+    let script = [call("call_a", "first"), call("call_b", "second"), done(), done(), done()];
+    let mut bench = Bench::new(FORMAT, script).await;
+    for (mode, is_sent) in [(ContextPruning::Aggressive, false), (ContextPruning::Off, true)] {
+        bench.config.agents.defaults.context_pruning = mode;
+        bench.run("go").await.unwrap();
+        let request = bench.server.last_request().body_text();
+        assert_eq!(request.contains("echo: first"), is_sent, "{mode:?}: {request}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_size_is_remembered_by_later_runs() {
+    const LARGEST: usize = 60_000;
+    let script = Script::answer_with(move |request, _| match request.body.len() {
+        LARGEST.. => too_long(),
+        _ if asks_for_summary(request) => Reply::anthropic().text("Much.").usage(0, 0).into(),
+        _ => Reply::anthropic().text("word ".repeat(1_000)).usage(0, 0).into(),
+    });
+    let bench = Bench::new(FORMAT, script).await;
+    for turn in 0..48 {
+        bench.run(&format!("question {turn}.")).await.unwrap();
+    }
+    let requests = bench.server.requests();
+    let refused = requests.iter().filter(|request| request.body.len() >= LARGEST).count();
+    assert_eq!(refused, 1, "of {} requests", requests.len());
+}
+
+#[tokio::test]
+async fn rejected_signatures_are_left_out_of_a_second_request() {
+    const SIGNATURE: &str = "c2lnbmF0dXJl";
+    let script = Script::answer_with(|request, number| match number {
+        0 => Reply::anthropic().thinking("Hm.", SIGNATURE).text("First.").into(),
+        _ if request.body_text().contains(SIGNATURE) => {
+            let message = "messages.1.content.0: Invalid `signature` in `thinking` block";
+            let error = json!({"type": "invalid_request_error", "message": message});
+            Step::status(400, &[], json!({"type": "error", "error": error}).to_string())
+        }
+        _ => Reply::anthropic().text("Second.").into(),
+    });
+    let bench = Bench::new(FORMAT, script).await;
+    bench.run("hi").await.unwrap();
+    assert_eq!(bench.run("go on").await.unwrap().reply, "Second.");
+    assert_eq!(bench.server.requests().len(), 3, "one was rejected");
+    let request = bench.server.last_request().body_text();
+    assert!(request.contains("First.") && !request.contains("Hm."), "{request}");
+    let notices = bench.events_named("notice");
+    assert!(notices.iter().any(|notice| notice["code"] == "thinking_rejected"), "{notices:?}");
+    assert!(json!(bench.rows()).to_string().contains(SIGNATURE), "the log keeps it");
+}
+
+#[tokio::test]
+async fn a_message_of_the_model_that_is_larger_than_the_window_is_cut() {
+    let script = Script::answer_with(|request, number| match number {
+        0 => Reply::anthropic()
+            .text("word ".repeat(60_000))
+            .tool_call("call_a", "echo", json!({"text": "one"}))
+            .usage(0, 0)
+            .into(),
+        _ if request.body.len() > 128_000 => too_long(),
+        _ => Reply::anthropic().text("Done.").usage(0, 0).into(),
+    });
+    let mut bench = Bench::new(FORMAT, script).await;
+    bench.context_window = 32_000;
+    assert_eq!(bench.run("go").await.unwrap().reply, "Done.");
+    let request = bench.server.last_request().body_text();
+    assert!(request.contains("chars left out") && request.contains("echo: one"), "{request}");
+    assert_eq!(bench.rows()[1]["content"].as_str().unwrap().len(), 300_000, "the log keeps it");
+}
+
+#[tokio::test]
+async fn an_overflow_without_a_compaction_does_not_claim_one() {
+    let bench = Bench::new(FORMAT, Script::repeat(too_long())).await;
+    let error = bench.run("hi").await.unwrap_err();
+    assert_eq!(error.class(), "context_overflow");
+    assert!(bench.events_named("compaction").is_empty());
+    assert!(!error.to_string().contains("compacted"), "{error}");
+}
+
+#[tokio::test]
+async fn the_message_of_a_run_that_does_not_get_its_session_waits_for_the_next() {
+    let bench = Bench::new(FORMAT, [Reply::anthropic().text("Here.")]).await;
+    let params = RunParams { session_wait: Duration::ZERO, ..bench.params("find the herons") };
+    let inbox = store(&bench).inbox(&params.session_key);
+    let held = store(&bench).open(&params.session_key, LockWait::Fail).unwrap();
+    let error = run_agent(params).await.unwrap_err();
+    assert_eq!(error.class(), "session");
+    assert!(error.to_string().contains("waits in the session's inbox"), "{error}");
+    assert_eq!(inbox.pending().unwrap().len(), 1);
+    drop(held);
+
+    let next = RunParams { user_message: Vec::new(), ..bench.params("") };
+    assert_eq!(run_agent(next).await.unwrap().reply, "Here.");
+    assert!(bench.server.last_request().body_text().contains("find the herons"));
 }

@@ -26,6 +26,8 @@ pub enum Entry {
     About(AboutEntry),
     /// Less than the whole of some messages is sent from here on.
     Reduction(ReductionEntry),
+    /// A model refused a request as too long.
+    Refusal(RefusalEntry),
     /// An object whose type (or role) this version does not know. It is kept in the file and otherwise skipped.
     Unknown(Value),
 }
@@ -96,6 +98,25 @@ pub struct ReductionEntry {
     pub reason: String,
     /// Which messages, and how much of them remains. A later entry about the same message takes the place of this.
     pub messages: Vec<Reduction>,
+}
+
+/// A model refused a request as too long. It is remembered, so that the next run does not ask for the same again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename = "refusal", rename_all = "camelCase")]
+pub struct RefusalEntry {
+    /// Unique within the session.
+    pub id: EntryId,
+    /// Milliseconds since the Unix epoch; 0 if the line has none.
+    pub ts: u64,
+    /// `provider/model`.
+    pub model: String,
+    /// Tokens of the smallest request that it refused, estimated.
+    pub tokens: u64,
+}
+
+impl ReductionEntry {
+    /// The reason of reductions that pruning made.
+    pub const PRUNING: &'static str = "pruning";
 }
 
 /// What is sent of one message.
@@ -212,6 +233,7 @@ impl Entry {
             Self::Compaction(compaction) => Some(compaction.id),
             Self::About(about) => Some(about.id),
             Self::Reduction(reduction) => Some(reduction.id),
+            Self::Refusal(refusal) => Some(refusal.id),
             Self::Unknown(_) => None,
         }
     }
@@ -223,6 +245,7 @@ impl Entry {
             Self::Compaction(compaction) => Some(compaction.ts),
             Self::About(about) => Some(about.ts),
             Self::Reduction(reduction) => Some(reduction.ts),
+            Self::Refusal(refusal) => Some(refusal.ts),
             Self::Unknown(value) => value.get("ts").and_then(Value::as_u64),
         }
     }
@@ -235,6 +258,7 @@ impl Serialize for Entry {
             Self::Compaction(compaction) => compaction.serialize(serializer),
             Self::About(about) => about.serialize(serializer),
             Self::Reduction(reduction) => reduction.serialize(serializer),
+            Self::Refusal(refusal) => refusal.serialize(serializer),
             Self::Unknown(value) => value.serialize(serializer),
         }
     }

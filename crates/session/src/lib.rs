@@ -33,8 +33,8 @@ mod wanted;
 pub use about::{About, AboutEntry};
 pub use create::NewSession;
 pub use entry::{
-    CompactionEntry, Entry, FORMAT_VERSION, Reduction, ReductionEntry, Role, SessionHeader,
-    TranscriptMessage,
+    CompactionEntry, Entry, FORMAT_VERSION, Reduction, ReductionEntry, RefusalEntry, Role,
+    SessionHeader, TranscriptMessage,
 };
 pub use error::SessionError;
 pub use fork::{Fork, ForkOrigin};
@@ -55,7 +55,7 @@ pub use search::{Case, SearchError, SearchHit, SearchQuery, SearchReport, Search
 pub use sessions::{IndexUpdate, OpenSession, Sessions, SyncHandle};
 pub use spending::{DaySpending, Spent};
 pub use store::SessionStore;
-pub use tail::{Tail, TailLimit};
+pub use tail::{SwitchedOff, Tail, TailLimit};
 
 /// Milliseconds since the Unix epoch, by this machine's clock. A clock before 1970 counts as 1970.
 fn now_ms() -> u64 {

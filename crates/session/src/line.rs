@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::{
-    AboutEntry, CompactionEntry, Entry, EntryId, ForkOrigin, Meta, ReductionEntry, Role,
-    SessionHeader, TranscriptMessage,
+    AboutEntry, CompactionEntry, Entry, EntryId, ForkOrigin, Meta, ReductionEntry, RefusalEntry,
+    Role, SessionHeader, TranscriptMessage,
 };
 
 /// Some editors begin a file with it.
@@ -105,6 +105,7 @@ pub(crate) fn decode_object(mut object: Map<String, Value>, offset: u64) -> Line
             about: serde_json::from_value(Value::Object(object)).unwrap_or_default(),
         })),
         Some("reduction") => decode_reduction(&mut object, offset).map(Entry::Reduction),
+        Some("refusal") => decode_refusal(&mut object, offset).map(Entry::Refusal),
         None | Some("message") => return decode_message(object, offset),
         Some(_) => Some(Entry::Unknown(Value::Object(object))),
     };
@@ -172,6 +173,15 @@ fn decode_reduction(object: &mut Map<String, Value>, offset: u64) -> Option<Redu
         ts: milliseconds(object.get("ts")),
         reason: take_string(object, "reason").unwrap_or_default(),
         messages: serde_json::from_value(object.get_mut("messages")?.take()).ok()?,
+    })
+}
+
+fn decode_refusal(object: &mut Map<String, Value>, offset: u64) -> Option<RefusalEntry> {
+    Some(RefusalEntry {
+        id: entry_id(object, offset),
+        ts: milliseconds(object.get("ts")),
+        tokens: object.get("tokens")?.as_u64()?,
+        model: take_string(object, "model")?,
     })
 }
 

@@ -10,7 +10,10 @@ use crate::line::{self, Line};
 use crate::reader::read_header;
 use crate::repair::MovedAside;
 use crate::wanted::WantedId;
-use crate::{CompactionEntry, Entry, EntryId, Reduction, ReductionEntry, Role, TranscriptMessage};
+use crate::{
+    CompactionEntry, Entry, EntryId, Reduction, ReductionEntry, RefusalEntry, Role,
+    TranscriptMessage,
+};
 
 /// Stands in every line that holds a compaction.
 const COMPACTION_TYPE: &[u8] = b"\"compaction\"";
@@ -24,11 +27,26 @@ pub struct TailLimit {
     /// What a message, or what is still sent of it, costs in whatever unit the caller counts: bytes, or tokens of a
     /// model's context window.
     pub cost: fn(&TranscriptMessage, Option<&Reduction>) -> u64,
+    /// Which entries are ignored, because the config no longer asks for what they do.
+    pub switched_off: SwitchedOff,
+}
+
+/// What the config has switched off. What earlier runs left out because of it is read again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SwitchedOff {
+    /// The limit on how many messages are sent: compactions without a summary are ignored.
+    pub history_limit: bool,
+    /// Pruning: reductions with the reason [`ReductionEntry::PRUNING`] are ignored.
+    pub pruning: bool,
 }
 
 impl TailLimit {
     /// Everything since the last compaction.
-    pub const UNLIMITED: Self = Self { max_cost: u64::MAX, cost: |_message, _reduction| 0 };
+    pub const UNLIMITED: Self = Self {
+        max_cost: u64::MAX,
+        cost: |_message, _reduction| 0,
+        switched_off: SwitchedOff { history_limit: false, pruning: false },
+    };
 }
 
 /// The end of a log.
@@ -41,6 +59,8 @@ pub struct Tail {
     pub messages: Vec<TranscriptMessage>,
     /// Messages of which less than the whole is sent.
     pub reductions: HashMap<EntryId, Reduction>,
+    /// By model: tokens of the request that it refused as too long, as the newest entry says.
+    pub refused: HashMap<String, u64>,
     /// How many of the messages, counted from the newest, were written behind the last summary or reduction; `None`
     /// if there is neither.
     pub behind_last_change: Option<usize>,
@@ -182,6 +202,7 @@ struct Collector {
     compaction: Option<CompactionEntry>,
     newest_first: Vec<TranscriptMessage>,
     reductions: HashMap<EntryId, Reduction>,
+    refused: HashMap<String, u64>,
     behind_last_change: Option<usize>,
     cost: u64,
     /// How many of the messages there are if the list is cut at the oldest user message found so far.
@@ -197,6 +218,7 @@ impl Collector {
             compaction: None,
             newest_first: Vec::new(),
             reductions: HashMap::new(),
+            refused: HashMap::new(),
             behind_last_change: None,
             cost: 0,
             length_at_user: None,
@@ -210,6 +232,7 @@ impl Collector {
             Entry::Message(message) => self.message(message),
             Entry::Compaction(compaction) => self.compaction(compaction),
             Entry::Reduction(reduction) => self.reduction(reduction),
+            Entry::Refusal(refusal) => self.refusal(refusal),
             Entry::About(_) | Entry::Unknown(_) => Next::Continue,
         }
     }
@@ -235,6 +258,9 @@ impl Collector {
     }
 
     fn compaction(&mut self, compaction: CompactionEntry) -> Next {
+        if self.limit.switched_off.history_limit && compaction.summary.is_empty() {
+            return Next::Continue;
+        }
         if let Some(latest) = &self.compaction {
             return if latest.first_kept_id == compaction.id { Next::Stop } else { Next::Continue };
         }
@@ -249,10 +275,18 @@ impl Collector {
 
     /// Entries come newest first, so what is known of a message already is what holds.
     fn reduction(&mut self, entry: ReductionEntry) -> Next {
+        if self.limit.switched_off.pruning && entry.reason == ReductionEntry::PRUNING {
+            return Next::Continue;
+        }
         self.note_change();
         for reduction in entry.messages {
             self.reductions.entry(reduction.id).or_insert(reduction);
         }
+        Next::Continue
+    }
+
+    fn refusal(&mut self, entry: RefusalEntry) -> Next {
+        self.refused.entry(entry.model).or_insert(entry.tokens);
         Next::Continue
     }
 
@@ -270,6 +304,7 @@ impl Collector {
                 .map(|newer| newer.min(self.newest_first.len())),
             messages: self.newest_first,
             reductions: self.reductions,
+            refused: self.refused,
             older_messages_exist: self.older_messages_exist,
             skipped_lines: self.skipped_lines,
             repaired_torn_tail: false,

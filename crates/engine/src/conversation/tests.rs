@@ -21,7 +21,7 @@ impl Fixture {
 
     fn open(&self, budget: u64) -> (Conversation, Opening) {
         let log = self.store.open(&self.key, LockWait::Fail).unwrap();
-        Conversation::load(Box::new(log), budget).unwrap()
+        Conversation::load(Box::new(log), budget, SwitchedOff::default()).unwrap()
     }
 }
 

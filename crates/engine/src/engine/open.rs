@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_auth::AuthFile;
+use myclaw_config::ContextPruning;
 use myclaw_session::{
-    EntryId, Inbox, LockWait, OpenSession, QueuedMessage, SessionError, Sessions,
+    EntryId, Inbox, LockWait, OpenSession, QueuedKind, QueuedMessage, SessionError, Sessions,
+    SwitchedOff,
 };
 
 use super::SILENT_WAIT;
@@ -15,7 +17,7 @@ use crate::failover::Roster;
 use crate::skills::skills_left_out;
 use crate::turn::{input_budget, interrupts};
 use crate::workspace::{BootstrapFile, prepare_workspace};
-use crate::{Notice, RunError, RunParams};
+use crate::{Notice, RunError, RunParams, SessionInbox, WhenIdle};
 
 /// Pause between two looks at a lock that another process holds: nobody notices it, and it costs nothing.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
@@ -48,12 +50,16 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
     let inbox = store.inbox(&params.session_key);
     let roster = roster.clone();
     let budget = input_budget(&roster.first().model, &params.rules.compaction);
+    let switched_off = SwitchedOff {
+        history_limit: params.rules.history_limit.is_none(),
+        pruning: params.rules.context_pruning == ContextPruning::Off,
+    };
     // A run without a message of its own is there for those that wait.
     let is_for_others = params.user_message.is_empty();
     let mut notices = bootstrap.notices;
     notices.extend(skills_left_out(&params.skills));
     blocking(move || {
-        let (conversation, opening, waiting) = load(log, &inbox, budget)?;
+        let (conversation, opening, waiting) = load(log, &inbox, budget, switched_off)?;
         let interrupts = interrupts(&waiting).map(|message| message.id).collect();
         let (auth_file, notice) = roster.read_store();
         notices.extend(notice);
@@ -78,10 +84,11 @@ fn load(
     log: Box<dyn OpenSession>,
     inbox: &Inbox,
     budget: u64,
+    switched_off: SwitchedOff,
 ) -> Result<(Conversation, Opening, Vec<QueuedMessage>), RunError> {
     // Held while the log is read: a run that was dropped may still be settling what it took.
     let mut held = if inbox.may_hold_messages() { inbox.open()? } else { None };
-    let (conversation, opening) = Conversation::load(log, budget)?;
+    let (conversation, opening) = Conversation::load(log, budget, switched_off)?;
     let mut waiting = Vec::new();
     if let Some(held) = &mut held {
         waiting = held.pending()?;
@@ -111,6 +118,9 @@ async fn open_log(
             Err(SessionError::Locked { path, process_id, .. }) if waited < params.session_wait => {
                 (path, process_id)
             }
+            Err(error @ SessionError::Locked { .. }) => {
+                return Err(leave_message(params, error).await);
+            }
             Err(error) => return Err(error.into()),
         };
         if waited >= SILENT_WAIT && !std::mem::replace(&mut has_told, true) {
@@ -120,6 +130,17 @@ async fn open_log(
             () = tokio::time::sleep(LOCK_PAUSE) => {}
             () = params.cancel.cancelled() => return Err(RunError::Aborted),
         }
+    }
+}
+
+/// Leaves the message of a run that does not get its session to whoever runs the session next.
+async fn leave_message(params: &RunParams, error: SessionError) -> RunError {
+    let inbox = SessionInbox::of_run(params);
+    let content = params.user_message.clone();
+    match inbox.send(QueuedKind::FollowUp, content, WhenIdle::Keep).await {
+        Ok(_) => RunError::MessageWaits(error),
+        // It is empty, or it cannot be stored.
+        Err(_) => error.into(),
     }
 }
 

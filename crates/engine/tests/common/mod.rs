@@ -161,9 +161,10 @@ impl Bench {
             .collect()
     }
 
-    /// The rows of the only transcript, without its header.
+    /// The rows of the only transcript, without its header and the sizes that a model refused.
     pub fn rows(&self) -> Vec<Value> {
-        self.home.only_transcript().into_iter().skip(1).collect()
+        let rows = self.home.only_transcript().into_iter().skip(1);
+        rows.filter(|row| row["type"] != "refusal").collect()
     }
 }
 

@@ -48,6 +48,7 @@ fn a_limit_bounds_what_is_read() {
     let (tail, read, _) = tail_of_long_log(TailLimit {
         max_cost: 1000,
         cost: |message, _reduction| message.content.len() as u64,
+        ..TailLimit::UNLIMITED
     });
     assert!(tail.older_messages_exist);
     assert_eq!(tail.messages.first().map(|message| message.role), Some(Role::User));

@@ -68,6 +68,7 @@ fn limit_in_bytes(max_cost: u64) -> TailLimit {
     TailLimit {
         max_cost,
         cost: |message, _reduction| serde_json::to_string(message).unwrap().len() as u64,
+        ..TailLimit::UNLIMITED
     }
 }
 

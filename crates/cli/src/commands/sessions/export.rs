@@ -110,9 +110,10 @@ fn write_all(
         let written = match &entry? {
             Entry::Message(message) => document.message(message),
             Entry::Compaction(compaction) => document.summary(compaction),
-            entry @ (Entry::Reduction(_) | Entry::About(_) | Entry::Unknown(_)) => {
-                document.other(entry)
-            }
+            entry @ (Entry::Reduction(_)
+            | Entry::Refusal(_)
+            | Entry::About(_)
+            | Entry::Unknown(_)) => document.other(entry),
         };
         written.map_err(|error| cannot_write(&error))?;
     }

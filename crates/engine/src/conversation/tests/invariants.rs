@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use myclaw_llm::{ContentBlock, Message, PairedMessages, StopReason};
-use myclaw_session::{CompactionEntry, Entry, EntryId, LockWait, Reduction, ReductionEntry};
+use myclaw_session::{
+    CompactionEntry, Entry, EntryId, LockWait, Reduction, ReductionEntry, SwitchedOff,
+};
 use proptest::prelude::*;
 
 use super::{Fixture, assistant, result, user};
@@ -127,7 +129,8 @@ proptest! {
             }
             let mut log = fixture.store.open(&fixture.key, LockWait::Fail).unwrap();
             log.append(&[entry]).unwrap();
-            let (mut conversation, _) = Conversation::load(Box::new(log), budget).unwrap();
+            let (mut conversation, _) =
+                Conversation::load(Box::new(log), budget, SwitchedOff::default()).unwrap();
             let first = conversation.take_paired();
             check(&first);
             // Building it twice gives the same: the provider's cache depends on it.

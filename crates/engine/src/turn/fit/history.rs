@@ -5,13 +5,9 @@ use myclaw_session::{CompactionEntry, EntryId, Role, TranscriptMessage};
 use super::{Fit, Shared, estimated_tokens};
 use crate::{ContextChange, RunError};
 
-/// Of a history that has grown over its limit three parts of four stay, so that it is not cut again, and the
-/// provider's cache lost, with each message.
-const KEPT_QUARTERS: usize = 3;
-
 impl Fit {
-    /// Cuts the history in the log if it has more messages than the config allows. Nothing is summarised: a limit is
-    /// meant to forget.
+    /// Cuts the history in the log if it has more messages than the config allows: at the first user message from which
+    /// on the limit is met, so that as much is sent as may be. Nothing is summarised: a limit is meant to forget.
     pub(super) fn limit_history(&mut self, shared: &mut Shared) -> Result<(), RunError> {
         let Some(limit) = self.history_limit else { return Ok(()) };
         let old_count = shared.conversation.messages().len();
@@ -39,10 +35,9 @@ impl Fit {
     }
 }
 
-/// The first user message from which on few enough remain; `None` if there is none.
+/// The first user message from which on few enough remain beside the one about to be added; `None` if there is none.
 fn first_kept(rows: &[TranscriptMessage], limit: usize) -> Option<usize> {
-    let room = (limit * KEPT_QUARTERS / 4).min(limit - 1);
-    let start = rows.len().saturating_sub(room);
+    let start = rows.len().saturating_sub(limit - 1);
     rows[start..].iter().position(|row| row.role == Role::User).map(|offset| start + offset)
 }
 

@@ -24,6 +24,7 @@ use crate::estimate::{message_tokens, request_tokens};
 use crate::{ActiveModel, Notice, RunError};
 
 pub use compact::{CompactionOutcome, CompactionReport};
+use reduce::LongTexts;
 pub(super) use summary::{SummaryRequest, Writers};
 
 /// The step and its state.
@@ -57,8 +58,8 @@ enum Rung {
     LongResults,
     /// Every long text is cut, the user's own too.
     LongTexts,
-    /// All but the newest message, with the results that belong to it, becomes a summary; if that is not worth it, long
-    /// texts are cut again, by the size that was refused.
+    /// All but the newest message, with the results that belong to it, becomes a summary; if that is not worth it or
+    /// not enough, long texts are cut again, by the size that was refused, those of the model too.
     NewestOnly,
     /// Nothing is left to try.
     End,
@@ -171,7 +172,8 @@ impl Fit {
     ) -> Result<(), RunError> {
         let model = writers.active().reference();
         let tokens = text_size(shared);
-        shared.conversation.note_refusal(model.clone(), tokens);
+        let now_ms = shared.now_ms();
+        shared.conversation.note_refusal(model.clone(), tokens, now_ms)?;
         if self.climb(shared, writers).await? {
             return Ok(());
         }
@@ -203,11 +205,18 @@ impl Fit {
                     self.compact(shared, writers, trigger).await?.is_smaller()
                 }
                 Rung::LongResults => self.cut_long_results(shared)?,
-                Rung::LongTexts => self.cut_long_texts(shared, writers.active())?,
+                Rung::LongTexts => {
+                    self.cut_long_texts(shared, writers.active(), LongTexts::NotOfModels)?
+                }
                 Rung::NewestOnly => {
                     let trigger = compact::Trigger::LastResort;
-                    self.compact(shared, writers, trigger).await?.is_smaller()
-                        || self.cut_long_texts(shared, writers.active())?
+                    let is_smaller = self.compact(shared, writers, trigger).await?.is_smaller();
+                    let model = writers.active();
+                    if is_smaller && !is_certain_to_overflow(shared, model) {
+                        true
+                    } else {
+                        self.cut_long_texts(shared, model, LongTexts::All)? || is_smaller
+                    }
                 }
                 Rung::End => false,
             };

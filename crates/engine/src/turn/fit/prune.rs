@@ -8,16 +8,13 @@ use std::collections::{HashMap, HashSet};
 use memchr::memmem;
 use myclaw_config::ContextPruning;
 use myclaw_llm::{Message, joined_text};
-use myclaw_session::{EntryId, Meta, Reduction, Role, TranscriptMessage};
+use myclaw_session::{EntryId, Meta, Reduction, ReductionEntry, Role, TranscriptMessage};
 use serde_json::Value;
 
 use super::{Fit, Shared, append_reductions, estimated_tokens};
 use crate::estimate::row_cost;
 use crate::transcript::row_to_message;
 use crate::{ActiveModel, AgentRunEvent, RunError};
-
-/// How an entry of pruning says why it was made.
-const REASON: &str = "pruning";
 
 /// From this part of the window on, in percent, long results are sent shorter.
 const TRIM_FROM_PERCENT: u64 = 30;
@@ -75,7 +72,7 @@ impl Fit {
         };
         let results = planned.len();
         self.fruitless_pruning = planned.is_empty().then_some(outlook);
-        if append_reductions(shared, REASON, planned)? {
+        if append_reductions(shared, ReductionEntry::PRUNING, planned)? {
             shared.emit(AgentRunEvent::Pruning { results });
         }
         Ok(())

@@ -21,8 +21,17 @@ const SMALLEST_HALF: usize = 50;
 /// All results together get this part of what a request may hold.
 const SHARE_OF_RESULTS: u64 = 2;
 
-/// Of a user's text that is too long for the window, three parts of four are kept from its beginning.
-const USER_HEAD_QUARTERS: usize = 3;
+/// Of what a user or a model wrote that is too long for the window, three parts of four are kept from its beginning.
+const HEAD_QUARTERS: usize = 3;
+
+/// Which long texts are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LongTexts {
+    /// Those of users and tools.
+    NotOfModels,
+    /// Those of models too, which lose their thinking then.
+    All,
+}
 
 impl Fit {
     /// Cuts each longer result of a tool to the length that the config allows; whether that helps.
@@ -37,16 +46,17 @@ impl Fit {
     }
 
     /// Cuts every long text: results to their beginning and end, the shorter the more there are, and what the user
-    /// wrote to a quarter of the window.
+    /// or a model wrote to a quarter of the window.
     pub(super) fn cut_long_texts(
         &self,
         shared: &mut Shared,
         model: &ActiveModel,
+        which: LongTexts,
     ) -> Result<bool, RunError> {
         let room = self.room(shared, model);
         // At four characters a token, as many characters as there is room for tokens are a quarter of it.
-        let of_user = usize::try_from(room).unwrap_or(usize::MAX);
-        let head_of_user = of_user / 4 * USER_HEAD_QUARTERS;
+        let of_message = usize::try_from(room).unwrap_or(usize::MAX);
+        let head_of_message = of_message / 4 * HEAD_QUARTERS;
         let tail = shared.conversation.tail()?;
         let results = tail.messages.iter().filter(|row| row.role == Role::Tool).count();
         let tokens = room / SHARE_OF_RESULTS;
@@ -55,8 +65,9 @@ impl Fit {
                 let half = half_of_result(row, tokens, results);
                 Some((half, half))
             }
-            Role::User => Some((head_of_user, of_user - head_of_user)),
-            Role::Assistant | Role::System => None,
+            Role::Assistant if which == LongTexts::NotOfModels => None,
+            Role::User | Role::Assistant => Some((head_of_message, of_message - head_of_message)),
+            Role::System => None,
         });
         let changed = apply(shared, planned, ContextChange::TextsCut)?;
         if changed {
