@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::Duration;
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Step, Stop, TempHome};
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Step, Stop, TempHome, WireFormat};
 use serde_json::{Value, json};
 
 use crate::{home_with, myclaw, run};
@@ -368,4 +368,25 @@ fn a_full_disk_behind_stdout_is_a_failure_that_says_so() {
         stderr.starts_with("myclaw: cannot write to standard output: No space left"),
         "{stderr}"
     );
+}
+
+#[test]
+fn a_window_below_the_minimum_is_refused_unless_it_is_stated() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([Reply::openai().text("Yes.")]));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::OpenAiCompletions);
+    config["provider"]["model"] = json!("gpt-4");
+    home.write_config(&config);
+    let output = run(&home, &["run", "hi"]);
+    output.assert_code(4);
+    let stderr = output.stderr();
+    assert!(stderr.contains("8192 tokens") && stderr.contains("16000"), "{stderr}");
+    assert!(server.requests().is_empty());
+
+    config["models"]["providers"]["openai"] =
+        json!({"models": [{"id": "gpt-4", "contextWindow": 8_192}]});
+    home.write_config(&config);
+    let output = run(&home, &["run", "hi"]);
+    output.assert_code(0);
+    assert!(output.stderr().contains("8192"), "a warning: {}", output.stderr());
 }
