@@ -1,5 +1,4 @@
 //! A run over another store of sessions than the log of JSON lines.
-#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod common;
 

@@ -225,7 +225,7 @@ fn fallbacks_come_with_their_keys_and_unusable_ones_are_told() {
 fn choose_local(
     provider: &str,
     documents: &[(&str, Value)],
-    definition: Value,
+    definition: &Value,
 ) -> (Selection, Vec<String>) {
     let script = documents
         .iter()
@@ -276,7 +276,7 @@ fn the_window_and_the_input_are_those_that_a_server_on_this_machine_states() {
         ),
     ];
     for (provider, documents, window, takes_images) in cases {
-        let (chosen, asked) = choose_local(provider, &documents, json!({"id": "m"}));
+        let (chosen, asked) = choose_local(provider, &documents, &json!({"id": "m"}));
         let model = chosen.model();
         let has_images = model.input.contains(&InputKind::Image);
         assert_eq!((model.context_window, has_images), (window, takes_images), "{documents:?}");
@@ -292,7 +292,7 @@ fn the_window_and_the_input_are_those_that_a_server_on_this_machine_states() {
 fn a_window_of_ollama_that_nobody_knows_yet_is_said_so() {
     let show = json!({"model_info": {"llama.context_length": 131_072}});
     let documents = [("/api/show", show), ("/api/ps", json!({"models": []}))];
-    let (chosen, _) = choose_local("ollama", &documents, json!({"id": "m"}));
+    let (chosen, _) = choose_local("ollama", &documents, &json!({"id": "m"}));
     assert_eq!(chosen.model().context_window, 131_072);
     let note = chosen.window_note().expect("a note");
     assert!(note.contains("not known") && note.contains("OLLAMA_CONTEXT_LENGTH"), "{note}");
@@ -302,17 +302,17 @@ fn a_window_of_ollama_that_nobody_knows_yet_is_said_so() {
 fn a_stated_window_and_other_providers_are_not_asked_about() {
     let window = json!({"id": "m", "contextWindow": 50_000});
     for (provider, definition) in [("ollama", window), ("lab", json!({"id": "m"}))] {
-        let (chosen, asked) = choose_local(provider, &[], definition);
+        let (chosen, asked) = choose_local(provider, &[], &definition);
         assert_eq!((asked.len(), chosen.window_note()), (0, None), "{provider}");
     }
     // A server that does not answer the question leaves the guess.
     let (chosen, asked) =
-        choose_local("llamacpp", &[("/v1/models", json!([]))], json!({"id": "m"}));
+        choose_local("llamacpp", &[("/v1/models", json!([]))], &json!({"id": "m"}));
     assert_eq!((chosen.model().context_window, asked.len()), (200_000, 1));
     let stated = json!({"id": "m", "input": ["text", "image"]});
     let list =
         json!({"data": [{"id": "m", "meta": {"n_ctx": 20_000}, "input_modalities": ["text"]}]});
-    let (chosen, _) = choose_local("llamacpp", &[("/v1/models", list)], stated);
+    let (chosen, _) = choose_local("llamacpp", &[("/v1/models", list)], &stated);
     assert_eq!(chosen.model().context_window, 20_000);
     assert!(chosen.model().input.contains(&InputKind::Image), "{:?}", chosen.model());
 }
