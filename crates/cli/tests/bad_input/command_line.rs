@@ -145,7 +145,7 @@ fn closed_standard_streams_do_no_harm() {
 }
 
 #[test]
-fn the_second_process_on_one_session_is_told_and_changes_nothing() {
+fn the_second_process_on_one_session_leaves_its_message_to_the_next_run() {
     let format = WireFormat::AnthropicMessages;
     let reply = Reply::new(format).text("Slowly said.");
     let half = reply.stream_body("a-model").len() / 2;
@@ -155,7 +155,7 @@ fn the_second_process_on_one_session_is_told_and_changes_nothing() {
     server.wait_for_requests_blocking(1);
     let second = run(&home, &["run", "the second"]);
     let process = first.id().to_string();
-    assert_fails(&second, 1, &["in use", &process, "wait", "--session"]);
+    assert_fails(&second, 1, &["in use", &process, "waits"]);
     let elsewhere = serve_text(format, "Here.");
     home.write_config(&crate::config(elsewhere.url(), format));
     run(&home, &["run", "--session", "other", "the third"]).assert_code(0);
@@ -166,8 +166,11 @@ fn the_second_process_on_one_session_is_told_and_changes_nothing() {
 
     first.signal(Signal::Interrupt);
     first.wait(PATIENCE).assert_code(130);
-    let request = assert_goes_on(&home, format, "main");
-    assert_eq!((count(&request, "the first"), count(&request, "the second")), (1, 0));
+    let server = serve(Script::repeat(Reply::new(format).text("Going on.")));
+    home.write_config(&crate::config(server.url(), format));
+    run(&home, &["run", "go on"]).assert_code(0);
+    let request = crate::valid(&server.last_request());
+    assert_eq!((count(&request, "the first"), count(&request, "the second")), (1, 1));
 }
 
 #[test]
