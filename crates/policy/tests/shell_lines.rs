@@ -44,7 +44,7 @@ const PERMITTED: [&str; 31] = [
     "tar",
     "make",
     "/opt/tools/*",
-    "/work/bin/report",
+    "/srv/bin/report",
     "tee",
     "bash",
     "env",
@@ -87,7 +87,7 @@ fn policy() -> ExecPolicy {
 /// A machine with all of these in /usr/bin, some of them links, and files of the same names elsewhere.
 fn resolve(name: &str) -> Option<ResolvedProgram> {
     let path = match name {
-        "bin/report" => PathBuf::from("/work/bin/report"),
+        "bin/report" => PathBuf::from("/srv/bin/report"),
         _ if name.starts_with("./") => Path::new("/work").join(name.trim_start_matches("./")),
         _ if name.starts_with('/') => PathBuf::from(name),
         _ if PERMITTED.contains(&name) || OTHERS.contains(&name) => {
