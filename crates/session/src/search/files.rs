@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 
-use grep::regex::RegexMatcher;
-use grep::searcher::{Searcher, Sink};
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink};
 
 use super::SearchScope;
 use crate::error::{IoContext, SessionError};

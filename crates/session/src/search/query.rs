@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use grep::regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex::{Regex, RegexBuilder};
 
 use super::literals::required_literals;
@@ -31,7 +31,7 @@ pub enum SearchError {
     Pattern(#[from] Box<regex::Error>),
     /// The text makes too large a pattern.
     #[error("the text to look for is too long: {0}")]
-    TooLong(#[from] Box<grep::regex::Error>),
+    TooLong(#[from] Box<grep_regex::Error>),
 }
 
 /// A text or a pattern to look for.

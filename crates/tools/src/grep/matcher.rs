@@ -7,8 +7,8 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-use grep::matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
-use grep::regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use myclaw_engine::ToolError;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
@@ -206,11 +206,11 @@ fn checked_pattern(pattern: &str) -> Result<&str, ToolError> {
     Err(ToolError::Failed(text))
 }
 
-fn bad_pattern(pattern: &str, error: &grep::regex::Error) -> ToolError {
+fn bad_pattern(pattern: &str, error: &grep_regex::Error) -> ToolError {
     // That library puts the pattern into a group of its own before it looks at it, which shifts the place of a mistake.
     match regex::Regex::new(pattern) {
         Err(regex::Error::Syntax(description)) => bad_regex(pattern, &description),
-        _ if matches!(error.kind(), grep::regex::ErrorKind::Regex(_)) => too_large(pattern),
+        _ if matches!(error.kind(), grep_regex::ErrorKind::Regex(_)) => too_large(pattern),
         _ => bad_regex(pattern, &error.to_string()),
     }
 }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use grep::matcher::LineTerminator;
-use grep::searcher::{
+use grep_matcher::LineTerminator;
+use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
 };
 use myclaw_engine::ToolError;

@@ -1,4 +1,4 @@
-use grep::matcher::Matcher;
+use grep_matcher::Matcher;
 use proptest::prelude::*;
 
 use super::*;
