@@ -57,7 +57,6 @@ pub enum LockError {
 /// [`LockError::Held`] if others had it for too long; otherwise what the system says.
 pub fn lock(file: &File, kind: LockKind, wait: LockWait) -> Result<(), LockError> {
     let waiting = Waiting::new(wait);
-    let mut pause = FIRST_PAUSE;
     loop {
         let tried = match kind {
             LockKind::Shared => file.try_lock_shared(),
@@ -65,7 +64,8 @@ pub fn lock(file: &File, kind: LockKind, wait: LockWait) -> Result<(), LockError
         };
         match tried {
             Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => waiting.pause(&mut pause, None)?,
+            // Such locks are held for moments only. A pause that grows would starve behind a holder that soon comes back.
+            Err(TryLockError::WouldBlock) => waiting.pause(&mut { FIRST_PAUSE }, None)?,
             Err(TryLockError::Error(source)) => {
                 return Err(LockError::Io { action: "lock", source });
             }
