@@ -45,7 +45,7 @@ impl Standing {
         Self { left_out: self.left_out.saturating_add(count as u64), ..self }
     }
 
-    /// For the model, with at most `longest` bytes of what was said.
+    /// The text for the model, with at most `longest` bytes of the summary.
     pub(super) fn into_text(self, longest: usize) -> String {
         let Self { said: mut text, left_out } = self;
         text.truncate(text.floor_char_boundary(longest));
