@@ -1,4 +1,4 @@
-//! What can go wrong with the store, in words that a user can act on.
+//! The errors of the store, in words that a user can act on.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthStoreError {
-    /// The file is no store.
+    /// The file is not a valid store.
     #[error("{} cannot be read ({detail}); correct it, or move it away: its keys are not used until then", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// Where and what, without any of the content.
+        /// Position and kind of the problem, without any of the content.
         detail: String,
     },
     /// A later version of the program wrote the file.
@@ -45,16 +45,16 @@ pub enum AuthStoreError {
     /// The system refused.
     #[error("cannot {action} {}: {source}; check the free space and the permissions of its directory", path.display())]
     Io {
-        /// What was tried, as words behind "cannot".
+        /// The action that failed, worded to follow "cannot".
         action: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Adds the action and the path to a failure of the system.
+/// Adds the action and the path to a system error.
 pub(crate) fn failed_to(
     action: &'static str,
     path: &std::path::Path,

@@ -1,9 +1,9 @@
 //! The keys of providers: where they come from, the store of auth profiles, and the cooldown of a key that failed.
 //!
-//! An [`AuthProfile`] names a key without holding it ready: [`KeyResolver`] fetches it when a call is about to be made.
-//! [`AuthStore`] is the file `auth-profiles.json` of one agent; what several sources know about a provider's profiles
-//! becomes one list in [`arrange`]. This room knows nothing of models' answers, engines or sessions: a model is a name
-//! here, and a failure a [`FailureReason`].
+//! An [`AuthProfile`] names a key without containing it: [`KeyResolver`] fetches the key when a call is about to be
+//! made. [`AuthStore`] is the file `auth-profiles.json` of one agent. [`arrange`] merges the profiles of several
+//! sources into one list. This crate knows nothing of models' answers, engines or sessions: a model is a name here, and
+//! a failure a [`FailureReason`].
 #![forbid(unsafe_code)]
 
 mod error;

@@ -1,4 +1,4 @@
-//! The locks that let one process at a time change a store, or renew the logins in it.
+//! The locks that let one process at a time change a store, or renew its logins.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,22 +9,23 @@ use myclaw_files::{LockError, LockKind, LockWait, lock, private_options};
 use crate::AuthStoreError;
 use crate::error::failed_to;
 
-/// Pause between two tries of a task that must not block.
+/// Pause between two attempts of an async task, which must not block.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Longest wait for another process. A change takes milliseconds.
 const PATIENCE: LockWait = LockWait::Until(Duration::from_secs(10));
-/// Longest wait for another process that renews a login: longer than a server may take.
+/// Longest wait for another process that renews a login: longer than a server's request may take.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(45);
 
-/// A held lock. The system releases it with the file, so a killed process leaves none behind. The lock file stays:
-/// removing it would let a process that waits on the old file and one that makes a new one in together.
+/// A held lock. The system releases it when the file is closed, so a killed process leaves no lock behind. The lock
+/// file is never removed: otherwise a process that waits for the old file and one that creates a new file could both
+/// get the lock.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
     _file: File,
 }
 
-/// A held lock that lets one process at a time renew logins. It is held while a server is asked, which the lock of the
-/// store must not be.
+/// A held lock that lets one process at a time renew logins. It is separate from the store's lock, because it is held
+/// during a request to a server.
 #[derive(Debug)]
 pub(crate) struct LoginLock {
     _file: File,

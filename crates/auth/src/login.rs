@@ -1,7 +1,7 @@
-//! Logins that are renewed: what a renewal needs and gives, and who asks for it.
+//! Renewal of logins: its input, its result, and the trait that makes the request.
 //!
-//! This room has no network. Whoever has one implements [`RenewLogin`]; [`crate::KeyResolver`] decides when it is
-//! asked, sees to it that of several processes one alone asks, and keeps what comes of it.
+//! This crate has no network access, so a caller that has it implements [`RenewLogin`]. [`crate::KeyResolver`] decides
+//! when to renew, makes sure that only one of several processes does, and stores the result.
 
 use std::fmt;
 use std::future::Future;
@@ -12,27 +12,27 @@ use secrecy::SecretString;
 
 use crate::AuthStore;
 
-/// What a renewal is asked with (RFC 6749, section 6).
+/// The parameters of a renewal (RFC 6749, section 6).
 #[derive(Debug, Clone)]
 pub struct Renewal {
-    /// Where tokens are given out.
+    /// The token endpoint.
     pub token_url: String,
     /// The id of the application that the person signed in to.
     pub client_id: String,
-    /// Its secret, where it has one.
+    /// The application's secret, if it has one.
     pub client_secret: Option<SecretString>,
-    /// What is asked for, if the server wants it said again.
+    /// The scope, if the server requires it again.
     pub scope: Option<String>,
     /// Proves that the person signed in.
     pub refresh_token: SecretString,
 }
 
-/// What a renewal gives.
+/// The result of a renewal.
 #[derive(Debug, Clone)]
 pub struct RenewedLogin {
     /// The token for calls.
     pub access: SecretString,
-    /// What the next renewal is asked with, if not the same as before.
+    /// The token for the next renewal, if it has changed.
     pub refresh: Option<SecretString>,
     /// How long the token lasts, if the server says so.
     pub expires_in: Option<Duration>,
@@ -41,9 +41,9 @@ pub struct RenewedLogin {
 /// Why a login was not renewed; one line for a person, without any secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RenewalError {
-    /// The server said no: only the person can help, by signing in again.
+    /// The server refused. The user has to sign in again.
     Refused(String),
-    /// The server could not be asked, or gave no token.
+    /// The server could not be reached, or returned no token.
     Failed(String),
 }
 
@@ -58,21 +58,21 @@ impl fmt::Display for RenewalError {
     }
 }
 
-/// The answer to [`RenewLogin::renew`], later.
+/// The future of [`RenewLogin::renew`].
 pub type RenewalAnswer<'a> =
     Pin<Box<dyn Future<Output = Result<RenewedLogin, RenewalError>> + Send + 'a>>;
 
-/// Asks servers for new tokens.
+/// Requests new tokens from servers.
 pub trait RenewLogin: fmt::Debug + Send + Sync {
     /// Makes one request, within a bounded time.
     fn renew<'a>(&'a self, renewal: &'a Renewal) -> RenewalAnswer<'a>;
 }
 
-/// A login in a store that says how it is renewed.
+/// A login in a store that can be renewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RenewableLogin {
-    /// The store that it lies in, and that gets the new tokens.
+    /// The store that holds the login and receives the new tokens.
     pub(crate) store: AuthStore,
-    /// Its name there.
+    /// The name of the login in that store.
     pub(crate) name: String,
 }

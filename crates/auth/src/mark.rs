@@ -1,5 +1,5 @@
-//! Which key a failure was about. A name stays when its key is replaced in the config or in a variable, and what happened
-//! to the old key says nothing about the new one.
+//! Marks that tell which key a failure was about. A profile keeps its name when its key is replaced in the config or in
+//! a variable, and failures of the old key say nothing about the new one.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -12,13 +12,13 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::AuthProfile;
 
-/// Bytes of a digest that are kept: enough to tell two keys apart, far too few to find one.
+/// Bytes of a digest that are kept: enough to distinguish two keys, far too few to recover one.
 const MARK_BYTES: usize = 4;
 /// Bytes of a salt.
 const SALT_BYTES: usize = 16;
 
-/// The keys of this process that are at hand, by the names of their profiles in the store. All copies of a store share
-/// them, so that whoever writes a failure down need not know the key.
+/// The keys that this process has in memory, by their profiles' names in the store. All clones of a store share them,
+/// so that the code that records a failure need not know the key.
 #[derive(Clone, Default)]
 pub(crate) struct KnownKeys(Arc<Mutex<BTreeMap<String, SecretString>>>);
 
@@ -28,7 +28,7 @@ impl fmt::Debug for KnownKeys {
     }
 }
 
-/// Two stores are the same if they are the same file, whatever is known of its keys.
+/// Two stores are equal if they are the same file, whichever keys are known.
 impl PartialEq for KnownKeys {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -38,7 +38,7 @@ impl PartialEq for KnownKeys {
 impl Eq for KnownKeys {}
 
 impl KnownKeys {
-    /// Notes the key of the profile that the store calls `name`, or that it is not known any more.
+    /// Stores the key of the profile that the store calls `name`, or forgets it.
     pub(crate) fn note(&self, name: String, key: Option<SecretString>) {
         let mut keys = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match key {
@@ -53,8 +53,8 @@ impl KnownKeys {
     }
 }
 
-/// The key of a profile, where nobody need be asked for it: it is written down, or in a variable of the process. Tokens
-/// of a login do not count, since they change while the login stays.
+/// The key of a profile, if it is available without asking: it is in the config, the store or a variable of the
+/// process. Tokens of a login do not count, since they change while the login stays the same.
 pub(crate) fn key_at_hand(profile: &AuthProfile) -> Option<SecretString> {
     let key = match &profile.source {
         _ if profile.login.is_some() => return None,
@@ -67,7 +67,7 @@ pub(crate) fn key_at_hand(profile: &AuthProfile) -> Option<SecretString> {
     (!key.expose_secret().is_empty()).then_some(key)
 }
 
-/// A few digits that differ from key to key, and from store to store.
+/// A few digits that differ between keys and between stores.
 pub(crate) fn mark(salt: &str, key: &SecretString) -> String {
     let mut context = Context::new(&SHA256);
     context.update(salt.as_bytes());
@@ -75,7 +75,7 @@ pub(crate) fn mark(salt: &str, key: &SecretString) -> String {
     hexadecimal(&context.finish().as_ref()[..MARK_BYTES])
 }
 
-/// A salt for a store that has none; `None` if the system gives no random bytes.
+/// Creates a salt for a store without one; `None` if the system gives no random bytes.
 pub(crate) fn new_salt() -> Option<String> {
     let mut salt = [0; SALT_BYTES];
     ring::rand::SystemRandom::new().fill(&mut salt).ok()?;

@@ -1,4 +1,4 @@
-//! From several sources to one list: the profiles of a provider in the order in which they are tried.
+//! Merges several sources into one list: the profiles of a provider in the order in which they are tried.
 
 use std::cmp::Reverse;
 
@@ -8,37 +8,38 @@ use myclaw_config::KeySource;
 
 use crate::{AuthFile, AuthProfile, FailureReason, ProfileOrigin};
 
-/// What a list is made for.
+/// The inputs for a list.
 #[derive(Debug, Clone, Copy)]
 pub struct OrderRules<'a> {
-    /// Whose profiles.
+    /// The provider of the profiles.
     pub provider: &'a str,
-    /// For which of its models.
+    /// The model to call.
     pub model: &'a str,
-    /// The only profile to use, by its id or its name in the store, if the caller insists.
+    /// The only profile to use, by its id or its name in the store, if the caller requires one.
     pub pinned: Option<&'a str>,
-    /// When, in milliseconds since the Unix epoch.
+    /// The current time, in milliseconds since the Unix epoch.
     pub now_ms: u64,
 }
 
-/// A profile in its place.
+/// A profile and its state.
 #[derive(Debug, Clone)]
 pub struct Arranged {
     /// The profile.
     pub profile: AuthProfile,
-    /// Until when it is in cooldown because of earlier runs, and why.
+    /// End of the cooldown from earlier runs, and its reason, if there is one.
     pub resting: Option<(u64, FailureReason)>,
-    /// Whether a success would change what the store remembers.
+    /// Whether the store holds failures that a success would clear.
     pub has_failures: bool,
 }
 
 /// The profiles of a provider, from the config (in its order) and from the store, in the order in which they are
 /// tried.
 ///
-/// A pinned one stands alone. Otherwise the preferred one comes first, then those of the store's explicit order, then
-/// those of the config, then the others by type and the one that was used longest ago first. Profiles in cooldown come
-/// last, the one that is free soonest first. A profile of the config goes before one of the store with the same name,
-/// and of two with the same key the first counts. Nothing if a pinned profile does not exist.
+/// A pinned profile is the only one in the list. Otherwise the preferred profile comes first, then those of the store's
+/// explicit order, then those of the config, then the others by type, the least recently used first. Profiles in
+/// cooldown come last, in the order in which their cooldowns end. A profile of the config overrides one of the store
+/// with the same name, and of two with the same key the first is used. The list is empty if a pinned profile does not
+/// exist.
 pub fn arrange(
     settings: &[AuthProfile],
     store: &AuthFile,
@@ -54,7 +55,8 @@ pub fn arrange(
     let pinned = rules.pinned.or_else(|| store.pinned.get(provider).map(String::as_str));
     if let Some(pinned) = pinned {
         let is_pinned = |profile: &AuthProfile| is_named(profile, provider, pinned);
-        // A pin of the store that points nowhere must not lock its owner out; one of the caller is an error.
+        // A pin in the store to a missing profile is ignored, so that it does not lock the user out; such a pin by the
+        // caller is an error.
         if rules.pinned.is_some() || profiles.iter().any(is_pinned) {
             profiles.retain(is_pinned);
         }

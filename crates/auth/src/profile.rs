@@ -1,4 +1,4 @@
-//! One key of a provider, by name.
+//! One named key of a provider.
 
 use myclaw_config::KeySource;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::login::RenewableLogin;
 
-/// What kind of credential a profile is. Where nothing else is said, they are tried in this order.
+/// The kind of a credential. Without another rule, profiles are tried in this order.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialType {
-    /// Tokens of a login, with one to refresh them.
+    /// Tokens of a login, with a refresh token.
     Oauth,
-    /// A token that stands for a login and cannot be refreshed.
+    /// A token that represents a login and cannot be refreshed.
     Token,
     /// A key.
     #[default]
@@ -32,7 +32,7 @@ impl CredentialType {
     }
 }
 
-/// Where a profile is written down.
+/// The place where a profile is defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileOrigin {
@@ -47,27 +47,26 @@ pub enum ProfileOrigin {
 pub struct AuthProfile {
     /// Name shown in events and messages.
     pub id: String,
-    /// What kind of credential it is.
+    /// The kind of the credential.
     pub credential: CredentialType,
     /// Where the key comes from; `None` for servers that need none.
     pub source: Option<KeySource>,
-    /// Where the profile is written down.
+    /// The place where the profile is defined.
     pub origin: ProfileOrigin,
     /// When the credential stops being valid, in milliseconds since the Unix epoch.
     pub expires_at: Option<u64>,
-    /// Where it is renewed when it ends, if it is a login that can be.
+    /// How the login is renewed when it expires, if it can be.
     pub login: Option<RenewableLogin>,
 }
 
 /// Whether a credential can be used at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validity {
-    /// It can: it has not ended, or does not say when it does.
+    /// It can be used: it has not expired, or has no expiry time.
     Valid,
-    /// Not as it is, but it is renewed when a call is about to be made with it: a login that has ended, or that was
-    /// never used.
+    /// It has expired or was never used, and it is a login that is renewed before the next call.
     Renewable,
-    /// It has ended, and nothing here can renew it.
+    /// It has expired and cannot be renewed.
     Ended,
 }
 
@@ -84,17 +83,17 @@ impl AuthProfile {
         }
     }
 
-    /// A profile whose key is at hand.
+    /// Creates a profile that contains its key.
     pub fn with_key(id: impl Into<String>, key: SecretString) -> Self {
         Self::new(id, Some(KeySource::Literal(key)))
     }
 
-    /// The profile of servers that need no key.
+    /// Creates the profile of servers that need no key.
     pub fn keyless() -> Self {
         Self::new("default", None)
     }
 
-    /// Whether it can be used at `now_ms`, in milliseconds since the Unix epoch.
+    /// Whether the credential can be used at `now_ms`, in milliseconds since the Unix epoch.
     pub fn validity(&self, now_ms: u64) -> Validity {
         let has_ended = self.expires_at.is_some_and(|end| end <= now_ms);
         let is_to_come = matches!(
@@ -107,14 +106,14 @@ impl AuthProfile {
         }
     }
 
-    /// The name under which the store keeps what happened to the profile: `provider:id`, since two providers may have a
-    /// profile `primary`.
+    /// The name under which the store records the profile's use: `provider:id`, since two providers may have a profile
+    /// `primary`.
     pub fn store_name(&self, provider: &str) -> String {
         store_name(provider, &self.id)
     }
 }
 
-/// The command that puts another key in the place of a profile of the store, by its name there.
+/// The command that replaces the key of a profile of the store, given its name there.
 pub fn replacing_command(name: &str) -> String {
     match name.split_once(':') {
         Some((provider, name)) => {
@@ -124,7 +123,7 @@ pub fn replacing_command(name: &str) -> String {
     }
 }
 
-/// `provider:id`; an id that has the provider in front stays as it is.
+/// `provider:id`; an id that already begins with the provider is unchanged.
 pub(crate) fn store_name(provider: &str, id: &str) -> String {
     let is_full = id.strip_prefix(provider).is_some_and(|rest| rest.starts_with(':'));
     if is_full { id.to_owned() } else { format!("{provider}:{id}") }

@@ -1,4 +1,4 @@
-//! Fetching a key, at the moment when a call is about to be made with it.
+//! Fetches a key when a call is about to be made with it.
 
 mod command;
 mod renewal;
@@ -20,7 +20,7 @@ use renewal::Logins;
 /// Largest file that is read as a key: a long token has some KiB.
 const MAX_KEY_FILE: u64 = 64 * 1024;
 
-/// Why there is no key. No message holds one.
+/// Why there is no key. No message contains a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -29,52 +29,52 @@ pub enum KeyError {
         "the variable {name} is not set, or empty; set it, for example in .env in the state directory"
     )]
     Unset {
-        /// Which one.
+        /// Name of the variable.
         name: String,
     },
     /// The file cannot be read.
     #[error("the key file {} cannot be read: {source}", path.display())]
     File {
-        /// Which one.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file, command or keyring entry is empty.
     #[error("{origin} holds no key; it is empty")]
     Empty {
-        /// Which one, as it is written.
+        /// The source, as written in the config.
         origin: String,
     },
     /// The command gave no key.
     #[error("the key command `{command}` {failure}")]
     Command {
-        /// As it is written.
+        /// The command, as written in the config.
         command: String,
-        /// What happened.
+        /// The failure.
         failure: CommandFailure,
     },
-    /// The credential is no longer valid, and says not how it could be renewed.
+    /// The credential has expired, and the store does not say how to renew it.
     #[error(
         "it has expired and cannot be renewed here; sign in again where it was made, or keep another key with `{}`",
         replacing_command(profile)
     )]
     Expired {
-        /// Which profile.
+        /// Id of the profile.
         profile: String,
     },
-    /// The login has expired, and asking for a new one failed.
+    /// The login has expired, and its renewal failed.
     #[error("the login has expired and was not renewed: {why}")]
     NotRenewed {
-        /// What happened.
+        /// The failure.
         why: String,
     },
-    /// The caller gave up meanwhile.
+    /// The caller aborted.
     #[error("aborted while the key was fetched")]
     Aborted,
 }
 
-/// Fetches keys. One per process: what a command printed is kept, so that it runs once.
+/// Fetches keys. Use one per process: the output of a key command is kept, so that the command runs once.
 #[derive(Debug, Clone)]
 pub struct KeyResolver {
     variables: Arc<BTreeMap<String, String>>,
@@ -83,8 +83,8 @@ pub struct KeyResolver {
 }
 
 impl KeyResolver {
-    /// A resolver that looks variables up among these, and gives them to the commands it runs: they are the user's
-    /// own, and password managers are unlocked by variables.
+    /// Creates a resolver that looks up variables in this list and passes them to the commands it runs. The commands
+    /// are the user's own, and variables unlock password managers.
     pub fn new<K: Into<String>, V: Into<String>>(
         variables: impl IntoIterator<Item = (K, V)>,
     ) -> Self {
@@ -96,7 +96,7 @@ impl KeyResolver {
         }
     }
 
-    /// The same, and logins are renewed by `renewer` when they end.
+    /// Adds a `renewer`, which renews logins that have expired.
     #[must_use]
     pub fn with_renewer(self, renewer: Arc<dyn RenewLogin>) -> Self {
         Self { logins: Logins::renewed_by(renewer), ..self }
@@ -131,15 +131,15 @@ impl KeyResolver {
         }
     }
 
-    /// Forgets what a profile's command printed: a key that was refused may have been replaced since.
+    /// Forgets the output of a profile's command: a key that was refused may have been replaced since.
     pub fn forget(&self, profile: &AuthProfile) {
         if let Some(command) = profile.source.as_ref().and_then(command::of_source) {
             self.printed.lock().unwrap_or_else(PoisonError::into_inner).remove(&command.words);
         }
     }
 
-    /// Notes that a provider refused the token of a login, whatever the store says about its end: it is renewed before
-    /// it is used again. Whether that can be; if not, nothing happens.
+    /// Records that a provider refused the token of a login, so that the login is renewed before its next use, whatever
+    /// its expiry time. Returns whether it can be renewed; if not, nothing happens.
     pub fn refuse_login(&self, profile: &AuthProfile) -> bool {
         self.logins.refuse(profile)
     }
@@ -158,7 +158,7 @@ impl KeyResolver {
             }
             KeySource::File(path) => {
                 let path = path.clone();
-                // A named pipe or a network drive may take long, which must not hold other work up.
+                // A named pipe or a network drive may be slow, which must not block other work.
                 let reading = tokio::task::spawn_blocking(move || read_key_file(&path));
                 reading.await.unwrap_or(Err(KeyError::Aborted))
             }
@@ -188,7 +188,7 @@ fn read_key_file(path: &Path) -> Result<SecretString, KeyError> {
         .ok_or_else(|| KeyError::Empty { origin: format!("the file {}", path.display()) })
 }
 
-/// The first line that is not blank, without blanks around it: password managers print the password first.
+/// The first line that is not blank, trimmed: password managers print the password first.
 fn first_line(text: &str) -> Option<SecretString> {
     text.lines().map(str::trim).find(|line| !line.is_empty()).map(SecretString::from)
 }

@@ -9,13 +9,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Why a call with a profile failed, as far as the profile is concerned.
+/// The reason of a failed call, as far as it concerns the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureReason {
     /// The key was refused.
     Auth,
-    /// There is no credit.
+    /// The account has no credit.
     Billing,
     /// A quota is used up.
     Quota,
@@ -23,17 +23,17 @@ pub enum FailureReason {
     RateLimit,
     /// No answer in time, or a failure of the server.
     Timeout,
-    /// A reason that a later version knows.
+    /// A reason from a later version.
     #[serde(other)]
     Unknown,
 }
 
-/// What a failure says something about.
+/// What a failure affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureScope {
-    /// The profile, whatever the model.
+    /// The profile with every model.
     Profile,
-    /// The profile together with one model.
+    /// The profile with one model.
     Model,
 }
 
@@ -50,7 +50,7 @@ impl FailureReason {
         }
     }
 
-    /// What a failure for this reason says something about.
+    /// What a failure for this reason affects.
     pub fn scope(self) -> FailureScope {
         match self {
             Self::Auth | Self::Billing => FailureScope::Profile,
@@ -58,7 +58,7 @@ impl FailureReason {
         }
     }
 
-    /// Whether waiting a moment does not help.
+    /// Whether a short wait does not help.
     pub fn is_lasting(self) -> bool {
         match self {
             Self::Auth | Self::Billing | Self::Quota => true,
@@ -72,7 +72,7 @@ impl FailureReason {
 pub struct CooldownRules {
     /// Cooldown after the first failure.
     pub first: Duration,
-    /// What each further failure multiplies it by.
+    /// Factor for each further failure.
     pub factor: u32,
     /// Longest cooldown.
     pub longest: Duration,
@@ -112,61 +112,61 @@ impl CooldownRules {
 /// A failed call.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure<'a> {
-    /// The model's id.
+    /// Id of the model.
     pub model: &'a str,
-    /// Why.
+    /// The reason.
     pub reason: FailureReason,
-    /// How long the provider asked to wait; it goes before the formula.
+    /// The wait that the provider asked for; it overrides the formula.
     pub retry_after: Option<Duration>,
-    /// When, in milliseconds since the Unix epoch.
+    /// Time of the failure, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
-/// What is remembered about a profile's use. Times are milliseconds since the Unix epoch.
+/// The record of a profile's use. Times are milliseconds since the Unix epoch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UsageStats {
-    /// Which key it is about, as far as the store knows: digits of a salted digest.
+    /// Mark of the key, if it is known: digits of a salted digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_mark: Option<String>,
-    /// When a call with it succeeded last.
+    /// Time of the last successful call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used: Option<u64>,
     /// Failures of the profile itself since its last success.
     #[serde(skip_serializing_if = "is_zero")]
     pub error_count: u32,
-    /// Until when the profile is in cooldown, for every model.
+    /// End of the cooldown for every model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cooldown_until: Option<u64>,
-    /// Until when it counts as being without credit.
+    /// End of the time in which the account counts as being without credit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_until: Option<u64>,
     /// Why it is disabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_reason: Option<FailureReason>,
-    /// When it failed last, for whatever reason.
+    /// Time of the last failure, for any reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure_at: Option<u64>,
-    /// All failures since the counters were forgotten, by reason.
+    /// All failures since the counters were cleared, by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub failure_counts: BTreeMap<FailureReason, u32>,
     /// Failures with one model, by its id and by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, BTreeMap<FailureReason, ModelStats>>,
-    /// Fields of a later version, kept as they are.
+    /// Fields of a later version, kept unchanged.
     #[serde(flatten)]
     pub unknown: Map<String, Value>,
 }
 
-/// What is remembered about a profile's failures with one model for one reason.
+/// The record of a profile's failures with one model for one reason.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelStats {
     /// Failures since the last success.
     pub error_count: u32,
-    /// Until when the profile is in cooldown for this model.
+    /// End of the cooldown for this model.
     pub cooldown_until: u64,
-    /// When it failed last.
+    /// Time of the last failure.
     pub last_failure_at: u64,
 }
 
@@ -175,7 +175,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl UsageStats {
-    /// Remembers a failure.
+    /// Records a failure.
     pub fn fail(&mut self, failure: &Failure<'_>, rules: &CooldownRules) {
         let forget_after = u64::try_from(rules.forget_after.as_millis()).unwrap_or(u64::MAX);
         let is_old = |last: u64| failure.at_ms.saturating_sub(last) > forget_after;
@@ -206,7 +206,7 @@ impl UsageStats {
         }
     }
 
-    /// Remembers a success: the next failure with this model, or of the profile, counts as the first.
+    /// Records a success: the next failure with this model, or of the profile, counts as the first.
     pub fn succeed(&mut self, model: &str, at_ms: u64) {
         self.last_used = Some(at_ms);
         self.error_count = 0;
@@ -216,7 +216,7 @@ impl UsageStats {
         self.models.remove(model);
     }
 
-    /// Forgets every failure.
+    /// Clears every failure.
     pub fn forgive(&mut self) {
         let kept = std::mem::take(self);
         *self = Self {
@@ -227,12 +227,12 @@ impl UsageStats {
         };
     }
 
-    /// Whether it is about another key than the one with this mark. Where one of them is not known, it counts.
+    /// Whether the record is about another key than the one with this mark. False if one of them is unknown.
     pub(crate) fn is_about_other(&self, mark: Option<&str>) -> bool {
         self.key_mark.as_deref().zip(mark).is_some_and(|(known, mark)| known != mark)
     }
 
-    /// From here on it is about the key with this mark, if that is known: what happened to another one is forgotten.
+    /// Attributes the record to the key with this mark, if it is known. A record of another key is cleared.
     pub(crate) fn begin_with(&mut self, mark: Option<String>) {
         if self.is_about_other(mark.as_deref()) {
             self.forgive();
@@ -240,13 +240,13 @@ impl UsageStats {
         self.key_mark = mark.or(self.key_mark.take());
     }
 
-    /// Whether the last failure lies ahead: the clock was set back since, and the times of cooldowns mean nothing.
+    /// Whether the last failure is in the future: the clock was set back since, so the times of cooldowns mean nothing.
     fn is_ahead_of(&self, now_ms: u64) -> bool {
         self.last_failure_at.is_some_and(|at| at > now_ms)
     }
 
-    /// Until when the profile is in cooldown for a model, and why, if it is at `now_ms`. A cooldown that began under a clock
-    /// which was ahead is over.
+    /// End and reason of the profile's cooldown for a model, if it is in cooldown at `now_ms`. A cooldown that began
+    /// under a clock that was ahead is over.
     pub fn resting(&self, model: &str, now_ms: u64) -> Option<(u64, FailureReason)> {
         if self.is_ahead_of(now_ms) {
             return None;
@@ -260,7 +260,7 @@ impl UsageStats {
             .max()
     }
 
-    /// Until when the profile is in cooldown for every model, and why, if it is at `now_ms`.
+    /// End and reason of the profile's cooldown for every model, if it is in cooldown at `now_ms`.
     pub fn resting_profile(&self, now_ms: u64) -> Option<(u64, FailureReason)> {
         if self.is_ahead_of(now_ms) {
             return None;
@@ -272,7 +272,7 @@ impl UsageStats {
             .max()
     }
 
-    /// Whether there is any failure to be cleared by a success with `model`.
+    /// Whether a success with `model` would clear any failure.
     pub fn has_failures(&self, model: &str) -> bool {
         self.error_count > 0
             || self.cooldown_until.is_some()

@@ -1,7 +1,7 @@
-//! `auth-profiles.json`: the keys that belong to one agent, their order, and what happened to them.
+//! `auth-profiles.json`: the keys of one agent, their order, and the record of their use.
 //!
-//! Several processes use it at once. A change takes the lock, reads the file anew, and puts a new file in its place, so
-//! that nobody ever sees half of one. What is not understood in it is kept.
+//! Several processes use it at once. A change takes the lock, reads the file again, and replaces it by a new one, so
+//! that a reader never sees a partial file. Unknown content is kept.
 
 mod file;
 mod secret;
@@ -22,18 +22,19 @@ use crate::lock::StoreLock;
 use crate::mark::KnownKeys;
 use file::VERSION;
 
-/// Name of the file in the agent's folder.
+/// Name of the file in the agent's directory.
 pub const STORE_FILE: &str = "auth-profiles.json";
-/// Name of a file that is about to become the store. One name, so that killed processes do not leave many of them; two
-/// processes never use it at once, since whoever writes has the lock.
+/// Name of the temporary file that replaces the store. The name is fixed, so that killed processes do not leave many
+/// such files. Two processes never use it at once, since the writer holds the lock.
 const NEW_FILE: &str = ".auth-profiles.json.new";
-/// Name of a file that has room for new tokens, for the same reason; whoever writes it has the lock of logins.
+/// Name of the file that reserves room for new tokens. The name is fixed for the same reason; its writer holds the
+/// login lock.
 const RESERVED_FILE: &str = ".auth-profiles.json.renewed";
 /// Largest file that is read: room for thousands of profiles.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// Room for what a renewal adds to the store: a long token has some KiB.
 const ROOM_FOR_TOKENS: u64 = 64 * 1024;
-/// Bits that let anybody but the owner do something.
+/// Permission bits of everyone but the owner.
 const OTHERS: u32 = 0o077;
 
 /// The store of one agent. Every call blocks: it waits for the lock and the disk.
@@ -43,48 +44,48 @@ pub struct AuthStore {
     known_keys: KnownKeys,
 }
 
-/// What becomes of a file that is no store when something is to be written.
+/// What a write does with a file that is not a valid store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Corrupt {
-    /// It is copied away, and a new one begun.
+    /// The file is copied, and a new store is started.
     SetAside,
-    /// It stays, and nothing is written.
+    /// The file is left alone, and nothing is written.
     Leave,
 }
 
-/// A file beside the store that has room for the next one on the disk.
+/// A file beside the store that reserves disk space for the next version.
 #[derive(Debug)]
 pub(crate) struct Reservation(NewFile);
 
-/// How a change is written.
+/// The mode of a write.
 #[derive(Debug)]
 struct Writing {
     durability: Durability,
     corrupt: Corrupt,
-    /// The file that becomes the store, if it was made before.
+    /// The reserved file that becomes the store, if there is one.
     reserved: Option<Reservation>,
 }
 
 impl AuthStore {
-    /// The store in an agent's folder, which need not exist yet.
+    /// The store in an agent's directory, which need not exist yet.
     pub fn in_agent_dir(agent_dir: &Path) -> Self {
         Self { path: agent_dir.join(STORE_FILE), known_keys: KnownKeys::default() }
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether there is a file.
+    /// Whether the file exists.
     pub fn exists(&self) -> bool {
         self.path.exists()
     }
 
-    /// What is in it; nothing if there is no file.
+    /// Reads the store; it is empty if there is no file.
     ///
     /// # Errors
-    /// [`AuthStoreError::Corrupt`] if it is no store, others if the system refuses.
+    /// [`AuthStoreError::Corrupt`] if the file is not a valid store, other errors if the system refuses.
     pub fn load(&self) -> Result<AuthFile, AuthStoreError> {
         let file = match open_regular(&self.path) {
             Ok(file) => file,
@@ -100,7 +101,7 @@ impl AuthStore {
         }
         let parsed = serde_json::from_slice(&bytes).map_err(|error| AuthStoreError::Corrupt {
             path: self.path.clone(),
-            // The error's own text may quote what it found.
+            // The error's own text may quote the content.
             detail: format!("line {}, column {}: not as expected", error.line(), error.column()),
         });
         parsed.map(|file: AuthFile| file.read_from(self))
@@ -111,23 +112,23 @@ impl AuthStore {
         &self.known_keys
     }
 
-    /// Where whoever renews a login of this store holds a lock.
+    /// Path of the lock that is held while a login of this store is renewed.
     pub(crate) fn login_lock_path(&self) -> PathBuf {
         self.target().with_extension("json.login.lock")
     }
 
-    /// Where the file itself is: whoever keeps it elsewhere and links to it here means that file.
+    /// Path of the file itself, after following a symbolic link.
     fn target(&self) -> PathBuf {
         fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone())
     }
 
-    /// The login of that name as it lies in the store now, if it says how it is renewed.
+    /// The login of that name as the store holds it now, if it can be renewed.
     pub(crate) fn login(&self, name: &str) -> Result<Option<Login>, AuthStoreError> {
         Ok(self.load()?.login(name))
     }
 
-    /// Makes sure that new tokens of a login can be kept, before the old ones are spent: what could be in the way is met
-    /// now, and their room on the disk is taken. Only who holds the lock of logins may call this.
+    /// Makes sure that new tokens of a login can be stored before the old ones are used up: obstacles are found now,
+    /// and disk space is reserved. The caller must hold the login lock.
     pub(crate) fn reserve(&self) -> Result<Reservation, AuthStoreError> {
         let (_lock, before) = self.lock_and_load()?;
         before?;
@@ -143,7 +144,8 @@ impl AuthStore {
         reserve().map_err(failed_to("write", &self.path))
     }
 
-    /// Keeps the new tokens of a login, and waits until that is on disk. Nothing happens if it was removed meanwhile.
+    /// Stores the new tokens of a login, and waits until they are on disk. Nothing happens if the login was removed
+    /// meanwhile.
     pub(crate) fn keep_login(
         &self,
         reserved: Reservation,
@@ -161,11 +163,11 @@ impl AuthStore {
         self.update(keep, writing).map(|((), _)| ())
     }
 
-    /// Changes profiles or their order, and waits until that is on disk. A file that is no store is copied to a name
-    /// beside it first; that name is given.
+    /// Changes profiles or their order, and waits until the change is on disk. A file that is not a valid store is
+    /// first copied to a name beside it, which is returned.
     ///
     /// # Errors
-    /// Nothing changed then: the store is locked, of a later version, or the system refuses.
+    /// The store is unchanged: it is locked, of a later version, or the system refuses.
     pub fn change<T>(
         &self,
         change: impl FnOnce(&mut AuthFile) -> T,
@@ -175,10 +177,10 @@ impl AuthStore {
         self.update(change, writing)
     }
 
-    /// Changes what is remembered about the use of profiles.
+    /// Changes the record of the use of profiles.
     ///
     /// # Errors
-    /// As [`AuthStore::change`]; and a file that is no store stays as it is.
+    /// As [`AuthStore::change`]. A file that is not a valid store is left unchanged.
     pub fn record(&self, change: impl FnOnce(&mut AuthFile)) -> Result<(), AuthStoreError> {
         let writing =
             Writing { durability: Durability::Unsynced, corrupt: Corrupt::Leave, reserved: None };
@@ -206,7 +208,7 @@ impl AuthStore {
         Ok((outcome, backup))
     }
 
-    /// Takes the lock, and reads what is to be changed.
+    /// Takes the lock and reads the store.
     fn lock_and_load(
         &self,
     ) -> Result<(StoreLock, Result<AuthFile, AuthStoreError>), AuthStoreError> {
@@ -214,7 +216,8 @@ impl AuthStore {
         let folder = target.parent().unwrap_or(Path::new("."));
         create_private_directory(folder).map_err(failed_to("make", folder))?;
         let lock = StoreLock::acquire(&target.with_extension("json.lock"))?;
-        // Whoever made it is dead, since the lock is ours: it must not keep keys that were taken out since.
+        // The process that made this file is dead, since the lock is ours. The file is removed, because it may contain
+        // keys that were deleted since.
         remove_if_there(&folder.join(NEW_FILE)).map_err(failed_to("write", &self.path))?;
         let found = self.load().and_then(|file| match file.version {
             found if found > VERSION => Err(AuthStoreError::NewerVersion {
@@ -227,14 +230,13 @@ impl AuthStore {
         Ok((lock, found))
     }
 
-    /// Copies the file to a name of its own, readable by its owner alone.
+    /// Copies the file to a separate name, readable by its owner only.
     fn set_aside(&self) -> Result<PathBuf, AuthStoreError> {
         myclaw_files::set_aside(&self.path)
             .map_err(|(backup, error)| failed_to("save the unreadable store as", &backup)(error))
     }
 
-    /// Puts a new file in the place of the old one: the reserved one, or a temporary file, which is readable by its owner
-    /// alone.
+    /// Replaces the old file by the reserved one, or by a temporary file that is readable by its owner only.
     fn replace(
         &self,
         file: &AuthFile,
@@ -256,7 +258,7 @@ impl AuthStore {
     }
 }
 
-/// Whether nobody but its owner can read or write the file at `path`; true if there is none.
+/// Whether only its owner can read or write the file at `path`; true if there is no file.
 pub fn is_private(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |metadata| metadata.permissions().mode() & OTHERS == 0)
 }

@@ -1,4 +1,4 @@
-//! Which agent answers and what holds for it: `agents.list`, then `agents.defaults`, then `agent`, then built-in.
+//! The config of one agent: `agents.list`, then `agents.defaults`, then `agent`, then built-in values.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::{
 
 /// Longest agent id, in characters.
 const MAX_ID_LENGTH: usize = 64;
-/// The agent's id where the config has no agents.
+/// The agent's id if the config lists no agents.
 const MAIN: &str = "main";
 
 /// The name of an agent: lower-case letters, digits, `_` and `-`, a letter or digit first, at most 64 characters.
@@ -19,8 +19,8 @@ const MAIN: &str = "main";
 pub struct AgentId(String);
 
 impl AgentId {
-    /// Makes an id of any text: lower-cased, runs of other characters become `-`, which is trimmed from the ends; an
-    /// empty result is `main`.
+    /// Makes an id from any text: lower-cased, runs of other characters become `-`, which is trimmed from the ends; an
+    /// empty result becomes `main`.
     pub fn new(text: &str) -> Self {
         let mut id = String::with_capacity(text.len().min(MAX_ID_LENGTH));
         for character in text.trim().chars().flat_map(char::to_lowercase) {
@@ -58,39 +58,39 @@ impl fmt::Display for AgentId {
     }
 }
 
-/// What holds for one agent, every default applied.
+/// The config of one agent, with every default applied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentSettings {
     /// Its id.
     pub id: AgentId,
-    /// What it calls itself, if the file says.
+    /// The agent's name for itself, if the file sets it.
     pub name: Option<String>,
     /// The directory in which it works; absolute, need not exist.
     pub workspace: PathBuf,
-    /// `provider/model`, to be parted at the first slash; `None` when the file names no model.
+    /// `provider/model`, split at the first slash; `None` if the file names no model.
     pub model: Option<String>,
-    /// How much the model thinks where nobody asks for a level; `None` when the file does not say.
+    /// Thinking level if the caller does not set one; `None` if the file does not set it.
     pub thinking: Option<ThinkingDefault>,
-    /// Models to fall back on, in this order, written as `model`.
+    /// Fallback models in order, written like `model`.
     pub fallbacks: Vec<String>,
-    /// The directory in which what belongs to the agent itself is kept; absolute, need not exist. `None` where the
-    /// config was made without [`Config::paths`] and names none.
+    /// The directory for the agent's own data; absolute, need not exist. `None` if the config was made without
+    /// [`Config::paths`] and names no directory.
     pub agent_dir: Option<PathBuf>,
-    /// How often the model may be called for one message.
+    /// Most model calls for one message.
     pub max_iterations: IterationCap,
-    /// Further attempts when a model call fails.
+    /// Most retries of a failed model call.
     pub max_retries: u32,
-    /// Characters of a tool result that the model is shown.
+    /// Most characters of a tool result that the model sees.
     pub max_tool_result_chars: usize,
     /// When and how older messages are summarised.
     pub compaction: CompactionSettings,
-    /// Whether old results of tools are sent shorter.
+    /// Whether old tool results are sent shorter.
     pub context_pruning: ContextPruning,
-    /// The time zone of the people who talk with it, if the file says; the name of one that exists.
+    /// The user's time zone, if the file sets it; always the name of an existing zone.
     pub user_timezone: Option<String>,
-    /// What else ends a run that would go on.
+    /// The other limits that end a run.
     pub limits: RunLimits,
-    /// How many steering messages are read at once.
+    /// How many steering messages are taken at once.
     pub steering_mode: DeliveryMode,
     /// How many follow-ups are answered together.
     pub follow_up_mode: DeliveryMode,
@@ -102,7 +102,7 @@ impl Config {
         self.default_entry().map(|entry| AgentId::new(&entry.id)).unwrap_or_default()
     }
 
-    /// Every agent there is, the default one not necessarily first.
+    /// All agents, in no particular order.
     pub fn agent_ids(&self) -> Vec<AgentId> {
         if self.agents.list.is_empty() {
             return vec![AgentId::default()];
@@ -110,12 +110,12 @@ impl Config {
         self.agents.list.iter().map(|entry| AgentId::new(&entry.id)).collect()
     }
 
-    /// What holds for the agent of that name, or for the default agent.
+    /// The config of the agent with that name, or of the default agent.
     ///
     /// # Errors
-    /// [`ConfigError::UnknownAgent`] if there is none of that name; [`ConfigError::NoPaths`] if this value was made
-    /// without [`Config::paths`] and the workspace is not given as an absolute path; [`ConfigError::NoHome`] if the
-    /// workspace begins with `~` and there is no home.
+    /// [`ConfigError::UnknownAgent`] if there is no such agent; [`ConfigError::NoPaths`] if this value was made without
+    /// [`Config::paths`] and the workspace is not an absolute path; [`ConfigError::NoHome`] if the workspace begins
+    /// with `~` and there is no home.
     pub fn agent_settings(&self, agent_id: Option<&str>) -> Result<AgentSettings, ConfigError> {
         let default_id = self.default_agent_id();
         let id = agent_id.map_or_else(|| default_id.clone(), AgentId::new);
@@ -160,7 +160,7 @@ impl Config {
     }
 
     /// The key that decides a limit of an agent. `setting` is one of the keys that can set it, such as
-    /// `agent.maxIterations` or `agents.defaults.limits.runSeconds`; an entry in `agents.list` goes before those.
+    /// `agent.maxIterations` or `agents.defaults.limits.runSeconds`; an entry in `agents.list` overrides those.
     pub fn deciding_key(&self, agent: &AgentId, setting: &str) -> ConfigPath {
         let mut keys: Vec<&str> = setting.split('.').collect();
         if keys == ["agent", "maxIterations"] && self.agents.defaults.max_iterations.is_some() {
@@ -182,7 +182,7 @@ impl Config {
         keys.iter().fold(start, |path, key| path.key(key))
     }
 
-    /// Whether the model `provider/id` may be used: `agents.defaults.models` does not exist, or has it, or has
+    /// Whether the model `provider/id` may be used: `agents.defaults.models` is absent, or contains it, or contains
     /// `provider/*`.
     pub fn allows_model(&self, provider: &str, id: &str) -> bool {
         let Some(allowed) = &self.agents.defaults.models else { return true };
@@ -194,7 +194,7 @@ impl Config {
         )
     }
 
-    /// How many messages of a chat are sent at most, by the config of its channel; `None` for all. `is_direct` tells
+    /// Most messages of a chat that are sent, by the config of its channel; `None` means all. `is_direct` distinguishes
     /// a chat with one person from a group.
     pub fn history_limit(&self, channel: &str, is_direct: bool) -> Option<usize> {
         let telegram = self.channels.telegram.as_ref().filter(|_| channel == "telegram")?;
@@ -231,7 +231,7 @@ impl Config {
         }
     }
 
-    /// A model without a provider is one of the configured provider.
+    /// A model without a provider belongs to the configured provider.
     fn model_name(&self, choice: Option<&str>) -> Option<String> {
         let provider = self.provider.as_ref();
         match choice {

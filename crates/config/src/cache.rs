@@ -1,6 +1,6 @@
 //! A short-lived cache of the config.
 //!
-//! A process that serves many messages asks for the config at each one. This saves reading the file every time.
+//! A process that serves many messages requests the config for each one. The cache saves reading the file every time.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -12,8 +12,8 @@ use crate::{ConfigError, Environment, Loaded, Paths};
 /// How long a config counts as fresh: less than a person needs to save the file and send a message.
 const FRESH_FOR: Duration = Duration::from_millis(200);
 
-/// Remembers the config that was read last. Values of variables are not part of what is compared, so a cache serves
-/// one [`Environment`].
+/// Remembers the config that was read last. Values of variables are not compared, so a cache serves one
+/// [`Environment`].
 #[derive(Debug, Default)]
 pub struct ConfigCache {
     slot: Mutex<Option<Slot>>,
@@ -55,7 +55,7 @@ impl ConfigCache {
         self.refresh(environment, paths, now)
     }
 
-    /// The config as the file has it now; it is remembered.
+    /// Reads the config again and caches it.
     ///
     /// # Errors
     /// As [`crate::load_config`].
@@ -63,7 +63,7 @@ impl ConfigCache {
         self.refresh(environment, Paths::resolve(environment)?, Instant::now())
     }
 
-    /// Forgets the config.
+    /// Clears the cache.
     pub fn clear(&self) {
         *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

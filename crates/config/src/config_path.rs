@@ -45,7 +45,7 @@ impl ConfigPath {
         self
     }
 
-    /// Whether this is the setting `key` of some object.
+    /// Whether the last step is the key `key`.
     pub(crate) fn ends_with_key(&self, key: &str) -> bool {
         matches!(self.0.last(), Some(Step::Key(last)) if last == key)
     }
@@ -54,7 +54,7 @@ impl ConfigPath {
         &self.0
     }
 
-    /// Whether this is the whole file.
+    /// Whether this is the path of the whole file.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
@@ -82,7 +82,8 @@ fn is_plain(key: &str) -> bool {
         && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '-'))
 }
 
-/// A key as a message shows it: one that is long is cut, one with control characters cannot steer the terminal.
+/// Formats a key for a message: a long key is cut, and control characters are escaped so that they cannot affect the
+/// terminal.
 fn quoted(key: &str) -> String {
     let shown: String = key.chars().take(MAX_SHOWN_KEY).collect();
     if shown.len() < key.len() { format!("{:?}…", shown) } else { format!("{shown:?}") }

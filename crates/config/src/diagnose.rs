@@ -1,4 +1,4 @@
-//! Turns what went wrong while loading into a report with places.
+//! Turns a failure to load the config into a report with positions.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::tree::{Fault, MAX_DEPTH, ParseFailure};
 use crate::validate::{Finding, validate};
 use crate::{ConfigError, Paths, Report, json_schema};
 
-/// The text is not a tree.
+/// The text cannot be parsed.
 pub(crate) fn syntax(file: &Path, text: &str, failure: ParseFailure) -> ConfigError {
     let mut report = Report::new(file, text);
     let offset = failure.offset;
@@ -58,7 +58,7 @@ fn push_duplicates(report: &mut Report, text: &str) {
     }
 }
 
-/// References found nothing.
+/// References to variables that are unset or empty.
 pub(crate) fn missing_variables(
     first: &MissingVariable,
     missing: &[MissingVariable],
@@ -104,7 +104,7 @@ pub(crate) fn invalid(
     if !found.is_empty() {
         return findings(file, text, found);
     }
-    // The types refuse what the schema allows. Their own words may quote a value, so only the place is given.
+    // The types refuse what the schema allows. Their message may quote a value, so only the position is shown.
     let mut path = ConfigPath::default();
     for segment in failure.path() {
         match segment {

@@ -10,16 +10,16 @@ use std::path::Path;
 /// Largest file that is read; a list of keys has a few hundred bytes.
 const MAX_BYTES: u64 = 256 * 1024;
 
-/// What a file held, and what was wrong with it.
+/// The variables of a file, and its warnings.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct DotenvFile {
-    /// By name. Of two lines with one name the later counts.
+    /// Variables by name. If a name occurs twice, the later line counts.
     pub(crate) variables: BTreeMap<String, String>,
-    /// One line each, fit for the user; no content is quoted.
+    /// One line each, for the user; no content is quoted.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads `path`. A missing file is an empty one; one that cannot be read is a warning.
+/// Reads `path`. A missing file counts as empty; a file that cannot be read gives a warning.
 pub(crate) fn read(path: &Path) -> DotenvFile {
     match read_text(path) {
         Ok(Some(text)) => {
@@ -62,7 +62,7 @@ fn read_text(path: &Path) -> Result<Option<String>, String> {
     String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".to_owned())
 }
 
-/// What [`parse`] gives.
+/// The result of [`parse`].
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Parsed {
     variables: BTreeMap<String, String>,
@@ -78,8 +78,8 @@ struct BadLine {
 }
 
 /// Reads `NAME=value` lines: `export ` before the name, `#` comments, blanks around `=`, values bare or in single,
-/// double or back quotes. Quoted values may span lines; in double quotes `\n`, `\r`, `\t`, `\"` and `\\` stand for
-/// what they usually do.
+/// double or back quotes. Quoted values may span lines; in double quotes `\n`, `\r`, `\t`, `\"` and `\\` are the usual
+/// escapes.
 fn parse(text: &str) -> Parsed {
     let mut parsed = Parsed::default();
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -101,7 +101,7 @@ fn parse(text: &str) -> Parsed {
 
 type Entry<'a> = Result<Option<(&'a str, String)>, &'static str>;
 
-/// Reads one entry and says how many bytes it took, its line end included.
+/// Reads one entry and returns its length in bytes, including the line end.
 fn parse_entry(text: &str) -> (usize, Entry<'_>) {
     let line_length = text.find('\n').map_or(text.len(), |end| end + 1);
     let line = text[..line_length].trim_end();
@@ -160,7 +160,7 @@ fn bare_value(text: &str) -> &str {
     comment.map_or(text, |(at, _)| &text[..at]).trim()
 }
 
-/// The value up to the closing quote, and the bytes read, that quote included. `None` if there is no closing quote.
+/// The value up to the closing quote, and the bytes read including that quote. `None` if there is no closing quote.
 fn parse_quoted(text: &str, quote: char) -> Option<(String, usize)> {
     let mut value = String::new();
     let mut characters = text.char_indices();
@@ -174,7 +174,7 @@ fn parse_quoted(text: &str, quote: char) -> Option<(String, usize)> {
                 escaped @ ('"' | '\\' | '$') => value.push(escaped),
                 other => value.extend(['\\', other]),
             },
-            // A file written on another system gives the same value.
+            // So that a file written on another system gives the same value.
             '\r' if text[at + 1..].starts_with('\n') => {}
             _ => value.push(character),
         }

@@ -1,6 +1,6 @@
-//! What the process was started with: variables, home, current directory, and the two `.env` files.
+//! The environment of the process: variables, home, current directory, and the two `.env` files.
 //!
-//! The variables are copied once, so that a test can run with others and nothing has to change the process's own.
+//! The variables are copied once, so that a test can use others and the process's own need not change.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,10 +14,10 @@ pub(crate) const DOTENV_FILE: &str = ".env";
 
 /// Variables, home and current directory.
 ///
-/// Three sources give variables, the first that has one wins: the process, `.env` in the state directory, and `.env` in
-/// the current directory. The last is trusted least, for it may come with somebody else's project: it only fills in
-/// `${VAR}` references that the user's own config file makes, and only while a file is loaded. So it is no part of
-/// [`Environment::get`].
+/// Variables come from three sources, and the first that has a variable wins: the process, `.env` in the state
+/// directory, and `.env` in the current directory. The last is trusted least, because it may belong to somebody else's
+/// project: it only provides `${VAR}` references of the user's own config file, and only while that file is loaded. So
+/// [`Environment::get`] does not include it.
 #[derive(Clone, Default)]
 pub struct Environment {
     process: BTreeMap<String, OsString>,
@@ -28,7 +28,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment of this process. Variables whose name is not UTF-8 are left out.
+    /// The environment of this process. Variables whose name is not UTF-8 are omitted.
     pub fn from_process() -> Self {
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
@@ -37,7 +37,7 @@ impl Environment {
 
     /// An environment with the given variables, home of the user, and current directory (absolute).
     ///
-    /// Reads `.env` in the state directory that these name. What is wrong with that file is in
+    /// Reads `.env` in the state directory that these variables determine. Problems with that file are in
     /// [`Environment::warnings`].
     pub fn new<K, V>(
         variables: impl IntoIterator<Item = (K, V)>,
@@ -60,7 +60,7 @@ impl Environment {
         environment
     }
 
-    /// A variable of the process, else of `.env` in the state directory. An empty one counts as set.
+    /// A variable of the process, else of `.env` in the state directory. An empty variable counts as set.
     pub fn get(&self, name: &str) -> Option<&str> {
         match self.process.get(name) {
             Some(value) => value.to_str(),
@@ -68,7 +68,7 @@ impl Environment {
         }
     }
 
-    /// Every variable that [`Environment::get`] gives.
+    /// Every variable that [`Environment::get`] returns.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         let process =
             self.process.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str()?)));
@@ -101,7 +101,7 @@ impl Environment {
         self.current_dir.as_deref()
     }
 
-    /// What was wrong with `.env` in the state directory, one line each, fit for the user. Quotes no content.
+    /// Problems with `.env` in the state directory, one line each, for the user. No content is quoted.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -128,7 +128,7 @@ impl std::fmt::Debug for Environment {
     }
 }
 
-/// A path without blanks around it. One that is not UTF-8 is taken as it is.
+/// The path without surrounding blanks. A path that is not UTF-8 is unchanged.
 fn trimmed_path(value: &OsString) -> Option<PathBuf> {
     let path = match value.to_str() {
         Some(text) => PathBuf::from(text.trim()),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::{AgentId, ConfigPath, RenderStyle, Report};
 
-/// Why there is no config to work with. No message holds a secret.
+/// Why the config could not be loaded. No message contains a secret.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -27,7 +27,7 @@ pub enum ConfigError {
     /// There is no config file.
     #[error("no config file at {}: `myclaw init` writes one to start from", path.display())]
     NotFound {
-        /// Where it was looked for.
+        /// The path that was searched.
         path: PathBuf,
     },
     /// The config file that the user named does not exist.
@@ -36,7 +36,7 @@ pub enum ConfigError {
         path.display()
     )]
     NamedFileNotFound {
-        /// Where it was looked for.
+        /// The path that was searched.
         path: PathBuf,
     },
     /// The config file is a symbolic link to nothing.
@@ -47,12 +47,12 @@ pub enum ConfigError {
         /// What it points to.
         target: PathBuf,
     },
-    /// There is a directory, device or the like where the config file should be.
+    /// There is a directory, device or similar at the path of the config file.
     #[error("{} is {kind}, not a file: move it away, or set MYCLAW_CONFIG_PATH to the config file", path.display())]
     NotAFile {
-        /// Where it is.
+        /// The path.
         path: PathBuf,
-        /// What it is, such as "a directory".
+        /// Its kind, such as "a directory".
         kind: &'static str,
     },
     /// The config file cannot be read.
@@ -60,10 +60,10 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The config file is far larger than settings can be.
+    /// The config file is far larger than a config can be.
     #[error("{} is larger than {} KiB, so it is not a config file", path.display(), limit / 1024)]
     TooLarge {
         /// The file.
@@ -87,9 +87,9 @@ pub enum ConfigError {
     MissingEnvVar {
         /// The first such variable.
         var: String,
-        /// The setting that refers to it.
+        /// The key whose value refers to it.
         config_path: ConfigPath,
-        /// All of them.
+        /// All such variables.
         report: Box<Report>,
     },
     /// The config has a mistake.
@@ -98,23 +98,23 @@ pub enum ConfigError {
     /// No agent of that name is configured.
     #[error("there is no agent `{id}`; known: {}", list(known))]
     UnknownAgent {
-        /// The name that was asked for, normalised.
+        /// The requested name, normalised.
         id: AgentId,
-        /// The names there are.
+        /// The configured names.
         known: Vec<AgentId>,
     },
     /// The starter file or its directory cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Unwritable {
-        /// What was to be written.
+        /// The path to write.
         path: PathBuf,
-        /// What the operating system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl ConfigError {
-    /// What is wrong with the text of the file, where that is the matter.
+    /// The report on the text of the file, if the error is in the text.
     pub fn report(&self) -> Option<&Report> {
         match self {
             Self::Syntax(report) | Self::Invalid(report) | Self::MissingEnvVar { report, .. } => {
@@ -124,7 +124,7 @@ impl ConfigError {
         }
     }
 
-    /// The message for a terminal: with the lines of the file that are wrong, secrets blanked. No line end at the end.
+    /// The message for a terminal: with the affected lines of the file, secrets blanked, and no line end at the end.
     pub fn render(&self, style: RenderStyle) -> String {
         match self.report() {
             Some(report) => report.render(style),

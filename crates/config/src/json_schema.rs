@@ -7,16 +7,16 @@ use crate::Config;
 /// The schema (draft 2020-12) of the config file: every object strict, every key described, secrets plain strings
 /// marked `writeOnly`.
 ///
-/// It describes the file before `${VAR}` references are replaced, and what it refuses [`crate::load_config`] refuses
-/// too. The loader also checks what a schema cannot say, such as that every id is used once.
+/// It describes the file before `${VAR}` references are replaced. [`crate::load_config`] refuses everything that the
+/// schema refuses. It also checks what a schema cannot express, such as unique ids.
 pub fn json_schema() -> Value {
     let mut schema = schemars::schema_for!(Config).to_value();
     tidy(&mut schema);
     schema
 }
 
-/// Takes away what the generator adds for Rust's sake: `null` (a key is left out, not nulled), and integer widths as
-/// formats, which no editor knows.
+/// Removes what the generator adds for Rust's types: `null` (a key is left out, not set to null), and integer widths as
+/// formats, which editors do not know.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(keywords) => {

@@ -1,4 +1,4 @@
-//! How an API key is written in the config: as itself, or as where it is kept.
+//! API keys in the config: the key itself, or the place where it is kept.
 //!
 //! | written | means |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | `literal:text` | the text itself, whatever it begins with |
 //! | anything else | the key itself |
 //!
-//! A value that came out of a variable is always a key and never one of these: variables may come from a `.env` file of
-//! somebody else's project, which must not be able to name a command (see [`as_literal`]).
+//! A value that was replaced from a variable is always a key and never one of these: variables may come from the `.env`
+//! file of somebody else's project, which must not be able to name a command (see [`as_literal`]).
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub enum KeySource {
     Literal(SecretString),
     /// The variable of this name.
     Environment(String),
-    /// What stands in this file.
+    /// The content of this file.
     File(PathBuf),
     /// The first line that this command prints; a shell runs it.
     Command(String),
@@ -43,7 +43,7 @@ pub enum KeySource {
     Keyring {
         /// The program or service that the entry belongs to.
         service: String,
-        /// Which of its entries.
+        /// The entry's account.
         account: String,
     },
 }
@@ -52,7 +52,7 @@ impl KeySource {
     /// Reads a key as it is written in the config. `resolve_path` makes a path absolute.
     ///
     /// # Errors
-    /// What `resolve_path` says.
+    /// The error of `resolve_path`.
     pub fn parse<E>(
         written: &SecretString,
         resolve_path: impl FnOnce(&str) -> Result<PathBuf, E>,
@@ -73,7 +73,7 @@ impl KeySource {
         })
     }
 
-    /// Reads a key of the config file, whose paths start at its directory.
+    /// Reads a key of the config file. Relative paths start at the directory of the config file.
     ///
     /// # Errors
     /// [`ConfigError::NoHome`] if a path begins with `~` and there is no home, [`ConfigError::NoPaths`] if it is relative
@@ -89,7 +89,7 @@ impl KeySource {
         })
     }
 
-    /// One word for where the key is kept, for logs.
+    /// One word for the kind of source, for logs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Literal(_) => "literal",
@@ -100,7 +100,7 @@ impl KeySource {
         }
     }
 
-    /// The source as it is written; `None` for a key itself, which is never shown.
+    /// The source as written in the config; `None` for a literal key, which is never shown.
     pub fn describe(&self) -> Option<String> {
         match self {
             Self::Literal(_) => None,
@@ -112,19 +112,19 @@ impl KeySource {
     }
 }
 
-/// Whether a setting says how a command is run, whose text is the shell's business and not ours.
+/// Whether a value is a command. Its text is passed to the shell unchanged.
 pub(crate) fn is_command(written: &str) -> bool {
     written.trim_start().starts_with(COMMAND)
 }
 
-/// Whether a setting says where a key is kept, rather than being one.
+/// Whether a value names the place of a key, rather than being the key.
 fn is_marked(written: &str) -> bool {
     let written = written.trim_start();
     [COMMAND, FILE, ENVIRONMENT, KEYRING, LITERAL].iter().any(|mark| written.starts_with(mark))
 }
 
-/// `value`, which variables made of the setting `written`, in a form that is read as a key even if it looks like a
-/// source.
+/// Marks `value`, which was produced from `written` by replacing variables, so that it is read as a key even if it
+/// looks like a source.
 pub(crate) fn as_literal(written: &str, value: String) -> String {
     if is_marked(&value) && !is_marked(written) { format!("{LITERAL}{value}") } else { value }
 }

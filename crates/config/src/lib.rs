@@ -1,8 +1,8 @@
 //! The one config file: its schema, loading, substitution, paths and diagnostics.
 //!
-//! This room knows where the file is, what may stand in it and how to say what is wrong with it. It must not know what
-//! the config is used for: no model, session, tool or terminal is named here other than by its key. The process
-//! environment is read in one place, [`Environment::from_process`]; everything else takes an [`Environment`].
+//! This crate knows where the file is, what it may contain and how to report its mistakes. It must not know what the
+//! config is used for: models, sessions, tools and terminals appear here only as keys. The process environment is read
+//! in one place, [`Environment::from_process`]; everything else takes an [`Environment`].
 #![forbid(unsafe_code)]
 
 mod agent;

@@ -1,5 +1,5 @@
-//! From the file to [`Config`]: read, parse, substitute, check, in this order. So a missing variable is reported before
-//! an unknown key.
+//! Loads the file into a [`Config`]: read, parse, substitute, check, in this order. So a missing variable is reported
+//! before an unknown key.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -20,35 +20,35 @@ use crate::{Config, ConfigError, ConfigPath, Environment, Paths, semantics, tree
 
 /// Largest config file that is read. A thorough one has a few KiB.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Mistakes that are reported at once; nobody reads more.
+/// Most mistakes that are reported at once; nobody reads more.
 pub(crate) const MAX_ISSUES: usize = 20;
 
-/// A config and where it came from.
+/// A config and its origin.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The config, with [`Config::paths`] filled in.
     pub config: Arc<Config>,
     /// The config file; absolute.
     pub path: PathBuf,
-    /// Whether there is such a file; if not, these are the built-in defaults.
+    /// Whether the file exists; if not, the config is the built-in defaults.
     pub found: bool,
     /// The keys in the file that this version accepts but does not read.
     pub unread_keys: Vec<ConfigPath>,
 }
 
-/// A mistake that only the program which uses the config can see, such as the name of an unknown provider.
+/// A mistake that only the program can detect, such as the name of an unknown provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     /// The value that is wrong.
     pub path: ConfigPath,
-    /// What is wrong. Must not quote a value that could be a secret.
+    /// The problem. Must not quote a value that could be a secret.
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
 }
 
 impl Loaded {
-    /// The error that shows `mistakes` at their places in the file.
+    /// The error that shows `mistakes` with their positions in the file.
     pub fn refuse(&self, mistakes: Vec<Mistake>) -> ConfigError {
         let text = read(&self.path).unwrap_or_default();
         let findings = mistakes.into_iter().map(|Mistake { path, message, help }| Finding {
@@ -61,19 +61,19 @@ impl Loaded {
     }
 }
 
-/// Reads the config file. Nothing is cached; see [`crate::ConfigCache`].
+/// Reads the config file without a cache; see [`crate::ConfigCache`].
 ///
 /// # Errors
-/// [`ConfigError::NotFound`] or [`ConfigError::NamedFileNotFound`] if there is none; any other [`ConfigError`] if its path is unknown, or it cannot be
-/// read, or there is a mistake in it.
+/// [`ConfigError::NotFound`] or [`ConfigError::NamedFileNotFound`] if there is no file; any other [`ConfigError`] if
+/// the path cannot be determined, the file cannot be read, or it contains a mistake.
 pub fn load_config(environment: &Environment) -> Result<Loaded, ConfigError> {
     load(environment, Paths::resolve(environment)?)
 }
 
-/// Reads the config file, or gives the built-in defaults if there is none.
+/// Reads the config file, or returns the built-in defaults if there is no file.
 ///
 /// # Errors
-/// As [`load_config`], but for a missing file that `MYCLAW_CONFIG_PATH` does not name.
+/// As [`load_config`], except for a missing file that `MYCLAW_CONFIG_PATH` does not name.
 pub fn load_or_default(environment: &Environment) -> Result<Loaded, ConfigError> {
     let paths = Paths::resolve(environment)?;
     match load(environment, paths.clone()) {
@@ -88,7 +88,7 @@ pub fn load_or_default(environment: &Environment) -> Result<Loaded, ConfigError>
 pub(crate) fn load(environment: &Environment, paths: Paths) -> Result<Loaded, ConfigError> {
     let path = paths.config_file().to_path_buf();
     let text = read(&path).map_err(|error| match error {
-        // A user who names a file does not mean the built-in defaults.
+        // A user who names a file does not want the built-in defaults.
         ConfigError::NotFound { path } if environment.path(CONFIG_PATH_VARIABLE).is_some() => {
             ConfigError::NamedFileNotFound { path }
         }
@@ -99,7 +99,7 @@ pub(crate) fn load(environment: &Environment, paths: Paths) -> Result<Loaded, Co
     Ok(Loaded { config: Arc::new(config), path, found: true, unread_keys })
 }
 
-/// Some editors begin a file with a byte order mark, which says nothing about UTF-8.
+/// Removes a byte order mark, which some editors write at the beginning of a file.
 fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
@@ -111,7 +111,7 @@ fn parse(
 ) -> Result<(Config, Vec<ConfigPath>), ConfigError> {
     let file = paths.config_file();
     let mut tree = tree::parse(text).map_err(|failure| diagnose::syntax(file, text, failure))?;
-    // Escapes can spell a reference in other ways; text without either has none.
+    // A reference may also be spelled with escapes. Text without `${` and without escapes has no reference.
     if text.contains("${") || text.contains('\\') {
         let lookup =
             SubstitutionLookup::new(environment, paths, workspaces(&tree, environment, paths));
@@ -133,7 +133,7 @@ fn parse(
     }
 }
 
-/// The workspaces that the config names, before references are replaced: no `.env` is read from these directories.
+/// The workspaces that the config names, before references are replaced. No `.env` is read from these directories.
 fn workspaces(tree: &Value, environment: &Environment, paths: &Paths) -> Workspaces {
     let agents = &tree["agents"];
     let listed = agents["list"].as_array().into_iter().flatten().map(|entry| &entry["workspace"]);
@@ -148,7 +148,7 @@ fn workspaces(tree: &Value, environment: &Environment, paths: &Paths) -> Workspa
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
-    // The kind is looked at first, since opening a named pipe would wait for its other end.
+    // The file type is checked first, since opening a named pipe would wait for its other end.
     let metadata = std::fs::metadata(path).map_err(|error| explain_missing(path, error))?;
     if !metadata.is_file() {
         return Err(ConfigError::NotAFile { path: path.to_path_buf(), kind: kind_of(&metadata) });

@@ -1,6 +1,6 @@
-//! From a path in the config to a range of the text.
+//! Finds the range of the text that belongs to a path in the config.
 //!
-//! Only an error needs this, so the text is read a second time then.
+//! Only errors need this, so the text is parsed again for them.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use jsonc_parser::common::Ranged as _;
 use crate::config_path::{ConfigPath, Step};
 use crate::tree::parse_positions;
 
-/// What of a place is meant.
+/// The part of an entry to locate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The key.
     Key,
-    /// The value; of an object or a list its key, or its first character, since the whole may be long.
+    /// The value. For an object or a list, which may be long, its key or its first character.
     Value,
 }
 
@@ -28,21 +28,21 @@ pub(crate) struct Located<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DuplicateKey {
     pub(crate) path: ConfigPath,
-    /// The second of the two.
+    /// The second occurrence.
     pub(crate) span: Range<usize>,
-    /// The first.
+    /// The first occurrence.
     pub(crate) first: Range<usize>,
 }
 
 impl<'a> Located<'a> {
-    /// Reads the text. If that fails, no place is ever found; messages then go without one.
+    /// Parses the text. If that fails, no position is found, and messages are shown without one.
     pub(crate) fn new(text: &'a str) -> Self {
         let root = parse_positions(text).ok().flatten();
         Self { root }
     }
 
-    /// Where `path` stands, in bytes. Of a path that leads nowhere, such as to a missing key, the deepest part that
-    /// exists.
+    /// The range of `path`, in bytes. If the path does not exist, such as for a missing key, the range of its deepest
+    /// existing part.
     pub(crate) fn span(&self, path: &ConfigPath, target: Target) -> Option<Range<usize>> {
         let mut value = self.root.as_ref()?;
         let mut key = None;

@@ -1,4 +1,4 @@
-//! Where a `${VAR}` reference finds its value.
+//! Looks up the values of `${VAR}` references.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -9,15 +9,15 @@ use crate::environment::DOTENV_FILE;
 use crate::paths::WORKSPACE_DIR_NAME;
 use crate::{Environment, Paths, dotenv};
 
-/// Variables that steer MyClaw itself begin so; no file of a working directory may set them.
+/// Prefix of the variables that control MyClaw itself. A file of a working directory must not set them.
 const OWN_PREFIX: &str = "MYCLAW_";
 
 /// The variables that a config file may refer to: those of [`Environment::get`], then those of `.env` in the current
 /// directory.
 ///
-/// That last file may have come with somebody else's project, or been written by the agent itself. So it is read only
-/// when a reference finds nothing elsewhere, never for a `MYCLAW_` variable, and not at all when the current directory lies
-/// in an agent's workspace.
+/// That last file may belong to somebody else's project, or may have been written by the agent. So it is read only if
+/// the other sources do not have the variable, never for a `MYCLAW_` variable, and not at all if the current directory
+/// is in an agent's workspace.
 #[derive(Debug)]
 pub struct SubstitutionLookup<'a> {
     environment: &'a Environment,
@@ -26,12 +26,12 @@ pub struct SubstitutionLookup<'a> {
     current_dir_file: OnceCell<Option<BTreeMap<String, String>>>,
 }
 
-/// The directories in which agents work, as far as they are known before the config is read.
+/// The workspaces of agents, as far as they are known before the config is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Workspaces {
-    /// These, and the default ones in the state directory.
+    /// These workspaces, and the default ones in the state directory.
     Known(Vec<PathBuf>),
-    /// Unknown: the config names them with variables that are still to be looked up.
+    /// Unknown: the config names them with variables that are not resolved yet.
     Unknown,
 }
 
@@ -57,7 +57,7 @@ impl<'a> SubstitutionLookup<'a> {
         self.current_dir_file()?.get(name).map(String::as_str)
     }
 
-    /// Whether `.env` in the current directory was passed over because an agent may have written it.
+    /// Whether `.env` in the current directory was skipped because an agent may have written it.
     pub(crate) fn passed_over_current_dir(&self) -> bool {
         let exists = |directory: &Path| directory.join(DOTENV_FILE).is_file();
         self.current_dir_file().is_none() && self.environment.current_dir().is_some_and(exists)
@@ -90,7 +90,7 @@ fn is_default_workspace(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(WORKSPACE_DIR_NAME.as_bytes())
 }
 
-/// The path without symbolic links; as it is when there is nothing there.
+/// The path with symbolic links resolved; unchanged if it does not exist.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }

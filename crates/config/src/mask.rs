@@ -1,24 +1,24 @@
 //! Masks secrets in config text before any of it is shown.
 //!
-//! The text may be broken, which is why it is shown, so this looks at words and quotes rather than at a parsed tree. It
-//! blanks rather too much than too little. Every secret keeps its length, so places in the text stay what they were.
+//! The text is shown because it may be broken, so this searches words and quotes rather than a parsed tree. When in
+//! doubt it masks. The length of each secret is kept, so positions in the text stay valid.
 
 use std::ops::Range;
 
 use crate::substitute::is_one_reference;
 use crate::suggest;
 
-/// What a string may stand in; the last is no JSON5, but people try it.
+/// Characters that may quote a string. The last is not JSON5, but users try it.
 const QUOTES: [char; 3] = ['"', '\'', '`'];
-/// What a secret is shown as, character by character.
+/// Replaces each character of a secret.
 const MASK: char = '*';
-/// Keys whose values are secrets; a misspelled one counts as well.
+/// Keys whose values are secrets; misspelt variants count as well.
 const SECRET_KEYS: [&str; 3] = ["apiKey", "botToken", "token"];
-/// A key with one of these in it holds a secret, whoever made it up.
+/// A key that contains one of these words has a secret value.
 const SECRET_WORDS: [&str; 6] = ["apikey", "token", "secret", "password", "passwd", "credential"];
-/// Keys whose entries are objects with a secret in them; text that stands there directly is most likely that secret.
+/// Keys whose entries are objects that contain a secret. A string directly in their place is most likely the secret.
 const PROFILE_KEYS: [&str; 2] = ["authprofiles", "authprofile"];
-/// What the keys of well-known services begin with.
+/// Prefixes of the keys of well-known services.
 const SECRET_PREFIXES: [&str; 14] = [
     "sk-",
     "sk_",
@@ -35,9 +35,9 @@ const SECRET_PREFIXES: [&str; 14] = [
     "pplx-",
     "AKIA",
 ];
-/// Shorter than this even a known prefix is no key.
+/// Even with a known prefix, shorter text is no key.
 const MIN_PREFIXED: usize = 12;
-/// Letters and digits without a break, with both in them: no word or model name is so long.
+/// Unbroken text of this many letters and digits, containing both, is masked: no word or model name is so long.
 const MIN_UNBROKEN: usize = 24;
 
 /// The text with every secret blanked, of the same length in bytes.
@@ -50,21 +50,20 @@ pub(crate) fn mask_secrets(text: &str) -> String {
     blank(text, &search.secrets)
 }
 
-/// Whether a config text holds a secret itself, rather than a reference to one.
+/// Whether a config text contains a literal secret, rather than a reference to one.
 pub fn holds_literal_secret(text: &str) -> bool {
     mask_secrets(text) != text
 }
 
-/// What was found so far. The marks keep text that was looked through once from being looked through again for every
-/// key in it.
+/// The findings so far. The marks keep text from being searched again for every key in it.
 struct Search<'a> {
     text: &'a str,
     secrets: Vec<Range<usize>>,
-    /// Up to here everything since the last key is a secret.
+    /// End of the text that is masked since the last key.
     blanked_to: usize,
-    /// Up to here every string is a secret.
+    /// End of the range in which every string is a secret.
     all_to: usize,
-    /// Up to here the strings in lists are secrets.
+    /// End of the range in which the strings in lists are secrets.
     lists_to: usize,
 }
 
@@ -107,12 +106,12 @@ impl Search<'_> {
     }
 }
 
-/// How far into a value that is no string secrets are looked for.
+/// How deep to look for secrets in an object or a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
     /// Every string in it.
     All,
-    /// Strings that stand in a list, not those in its objects.
+    /// Strings directly in a list, but not those in its objects.
     ListOnly,
 }
 
@@ -155,7 +154,7 @@ fn plain(word: &str) -> String {
 
 fn is_secret_key(word: &str) -> bool {
     let plain = plain(word);
-    // "maxTokens" counts tokens of another kind.
+    // "maxTokens" means a different kind of token.
     let named =
         SECRET_WORDS.iter().any(|secret| plain.contains(secret)) && !plain.ends_with("tokens");
     named || plain.ends_with("key") || suggest::nearest(word, SECRET_KEYS).is_some()
@@ -176,7 +175,7 @@ fn looks_like_secret(word: &str) -> bool {
         })
 }
 
-/// Where the value begins that belongs to a key which ends at `at`. Only a quoted one may follow without a separator.
+/// Start of the value of a key that ends at `at`. Without a separator only a quoted value may follow.
 fn value_after(text: &str, at: usize) -> Option<usize> {
     let after_quote = if text[at..].starts_with(['"', '\'']) { at + 1 } else { at };
     let separator = skip_blanks(text, after_quote);
@@ -196,19 +195,19 @@ fn scalar(text: &str, at: usize) -> Range<usize> {
     at..length.map_or(text.len(), |length| at + length)
 }
 
-/// A reference is no secret, and which variable it names is what one wants to see.
+/// A reference is no secret, and the user needs to see the variable that it names.
 fn unless_reference(text: &str, span: Range<usize>) -> Option<Range<usize>> {
     (!span.is_empty() && !is_one_reference(&text[span.clone()])).then_some(span)
 }
 
-/// What stands between the quote at `at` and the next one like it, or the end of the line.
+/// The text between the quote at `at` and the next quote of that kind, or the end of the line.
 fn quoted(text: &str, at: usize) -> Range<usize> {
     let start = at + 1;
     let quote = text[at..].chars().next().unwrap_or('"');
     let mut characters = text[start..].char_indices();
     while let Some((offset, character)) = characters.next() {
         match character {
-            // An escaped line end goes on with the same string.
+            // After an escaped line end the string continues.
             '\\' => {
                 characters.next();
             }
@@ -220,7 +219,7 @@ fn quoted(text: &str, at: usize) -> Range<usize> {
     start..text.len()
 }
 
-/// The strings in the object or list that opens at `at`, and where it ends.
+/// The strings in the object or list that opens at `at`, and the position of its end.
 fn strings_within(text: &str, at: usize, depth: Depth) -> (Vec<Range<usize>>, usize) {
     let mut found = Vec::new();
     let (mut lists, mut objects) = (0_usize, 0_usize);

@@ -1,26 +1,26 @@
-//! Where everything lies: one state directory, the config file, workspaces, sessions, logs.
+//! The paths of an installation: one state directory, the config file, workspaces, sessions, logs.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::{AgentId, ConfigError, Environment};
 
-/// Takes the place of the user's home; used as it is.
+/// Replaces the user's home; used unchanged.
 pub const HOME_VARIABLE: &str = "MYCLAW_HOME";
-/// Takes the place of `<home>/.myclaw`.
+/// Replaces `<home>/.myclaw`.
 pub const STATE_DIR_VARIABLE: &str = "MYCLAW_STATE_DIR";
-/// Takes the place of `<state>/myclaw.json`.
+/// Replaces `<state>/myclaw.json`.
 pub const CONFIG_PATH_VARIABLE: &str = "MYCLAW_CONFIG_PATH";
 
 const STATE_DIR_NAME: &str = ".myclaw";
 const CONFIG_FILE_NAME: &str = "myclaw.json";
-/// Workspaces that nobody configured begin so.
+/// Prefix of the names of default workspaces.
 pub(crate) const WORKSPACE_DIR_NAME: &str = "workspace";
 const SESSIONS_DIR_NAME: &str = "sessions";
 const AGENTS_DIR_NAME: &str = "agents";
 const AGENT_DIR_NAME: &str = "agent";
 const LOGS_DIR_NAME: &str = "logs";
 
-/// The directories and files of one installation, all absolute. None of them need exist.
+/// The directories and files of one installation, all absolute. They need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
     home: Option<PathBuf>,
@@ -29,9 +29,9 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Finds them: home is `MYCLAW_HOME`, else the user's; the state directory is `MYCLAW_STATE_DIR`, else `.myclaw` in
-    /// home; the config file is `MYCLAW_CONFIG_PATH`, else `myclaw.json` in the state directory. Blank variables count
-    /// as unset; the last two may begin with `~`, and are taken from the current directory if relative.
+    /// Determines the paths: home is `MYCLAW_HOME`, else the user's; the state directory is `MYCLAW_STATE_DIR`, else
+    /// `.myclaw` in home; the config file is `MYCLAW_CONFIG_PATH`, else `myclaw.json` in the state directory. Blank
+    /// variables count as unset. The last two may begin with `~`; if relative, they start at the current directory.
     ///
     /// # Errors
     /// [`ConfigError::NoHome`] if a home is needed and there is none, [`ConfigError::NoCurrentDir`] if a relative path
@@ -53,7 +53,7 @@ impl Paths {
         Self { home: None, config_file: state_dir.join(CONFIG_FILE_NAME), state_dir }
     }
 
-    /// The user's home, which `~` stands for.
+    /// The user's home, which replaces `~`.
     pub fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
@@ -68,7 +68,7 @@ impl Paths {
         &self.config_file
     }
 
-    /// Where an agent works when nothing else is configured; `None` stands for the default agent.
+    /// The default workspace of an agent; `None` means the default agent.
     pub fn workspace_dir(&self, agent: Option<&AgentId>) -> PathBuf {
         match agent {
             Some(id) => self.state_dir.join(format!("{WORKSPACE_DIR_NAME}-{id}")),
@@ -76,22 +76,22 @@ impl Paths {
         }
     }
 
-    /// Where what belongs to an agent itself is kept when nothing else is configured.
+    /// The default directory for an agent's own data.
     pub fn agent_dir(&self, agent: &AgentId) -> PathBuf {
         self.state_dir.join(AGENTS_DIR_NAME).join(agent.as_str()).join(AGENT_DIR_NAME)
     }
 
-    /// Where sessions are kept.
+    /// The directory of the sessions.
     pub fn sessions_dir(&self) -> PathBuf {
         self.state_dir.join(SESSIONS_DIR_NAME)
     }
 
-    /// Where logs are written.
+    /// The directory of the logs.
     pub fn logs_dir(&self) -> PathBuf {
         self.state_dir.join(LOGS_DIR_NAME)
     }
 
-    /// A path out of the config file: `~` is home, and a relative path starts at the directory of the file.
+    /// Resolves a path of the config file: `~` is home, and a relative path starts at the directory of the file.
     ///
     /// # Errors
     /// [`ConfigError::NoHome`] if it begins with `~` and there is no home.
@@ -102,12 +102,12 @@ impl Paths {
     }
 }
 
-/// `MYCLAW_HOME` as it is, else the user's home.
+/// `MYCLAW_HOME` unchanged, else the user's home.
 fn home(environment: &Environment) -> Option<PathBuf> {
     environment.process_path(HOME_VARIABLE).or_else(|| environment.os_home().map(Path::to_path_buf))
 }
 
-/// The state directory. It depends on the process's own variables alone, since `.env` lies in it.
+/// The state directory. It depends only on the process's own variables, since `.env` is in it.
 pub(crate) fn state_dir(environment: &Environment) -> Result<PathBuf, ConfigError> {
     let home = home(environment);
     let path = match environment.process_path(STATE_DIR_VARIABLE) {
@@ -139,7 +139,7 @@ fn absolute(path: PathBuf, environment: &Environment) -> Result<PathBuf, ConfigE
     Ok(without_dots(&base.join(path)))
 }
 
-/// Drops `.` parts. `..` stays, for what it means depends on symbolic links.
+/// Removes `.` parts. `..` is kept, because its meaning depends on symbolic links.
 fn without_dots(path: &Path) -> PathBuf {
     path.components().filter(|part| !matches!(part, Component::CurDir)).collect()
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a config file, and where: as one line each, or with the lines of the file.
+//! Reports the mistakes of a config file with their positions: one line each, or with the lines of the file.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use crate::config_path::ConfigPath;
 use crate::mask::mask_secrets;
 
-/// How a report looks.
+/// The style of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RenderStyle {
     /// Text alone.
@@ -28,16 +28,16 @@ pub struct Location {
     pub column: usize,
 }
 
-/// One mistake in the config file. No part of it holds a secret.
+/// One mistake in the config file. It contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issue {
-    /// The setting; the empty path where none can be named.
+    /// The key; the empty path if the mistake belongs to no key.
     pub path: ConfigPath,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// What to do about it.
     pub help: Option<String>,
-    /// Where it stands, if that is known.
+    /// The position, if it is known.
     pub location: Option<Location>,
     span: Option<Range<usize>>,
 }
@@ -52,7 +52,7 @@ impl Issue {
     }
 }
 
-/// What is wrong with a config file.
+/// The mistakes of a config file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     file: PathBuf,
@@ -89,12 +89,12 @@ impl Report {
         &self.file
     }
 
-    /// The mistakes, in the order of the file; at least one, and not more than a person would read.
+    /// The mistakes, in the order of the file; at least one, and at most as many as a person would read.
     pub fn issues(&self) -> &[Issue] {
         &self.issues
     }
 
-    /// Each mistake with the line on which it stands, secrets blanked.
+    /// Each mistake with its line of the file, secrets blanked.
     pub fn render(&self, style: RenderStyle) -> String {
         let renderer = match style {
             RenderStyle::Plain => Renderer::plain(),

@@ -1,4 +1,4 @@
-//! The config file to start from.
+//! The starter config file.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -8,24 +8,24 @@ use serde_json::Value;
 
 use crate::{ConfigError, Paths};
 
-/// Where the section with the provider begins and ends in [`STARTER_CONFIG`], and what it names.
+/// The beginning and end of the provider section in [`STARTER_CONFIG`], and the names in it.
 const PROVIDER_BEGIN: &str = "  provider: {\n";
 const PROVIDER_END: &str = "\n  },";
 const STARTER_PROVIDER: &str = "\"anthropic\"";
 const STARTER_MODEL: &str = "\"claude-sonnet-4-6\"";
 const STARTER_KEY_VARIABLE: &str = "ANTHROPIC_API_KEY";
 
-/// A commented file with one provider, for a person to go on from.
+/// A commented starter file with one provider.
 pub const STARTER_CONFIG: &str = include_str!("../templates/myclaw.json5");
 
 /// The model that a starter file names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StarterModel<'a> {
-    /// None: the program goes on choosing by itself.
+    /// No model: the program keeps choosing one itself.
     Unset,
-    /// `provider/model`, which needs no key or has one elsewhere.
+    /// `provider/model`, which needs no key or whose key is kept elsewhere.
     Named(&'a str),
-    /// One whose key is in a variable.
+    /// A model whose key is in a variable.
     WithKey {
         /// The provider's name.
         provider: &'a str,
@@ -36,7 +36,7 @@ pub enum StarterModel<'a> {
     },
 }
 
-/// [`STARTER_CONFIG`] with another model than the one it names. What it does not need stays as a comment.
+/// [`STARTER_CONFIG`] with another model. The parts that the model does not need are commented out.
 pub fn starter_config(model: StarterModel<'_>) -> String {
     let (before, rest) = STARTER_CONFIG.split_once(PROVIDER_BEGIN).unwrap_or((STARTER_CONFIG, ""));
     let (provider, after) = rest.split_once(PROVIDER_END).unwrap_or((rest, ""));
@@ -65,17 +65,17 @@ pub fn starter_config(model: StarterModel<'_>) -> String {
     format!("{before}{named}{}{after}", commented.trim_end())
 }
 
-/// What [`scaffold_config_if_missing`] did.
+/// The result of [`scaffold_config_if_missing`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scaffold {
     /// The config file.
     pub path: PathBuf,
-    /// Whether it was written now; otherwise it was there and is unchanged.
+    /// Whether it was written now; otherwise it existed and is unchanged.
     pub created: bool,
 }
 
-/// Writes the starter file, readable by its owner alone, unless there is something in its place. The file appears whole
-/// or not at all, and one that somebody else writes at the same time is never replaced. Makes the state directory too.
+/// Writes the starter file, readable by its owner only, unless the path exists. The file appears whole or not at all,
+/// and a file that another process writes at the same time is never replaced. Also creates the state directory.
 ///
 /// # Errors
 /// [`ConfigError::Unwritable`].

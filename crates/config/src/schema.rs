@@ -1,8 +1,8 @@
-//! What may stand in the config file: one strict type per object, defaults included.
+//! The schema of the config file: one strict type per object, with defaults.
 //!
-//! The types check themselves while they are read, so a [`Config`] that exists is valid on its own; what needs a look
-//! at several places at once is in [`crate::semantics`]. The doc comments of the fields are the descriptions that
-//! editors show, so they are written for the person who edits the file.
+//! The types are validated while they are read, so a [`Config`] that exists is valid by itself; checks across several
+//! keys are in [`crate::semantics`]. Editors show the doc comments of the fields as descriptions, so they are written
+//! for the person who edits the file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,13 +42,13 @@ pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
 
-/// Goes before `gateway.port`.
+/// Overrides `gateway.port`.
 pub const GATEWAY_PORT_VARIABLE: &str = "MYCLAW_GATEWAY_PORT";
 /// Port on which the gateway listens by default.
 const DEFAULT_GATEWAY_PORT: u16 = 18_789;
 /// Seconds that a shell command may run: long enough for a build, short enough that a hung command is noticed.
 const DEFAULT_BASH_TIMEOUT_SECONDS: u64 = 600;
-/// A day: whoever needs more wants a service, not a tool call.
+/// A day: a longer task needs a service, not a tool call.
 const MAX_SECONDS: u64 = 86_400;
 
 /// The config of MyClaw.
@@ -56,7 +56,7 @@ const MAX_SECONDS: u64 = 86_400;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(title = "MyClaw config")]
 pub struct Config {
-    /// Where this file's JSON Schema lies, for editors. MyClaw itself does not read it.
+    /// Address of this file's JSON Schema, for editors. MyClaw itself does not read it.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// The model provider that answers, with its keys. Leave it out to let MyClaw look for keys in the environment
@@ -67,7 +67,7 @@ pub struct Config {
     pub agent: AgentConfig,
     /// Several agents, each with its own workspace and model.
     pub agents: AgentsConfig,
-    /// Ways in which messages arrive from outside.
+    /// Channels through which messages arrive.
     pub channels: ChannelsConfig,
     /// How messages are received.
     pub messages: MessagesConfig,
@@ -92,7 +92,7 @@ pub struct Config {
     pub paths: Option<Paths>,
 }
 
-/// Ways in which messages arrive from outside.
+/// Channels through which messages arrive.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ChannelsConfig {
@@ -105,7 +105,7 @@ pub struct ChannelsConfig {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TelegramConfig {
-    /// The bot's token, as BotFather gave it. Better a reference such as `"${TELEGRAM_BOT_TOKEN}"`.
+    /// The bot's token from BotFather. Preferably a reference such as `"${TELEGRAM_BOT_TOKEN}"`.
     #[serde(with = "values::secret")]
     #[schemars(with = "values::SecretText")]
     pub bot_token: SecretString,
@@ -121,7 +121,7 @@ pub struct TelegramConfig {
     pub dm_history_limit: usize,
 }
 
-/// Groups are busy, and most of what is said there is not meant for the agent.
+/// Groups are busy, and most messages in them are not meant for the agent.
 fn default_history_limit() -> usize {
     50
 }
@@ -134,11 +134,11 @@ fn default_dm_history_limit() -> usize {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct GatewayConfig {
-    /// TCP port, 1 to 65535. The variable `MYCLAW_GATEWAY_PORT` goes before it.
+    /// TCP port, 1 to 65535. The variable `MYCLAW_GATEWAY_PORT` overrides it.
     #[serde(deserialize_with = "values::within::<_, _, 1, 65_535>")]
     #[schemars(range(min = 1, max = 65_535))]
     pub port: u16,
-    /// What a client must show to be let in. Better a reference such as `"${MYCLAW_GATEWAY_TOKEN}"`.
+    /// The token that a client must present. Preferably a reference such as `"${MYCLAW_GATEWAY_TOKEN}"`.
     #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<values::SecretText>")]
     pub token: Option<SecretString>,
@@ -151,8 +151,8 @@ impl Default for GatewayConfig {
 }
 
 impl Config {
-    /// The port on which the gateway listens: `MYCLAW_GATEWAY_PORT` if that is a number from 1 to 65535, else the one in
-    /// the file. What else the variable may hold is passed over.
+    /// The port on which the gateway listens: `MYCLAW_GATEWAY_PORT` if that is a number from 1 to 65535, else the one
+    /// in the file. Other values of the variable are ignored.
     pub fn gateway_port(&self, environment: &Environment) -> u16 {
         let given =
             environment.get(GATEWAY_PORT_VARIABLE).and_then(|text| text.trim().parse().ok());
@@ -166,7 +166,7 @@ impl Config {
 pub struct LoggingConfig {
     /// Whether `myclaw.log` is written, in the directory `logs` of the state directory: at most five files of 10 MB.
     pub file: bool,
-    /// The least important kind of message that is still logged. The variable `MYCLAW_LOG` goes before it.
+    /// The lowest level that is logged. The variable `MYCLAW_LOG` overrides it.
     pub level: LogLevel,
     /// Whether keys, and what looks like one, are removed from logs.
     pub redact_sensitive: bool,

@@ -88,7 +88,7 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
     );
 }
 
-/// A model and its fallbacks are `provider/model`, or the bare model where a provider is configured.
+/// Checks that a model and its fallbacks are `provider/model`, or a bare model if a provider is configured.
 fn check_model(
     model: &ModelChoice,
     has_provider: bool,
@@ -121,7 +121,7 @@ fn no_model(path: ConfigPath) -> Finding {
     )
 }
 
-/// Each allowed model is `provider/model` or `provider/*`.
+/// Checks that each allowed model is `provider/model` or `provider/*`.
 fn check_allowed_models(models: &[String], path: &ConfigPath, findings: &mut Vec<Finding>) {
     for (index, model) in models.iter().enumerate() {
         let parts = model.split_once('/').map(|(provider, name)| (provider.trim(), name.trim()));
@@ -166,9 +166,9 @@ fn check_models(config: &Config, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A base URL has the right form by its schema; here it has to be one that a request can be sent to.
+/// Checks that a request can be sent to the base URL. The schema has already checked its form.
 fn check_base_url(base_url: Option<&str>, provider: &ConfigPath, findings: &mut Vec<Finding>) {
-    // `{region}` stands for a word that is filled in when a request is made.
+    // `{region}` is a placeholder that is filled in when a request is made.
     let filled_in = base_url.map(|text| text.replace(['{', '}'], ""));
     if let Some(Err(error)) = filled_in.map(|text| Url::parse(&text)) {
         findings.push(finding(
@@ -179,13 +179,13 @@ fn check_base_url(base_url: Option<&str>, provider: &ConfigPath, findings: &mut 
     }
 }
 
-/// The characters of a token, as HTTP defines it.
+/// The characters of an HTTP token.
 fn is_header_name(name: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_token)
 }
 
-/// The first word of a command is a program.
+/// Checks that the first word of each command is a program.
 fn check_hooks(config: &Config, findings: &mut Vec<Finding>) {
     for (event, index, command) in config.hooks.commands() {
         if let CommandLine::Program(words) = command.command

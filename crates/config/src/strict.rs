@@ -1,7 +1,7 @@
-//! Reads the typed config out of a tree, without the leniency of serde.
+//! Reads the typed config from a tree, without the leniency of serde.
 //!
-//! Left to itself serde takes a list for an object (its fields in order) and `null` for a key that was left out. Here an
-//! object is an object, and no key takes `null`.
+//! By default serde accepts a list for an object (its fields in order) and `null` for a missing key. Here only an
+//! object is an object, and no key accepts `null`.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, Error as _, IntoDeserializer, Unexpected, Visitor};

@@ -1,21 +1,22 @@
 //! `${NAME}` in string values.
 //!
-//! A name begins with an upper-case letter or `_` and goes on with those and digits. `$${NAME}` is the text `${NAME}`.
-//! Everything else, a lower-case name, an open brace, a lone `$`, stays as it is. What was put in is not looked at
-//! again, so a value may hold anything. A key's command (`apiKey: "!…"`) is left alone: there `${NAME}` is the shell's.
+//! A name begins with an upper-case letter or `_`, followed by those and digits. `$${NAME}` is the text `${NAME}`.
+//! Everything else, such as a lower-case name, an open brace or a lone `$`, is unchanged. Replaced text is not searched
+//! again, so a value may contain anything. A key's command (`apiKey: "!…"`) is not replaced: there `${NAME}` belongs to
+//! the shell.
 
 use serde_json::Value;
 
 use crate::key_source::{as_literal, is_command};
 use crate::{ConfigPath, SubstitutionLookup};
 
-/// The key of the config whose value may say where an API key is kept.
+/// The config key whose value may name the place of an API key.
 const KEY_SETTING: &str = "apiKey";
 
-/// One thing found in a text.
+/// One piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece<'a> {
-    /// Text that stands for itself.
+    /// Literal text.
     Text(&'a str),
     /// `$${NAME}`, without the first `$`.
     Escaped(&'a str),
@@ -40,8 +41,8 @@ pub(crate) fn is_one_reference(text: &str) -> bool {
     matches!(next_piece(text), (Piece::Reference(_), length) if length == text.len())
 }
 
-/// Replaces the references in every string value of a tree; keys stay. Gives the references that found nothing, at most
-/// `limit` of them.
+/// Replaces the references in every string value of a tree; keys are unchanged. Returns the references to unset or
+/// empty variables, at most `limit` of them.
 pub(crate) fn substitute_tree(
     tree: &mut Value,
     limit: usize,

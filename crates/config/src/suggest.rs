@@ -1,9 +1,9 @@
-//! The known word nearest to one that is not known.
+//! Suggests the known word that is nearest to an unknown one.
 
 use strsim::osa_distance;
 
-/// The candidate that `word` most likely was meant to be, if any is near enough: the same but for case, `_` and `-`, or
-/// at most a third of the letters off.
+/// The candidate that `word` most likely stands for, if one is near enough: equal except for case, `_` and `-`, or with
+/// at most a third of the letters different.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = plain(word);
     let most = (word.chars().count() / 3).max(1);
@@ -15,7 +15,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Longest word that is compared; none of the known ones is nearly so long, and the cost is quadratic.
+/// Longest word that is compared; known words are much shorter, and the cost is quadratic.
 const MAX_COMPARED: usize = 64;
 
 fn plain(word: &str) -> String {

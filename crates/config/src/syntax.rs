@@ -1,7 +1,7 @@
-//! What is wrong with text that is not JSON5, and where.
+//! Explains where and why text is not JSON5.
 //!
-//! The reader of [`crate::tree`] says that it cannot go on, but not what it would have needed. So the tokens up to that
-//! point are read once more, and the place in the grammar decides the message.
+//! The parser of [`crate::tree`] reports that it failed, but not what it expected. So the tokens up to that point are
+//! read again, and the position in the grammar determines the message.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use jsonc_parser::{ParseStringErrorKind, Scanner, ScannerOptions};
 
 use crate::tree::{Fault, MAX_DEPTH, ParseFailure};
 
-/// Why a key such as `my-key` is not read.
+/// Why a key such as `my-key` is not accepted.
 const KEY_CHARACTERS: &str =
     "a key with other characters than letters, digits, `_` and `$` needs quotes";
 const ONE_OBJECT: &str = "the config is one object, `{ … }`";
@@ -36,7 +36,7 @@ pub(crate) enum SyntaxError {
 }
 
 impl SyntaxError {
-    /// What is wrong, and what to do about it.
+    /// The problem, and what to do about it.
     pub(crate) fn message(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::OpenList => ("this list is not closed", Some("a `]` is missing")),
@@ -69,7 +69,7 @@ pub(crate) fn explain(text: &str) -> ParseFailure {
     Grammar { text, open: Vec::new(), expected: Expected::Value, number: None }.first_failure()
 }
 
-/// Where a string that is written as `literal`, quotes included, has a line end that is not escaped.
+/// Position of a line end in a string written as `literal`, quotes included, that is not escaped.
 pub(crate) fn line_end_in_string(literal: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, byte) in literal.bytes().enumerate() {
@@ -93,10 +93,10 @@ enum Expected {
     Comma,
 }
 
-/// The place in the grammar that the tokens so far have led to.
+/// The position in the grammar after the tokens so far.
 struct Grammar<'t> {
     text: &'t str,
-    /// The offsets of what is open, from the outside in.
+    /// The offsets of the open brackets, from the outside in.
     open: Vec<usize>,
     expected: Expected,
     /// The last value, if it is a number.
@@ -113,7 +113,7 @@ impl Grammar<'_> {
             let is_token =
                 !matches!(token, Ok(None | Some(Token::CommentLine(_) | Token::CommentBlock(_))));
             let has_open_comment = matches!(&token, Err(error) if matches!(error.kind(), ParseErrorKind::UnterminatedCommentBlock));
-            // What stands behind the value is wrong, whatever it is.
+            // Anything after the complete value is wrong.
             let is_done = self.open.is_empty() && self.expected == Expected::Comma;
             if is_done && is_token && !has_open_comment {
                 return syntax(
@@ -132,7 +132,7 @@ impl Grammar<'_> {
         }
     }
 
-    /// Goes on with one token.
+    /// Processes one token.
     fn step(&mut self, token: &Token<'_>, start: usize, end: usize) -> Option<ParseFailure> {
         if matches!(token, Token::String(_))
             && let Some(at) = line_end_in_string(&self.text[start..end])
@@ -154,7 +154,7 @@ impl Grammar<'_> {
                 let is_object = matches!(token, Token::OpenBrace);
                 self.expected = if is_object { Expected::Key } else { Expected::Value };
             }
-            // A comma before the end of an object or list is fine.
+            // A trailing comma is allowed.
             (Expected::Key | Expected::Comma, Token::CloseBrace) if is_in_object => self.close(),
             (Expected::Value | Expected::Comma, Token::CloseBracket) if is_in_list => self.close(),
             (Expected::Value, Token::Word(_)) => {
@@ -184,7 +184,7 @@ impl Grammar<'_> {
         self.open.last().is_some_and(|open| self.text[*open..].starts_with(bracket))
     }
 
-    /// What was expected at `start` instead of what is there.
+    /// What was expected at `start`.
     fn missing(&self, start: usize) -> (SyntaxError, usize) {
         let error = match self.expected {
             Expected::Key => SyntaxError::ExpectedKey,
@@ -195,7 +195,7 @@ impl Grammar<'_> {
         self.number_fault(start).unwrap_or((error, start))
     }
 
-    /// Text directly behind a number belongs to it: `012` is read as `0` and `12`, `1.2.3` as `1.2` and `.3`.
+    /// Text directly after a number belongs to it: `012` is read as `0` and `12`, `1.2.3` as `1.2` and `.3`.
     fn number_fault(&self, start: usize) -> Option<(SyntaxError, usize)> {
         let number = self.number.as_ref().filter(|number| number.end == start)?;
         let digits = self.text[number.start..].trim_start_matches(['+', '-']).as_bytes();
@@ -206,7 +206,7 @@ impl Grammar<'_> {
         Some((error, number.start))
     }
 
-    /// A character that begins no token, or a token that breaks off.
+    /// A character that begins no token, or an incomplete token.
     fn unreadable(&self, error: &ParseError, start: usize) -> ParseFailure {
         syntax(match error.kind() {
             ParseErrorKind::UnterminatedCommentBlock => (SyntaxError::OpenComment, start),
@@ -217,7 +217,7 @@ impl Grammar<'_> {
                 }
             }
             ParseErrorKind::String(_) => (SyntaxError::BadEscape, error.range().start),
-            // A word that breaks off at a character which no key may have.
+            // A word that is interrupted by a character that keys may not contain.
             ParseErrorKind::UnexpectedToken
                 if self.expected == Expected::Key
                     && self.text[start..].starts_with(is_word_character) =>
@@ -230,7 +230,7 @@ impl Grammar<'_> {
         })
     }
 
-    /// The text ends although something is still open.
+    /// The text ends while a bracket is open.
     fn early_end(&self) -> (SyntaxError, usize) {
         match self.open.last() {
             Some(open) if self.is_within('{') => (SyntaxError::OpenObject, *open),

@@ -1,8 +1,8 @@
-//! JSON5 text to a tree of values, before anything is known about what the keys mean.
+//! Parses JSON5 text into a tree of values, without knowledge of the keys.
 //!
-//! `jsonc-parser` reads a superset of JSON5. Four things are refused on top, because each is a mistake that would
-//! otherwise be taken for something else: a key that appears twice in one object, a number that is not finite, a line
-//! end inside a string, and nesting without end.
+//! `jsonc-parser` accepts a superset of JSON5. Four more things are refused here, because each is a mistake that would
+//! otherwise be read as something else: a key that occurs twice in one object, a number that is not finite, a line end
+//! inside a string, and unlimited nesting.
 
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged as _;
@@ -11,12 +11,12 @@ use serde_json::{Map, Number, Value};
 
 use crate::syntax::{self, SyntaxError};
 
-/// Deepest nesting of objects and lists. The schema needs 6; the reader recurses, so there must be a limit.
+/// Deepest nesting of objects and lists. The schema needs 6; the parser recurses, so there must be a limit.
 pub(crate) const MAX_DEPTH: usize = 128;
 /// Largest magnitude below which every whole number is exact as a 64-bit float.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// Why text is not a tree.
+/// Why text could not be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The text is not JSON5.
@@ -29,7 +29,7 @@ pub(crate) enum Fault {
     NotFinite,
 }
 
-/// Why text is not a tree, and where: a byte offset, at most the length of the text.
+/// Why text could not be parsed, and the byte offset, which is at most the length of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ParseFailure {
     pub(crate) fault: Fault,
@@ -48,12 +48,12 @@ pub(crate) fn parse(text: &str) -> Result<Value, ParseFailure> {
 pub(crate) fn parse_positions(
     text: &str,
 ) -> Result<Option<ast::Value<'_>>, jsonc_parser::errors::ParseError> {
-    // Without this option `{a: 1 b: 2}` would pass.
+    // Without this option `{a: 1 b: 2}` would be accepted.
     let options = ParseOptions { allow_missing_commas: false, ..ParseOptions::default() };
     parse_to_ast(text, &CollectOptions::default(), &options).map(|result| result.value)
 }
 
-/// Turns the reader's values into JSON values; `depth` objects and lists are around the current one.
+/// Converts the parser's values into JSON values; `depth` is the number of enclosing objects and lists.
 #[derive(Clone, Copy)]
 struct Converter<'t> {
     text: &'t str,
@@ -142,13 +142,13 @@ fn number(literal: &str) -> Option<Number> {
                 return Some(number.into());
             }
         }
-        // Beyond 64 bits a hexadecimal number is no limit, port or count that anybody could mean.
+        // A hexadecimal number beyond 64 bits cannot be a useful limit, port or count.
         None if hexadecimal.is_some() => return None,
         None => {}
     }
     let value: f64 = digits.parse().ok()?;
     let value = if is_negative { -value } else { value };
-    // `25.0` and `1e3` are whole numbers to the person who writes them.
+    // To the user `25.0` and `1e3` are whole numbers.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the guard admits only whole numbers that an i64 holds"

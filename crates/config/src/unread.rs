@@ -1,16 +1,16 @@
-//! Keys that the schema has but that nothing in the program reads yet.
+//! Keys that the schema has but the program does not read yet.
 //!
-//! They are accepted so that a config file which is shared with a later version loads, and they are reported so that
-//! nobody waits for their effect.
+//! They are accepted so that a config file shared with a later version loads, and they are reported so that the user
+//! does not expect an effect.
 
 use serde_json::Value;
 
 use crate::ConfigPath;
 
-/// Stands for every entry of a list.
+/// Matches every entry of a list.
 const EACH: &str = "[]";
 
-/// Such keys. One that gets a reader is taken out here.
+/// These keys. Remove a key here once it is read.
 const UNREAD: [&[&str]; 4] = [
     &["agents", "list", EACH, "name"],
     &["channels", "telegram", "allowedChatIds"],
@@ -18,7 +18,7 @@ const UNREAD: [&[&str]; 4] = [
     &["gateway"],
 ];
 
-/// Those that a config holds.
+/// The unread keys that a config contains.
 pub(crate) fn unread_keys(tree: &Value) -> Vec<ConfigPath> {
     let mut found = Vec::new();
     for keys in UNREAD {

@@ -1,8 +1,8 @@
 //! Checks a config tree against the JSON Schema and reports every mistake at once.
 //!
-//! Reading a config into [`crate::Config`] stops at the first mistake, with serde's message. So when that
-//! fails, the tree is held against the schema. Only those keywords are known here that the schema uses. No message
-//! quotes a string value, for it may be a secret in the wrong place.
+//! Reading a config into [`crate::Config`] stops at the first mistake, with serde's message. So when that fails, the
+//! tree is checked against the schema. Only the keywords that the schema uses are supported. No message quotes a string
+//! value, because it may be a misplaced secret.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::locate::Target;
 use crate::schema::FORMATS;
 use crate::suggest;
 
-/// At most so many keys are listed when none is near to an unknown one.
+/// Most keys that are listed if no key is similar to an unknown one.
 const MAX_LISTED_KEYS: usize = 12;
 
 /// One mistake.
@@ -21,13 +21,13 @@ const MAX_LISTED_KEYS: usize = 12;
 pub(crate) struct Finding {
     pub(crate) path: ConfigPath,
     pub(crate) target: Target,
-    /// What is wrong.
+    /// The problem.
     pub(crate) message: String,
     /// What to do about it.
     pub(crate) help: Option<String>,
 }
 
-/// Holds a tree against a schema as [`crate::json_schema()`] gives it. Gives the first `limit` mistakes.
+/// Validates a tree against a schema from [`crate::json_schema()`]. Returns the first `limit` mistakes.
 pub(crate) fn validate(schema: &Value, tree: &Value, limit: usize) -> Vec<Finding> {
     let mut validator =
         Validator { root: schema, path: ConfigPath::default(), findings: Vec::new(), limit };
@@ -67,7 +67,7 @@ impl<'s> Validator<'s> {
         }
     }
 
-    /// The branch of the value's type says what is wrong inside an object; elsewhere all branches are named.
+    /// Within an object the branch for the value's type describes the problem; elsewhere all branches are listed.
     fn any_of(&mut self, schema: &'s Value, branches: &'s [Value], value: &Value) {
         let Some(branch) = branches.iter().find(|branch| has_type(self.resolve(branch), value))
         else {
@@ -152,7 +152,7 @@ impl<'s> Validator<'s> {
             .then(|| format!("known here: {}", keys.join(", ")))
     }
 
-    /// Where a key that is unknown here would be known. Looks into sections, not into lists and maps.
+    /// A place where a key that is unknown here would be valid. Searches sections, but not lists and maps.
     fn place_of_key(&self, key: &str) -> Option<ConfigPath> {
         let mut sections = vec![(ConfigPath::default(), self.root)];
         let mut next = 0;
@@ -185,7 +185,7 @@ impl<'s> Validator<'s> {
         }
     }
 
-    /// The schema that a reference stands for.
+    /// The schema that a reference points to.
     fn resolve(&self, schema: &'s Value) -> &'s Value {
         let name = schema
             .get("$ref")
@@ -225,7 +225,7 @@ impl<'s> Validator<'s> {
     }
 }
 
-/// Whether a string could be right, if it were another one.
+/// Whether some other string would be valid.
 fn wants_string(schema: &Value) -> bool {
     let branches = schema["anyOf"].as_array();
     schema["type"] == "string"
@@ -237,7 +237,7 @@ fn did_you_mean(word: &str) -> String {
     format!("did you mean `{word}`?")
 }
 
-/// The words of a schema that allows only certain ones.
+/// The words of a schema that allows only a fixed list.
 fn allowed_words(schema: &Value) -> Option<Vec<&str>> {
     if let Some(words) = schema["enum"].as_array() {
         return words.iter().map(Value::as_str).collect();
@@ -271,7 +271,7 @@ fn format_of(schema: &Value) -> Option<&'static crate::schema::Format> {
     FORMATS.iter().find(|format| format.pattern == pattern)
 }
 
-/// What a schema wants, as a phrase behind "expected".
+/// The expected value, worded to follow "expected".
 fn describe(schema: &Value) -> Cow<'static, str> {
     if let Some(words) = allowed_words(schema) {
         let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();

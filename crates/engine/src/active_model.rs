@@ -10,22 +10,22 @@ pub struct ActiveModel {
     pub model: Model,
     /// Auth profiles, tried in this order. Never empty after [`ActiveModel::new`].
     pub profiles: Vec<AuthProfile>,
-    /// How the size of the context window is known.
+    /// Where the size of the context window comes from.
     pub window: WindowSource,
 }
 
-/// How the size of a model's context window is known.
+/// Where the size of a model's context window comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WindowSource {
-    /// From the catalog, or guessed. One that is too small for the work is refused.
+    /// From the catalog, or guessed. A model with too small a window is refused.
     Known,
-    /// The user or the caller stated it. One that is small is used, with a warning.
+    /// Given by the user or the caller. A small window is used, with a warning.
     Stated,
 }
 
 impl ActiveModel {
-    /// `model` with `profiles`, or with one keyless profile named `default` if there are none. The model is the
-    /// caller's own, so its window counts as stated.
+    /// Creates `model` with `profiles`, or with one keyless profile named `default` if there are no profiles. The
+    /// window counts as stated, because the caller supplies the model.
     pub fn new(model: Model, mut profiles: Vec<AuthProfile>) -> Self {
         if profiles.is_empty() {
             profiles.push(AuthProfile::keyless());
@@ -33,7 +33,7 @@ impl ActiveModel {
         Self { model, profiles, window: WindowSource::Stated }
     }
 
-    /// `provider/model`, as users write it.
+    /// The model as `provider/model`, as users write it.
     pub fn reference(&self) -> String {
         format!("{}/{}", self.model.provider, self.model.id)
     }

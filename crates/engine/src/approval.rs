@@ -1,7 +1,7 @@
-//! Asking a person, or a program in their place, before a tool call is made.
+//! Approval of a tool call before it runs, by a person or by a program acting for them.
 //!
-//! What requires an approval is decided elsewhere: today by a hook that answers [`crate::ToolCallVerdict::Ask`]. The
-//! engine asks, waits, and binds the answer to what runs: the tool and its arguments.
+//! Hooks decide which calls require an approval, by answering [`crate::ToolCallVerdict::Ask`]. The engine asks, waits,
+//! and binds the answer to what runs: the tool and its arguments.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::{PendingToolCall, RunId};
 
 /// Decides about tool calls that need an approval.
 pub trait Approver: Send + Sync {
-    /// Asked before the call is made, possibly about several calls at once. The time until the answer does not count
-    /// against the run's time limit. When the run is aborted the future is dropped.
+    /// Called before the tool call is made, possibly for several calls at once. The time until the answer does not
+    /// count against the run's time limit. When the run is aborted the future is dropped.
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval>;
 }
 
@@ -22,13 +22,13 @@ pub trait Approver: Send + Sync {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ApprovalRequest {
-    /// In which session.
+    /// The session of the call.
     pub session: Arc<SessionKey>,
-    /// In which run.
+    /// The run of the call.
     pub run: Option<RunId>,
-    /// The call as it would be made: its arguments are validated, and no hook changes them any more.
+    /// The call as it would be made: its arguments are validated, and hooks no longer change them.
     pub call: PendingToolCall,
-    /// Why it needs an approval: one line for each hook that asks.
+    /// Why the call needs an approval: one line for each hook that asks.
     pub reason: String,
 }
 
@@ -39,12 +39,12 @@ pub struct ApprovalRequest {
 pub enum Approval {
     /// The call is made.
     Once,
-    /// The call is made, and in this run the same call (tool, arguments and reason) is not asked about again. Whether
-    /// that holds longer is for the approver to remember.
+    /// The call is made, and the same call (tool, arguments and reason) needs no further approval in this run. An
+    /// approver that wants this to hold longer has to remember it.
     Always,
     /// The call is not made.
     Denied {
-        /// What the model reads about it.
+        /// The reason, for the model to read.
         reason: String,
     },
 }

@@ -1,13 +1,13 @@
 //! Checks a call's arguments against the tool's JSON Schema before the tool runs.
 //!
-//! Models are careless in ways that do no harm: a number as a string, `null` for a left-out option, one string where a
-//! list is asked for. Those are set right. Everything else is an error that names the argument and what it should be,
-//! because the model reads it and tries again. Understood keywords: `type`, `properties`, `required`, `enum`, `items`,
-//! `minimum`, `maximum`, `additionalProperties: false`; others are left to the tool.
+//! Models make harmless mistakes: a number as a string, `null` for an option that was left out, one string where a list
+//! is required. Those are corrected. Everything else is an error that names the argument and the expected value,
+//! because the model reads it and tries again. Supported keywords: `type`, `properties`, `required`, `enum`, `items`,
+//! `minimum`, `maximum`, `additionalProperties: false`; the tool checks the others.
 
 use serde_json::{Map, Number, Value};
 
-/// Arguments that fit `schema`, or one line per problem.
+/// Returns arguments that fit `schema`, or one line per problem.
 pub(crate) fn fit_arguments(
     schema: &Value,
     arguments: Map<String, Value>,
@@ -44,7 +44,7 @@ fn fit_object(
             }
         }
     }
-    // A tool may know other spellings of an argument (`file_path`), so with an unknown name it is left to judge.
+    // A tool may know other spellings of an argument (`file_path`), so the tool itself checks unknown names.
     if !unknown_names {
         let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
         for name in names.filter(|name| !fitted.contains_key(*name)) {
@@ -84,7 +84,7 @@ fn fit(schema: &Value, value: Value, path: &str, problems: &mut Vec<String>) -> 
     }
 }
 
-/// The value as the wanted type, if it can be read as that without guessing.
+/// Converts the value to the wanted type if that needs no guessing.
 fn coerce(wanted: &str, value: Value, path: &str, problems: &mut Vec<String>) -> Option<Value> {
     let fitted = match (wanted, &value) {
         ("string", Value::Number(number)) => Some(Value::String(number.to_string())),
@@ -119,7 +119,7 @@ fn coerce(wanted: &str, value: Value, path: &str, problems: &mut Vec<String>) ->
     fitted
 }
 
-/// An integer, if the number is one.
+/// The number as an integer, if it is one.
 fn whole(number: Option<f64>) -> Option<Value> {
     /// Beyond this a 64-bit float no longer holds every integer.
     const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
@@ -147,7 +147,7 @@ fn with_article(wanted: &str) -> String {
     format!("{article} {wanted}")
 }
 
-/// Enough of a value to recognise it by.
+/// An excerpt that is long enough to recognise a value.
 fn excerpt(value: &Value) -> String {
     const LONGEST: usize = 60;
     let text = value.to_string();

@@ -1,11 +1,11 @@
-//! The limits that end a run which would go on.
+//! The limits that end a run.
 
 use myclaw_config::RunLimits;
 use myclaw_llm::{Model, Price};
 use myclaw_session::Spent;
 use serde::Serialize;
 
-/// Which limit it was.
+/// A limit that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -21,7 +21,7 @@ pub enum Bound {
     DayTokens,
     /// Money of a day (`agents.defaults.limits.dayCost`).
     DayCost,
-    /// The same calls with the same results (`agents.defaults.limits.repeatedCalls`).
+    /// Repetitions of the same calls with the same results (`agents.defaults.limits.repeatedCalls`).
     RepeatedCalls,
 }
 
@@ -37,7 +37,7 @@ impl Bound {
         Self::RepeatedCalls,
     ];
 
-    /// As it is called in machine-readable output.
+    /// The name in machine-readable output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::MaxIterations => "max_iterations",
@@ -50,7 +50,7 @@ impl Bound {
         }
     }
 
-    /// The setting that moves it.
+    /// The config key that sets the limit.
     pub fn setting(self) -> &'static str {
         match self {
             Self::MaxIterations => "agent.maxIterations",
@@ -63,12 +63,12 @@ impl Bound {
         }
     }
 
-    /// Whether no message of the same day can go on.
+    /// True for the limits of a day: once one is reached, no message of that day can be answered.
     pub fn is_of_a_day(self) -> bool {
         matches!(self, Self::DayTokens | Self::DayCost)
     }
 
-    /// What is used up, as words behind "because".
+    /// The limit that was reached, worded to follow "because".
     pub fn reason(self) -> &'static str {
         match self {
             Self::MaxIterations => "the number of model calls for one message is used up",
@@ -82,7 +82,8 @@ impl Bound {
     }
 }
 
-/// The limit of the day that keeps `model` from being called, if one does. A limit of money keeps no free model.
+/// Returns the limit of the day that forbids calls of `model`, if there is one. A limit on money does not forbid a free
+/// model.
 pub fn exhausted_budget(limits: &RunLimits, spent: Spent, model: &Model) -> Option<Bound> {
     if limits.day_tokens > 0 && spent.tokens >= limits.day_tokens {
         return Some(Bound::DayTokens);
@@ -93,7 +94,7 @@ pub fn exhausted_budget(limits: &RunLimits, spent: Spent, model: &Model) -> Opti
     (is_spent && !is_free).then_some(Bound::DayCost)
 }
 
-/// Rounded up, so that many small calls are not free.
+/// Converts dollars and rounds up, so that many small calls are not free.
 pub(crate) fn micro_dollars(dollars: f64) -> u64 {
     (dollars * 1e6 - 1e-6).ceil().max(0.0) as u64
 }

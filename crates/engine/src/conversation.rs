@@ -1,7 +1,7 @@
-//! The session's log and the messages it holds for the next request.
+//! The session's log and the messages loaded from it for the next request.
 //!
-//! The log is the only state of a conversation. The list in memory mirrors its end: whatever is added here has been
-//! appended to the log first.
+//! The log is the only state of a session. The list in memory mirrors the end of the log: every message is appended to
+//! the log before it is added to the list.
 
 use std::collections::HashMap;
 
@@ -15,44 +15,44 @@ use crate::estimate::row_cost;
 use crate::reduction;
 use crate::transcript::{message_to_row, row_to_message, taken_ids};
 
-/// Opens the user message that a compaction leaves behind.
+/// The first line of the user message that replaces what a compaction summarised.
 pub(crate) const SUMMARY_TAG: &str = "[Conversation summary]";
 
-/// Most tokens of rows that are read for a summary: what four pieces for a model with a window of 250,000 hold. Of a
-/// longer log the beginning is read instead of what comes before that.
+/// Most tokens of rows that are read for a summary: four pieces for a model with a window of 250,000 tokens. Of a
+/// longer log the first rows are read too, and the rows in between are skipped.
 const MOST_READ: u64 = 500_000;
 
 /// An open session.
 pub(crate) struct Conversation {
     log: Box<dyn OpenSession>,
     messages: Vec<Message>,
-    /// The first row of the list, where the log holds older ones that no compaction accounts for.
+    /// The first row of the list, if the log holds older rows that no compaction covers.
     loaded_from: Option<EntryId>,
-    /// What the newest messages may cost in a request, in tokens.
+    /// Most tokens that the newest messages may cost in a request.
     budget: u64,
-    /// What is read although earlier runs left it out.
+    /// Reductions of earlier runs that the config has switched off, so that the whole text is sent again.
     switched_off: SwitchedOff,
-    /// By model: tokens of the smallest request that it refused as too long, in earlier runs too.
+    /// By model: tokens of the smallest request that it refused as too long, in this run or an earlier one.
     refused: HashMap<String, u64>,
 }
 
-/// What was noticed while a session was opened.
+/// Findings from opening a session.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Opening {
     /// Lines of the log that could not be read.
     pub(crate) skipped_lines: usize,
-    /// What was moved out of the log, because its end was no whole line.
+    /// Bytes that were moved out of the log because its last line was incomplete.
     pub(crate) moved_aside: Option<MovedAside>,
-    /// The first loaded message, if the log holds older ones that no compaction accounts for yet.
+    /// The first loaded message, if the log holds older messages that no compaction covers yet.
     pub(crate) cut_before: Option<EntryId>,
-    /// The waiting messages that the loaded rows took in.
+    /// The waiting messages that the loaded rows have taken in.
     pub(crate) taken: Vec<EntryId>,
 }
 
-/// What the end of the log asks for.
+/// The next step, as the end of the log determines it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum NextStep {
-    /// A user message or the last missing result stands at the end: call the model.
+    /// The log ends with a user message or with the last missing result: call the model.
     CallModel,
     /// These calls have no result yet.
     RunTools(PendingCalls),
@@ -69,8 +69,8 @@ pub(crate) struct PendingCalls {
 }
 
 impl Conversation {
-    /// Reads as much of the log's end as the next request can hold, or only half of that if there is more: the turn
-    /// itself needs room too.
+    /// Reads as much of the end of the log as the next request can hold. If there is more, it reads only half of that,
+    /// because the turn itself needs room too.
     pub(crate) fn load(
         log: Box<dyn OpenSession>,
         budget: u64,
@@ -110,7 +110,7 @@ impl Conversation {
         self.log.tail(TailLimit { max_cost, cost: row_cost, switched_off })
     }
 
-    /// Builds the list in memory anew from the log's end.
+    /// Rebuilds the list in memory from the end of the log.
     fn fill(&mut self, tail: Tail) {
         self.messages.clear();
         self.messages.extend(tail.compaction.as_ref().and_then(summary_message));
@@ -129,7 +129,8 @@ impl Conversation {
         }
     }
 
-    /// The rows behind the list in memory, also where they have outgrown what is loaded of a log.
+    /// The rows that the list in memory was built from, even if the list has grown beyond the amount that is loaded
+    /// from a log.
     pub(crate) fn tail(&mut self) -> Result<Tail, SessionError> {
         let mut tail = self.read(self.budget)?;
         if tail.older_messages_exist && self.unread(&tail).is_none() {
@@ -144,12 +145,12 @@ impl Conversation {
         Ok(tail)
     }
 
-    /// The rows since the last compaction, those too that are not loaded; of a very long log the newest.
+    /// The rows since the last compaction, including rows that are not loaded. Of a very long log, the newest of them.
     pub(crate) fn wide_tail(&mut self) -> Result<Tail, SessionError> {
         self.read(self.budget.max(MOST_READ))
     }
 
-    /// How many rows of `tail` are older than the list in memory; `None` if the list does not begin within it.
+    /// Number of rows of `tail` that are older than the list in memory; `None` if the list does not begin within it.
     pub(crate) fn unread(&self, tail: &Tail) -> Option<usize> {
         let first = self.loaded_from?;
         tail.messages.iter().position(|row| row.id == first)
@@ -162,12 +163,12 @@ impl Conversation {
         Ok(())
     }
 
-    /// Appends a user message: the row holds what the user said, the list what a model sees of it.
+    /// Appends a user message: the row stores what the user said, the list holds what a model sees of it.
     pub(crate) fn append_user(&mut self, message: UserMessage) -> Result<(), SessionError> {
         self.append_user_rows(vec![message_to_row(&Message::User(message))])
     }
 
-    /// Appends rows of users, all in one write.
+    /// Appends user rows in one write.
     pub(crate) fn append_user_rows(
         &mut self,
         rows: Vec<TranscriptMessage>,
@@ -178,12 +179,13 @@ impl Conversation {
         Ok(())
     }
 
-    /// Appends a compaction or a reduction and builds the list anew.
+    /// Appends a compaction or a reduction and rebuilds the list.
     pub(crate) fn append_change(&mut self, change: impl Into<Entry>) -> Result<(), SessionError> {
         let mut entries = vec![change.into()];
         if matches!(entries[0], Entry::Compaction(_)) {
             self.loaded_from = None;
-            // The next opening reads back to the messages that are kept, so what lies before them is written again.
+            // The next opening reads back to the first message that is kept, so the state that precedes it is written
+            // again.
             let ts = entries[0].ts().unwrap_or(0);
             entries.extend(self.refused.iter().map(|(model, tokens)| refusal(model, *tokens, ts)));
         }
@@ -193,7 +195,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// What the end of the list asks for.
+    /// The next step, as the end of the list determines it.
     pub(crate) fn next_step(&self) -> NextStep {
         let Some(at) =
             self.messages.iter().rposition(|message| !matches!(message, Message::ToolResult(_)))
@@ -220,7 +222,7 @@ impl Conversation {
         NextStep::RunTools(PendingCalls { calls, message_was_cut: !stop_reason.runs_tool_calls() })
     }
 
-    /// Runs `call` with the messages in the only form a request takes.
+    /// Takes the messages out as [`PairedMessages`], the only form that a request accepts.
     pub(crate) fn take_paired(&mut self) -> PairedMessages {
         PairedMessages::repair(std::mem::take(&mut self.messages))
     }
@@ -235,7 +237,7 @@ impl Conversation {
         &self.messages
     }
 
-    /// Remembers that `model` refused a request of so many tokens as too long, for later runs too.
+    /// Records that `model` refused a request of this many tokens as too long, for later runs too.
     pub(crate) fn note_refusal(
         &mut self,
         model: String,
@@ -255,7 +257,7 @@ impl Conversation {
         self.refused.get(model).copied()
     }
 
-    /// For a sync off the async thread.
+    /// A handle to sync the log off the async thread.
     pub(crate) fn sync_handle(&self) -> SyncHandle {
         self.log.sync_handle()
     }
@@ -265,14 +267,15 @@ fn refusal(model: &str, tokens: u64, ts: u64) -> Entry {
     Entry::Refusal(RefusalEntry { id: EntryId::generate(), ts, model: model.to_owned(), tokens })
 }
 
-/// What a provider counted before a compaction or reduction was a larger request than the next one.
+/// Removes a provider's token count that was taken before a compaction or reduction: it counts a larger request than
+/// the next one.
 fn forget_count(message: &mut Message) {
     if let Message::Assistant(assistant) = message {
         assistant.usage = Usage::default();
     }
 }
 
-/// What a compaction leaves behind; `None` where it only cut and has nothing to say.
+/// The message that replaces what was compacted; `None` if the compaction only cut the history and has no summary.
 fn summary_message(compaction: &CompactionEntry) -> Option<Message> {
     let text = || format!("{SUMMARY_TAG}\n{}", compaction.summary);
     (!compaction.summary.is_empty())

@@ -1,5 +1,4 @@
-//! The result of a run in the form that embedding programs of the field expect: payloads to show, and what is known
-//! about the run.
+//! The result of a run in the form that embedding programs expect: payloads to show, and facts about the run.
 
 use std::time::Instant;
 
@@ -8,15 +7,15 @@ use serde::Serialize;
 
 use crate::{RunError, RunResult};
 
-/// What a run gives to a program that shows payloads.
+/// The result of a run for programs that show payloads.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EmbeddedResult {
-    /// What to show; `None` if there is nothing.
+    /// The payloads to show; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payloads: Option<Vec<Payload>>,
-    /// About the run.
+    /// Facts about the run.
     pub meta: EmbeddedMeta,
 }
 
@@ -27,28 +26,28 @@ pub struct EmbeddedResult {
 pub struct Payload {
     /// The text.
     pub text: String,
-    /// Whether it says what went wrong.
+    /// Whether the text describes a failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
 }
 
-/// What is known about a run.
+/// Facts about a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EmbeddedMeta {
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
-    /// Who answered in which session.
+    /// The model that answered, and the session.
     pub agent_meta: AgentMeta,
-    /// Whether it was aborted.
+    /// Whether the run was aborted.
     pub aborted: bool,
-    /// What the system prompt was made of; `None` where the run gave no result.
+    /// The contents of the system prompt; `None` if the run gave no result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt_report: Option<SystemPromptReport>,
 }
 
-/// Who answered in which session.
+/// The model that answered, and the session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -56,21 +55,21 @@ pub struct AgentMeta {
     /// The session's id in the index; `None` if it is not listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Provider of the model that answered last, or was to answer.
+    /// Provider of the model that answered last; if there was no answer, of the model that was asked first.
     pub provider: String,
-    /// That model.
+    /// Id of that model.
     pub model: String,
-    /// Of the last call.
+    /// Usage of the last call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
-/// What a system prompt was made of.
+/// The contents of a system prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SystemPromptReport {
-    /// The bootstrap files in it.
+    /// The bootstrap files in the prompt.
     pub files: Vec<BootstrapFileReport>,
     /// Characters of the whole prompt, as it was sent.
     pub total_chars: usize,
@@ -85,12 +84,12 @@ pub struct BootstrapFileReport {
     pub name: &'static str,
     /// Characters of it that are in the prompt.
     pub chars: usize,
-    /// Whether it was cut to that.
+    /// Whether the file was cut to that length.
     pub truncated: bool,
 }
 
 impl EmbeddedResult {
-    /// An overflow and an abort are results here; every other error stays one.
+    /// Turns an overflow and an abort into results; every other error remains an error.
     pub(crate) fn of(
         outcome: Result<RunResult, RunError>,
         agent_meta: AgentMeta,

@@ -1,4 +1,4 @@
-//! Sets a run up, runs its turn, and tells how it ended.
+//! Prepares a run, runs its turns, and reports how it ended.
 
 mod open;
 mod thinking;
@@ -25,10 +25,10 @@ use crate::{
 use open::{Opened, open};
 use thinking::Thinking;
 
-/// A wait longer than this is told.
+/// Waits longer than this emit a notice.
 const SILENT_WAIT: Duration = Duration::from_secs(2);
 
-/// Runs turns. Keep one for several turns: it keeps the connection to the model's server open between them.
+/// Runs turns. Reuse one engine for several turns: it keeps the connection to the model's server open between them.
 pub struct Engine {
     providers: Box<dyn Providers>,
     keys: KeyResolver,
@@ -45,7 +45,7 @@ impl Engine {
     /// everything is on disk.
     ///
     /// # Errors
-    /// See [`RunError`]. Whatever was said and done until then is in the session, which stays valid.
+    /// See [`RunError`]. Everything up to the failure is in the session, which stays valid.
     pub async fn run(&self, params: RunParams) -> Result<RunResult, RunError> {
         let frame = RunFrame::begin(params.events(), RunWork::Turn);
         let began = Instant::now();
@@ -60,8 +60,8 @@ impl Engine {
         result
     }
 
-    /// Runs one turn like [`Engine::run`], for programs that show payloads. A session that does not fit the model and an
-    /// abort are results here: the first has a payload that says so.
+    /// Runs one turn like [`Engine::run`], for programs that show payloads. An abort is a result here, and so is a
+    /// session that does not fit the model: its payload describes the problem.
     ///
     /// # Errors
     /// Every other [`RunError`].
@@ -81,7 +81,7 @@ impl Engine {
         EmbeddedResult::of(outcome, agent_meta, began)
     }
 
-    /// Runs the turn, and further ones as long as messages wait that were promised an answer.
+    /// Runs the turn, and further turns while acknowledged messages wait.
     async fn run_turns(&self, mut params: RunParams) -> Result<RunResult, RunError> {
         let mut roster = Roster::new(&params)?;
         let _permit = self.enter_lanes(&params).await?;
@@ -89,8 +89,8 @@ impl Engine {
         let inbox = params.stores.sessions.inbox(&params.session_key);
         while let Ok(before) = &outcome
             && before.bound.is_none()
-            // Somebody may have sent a message between the turn's last look and the session's release, and been told
-            // that the run takes it.
+            // A message may have arrived after the turn's last look at the inbox and before the session was released.
+            // Its sender expects this run to take it.
             && (params.switch.is_due() || inbox.may_hold_messages())
         {
             let before = before.clone();
@@ -109,8 +109,8 @@ impl Engine {
         outcome
     }
 
-    /// Opens the session, runs a turn in it, and releases it. Takes the user's message out of `params`; `before` is what
-    /// earlier turns of the run gave. The outer error is why there was no turn.
+    /// Opens the session, runs a turn in it, and releases it. Takes the user's message out of `params`; `before` is the
+    /// result of the earlier turns of the run. The outer error means that no turn was run.
     async fn run_once(
         &self,
         params: &mut RunParams,
@@ -119,7 +119,7 @@ impl Engine {
     ) -> Result<Result<RunResult, RunError>, RunError> {
         let opened = open(params, roster).await?;
         if before.is_some() && !opened.interrupts.is_empty() {
-            // Whoever sent it cancels this run and begins another one, which answers it.
+            // The sender of the interrupt cancels this run and starts another one, which answers the message.
             return Err(RunError::Aborted);
         }
         let events = params.events();
@@ -133,16 +133,16 @@ impl Engine {
         }
         let mut turn = self.turn(params, roster, opened, answering, thinking.requested);
         turn.shared.tally.earlier_tokens = before.map_or(0, |before| before.usage.total_tokens);
-        // Boxed: the state of a whole turn is large, and callers nest it in theirs.
+        // Boxed: the state of a whole turn is large, and callers hold it inside their own state.
         Ok(Box::pin(turn.run().instrument(info_span!("turn"))).await)
     }
 
-    /// Puts a summary in the place of all but the newest messages of a session, without a turn. The session, the
-    /// settings and the model are those of `params`; its user message is not used. `focus` is what the summary should
-    /// pay attention to.
+    /// Replaces all but the newest messages of a session by a summary, without running a turn. The session, the config
+    /// and the model are those of `params`; its user message is not used. `focus` says what the summary should
+    /// concentrate on.
     ///
     /// # Errors
-    /// See [`RunError`]. The session is as it was then.
+    /// See [`RunError`]. The session is unchanged on failure.
     pub async fn compact(
         &self,
         params: RunParams,
@@ -168,7 +168,7 @@ impl Engine {
             .await
     }
 
-    /// Waits until the run may begin.
+    /// Waits until the lanes let the run begin.
     async fn enter_lanes(&self, params: &RunParams) -> Result<LanePermit, RunError> {
         let enqueue: &dyn Enqueue = params.enqueue.as_deref().unwrap_or(&self.lanes);
         let request = LaneRequest {
@@ -269,7 +269,7 @@ impl Engine {
         }
     }
 
-    /// Who answers for `model`.
+    /// The provider that serves `model`.
     pub(crate) fn provider(&self, model: &Model) -> &dyn Provider {
         self.providers.provider(model)
     }

@@ -7,14 +7,14 @@ use myclaw_session::SessionError;
 
 use crate::notice::window_too_small;
 
-/// A run that gave no reply. Everything said and done until then is in the session.
+/// A run that gave no reply. Everything up to the failure is in the session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The model could not be called, after all retries.
     #[error("{0}")]
     Model(ModelError),
-    /// Several models were to answer, and none could.
+    /// Several models were asked, and all of them failed.
     #[error("none of the models could answer:{}", lines(.0))]
     AllModelsFailed(Vec<CandidateFailure>),
     /// The model's context window is too small to work in.
@@ -22,19 +22,19 @@ pub enum RunError {
     WindowTooSmall {
         /// `provider/model`.
         model: String,
-        /// Its window.
+        /// Its window, in tokens.
         tokens: u64,
-        /// The smallest window that is used unasked.
+        /// The smallest window that is used unless the caller states the size, in tokens.
         minimum: u64,
     },
-    /// The caller insists on an auth profile that does not exist.
+    /// The caller requires an auth profile that does not exist.
     #[error("{provider} has no auth profile `{profile}`; known: {}", known.join(", "))]
     UnknownProfile {
-        /// Whose profile.
+        /// The provider of the profile.
         provider: String,
-        /// What was asked for.
+        /// The requested profile.
         profile: String,
-        /// The profiles there are.
+        /// The profiles that exist.
         known: Vec<String>,
     },
     /// The session does not fit the model's context window, and no rung of the ladder makes it smaller.
@@ -51,7 +51,7 @@ pub enum RunError {
     /// The caller's cancellation token fired.
     #[error("the run was aborted")]
     Aborted,
-    /// A run without a message found nothing to go on with.
+    /// A run without a message found nothing to continue.
     #[error("there is nothing to go on with in this session; send a message")]
     NothingToDo,
     /// The caller gave no model.
@@ -60,16 +60,16 @@ pub enum RunError {
     /// The session could not be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The session stayed busy. The message of the run was left in its inbox.
+    /// The session stayed busy. The message of the run was left in the session's inbox.
     #[error(
         "{0}. The message waits in the session's inbox: the run that goes on answers it when it would end, or the next \
          run does. Do not send it again"
     )]
     MessageWaits(#[source] SessionError),
-    /// The workspace could not be made or read.
+    /// The workspace could not be created or read.
     #[error("cannot use the workspace {}: {source}. Check that the path is a directory you may write to", path.display())]
     Workspace {
-        /// Which path.
+        /// The path that failed.
         path: PathBuf,
         /// Why.
         source: std::io::Error,
@@ -79,20 +79,20 @@ pub enum RunError {
     Hook {
         /// Its name.
         hook: String,
-        /// What it said.
+        /// The reason that the hook gave.
         reason: String,
     },
-    /// A part of the program failed that should not.
+    /// An internal failure that should not happen.
     #[error("internal error: {0}. Please report it")]
     Internal(String),
 }
 
-/// A model that was to answer and could not.
+/// A model that was asked and failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidateFailure {
     /// `provider/model`.
     pub model: String,
-    /// Why.
+    /// The class of the failure.
     pub reason: ErrorClass,
     /// The failure, in one line.
     pub message: String,

@@ -1,7 +1,7 @@
-//! How many tokens a message will cost, before a provider has counted them.
+//! Estimates the tokens of a message before a provider has counted them.
 //!
-//! Four bytes a token is the field's rule of thumb for English and code. Where a provider has reported the real count
-//! of an earlier request, only what came after it is estimated.
+//! Four bytes per token is the usual rule of thumb for English and code. Where a provider has reported the count of an
+//! earlier request, only what was added since is estimated.
 
 use myclaw_llm::{ContentBlock, Message, StopReason};
 use myclaw_session::{Meta, Reduction, Role, TranscriptMessage};
@@ -9,19 +9,19 @@ use myclaw_session::{Meta, Reduction, Role, TranscriptMessage};
 /// Bytes of text in a token, on average.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// Tokens of an image: about what the large providers charge for one of a megapixel.
+/// Tokens of an image: about what the large providers charge for an image of one megapixel.
 const IMAGE_TOKENS: u64 = 1_600;
 
-/// Tokens of a message's frame: role, ids, separators.
+/// Tokens of a message's overhead: role, ids, separators.
 const MESSAGE_OVERHEAD: u64 = 8;
 
-/// How an image block begins in a stored row.
+/// The beginning of an image block in a stored row.
 const IMAGE_BLOCK: &str = r#"{"type":"image""#;
 
-/// Bytes of a character in most of the scripts that need more than one.
+/// Bytes per character in most of the scripts that need more than one.
 const LONGEST_USUAL_CHAR: usize = 3;
 
-/// Bytes of the note in place of what is left out.
+/// Bytes of the note that replaces omitted text.
 const REDUCTION_NOTE_BYTES: usize = 40;
 
 /// Bytes of an assistant row's meta that are not its content: names, counters, braces.
@@ -57,8 +57,8 @@ pub(crate) fn message_tokens(message: &Message) -> u64 {
     MESSAGE_OVERHEAD + content.iter().map(block_tokens).sum::<u64>()
 }
 
-/// Tokens of what is sent of a stored row; what the log's tail is measured by. It looks at lengths alone, because it
-/// is asked about each row of a long log.
+/// Tokens of what is sent of a stored row. The tail of the log is measured with it. It uses only lengths, because it is
+/// called for each row of a long log.
 pub(crate) fn row_cost(row: &TranscriptMessage, reduction: Option<&Reduction>) -> u64 {
     let Some(reduction) = reduction else { return whole_row_cost(row) };
     let kept = (reduction.head + reduction.tail) * bytes_per_char(row) + REDUCTION_NOTE_BYTES;
@@ -66,7 +66,7 @@ pub(crate) fn row_cost(row: &TranscriptMessage, reduction: Option<&Reduction>) -
         return whole_row_cost(row);
     }
     if row.role == Role::Assistant {
-        // Its calls are sent as they are.
+        // The calls of the row are sent unchanged.
         let left_out = text_tokens(row.content.len() - kept);
         return whole_row_cost(row).saturating_sub(left_out).max(MESSAGE_OVERHEAD);
     }
@@ -74,7 +74,7 @@ pub(crate) fn row_cost(row: &TranscriptMessage, reduction: Option<&Reduction>) -
     MESSAGE_OVERHEAD + text_tokens(kept) + images * IMAGE_TOKENS
 }
 
-/// Characters of a row that may be sent where it is to cost no more than `tokens`.
+/// Characters of a row that can be sent if it may cost at most `tokens`.
 pub(crate) fn chars_of(row: &TranscriptMessage, tokens: u64) -> usize {
     let bytes = usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX);
     bytes.saturating_sub(REDUCTION_NOTE_BYTES) / bytes_per_char(row)
@@ -87,7 +87,7 @@ fn bytes_per_char(row: &TranscriptMessage) -> usize {
 fn whole_row_cost(row: &TranscriptMessage) -> u64 {
     let meta = row.meta.as_ref().map_or("", Meta::as_str);
     let images = images(row);
-    // An assistant's blocks repeat its text and add its calls; images are many bytes but few tokens.
+    // An assistant's blocks repeat its text and add its calls; images have many bytes but few tokens.
     let bytes = match row.role {
         Role::Assistant if images == 0 => {
             meta.len().saturating_sub(ASSISTANT_META_BYTES).max(row.content.len())
@@ -119,7 +119,7 @@ fn block_tokens(block: &ContentBlock) -> u64 {
     }
 }
 
-/// Roughly the length of the value's JSON text, without writing it.
+/// Approximate length of the value's JSON text, computed without writing it.
 fn value_bytes(value: &serde_json::Value) -> usize {
     use serde_json::Value;
     match value {

@@ -1,4 +1,4 @@
-//! What a run reports while it happens.
+//! The events that a run reports while it goes on.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::{Approval, Bound, Notice, RunError, RunResult};
 /// Receives the events of a run, in order. It is called on the run's task, so it must not block for long.
 pub type EventCallback = Arc<dyn Fn(RunEvent) + Send + Sync>;
 
-/// Names a run: a UUID of version 7, so ids sort by the time at which the run was planned.
+/// Identifies a run: a UUID of version 7, so ids sort by the time at which the parameters of the run were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(Uuid);
 
 impl RunId {
-    /// A new id.
+    /// Creates a new id.
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
@@ -45,10 +45,10 @@ pub struct RunEvent {
     /// What happened.
     #[serde(flatten)]
     pub kind: AgentRunEvent,
-    /// In which session.
+    /// The session.
     #[serde(serialize_with = "key_text")]
     pub session: Arc<SessionKey>,
-    /// In which run; `None` for what happens to a session's inbox outside a run of this process.
+    /// The run; `None` for events of a session's inbox outside a run of this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
 }
@@ -57,7 +57,7 @@ fn key_text<S: Serializer>(key: &SessionKey, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(key.as_str())
 }
 
-/// Gives the events of one run to its callback.
+/// Passes the events of one run to its callback.
 #[derive(Clone)]
 pub(crate) struct Events {
     pub(crate) session: Arc<SessionKey>,
@@ -77,14 +77,14 @@ impl Events {
     }
 }
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunWork {
     /// It answers messages.
     Turn,
-    /// It puts a summary in the place of older messages.
+    /// It replaces older messages by a summary.
     Compaction,
 }
 
@@ -93,18 +93,18 @@ pub enum RunWork {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunOutcome {
-    /// There is a reply, also where a limit ended the run.
+    /// There is a reply, even if a limit ended the run.
     Answered,
-    /// The compaction is over, also where there was nothing to do.
+    /// The compaction has ended, even if there was nothing to do.
     Compacted,
     /// It failed.
     Failed {
         /// See [`RunError::class`].
         class: &'static str,
-        /// For people.
+        /// The message, for people.
         error: String,
     },
-    /// It was aborted, interrupted, or given up by its caller.
+    /// It was aborted, interrupted, or dropped by its caller.
     Aborted,
 }
 
@@ -117,7 +117,7 @@ impl From<&RunError> for RunOutcome {
     }
 }
 
-/// Emits the begin of a run, and its end however it ends: also when the future of the run is dropped.
+/// Emits the start of a run, and its end however it ends, even when the future of the run is dropped.
 pub(crate) struct RunFrame {
     events: Events,
     has_ended: bool,
@@ -147,18 +147,18 @@ impl Drop for RunFrame {
     }
 }
 
-/// How a context was made smaller.
+/// The way in which a context was made smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ContextChange {
-    /// A summary took the place of older messages.
+    /// A summary replaced older messages.
     Summary,
-    /// Older messages were left out; at most a note stands for them.
+    /// Older messages were left out, or replaced by a note.
     LeftOut,
-    /// Long results of tools are sent in part.
+    /// Long tool results are sent in part.
     ResultsCut,
-    /// Long results and long messages of the user's are sent in part.
+    /// Long tool results and long user messages are sent in part.
     TextsCut,
 }
 
@@ -169,7 +169,7 @@ pub enum ContextChange {
 pub enum AgentRunEvent {
     /// The run begins: the first event of every run.
     RunStart {
-        /// What it is for.
+        /// The purpose of the run.
         work: RunWork,
     },
     /// The run is over: the last event of every run.
@@ -180,7 +180,7 @@ pub enum AgentRunEvent {
     },
     /// A model call begins; one per attempt.
     LlmStart {
-        /// Which loop iteration, from 0.
+        /// The iteration of the loop, from 0.
         iteration: u32,
         /// Provider name.
         provider: String,
@@ -205,10 +205,10 @@ pub enum AgentRunEvent {
         tool_call_id: String,
         /// Its validated arguments.
         arguments: Map<String, Value>,
-        /// Why it needs one.
+        /// Why the call needs an approval.
         reason: String,
     },
-    /// The approval was given or denied. Not sent when the run is aborted meanwhile.
+    /// The approval was given or denied. Not sent when the run is aborted while it waits.
     ApprovalResolved {
         /// The model's id for the call.
         tool_call_id: String,
@@ -231,7 +231,7 @@ pub enum AgentRunEvent {
         tool_name: String,
         /// The model's id for the call.
         tool_call_id: String,
-        /// What is new, as text.
+        /// The latest progress, as text.
         text: String,
         /// Anything else for a user interface.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -247,8 +247,8 @@ pub enum AgentRunEvent {
         duration_ms: u64,
         /// Whether it failed.
         is_error: bool,
-        /// The text that enters the log and that the model reads next. A later `pruning` or `compaction` event tells when
-        /// less of it is sent.
+        /// The text that enters the log and that the model reads next. A later `pruning` or `compaction` event reports
+        /// when less of it is sent.
         text: String,
         /// For user interfaces only.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -256,20 +256,20 @@ pub enum AgentRunEvent {
     },
     /// A failed model call is tried again.
     Retry {
-        /// Which retry of this iteration, from 1.
+        /// Number of the retry within this iteration, from 1.
         attempt: u32,
-        /// Why the attempt before failed.
+        /// Why the previous attempt failed.
         reason: ErrorClass,
         /// The profile about to be tried.
         profile_id: String,
-        /// How long the run waits before it, in milliseconds.
+        /// How long the run waits before the retry, in milliseconds.
         delay_ms: u64,
         /// The failure, in one line.
         message: String,
     },
-    /// A model cannot answer; the next one of the agent's models is asked instead, until the run is over.
+    /// A model cannot answer; the next of the agent's models is asked until the end of the run.
     Fallback {
-        /// The model that was given up, as `provider/model`.
+        /// The model that failed, as `provider/model`.
         from: String,
         /// The model that is asked from now on, as `provider/model`.
         to: String,
@@ -282,50 +282,50 @@ pub enum AgentRunEvent {
     Compaction {
         /// Messages before.
         old_count: usize,
-        /// Messages after; as many if parts of them are no longer sent.
+        /// Messages after; the same number if only parts of them are no longer sent.
         new_count: usize,
-        /// What was done.
+        /// The kind of change.
         change: ContextChange,
     },
-    /// Old results of tools are sent shorter from now on, or not at all; see the setting `contextPruning`.
+    /// Old tool results are now sent shorter, or not at all; see the config key `contextPruning`.
     Pruning {
-        /// How many.
+        /// Number of results.
         results: usize,
     },
     /// A message for the run is on disk and waits.
     Queued {
-        /// Names it.
+        /// Id of the message.
         id: EntryId,
-        /// When it is to be taken.
+        /// When the run is to take it.
         kind: QueuedKind,
     },
     /// The run took waiting messages in.
     Taken {
-        /// Those that became one message of the conversation.
+        /// Ids of the messages that became one message of the session.
         ids: Vec<EntryId>,
-        /// Its text.
+        /// The text of that message.
         text: String,
     },
-    /// A tool call is not made, because the user said something before it began.
+    /// A tool call is not made, because the user sent a message before it began.
     ToolSkipped {
         /// Tool name.
         tool_name: String,
         /// The model's id for the call.
         tool_call_id: String,
     },
-    /// The run would go on, but a limit is reached.
+    /// A limit is reached before the run is finished.
     BoundReached {
-        /// Which.
+        /// The limit.
         bound: Bound,
-        /// One line.
+        /// The explanation, in one line.
         message: String,
     },
     /// Something the user should know that did not stop the run.
     #[serde(serialize_with = "with_message")]
     Notice(Notice),
-    /// The run gave a reply, also at a limit. Not sent when it failed.
+    /// The run gave a reply, even if a limit ended it. Not sent when it failed.
     Done {
-        /// What the caller of `run_agent` gets too.
+        /// The result that the caller of `run_agent` gets.
         result: RunResult,
     },
 }

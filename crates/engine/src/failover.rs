@@ -1,4 +1,5 @@
-//! Who is asked next: which key of a model, how long a failed one rests in this run, and which model after it.
+//! Decides what to try next: which key of a model, how long a failed key is in cooldown in this run, and which model
+//! after it.
 
 mod candidates;
 mod ledger;
@@ -14,16 +15,16 @@ pub(crate) use candidates::{Candidate, Candidates, LONGEST_WAIT_BEFORE_FALLBACK}
 pub(crate) use ledger::{Ledger, Use};
 pub(crate) use roster::Roster;
 
-/// Rest after a profile's first failure; it doubles with each further one.
+/// Cooldown after a profile's first failure; it doubles with each further failure.
 const FIRST_COOLDOWN: Duration = Duration::from_secs(1);
 
-/// Longest rest that the doubling reaches.
+/// Longest cooldown that the doubling reaches.
 const LONGEST_COOLDOWN: Duration = Duration::from_secs(60);
 
-/// A wait shorter than this would be a busy loop against clock granularity.
+/// Shortest wait for a key. A shorter one would be a busy loop, because clocks are coarse.
 pub(crate) const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
-/// The profiles of one model in a run, and their state. What outlives the run is the [`Ledger`]'s business.
+/// The profiles of one model in a run, and their state. The [`Ledger`] stores what later runs need.
 #[derive(Debug)]
 pub(crate) struct ProfileRotation {
     profiles: Vec<ProfileState>,
@@ -35,30 +36,31 @@ struct ProfileState {
     profile: AuthProfile,
     failures: u32,
     available_at_ms: u64,
-    /// When it failed last in this run. A clock that is behind that was set back, and the rest is over.
+    /// Time of the last failure in this run. If the clock is now earlier than that, it was set back, and the cooldown
+    /// is over.
     failed_at_ms: u64,
-    /// Refused for a reason that waiting does not mend: a wrong key stays wrong for the whole run.
+    /// The key is exhausted or was refused, which waiting does not change: it is not used again in this run.
     spent: bool,
-    /// Whether a success changes what is remembered about it.
+    /// Whether the store holds failures that a success would clear.
     has_failures: bool,
-    /// Why it rests, in this run or since before it.
+    /// Why the profile is in cooldown, from this run or an earlier one.
     resting_for: Option<FailureReason>,
 }
 
-/// What to do for the next attempt.
+/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pick {
     /// Call with the profile at this index.
     Ready(usize),
-    /// All profiles rest; this long until the first is available.
+    /// All profiles are in cooldown; the first is available after this time.
     Wait(Duration),
-    /// No profile can help any more in this run.
+    /// No profile can be used again in this run.
     Spent,
 }
 
 impl ProfileRotation {
-    /// The profiles in the order in which they are tried. One that is alone is tried even while it rests from an
-    /// earlier run: whoever has one key must not be locked out by a past failure.
+    /// Creates the profiles in the order in which they are tried. A single profile is tried even while it is in
+    /// cooldown from an earlier run, so that a past failure does not lock out a user with one key.
     pub(crate) fn new(arranged: Vec<Arranged>) -> Self {
         let is_alone = arranged.len() == 1;
         let profiles = arranged
@@ -84,12 +86,12 @@ impl ProfileRotation {
         self.profiles.iter().find_map(|state| state.resting_for)
     }
 
-    /// How many profiles there are.
+    /// Number of profiles.
     pub(crate) fn count(&self) -> usize {
         self.profiles.len()
     }
 
-    /// The first available profile from the current one on, round-robin.
+    /// Picks the first available profile, round-robin from the current one.
     pub(crate) fn pick(&mut self, now_ms: u64) -> Pick {
         let count = self.profiles.len();
         for offset in 0..count {
@@ -117,7 +119,7 @@ impl ProfileRotation {
         &self.profiles[index].profile
     }
 
-    /// The profile that the next pick gives, or will give, and how long until then.
+    /// The profile that the next pick returns, and the time until it is available.
     pub(crate) fn upcoming(&self, now_ms: u64) -> (String, Duration) {
         let count = self.profiles.len();
         (0..count)
@@ -129,23 +131,23 @@ impl ProfileRotation {
             .unwrap_or_default()
     }
 
-    /// A success makes the next failure count as the first. Whether there were failures before it, in this run or
-    /// earlier ones.
+    /// Resets the failure count, so that the next failure counts as the first. Returns whether there were failures
+    /// before, in this run or earlier ones.
     pub(crate) fn succeeded(&mut self, index: usize) -> bool {
         let state = &mut self.profiles[index];
         state.failures = 0;
         std::mem::take(&mut state.has_failures)
     }
 
-    /// Takes a profile out of this run, with all that is said about it elsewhere.
+    /// Removes a profile from this run, together with its earlier failures.
     pub(crate) fn spend(&mut self, id: &str) {
         for state in self.profiles.iter_mut().filter(|state| state.profile.id == id) {
             state.spent = true;
         }
     }
 
-    /// Lets a profile rest and moves on to the next. The provider's own delay wins over the doubling one, unless it is too
-    /// short to be one.
+    /// Puts a profile in cooldown and moves on to the next. The provider's own delay overrides the doubling one, unless
+    /// it is too short to be plausible.
     pub(crate) fn failed(&mut self, index: usize, error: &ModelError, now_ms: u64) {
         let state = &mut self.profiles[index];
         state.failures += 1;
@@ -172,7 +174,7 @@ impl ProfileRotation {
     }
 }
 
-/// What a failed call says about its profile; nothing where the request itself was at fault.
+/// The failure that a failed call means for its profile; `None` if the request itself was at fault.
 pub(crate) fn failure_reason(class: ErrorClass) -> Option<FailureReason> {
     match class {
         ErrorClass::Auth => Some(FailureReason::Auth),
@@ -184,12 +186,12 @@ pub(crate) fn failure_reason(class: ErrorClass) -> Option<FailureReason> {
     }
 }
 
-/// Whether a failure of this class says something about the profile with every model of its provider.
+/// Whether a failure of this class affects the profile with every model of its provider.
 pub(crate) fn concerns_every_model(class: ErrorClass) -> bool {
     failure_reason(class).is_some_and(|reason| reason.scope() == FailureScope::Profile)
 }
 
-/// The class under which a rest since before this run is reported.
+/// The class under which a cooldown from an earlier run is reported.
 pub(crate) fn error_class(reason: FailureReason) -> ErrorClass {
     match reason {
         FailureReason::Auth => ErrorClass::Auth,
@@ -201,7 +203,7 @@ pub(crate) fn error_class(reason: FailureReason) -> ErrorClass {
     }
 }
 
-/// Rest after the nth failure in a row: 1, 2, 4, … seconds, at most 60.
+/// Cooldown after the nth failure in a row: 1, 2, 4, … seconds, at most 60.
 fn cooldown(failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(LONGEST_COOLDOWN.as_secs().ilog2() + 1);
     (FIRST_COOLDOWN * 2u32.pow(doublings)).min(LONGEST_COOLDOWN)

@@ -1,9 +1,9 @@
-//! Code that is called around a run and its tool calls.
+//! Hooks: code that is called around a run and its tool calls.
 //!
-//! A gate ([`Hook::before_agent_start`], [`Hook::tool_call`]) that fails closes: the run does not start, the call is
-//! not made. An editor ([`Hook::context`], [`Hook::tool_result`], [`Hook::before_session_compact`]) that fails changes
-//! nothing, and an observer ([`Hook::session_compact`], [`Hook::agent_end`]) changes nothing anyway; their failures are
-//! reported as notices.
+//! When a gate ([`Hook::before_agent_start`], [`Hook::tool_call`]) fails, the run does not start or the call is not
+//! made. When an editor ([`Hook::context`], [`Hook::tool_result`], [`Hook::before_session_compact`]) fails, nothing is
+//! changed. An observer ([`Hook::session_compact`], [`Hook::agent_end`]) never changes anything. Failures of editors
+//! and observers are reported as notices.
 
 use futures_util::future::BoxFuture;
 use myclaw_llm::{ContentBlock, Message};
@@ -15,13 +15,13 @@ use crate::{CompactionReport, RunError, RunResult, ToolOutput};
 
 /// Called around a run. Every method has a default that does nothing.
 ///
-/// When the run is aborted the future of a method that has not returned is dropped, which counts as its failure;
-/// [`Hook::tool_result`] is left some seconds, and [`Hook::agent_end`] all the time that it takes.
+/// When the run is aborted, the future of a method that has not returned is dropped, which counts as a failure of the
+/// hook. [`Hook::tool_result`] gets some seconds to finish, and [`Hook::agent_end`] gets all the time it needs.
 pub trait Hook: Send + Sync {
     /// Name shown when the hook fails or blocks.
     fn name(&self) -> &str;
 
-    /// Before the user message is stored: may change it and the system prompt.
+    /// Called before the user message is stored. May change the message and the system prompt.
     ///
     /// # Errors
     /// The run does not start.
@@ -32,12 +32,12 @@ pub trait Hook: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
-    /// Before each attempt of a model call: may give other messages to be sent. Only what is sent changes; the log does
-    /// not, and the next call begins with the log's messages again. What is given is repaired to what a provider
-    /// accepts. `None` means no change.
+    /// Called before each attempt of a model call. May return other messages to send. Only what is sent changes; the
+    /// log does not, and the next call begins with the log's messages again. The returned messages are repaired to what
+    /// a provider accepts. `None` means no change.
     ///
     /// # Errors
-    /// Reported; the messages are sent as they were.
+    /// Reported; the messages are sent unchanged.
     fn context<'a>(
         &'a self,
         _messages: &'a [Message],
@@ -45,11 +45,11 @@ pub trait Hook: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
-    /// Before a tool runs, after its arguments were validated: may change the arguments, which have to fit the tool's
-    /// schema still, or block the call.
+    /// Called before a tool runs, after its arguments were validated. May change the arguments, which must still fit
+    /// the tool's schema, or block the call.
     ///
     /// # Errors
-    /// The call is not made; the model is told.
+    /// The call is not made; the model gets the error as its result.
     fn tool_call<'a>(
         &'a self,
         _call: &'a mut PendingToolCall,
@@ -57,10 +57,10 @@ pub trait Hook: Send + Sync {
         Box::pin(async { Ok(ToolCallVerdict::Allow) })
     }
 
-    /// After a tool ran, before its result is stored: may change the result.
+    /// Called after a tool ran, before its result is stored. May change the result.
     ///
     /// # Errors
-    /// Reported; the result stands.
+    /// Reported; the result is unchanged.
     fn tool_result<'a>(
         &'a self,
         _call: &'a PendingToolCall,
@@ -69,11 +69,12 @@ pub trait Hook: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
-    /// Before the older messages become a summary: may set the focus, give the summary, or forbid it. What is forbidden
-    /// when the conversation no longer fits the model is not asked for again; the run then gets on without, or fails.
+    /// Called before the older messages are summarised. May set the focus, supply the summary, or forbid the
+    /// compaction. If the session no longer fits the model and the compaction is forbidden, it is not requested again;
+    /// the run continues without it, or fails.
     ///
     /// # Errors
-    /// Reported; the summary is made as without the hook.
+    /// Reported; the summary is made without the hook.
     fn before_session_compact<'a>(
         &'a self,
         _compaction: &'a mut PendingCompaction,
@@ -81,7 +82,7 @@ pub trait Hook: Send + Sync {
         Box::pin(async { Ok(CompactionVerdict::Proceed) })
     }
 
-    /// After the older messages have become `summary`.
+    /// Called after the older messages were replaced by `summary`.
     ///
     /// # Errors
     /// Reported.
@@ -93,7 +94,7 @@ pub trait Hook: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
-    /// When the run is over, whether it gave a reply, failed or was aborted.
+    /// Called when the run has ended with a reply, a failure or an abort.
     ///
     /// # Errors
     /// Reported.
@@ -105,15 +106,15 @@ pub trait Hook: Send + Sync {
     }
 }
 
-/// What a run is about to start with.
+/// The system prompt and the messages that a run starts with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentStart {
     /// The whole system prompt.
     pub system_prompt: String,
-    /// The user message's blocks; none in a run that goes on with what waits.
+    /// The user message's blocks; empty in a run that continues with waiting messages.
     pub user_message: Vec<ContentBlock>,
-    /// The blocks of the messages that wait for this run, the oldest first. They were acknowledged, so they are taken as
-    /// they are, and a hook that refuses the run leaves them waiting.
+    /// The blocks of the messages that wait for this run, the oldest first. They were acknowledged, so hooks cannot
+    /// change them. They keep waiting if a hook refuses the run.
     pub queued_messages: Vec<Vec<ContentBlock>>,
 }
 
@@ -128,72 +129,72 @@ pub struct PendingToolCall {
     pub arguments: Map<String, Value>,
 }
 
-/// Whether a tool call may run.
+/// The decision about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolCallVerdict {
-    /// It may.
+    /// The call may run.
     Allow,
-    /// It may if the run's [`crate::Approver`] agrees. Without an approver it may not.
+    /// The call may run if the run's [`crate::Approver`] agrees. Without an approver it may not.
     Ask {
-        /// Why somebody has to decide.
+        /// Why the call needs an approval.
         reason: String,
     },
-    /// It may not; the model gets the reason.
+    /// The call may not run; the model gets the reason.
     Block {
-        /// Why, and what to do instead.
+        /// The reason, and what to do instead.
         reason: String,
     },
 }
 
-/// A compaction about to be made.
+/// A compaction that is about to be made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingCompaction {
-    /// Why.
+    /// Why the session is compacted.
     pub reason: CompactionReason,
-    /// Tokens of the request before, estimated.
+    /// Estimated tokens of the request before the compaction.
     pub tokens_before: u64,
-    /// What the summary should pay attention to; the only field whose change matters.
+    /// What the summary should concentrate on. The only field that a hook can usefully change.
     pub focus: Option<String>,
-    /// The summary of what came before `messages`, if they follow one. The new summary takes its place.
+    /// The summary that precedes `messages`, if there is one. The new summary replaces it.
     pub previous_summary: Option<String>,
-    /// What is to be summarised.
+    /// The messages to summarise.
     pub messages: Vec<Message>,
 }
 
-/// Why a conversation is compacted.
+/// Why a session is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionReason {
-    /// By the estimate the next request leaves the model too little room.
+    /// The estimate of the next request leaves the model too little room.
     Estimate,
     /// The provider refused a request as too long.
     Overflow,
-    /// Somebody asked for it.
+    /// The user asked for it.
     Manual,
 }
 
-/// What becomes of a compaction.
+/// A hook's decision about a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompactionVerdict {
-    /// The next hook is asked, and after the last one the model.
+    /// The next hook is asked. If no hook decides, the model writes the summary.
     Proceed,
-    /// This is the summary. It is used if it is shorter than what it stands for.
+    /// Uses this summary if it is shorter than the messages it replaces.
     Summary(String),
-    /// There is to be none.
+    /// Forbids the compaction.
     Veto {
-        /// Why; shown as a notice.
+        /// The reason, shown as a notice.
         reason: String,
     },
 }
 
-/// A hook that failed.
+/// The failure of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct HookError(pub String);
 
-/// Waits for a hook, but not beyond the abort of the run.
+/// Waits for a hook until the run is aborted.
 pub(crate) async fn unless_aborted<T>(
     cancel: &CancellationToken,
     hook: impl Future<Output = Result<T, HookError>>,

@@ -1,9 +1,9 @@
-//! Talking to a session while it runs: messages that the run takes at its next step.
+//! The inbox of a session: messages that a run takes at its next step.
 //!
-//! A message is acknowledged once it is on disk, in the session's inbox. From then on it is answered by the run that
-//! goes on or by the next one, together with others or on its own, or it is reported as dropped; each exactly once,
-//! whatever is killed and when. The row of the log that takes a message in names its id, and a session that is opened
-//! compares the two files.
+//! A message is acknowledged once it is on disk, in the session's inbox. From then on the current run or the next one
+//! answers it, together with others or on its own, or it is reported as dropped. Each happens exactly once, even if
+//! processes are killed. The row of the log that takes a message in names its id, and opening a session compares the
+//! two files.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::event::Events;
 use crate::transcript::{message_to_row, row_to_blocks};
 use crate::{AgentRunEvent, Clock, EventCallback, RunParams};
 
-/// The inbox of a session, for everybody who has something to say to it.
+/// The inbox of a session, for every sender.
 #[derive(Clone)]
 pub struct SessionInbox {
     pub(crate) store: Arc<dyn Sessions>,
@@ -27,21 +27,21 @@ pub struct SessionInbox {
     cancel: Option<CancellationToken>,
 }
 
-/// What happens to a message for a session that does not run.
+/// What happens to a message when no run has the session open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenIdle {
-    /// It is refused: it should be sent as the message of a run.
+    /// The message is refused; it should be sent as the message of a run.
     Refuse,
-    /// It waits for the next run.
+    /// The message waits for the next run.
     Keep,
 }
 
-/// A message that waits.
+/// A waiting message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingMessage {
-    /// Names it, also in the row of the log that takes it in.
+    /// Id of the message, also in the row of the log that takes it in.
     pub id: EntryId,
-    /// When it is to be taken.
+    /// When the run is to take it.
     pub kind: QueuedKind,
     /// Text and image blocks.
     pub content: Vec<ContentBlock>,
@@ -52,7 +52,7 @@ pub struct PendingMessage {
 /// A message that was not acknowledged.
 #[derive(Debug, thiserror::Error)]
 pub enum InboxError {
-    /// Nobody runs the session.
+    /// No run has the session open.
     #[error(
         "nothing runs in session {session} that could be steered; send the message as a new one instead"
     )]
@@ -60,32 +60,32 @@ pub enum InboxError {
         /// Its key.
         session: String,
     },
-    /// There is nothing in it.
+    /// The message is empty.
     #[error("the message is empty; say something")]
     Empty,
     /// The inbox could not be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// A part of the program failed that should not.
+    /// An internal failure that should not happen.
     #[error("internal error: {0}. Please report it")]
     Internal(String),
 }
 
 impl SessionInbox {
-    /// The inbox of a session, whoever runs it: this process, another, or nobody.
+    /// Opens the inbox of a session, whether this process, another or none runs it.
     pub fn new(store: Arc<dyn Sessions>, key: SessionKey, clock: Arc<dyn Clock>) -> Self {
         let events = Events { session: Arc::new(key.clone()), run: None, callback: None };
         Self { store, key, clock, events, cancel: None }
     }
 
-    /// The same inbox, which tells `on_event` what it acknowledges and what it drops.
+    /// Returns the inbox with a callback for acknowledged and dropped messages.
     #[must_use]
     pub fn with_events(self, on_event: EventCallback) -> Self {
         Self { events: Events { callback: Some(on_event), ..self.events }, ..self }
     }
 
-    /// The inbox of the session that a run of `params` is for: it can abort that run, and tells its callback what it
-    /// acknowledges.
+    /// Opens the inbox of the session of a run with `params`. It can abort that run, and it reports acknowledged
+    /// messages to the run's callback.
     pub fn of_run(params: &RunParams) -> Self {
         Self {
             store: params.stores.sessions.clone(),
@@ -96,15 +96,15 @@ impl SessionInbox {
         }
     }
 
-    /// Sends a message that the run takes before its next model call, in front of tool calls that have not begun.
+    /// Sends a message that the run takes before its next model call. Tool calls that have not begun are skipped.
     ///
     /// # Errors
-    /// [`InboxError::NotRunning`] if nobody runs the session; otherwise the message is not on disk.
+    /// [`InboxError::NotRunning`] if no run has the session open. After any error the message is not on disk.
     pub async fn steer(&self, content: Vec<ContentBlock>) -> Result<EntryId, InboxError> {
         self.send(QueuedKind::Steer, content, WhenIdle::Refuse).await
     }
 
-    /// Sends a message that the run takes when it would end.
+    /// Sends a message that the run takes when it would otherwise end.
     ///
     /// # Errors
     /// As for [`SessionInbox::steer`].
@@ -115,7 +115,7 @@ impl SessionInbox {
     /// Sends a message of any kind. When this returns, the message is on disk.
     ///
     /// # Errors
-    /// The message does not wait. With [`WhenIdle::Refuse`] that may be because nobody runs the session.
+    /// The message does not wait. With [`WhenIdle::Refuse`] the reason may be that no run has the session open.
     pub async fn send(
         &self,
         kind: QueuedKind,
@@ -137,7 +137,8 @@ impl SessionInbox {
             WhenIdle::Refuse if !self.store.is_in_use(&self.key)? => Err(self.not_running()),
             WhenIdle::Refuse => {
                 inbox.push(message)?;
-                // The run may have looked for the last time before the message was there. If so, nobody has taken it.
+                // The run may have made its last look before the message was there. If so, the message is still in the
+                // inbox.
                 match !self.store.is_in_use(&self.key)? && inbox.remove(message.id)? {
                     true => Err(self.not_running()),
                     false => Ok(()),
@@ -146,7 +147,7 @@ impl SessionInbox {
         }
     }
 
-    /// What waits, the oldest first.
+    /// The waiting messages, the oldest first.
     ///
     /// # Errors
     /// The inbox cannot be read.
@@ -156,16 +157,16 @@ impl SessionInbox {
         Ok(pending.into_iter().map(PendingMessage::from).collect())
     }
 
-    /// Takes a message back that nobody has taken yet; whether it was there.
+    /// Removes a waiting message; returns whether it was still there.
     ///
     /// # Errors
-    /// The inbox cannot be read or written; the message still waits then.
+    /// The inbox cannot be read or written; the message then still waits.
     pub async fn remove(&self, id: EntryId) -> Result<bool, InboxError> {
         let inbox = self.store.inbox(&self.key);
         blocking(move || Ok(inbox.remove(id)?)).await
     }
 
-    /// Aborts the run that this inbox was made for. What waits stays there for the next one.
+    /// Aborts the run that this inbox was made for. Waiting messages stay for the next run.
     pub fn abort(&self) {
         if let Some(cancel) = &self.cancel {
             cancel.cancel();
@@ -176,7 +177,7 @@ impl SessionInbox {
         InboxError::NotRunning { session: self.key.to_string() }
     }
 
-    /// The message as it is stored, with a new id.
+    /// Builds the stored form of a message, with a new id.
     pub(crate) fn message(
         &self,
         kind: QueuedKind,

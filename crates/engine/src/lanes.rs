@@ -1,9 +1,9 @@
-//! Lanes: how many runs go on at once.
+//! Lanes: limits on how many runs go on at a time.
 //!
-//! A run first waits for its session's lane, which is one run wide, and inside it for a global lane. Everybody takes
-//! them in this order and nobody takes a second lane of a kind, so no two runs wait for each other. Within a lane the
-//! first to come is the first to go. A permit frees its places when it is dropped, however the run ends, and a lane
-//! that nobody is in is forgotten: an idle session costs nothing.
+//! A run first waits for its session's lane, which is one run wide, and then, while holding it, for a global lane.
+//! Every run takes them in this order and takes only one lane of each kind, so two runs never wait for each other. A
+//! lane is first come, first served. A permit frees its places when it is dropped, however the run ends. A lane without
+//! runs is forgotten, so an idle session costs nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,17 +13,17 @@ use myclaw_config::LaneWidths;
 use myclaw_session::SessionKey;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What a run is for; each has its own global lane.
+/// The origin of a run. Each has its own global lane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Lane {
-    /// A message.
+    /// Started by a message.
     #[default]
     Main,
-    /// The clock.
+    /// Started by the clock.
     Cron,
-    /// Another run, which does not wait for it.
+    /// Started by another run, which does not wait for it.
     Subagent,
-    /// Another run, which waits for it.
+    /// Started by another run, which waits for it.
     Nested,
 }
 
@@ -38,14 +38,14 @@ impl Lane {
     }
 }
 
-/// Which lanes a run wants to enter.
+/// The lanes that a run needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneRequest {
     /// Its session.
     pub session_key: SessionKey,
     /// Its global lane.
     pub lane: Lane,
-    /// How wide the global lanes are. Holds from when a lane was last empty.
+    /// Widths of the global lanes. A new width takes effect when the lane is next empty.
     pub widths: LaneWidths,
 }
 
@@ -53,15 +53,15 @@ pub struct LaneRequest {
 pub struct LanePermit(#[expect(dead_code, reason = "held for what its drop does")] Box<dyn Send>);
 
 impl LanePermit {
-    /// A permit that drops `guard` when the run is over.
+    /// Creates a permit that drops `guard` when the run is over.
     pub fn new(guard: impl Send + 'static) -> Self {
         Self(Box::new(guard))
     }
 }
 
-/// Decides when a run may begin. Give one of your own to a run if something else counts too.
+/// Decides when a run may begin. Implement it if the start of a run depends on more than lanes.
 pub trait Enqueue: Send + Sync {
-    /// Completes when the run may begin. Dropping the future gives the place in the queue up.
+    /// Completes when the run may begin. Dropping the future gives up the place in the queue.
     fn enter(&self, request: LaneRequest) -> BoxFuture<'_, LanePermit>;
 }
 
@@ -78,14 +78,14 @@ enum LaneName {
 }
 
 struct State {
-    /// Hands its places out in the order in which they were asked for.
+    /// Hands out its places in the order of the requests.
     places: Arc<Semaphore>,
-    /// Those who are in the lane or wait for it.
+    /// Runs in the lane or waiting for it.
     users: usize,
 }
 
 impl Lanes {
-    /// How many lanes are in use, those of sessions included.
+    /// Number of lanes in use, including those of sessions.
     pub fn in_use(&self) -> usize {
         self.lock().len()
     }
@@ -107,7 +107,7 @@ impl Lanes {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<LaneName, State>> {
-        // The map is whole after every statement, so a panic elsewhere does not spoil it.
+        // The map is consistent after every statement, so a panic elsewhere does not corrupt it.
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -123,14 +123,14 @@ impl Enqueue for Lanes {
     }
 }
 
-/// A place in a lane. The permit goes back before the visit ends.
+/// A place in a lane. The permit is returned before the visit ends.
 struct Place {
-    /// The semaphore is never closed, so there is always one.
+    /// The semaphore is never closed, so this is always `Some`.
     _permit: Option<OwnedSemaphorePermit>,
     _visit: Visit,
 }
 
-/// Somebody in a lane or waiting for it.
+/// A run that is in a lane or waits for it.
 struct Visit {
     lanes: Lanes,
     name: LaneName,

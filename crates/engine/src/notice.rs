@@ -1,4 +1,5 @@
-//! What a run tells the user without ending: a code and fields for programs, and one default sentence for people.
+//! Notices: what a run reports without ending. Each has a code and fields for programs, and a default sentence for
+//! people.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,8 +9,8 @@ use serde::{Serialize, Serializer};
 
 /// Something that the user should know and that did not stop the run.
 ///
-/// Serialised as an object with a `code`, the fields, and the default sentence as `message`. `Display` gives that
-/// sentence; a front-end may write its own. It is no error: the derive is used for its `Display`.
+/// Serialised as an object with a `code`, the fields, and the default sentence as `message`. `Display` writes that
+/// sentence; a front-end may word its own. A notice is no error: the derive only provides `Display`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "code", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
@@ -20,7 +21,7 @@ pub enum Notice {
     /// The run waits for a session that another process has open.
     #[error("waiting for the session, which another process runs{}: {}", holder(*.process_id), .path.display())]
     WaitingForSession {
-        /// The process, where it is known.
+        /// Id of that process, if it is known.
         #[serde(skip_serializing_if = "Option::is_none")]
         process_id: Option<u32>,
         /// File of the session.
@@ -29,9 +30,9 @@ pub enum Notice {
     /// The run waits until a key may be used again.
     #[error("{}; waiting {:.1} s", every_key_rests(.provider, *.reason), Duration::from_millis(*.wait_ms).as_secs_f64())]
     WaitingForKey {
-        /// Whose keys.
+        /// The provider of the keys.
         provider: String,
-        /// Why they may not be used now.
+        /// Why the keys may not be used now.
         reason: ErrorClass,
         /// How long the run waits, in milliseconds.
         wait_ms: u64,
@@ -39,34 +40,34 @@ pub enum Notice {
     /// Messages of earlier runs are answered too.
     #[error("{}", messages_waiting(*.count))]
     MessagesWaiting {
-        /// How many.
+        /// Number of messages.
         count: usize,
     },
     /// A message for the session was not accepted.
     #[error("a message was refused: {waiting} wait already (messages.queue.cap)")]
     MessageRefused {
-        /// How many wait already.
+        /// Number of messages that already wait.
         waiting: usize,
     },
-    /// A waiting message was given up for a newer one.
+    /// A waiting message was dropped for a newer one.
     #[error("a waiting message was dropped, because more than {cap} wait: {text}")]
     MessageDropped {
         /// Most messages that may wait.
         cap: usize,
-        /// How it began.
+        /// The beginning of the message.
         text: String,
     },
     /// A message stopped the run; the next run answers it.
     #[error("a message interrupted this run; the next one answers it")]
     Interrupted {},
-    /// The model does not think as much as was asked for.
+    /// The model does not offer the requested thinking level.
     #[error("{}", thinking_level_changed(.model, *.asked, *.used, .offered))]
     ThinkingLevelChanged {
         /// `provider/model`.
         model: String,
-        /// The level that was asked for.
+        /// The requested level.
         asked: ThinkingLevel,
-        /// The level that is used.
+        /// The level in use.
         used: ThinkingLevel,
         /// The levels that the model offers; empty if it cannot think.
         offered: Vec<ThinkingLevel>,
@@ -78,7 +79,7 @@ pub enum Notice {
         model: String,
         /// Its window, in tokens.
         tokens: u64,
-        /// The smallest window that is used unasked, in tokens.
+        /// The smallest window that is used unless its size was stated, in tokens.
         minimum: u64,
     },
     /// A model is asked, but its window is small for long tasks.
@@ -90,22 +91,22 @@ pub enum Notice {
         model: String,
         /// Its window, in tokens.
         tokens: u64,
-        /// From this size on there is no notice, in tokens.
+        /// Windows of at least this many tokens cause no notice.
         comfortable: u64,
     },
-    /// The store of keys cannot be read; the run goes on with other keys.
+    /// The key store cannot be read; the run continues with other keys.
     #[error("{error}")]
     KeyStoreUnreadable {
         /// Why.
         error: String,
     },
-    /// What happened to a key could not be stored.
+    /// The outcome of a key's use could not be stored.
     #[error("what happened to the key was not written down: {error}")]
     KeyStoreUnwritable {
         /// Why.
         error: String,
     },
-    /// A key cannot be had; another one is used.
+    /// A key cannot be obtained; another one is used.
     #[error("{error}")]
     KeyUnavailable {
         /// The failure, in one line.
@@ -128,7 +129,7 @@ pub enum Notice {
     /// A bootstrap file was shortened in the system prompt.
     #[error("{file} was cut to {limit} characters in the prompt")]
     BootstrapFileCut {
-        /// Its name.
+        /// Name of the file.
         file: &'static str,
         /// Characters that are sent.
         limit: usize,
@@ -136,23 +137,23 @@ pub enum Notice {
     /// A bootstrap file could not be read.
     #[error("{file} in the workspace could not be read: {error}")]
     BootstrapFileUnreadable {
-        /// Its name.
+        /// Name of the file.
         file: &'static str,
         /// Why.
         error: String,
     },
-    /// The prompt does not list all skills.
+    /// The prompt lists only some of the skills.
     #[error(
         "the prompt lists {listed} skills and leaves out {left_out}; set `enabled: false` in skills.entries for those that \
          are not needed"
     )]
     SkillsLeftOut {
-        /// How many it lists.
+        /// Number of listed skills.
         listed: usize,
-        /// How many it does not list.
+        /// Number of skills that are left out.
         left_out: usize,
     },
-    /// The workspace got no starter file.
+    /// The starter file could not be written to the workspace.
     #[error("no starter AGENTS.md in {}: {error}", .directory.display())]
     StarterFileMissing {
         /// The workspace.
@@ -160,7 +161,7 @@ pub enum Notice {
         /// Why.
         error: String,
     },
-    /// The end of the session's file was no whole line and was moved to a file of its own.
+    /// The last line of the session's file was incomplete and was moved to a separate file.
     #[error(
         "the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}",
         .path.display(), .moved_to.display()
@@ -168,9 +169,9 @@ pub enum Notice {
     TornEndMoved {
         /// File of the session.
         path: PathBuf,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
-        /// Where they are now.
+        /// Path of the separate file.
         moved_to: PathBuf,
     },
     /// The list of sessions was damaged; it was restored from the logs.
@@ -184,7 +185,7 @@ pub enum Notice {
         /// A copy of it.
         backup: PathBuf,
     },
-    /// The file with the totals of the day was damaged; they begin at zero.
+    /// The file with the totals of the day was damaged; the totals restart at zero.
     #[error(
         "{} was damaged, so the totals of the day begin at zero; a copy is at {}",
         .path.display(), .backup.display()
@@ -210,7 +211,7 @@ pub enum Notice {
     /// Lines of the session's file cannot be read and are skipped.
     #[error("{}", unreadable_lines(*.count, .path))]
     UnreadableLines {
-        /// How many.
+        /// Number of lines.
         count: usize,
         /// File of the session.
         path: PathBuf,
@@ -252,7 +253,7 @@ pub enum Notice {
     CompactionForbidden {
         /// Its name.
         hook: String,
-        /// What it said.
+        /// The reason that the hook gave.
         reason: String,
     },
     /// A hook's summary is not used; the model is asked.
@@ -274,7 +275,7 @@ pub enum Notice {
     HookFailed {
         /// Its name.
         hook: String,
-        /// When.
+        /// The call that failed.
         point: HookPoint,
         /// Why.
         error: String,
@@ -299,7 +300,7 @@ pub enum Notice {
         /// Why.
         reason: String,
     },
-    /// Totals of the day cannot be kept, so their limits do not hold.
+    /// The totals of the day cannot be stored, so limits per day are not enforced.
     #[error("the limits of a day cannot be kept: {error}")]
     DayTotalsUnavailable {
         /// Why.
@@ -311,7 +312,7 @@ pub enum Notice {
         /// Why.
         error: String,
     },
-    /// What a failed run said and did may not be on disk.
+    /// The messages of a failed run may not be on disk.
     #[error("what was said so far may not be on disk: {error}")]
     NotDurable {
         /// Why.
@@ -326,11 +327,11 @@ pub enum Notice {
 pub enum SummaryProblem {
     /// It has no text.
     Empty,
-    /// It is longer than what it stands for.
+    /// It is longer than the messages it would replace.
     TooLong,
 }
 
-/// When a hook failed that cannot stop a run.
+/// The calls of a hook whose failure does not stop a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -348,7 +349,7 @@ pub enum HookPoint {
 }
 
 impl HookPoint {
-    /// Words behind "failed".
+    /// Words to follow "failed".
     fn words(self) -> &'static str {
         match self {
             Self::Context => "on the messages to be sent",
@@ -401,7 +402,7 @@ fn hook_summary_unused(hook: &str, problem: SummaryProblem) -> String {
     }
 }
 
-/// Why no key of a provider may be used now.
+/// The reason why no key of a provider can be used now.
 pub(crate) fn every_key_rests(provider: &str, reason: ErrorClass) -> String {
     format!(
         "{provider}: every key rests after earlier failures ({}; `myclaw auth clear-cooldown` ends that)",
@@ -409,7 +410,7 @@ pub(crate) fn every_key_rests(provider: &str, reason: ErrorClass) -> String {
     )
 }
 
-/// Why a model is not asked.
+/// The reason why a model is not asked.
 pub(crate) fn window_too_small(model: &str, tokens: u64, minimum: u64) -> String {
     format!(
         "{model} has a context window of {tokens} tokens, and the least to work in is {minimum}; use a model with a \

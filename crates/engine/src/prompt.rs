@@ -1,7 +1,7 @@
 //! The system prompt: five sections in a fixed order, the same bytes from turn to turn.
 //!
-//! Nothing that changes from turn to turn stands here, so that a provider's cache of the prefix stays warm: the time
-//! travels with each user message instead (see `transcript`).
+//! The prompt holds nothing that changes between turns, so that a provider's cache of the prefix stays warm. The time
+//! is part of each user message instead (see `transcript`).
 
 use std::env::consts::{ARCH, OS};
 use std::fmt::Write;
@@ -15,15 +15,15 @@ use crate::workspace::BootstrapFile;
 
 const IDENTITY: &str = include_str!("../prompts/identity.md");
 const SAFETY: &str = include_str!("../prompts/safety.md");
-/// Stands before the list of skills.
+/// Precedes the list of skills.
 const SKILLS: &str = "\nThese skills teach you tasks. When one fits the task, read its file with `read` before you \
                       begin; paths in it start in its directory:";
-/// The tool that skills are read with.
+/// The tool that the model reads skills with.
 const READ_TOOL: &str = "read";
 
-/// What the prompt is made of.
+/// The inputs of the prompt.
 pub(crate) struct PromptParts<'a> {
-    /// What takes the place of the built-in identity text.
+    /// Replaces the built-in identity text.
     pub(crate) identity: Option<&'a BootstrapFile>,
     pub(crate) bootstrap: &'a [BootstrapFile],
     pub(crate) tools: &'a [ToolSchema],
@@ -31,12 +31,13 @@ pub(crate) struct PromptParts<'a> {
     pub(crate) working_directory: &'a Path,
     /// `provider/model`.
     pub(crate) model: &'a str,
-    /// The IANA name of the user's time zone, if it has one.
+    /// The IANA name of the user's time zone, if it is known.
     pub(crate) time_zone: Option<&'a str>,
 }
 
-/// Builds the prompt: identity, bootstrap files, tools with skills, safety, runtime. Bootstrap files, tools and skills
-/// are left out when there are none. File contents stand verbatim: a file that holds such tags itself is the user's own doing.
+/// Builds the prompt: identity, bootstrap files, tools with skills, safety, runtime. The sections for bootstrap files,
+/// tools and skills are omitted if there are none. File contents are copied verbatim: a file that contains such tags is
+/// the user's responsibility.
 pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
     let identity = parts.identity.map_or(IDENTITY, |file| &file.content);
     let mut prompt = format!("<identity>\n{}\n</identity>", identity.trim_end());
@@ -90,13 +91,13 @@ fn push_skills(prompt: &mut String, parts: &PromptParts<'_>) {
     }
 }
 
-/// The user's time zone: what the config says, else that of this machine, if that has a name.
+/// The user's time zone: from the config, else from this machine if its zone has a name.
 pub(crate) fn time_zone(configured: Option<&str>) -> Option<String> {
     let machine = || TimeZone::system().iana_name().map(str::to_owned);
     configured.map(str::to_owned).or_else(machine)
 }
 
-/// The operating system under the name that Node.js gives it, which prompts in this field use.
+/// The operating system by its Node.js name, which prompts in this field use.
 fn platform() -> &'static str {
     match OS {
         "macos" => "darwin",
@@ -105,7 +106,7 @@ fn platform() -> &'static str {
     }
 }
 
-/// The processor under the name that Node.js gives it.
+/// The processor by its Node.js name.
 fn architecture() -> &'static str {
     match ARCH {
         "x86_64" => "x64",

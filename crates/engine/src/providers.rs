@@ -1,12 +1,12 @@
-//! Who stands behind a model.
+//! The provider for each model.
 
 use myclaw_llm::{Model, Provider};
 
-/// Finds the provider that answers for a model. Implement it to put a recorded provider, an in-process model or a
-/// provider of your own behind an engine.
+/// Finds the provider for a model. Implement it to use a recorded provider, an in-process model or a custom provider
+/// with an engine.
 pub trait Providers: Send + Sync {
-    /// The provider of `model`. It is asked for every model call, so it must be cheap and always give the same one for
-    /// the same model.
+    /// Returns the provider of `model`. Called for every model call, so it must be cheap, and it must always return the
+    /// same provider for the same model.
     fn provider(&self, model: &Model) -> &dyn Provider;
 }
 

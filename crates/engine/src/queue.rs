@@ -1,7 +1,7 @@
-//! Queue modes: what becomes of a message that arrives while its session is busy.
+//! Queue modes: what happens to a message that arrives while its session is busy.
 //!
-//! This stands above the turn. Whoever receives messages, a gateway or a terminal, asks here first and starts a run
-//! only for [`Arrival::Idle`].
+//! This layer is above the turn. A gateway or terminal that receives messages calls it first and starts a run only for
+//! [`Arrival::Idle`].
 
 use myclaw_config::{DropPolicy, QueueConfig, QueueMode};
 use myclaw_llm::{ContentBlock, joined_text};
@@ -10,38 +10,38 @@ use myclaw_session::{EntryId, OpenInbox, QueuedKind, QueuedMessage};
 use crate::inbox::{InboxError, SessionInbox, blocking};
 use crate::{AgentRunEvent, Notice, PendingMessage};
 
-/// Characters that are kept of a message that is dropped: enough to ask for it again.
+/// Characters that are kept of a dropped message: enough for the model to ask for it again.
 const KEPT_CHARS: usize = 160;
 
-/// What became of a message.
+/// The outcome for a message that arrived.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrival {
-    /// Nobody runs the session: start a run for it.
+    /// No run has the session open: start a run for the message.
     Idle,
-    /// It waits, and the run or a later one answers it.
+    /// The message waits, and this run or a later one answers it.
     Queued {
-        /// Names it.
+        /// Id of the message.
         id: EntryId,
-        /// Those that were dropped for it, because too many waited.
+        /// Messages that were dropped for it, because too many waited.
         dropped: Vec<PendingMessage>,
     },
-    /// It waits, and the run was told to stop for it, whichever process that is in: start a run without a message, which
-    /// begins when that one has ended.
+    /// The message waits, and the current run, in this process or another, was asked to stop: start a run without a
+    /// message, which begins when the current one has ended.
     Interrupting {
-        /// Names it.
+        /// Id of the message.
         id: EntryId,
-        /// Those that were dropped for it, because too many waited.
+        /// Messages that were dropped for it, because too many waited.
         dropped: Vec<PendingMessage>,
     },
-    /// Too many wait, and the settings say that new ones are refused. It does not wait.
+    /// Too many messages wait, and the config refuses new ones. The message does not wait.
     Refused {
-        /// How many wait.
+        /// Number of waiting messages.
         waiting: usize,
     },
 }
 
 impl SessionInbox {
-    /// Receives a message as `queue` says. When this returns, a message that waits is on disk.
+    /// Handles a message according to `queue`. When this returns, a message that waits is on disk.
     ///
     /// # Errors
     /// The message does not wait.
@@ -88,7 +88,7 @@ impl SessionInbox {
         let dropped_ids: Vec<EntryId> = dropped.iter().flat_map(Waiting::ids).collect();
         open.change(&messages, &dropped_ids)?;
         drop(open);
-        // As for a steering message: the run may have ended before the message was there.
+        // The run may have ended before the message was stored, as with a steering message.
         if !self.store.is_in_use(&self.key)? {
             let mut withdrawn = false;
             for id in &new_ids {
@@ -125,11 +125,11 @@ impl SessionInbox {
     }
 }
 
-/// How a mode has its messages taken.
+/// The kinds under which a mode queues a message.
 fn kinds(mode: QueueMode) -> &'static [QueuedKind] {
     match mode {
         QueueMode::Steer => &[QueuedKind::Steer],
-        // The run that was told to stop leaves it to the next one, which takes it first.
+        // The interrupted run leaves the message to the next run, which takes it first.
         QueueMode::Interrupt => &[QueuedKind::Interrupt],
         QueueMode::Followup => &[QueuedKind::FollowUp],
         QueueMode::Collect => &[QueuedKind::Collect],
@@ -140,7 +140,7 @@ fn kinds(mode: QueueMode) -> &'static [QueuedKind] {
 /// A message that counts against the cap.
 struct Waiting {
     message: QueuedMessage,
-    /// The same message, to be taken again when the turn would end ([`QueueMode::SteerBacklog`]).
+    /// The copy to be taken when the turn would end ([`QueueMode::SteerBacklog`]).
     again: Option<EntryId>,
 }
 
@@ -149,7 +149,7 @@ impl Waiting {
         std::iter::once(self.message.id).chain(self.again)
     }
 
-    /// Whether `next`, which came right behind, is the same message once more.
+    /// Whether `next`, which directly follows, is the copy of this message.
     fn is_said_again_by(&self, next: &QueuedMessage) -> bool {
         let first = &self.message;
         first.kind == QueuedKind::Steer
@@ -159,7 +159,7 @@ impl Waiting {
     }
 }
 
-/// What counts against the cap, the oldest first.
+/// The messages that count against the cap, the oldest first.
 fn waiting(open: &OpenInbox) -> Result<Vec<Waiting>, InboxError> {
     let mut waiting: Vec<Waiting> = Vec::new();
     for message in open.pending()? {
@@ -172,7 +172,7 @@ fn waiting(open: &OpenInbox) -> Result<Vec<Waiting>, InboxError> {
     Ok(waiting)
 }
 
-/// What a dropped message leaves behind.
+/// The part of a dropped message that is kept.
 fn remains(dropped: &QueuedMessage) -> QueuedMessage {
     QueuedMessage {
         id: EntryId::generate(),

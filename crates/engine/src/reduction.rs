@@ -1,10 +1,11 @@
-//! What remains of a message of which less than the whole is sent.
+//! Shortens a message that is sent only in part.
 
 use myclaw_llm::{ContentBlock, Message, joined_text};
 use myclaw_session::Reduction;
 
-/// Cuts the text of a message as `reduction` says, with a note of what was left out. A text that is short enough stays as
-/// it is. Of a model's message that is cut the thinking goes too, because it belongs to the whole text; its calls stay.
+/// Cuts the text of a message according to `reduction` and adds a note about the omitted part. A text that is short
+/// enough is unchanged. An assistant message that is cut also loses its thinking, because that belongs to the whole
+/// text; its calls stay.
 pub(crate) fn apply(message: &mut Message, reduction: Reduction) {
     let content = match message {
         Message::User(user) => &mut user.content,
@@ -29,7 +30,7 @@ fn cut_answer(content: &mut Vec<ContentBlock>, reduction: Reduction) {
     content.insert(0, ContentBlock::text(short));
 }
 
-/// The beginning and the end of `text` with a note in place of the rest; `None` if it is short enough.
+/// The beginning and the end of `text` with a note between them; `None` if the text is short enough.
 fn shortened(text: &str, Reduction { head, tail, .. }: Reduction) -> Option<String> {
     let count = text.chars().count();
     let removed = count.checked_sub(head + tail).filter(|removed| *removed > 0)?;
@@ -42,7 +43,7 @@ fn shortened(text: &str, Reduction { head, tail, .. }: Reduction) -> Option<Stri
     })
 }
 
-/// Where the character number `count` begins.
+/// Byte position of the character number `count`.
 fn position(text: &str, count: usize) -> usize {
     text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
 }

@@ -1,4 +1,4 @@
-//! The rules of a run, as values: how often, how long, how much, and how messages are taken in.
+//! The rules of a run, as values: limits, waits, thinking, and how messages are taken in.
 
 use std::time::Duration;
 
@@ -10,41 +10,41 @@ use myclaw_llm::{CallLimits, ThinkingLevel};
 
 use crate::Bound;
 
-/// What holds for a run whoever answers in it.
+/// The rules of a run, whichever model answers.
 #[derive(Debug, Clone)]
 pub struct RunRules {
-    /// How much a model thinks where nobody asks for a level.
+    /// Thinking level if the caller does not set one.
     pub thinking: ThinkingLevel,
-    /// How often the model may be called for one message.
+    /// Most model calls for one message.
     pub max_iterations: IterationCap,
-    /// Further attempts when a model call fails.
+    /// Most retries of a failed model call.
     pub max_retries: u32,
-    /// Characters of a tool result that the model is shown.
+    /// Most characters of a tool result that the model sees.
     pub max_tool_result_chars: usize,
     /// Whether tools are kept inside the working directory.
     pub workspace_only: bool,
     /// When and how older messages are summarised.
     pub compaction: CompactionSettings,
-    /// Whether old results of tools are sent shorter.
+    /// Whether old tool results are sent shorter.
     pub context_pruning: ContextPruning,
-    /// Most messages of the session that are sent; `None` for all.
+    /// Most messages of the session that are sent; `None` means all.
     pub history_limit: Option<usize>,
-    /// What else ends a run that would go on.
+    /// The other limits that end a run.
     pub limits: RunLimits,
-    /// How many steering messages are read at once.
+    /// How many steering messages are taken at once.
     pub steering: DeliveryMode,
     /// How many follow-ups are answered together.
     pub follow_ups: DeliveryMode,
-    /// How long no message must have arrived before those that wait are taken together.
+    /// How long no message must arrive before the waiting messages are taken together.
     pub quiet: Duration,
     /// How many runs go on at once.
     pub lanes: LaneWidths,
     /// Time limits of a model call.
     pub call: CallLimits,
-    /// The IANA name of the user's time zone; `None` means that of this machine.
+    /// The IANA name of the user's time zone; `None` means the zone of this machine.
     pub time_zone: Option<String>,
-    /// The config key that sets a limit, for messages, where it is not [`Bound::setting`].
+    /// The config key that sets a limit, for messages, if it differs from [`Bound::setting`].
     pub config_keys: Vec<(Bound, String)>,
-    /// How long a key is left alone after failures that are remembered beyond the run.
+    /// How long a key is in cooldown after failures that are remembered beyond the run.
     pub cooldowns: CooldownRules,
 }

@@ -16,30 +16,30 @@ use crate::{
     RunRules, SkillSummary, SystemClock, SystemPromptReport, Tool,
 };
 
-/// How long a run waits for a session that another process runs: longer than most turns need to end after an abort,
-/// shorter than anybody watches a silent program.
+/// How long a run waits for a session that another process runs. Most turns end sooner after an abort, and a user does
+/// not wait longer for a program that prints nothing.
 const DEFAULT_SESSION_WAIT: Duration = Duration::from_secs(10);
 
 /// What a run needs. Start from [`RunParams::go_on`] and set what differs.
 #[derive(Clone)]
 pub struct RunParams {
-    /// Names the run in its events. Parameters for another run have another one.
+    /// Id of the run in its events. Each run's parameters have their own.
     pub run_id: RunId,
-    /// Which conversation it continues or begins.
+    /// The session that the run continues or creates.
     pub session_key: SessionKey,
-    /// What the user says: text and image blocks. Without any the run goes on where the session stands: it answers
-    /// what waits, and what an interrupted run left.
+    /// What the user says: text and image blocks. If empty, the run continues from the state of the session: it answers
+    /// waiting messages and finishes what an interrupted run left open.
     pub user_message: Vec<ContentBlock>,
-    /// The model that answers, and behind it the fallbacks: the models to ask, in this order, when it cannot.
+    /// The model to ask first, followed by the fallbacks in the order in which they are asked when it fails.
     pub models: Vec<ActiveModel>,
-    /// How much the model should think before it answers; `None` means [`RunRules::thinking`]. A level that was asked
-    /// for and is not offered causes a notice.
+    /// How much the model should think before it answers; `None` means [`RunRules::thinking`]. A requested level that
+    /// the model does not offer causes a notice.
     pub thinking: Option<ThinkingLevel>,
-    /// The only auth profile to use for the first model's provider, if not all of them.
+    /// The only auth profile to use for the first model's provider; `None` means all of them.
     pub auth_profile: Option<String>,
     /// Limits, time-outs, and how messages are taken in.
     pub rules: RunRules,
-    /// Where the run keeps what outlives it.
+    /// The stores for state that outlives the run.
     pub stores: RunStores,
     /// The tools on offer, in the order in which the model sees them.
     pub tools: Vec<Arc<dyn Tool>>,
@@ -47,71 +47,71 @@ pub struct RunParams {
     pub skills: Vec<SkillSummary>,
     /// Called around the run and its tool calls, in this order.
     pub hooks: Vec<Arc<dyn Hook>>,
-    /// Decides about tool calls that need an approval; without one they are refused.
+    /// Decides about tool calls that need an approval. Without an approver they are refused.
     pub approver: Option<Arc<dyn Approver>>,
     /// Aborts the run when it fires.
     pub cancel: CancellationToken,
     /// Changes the model while the run goes on.
     pub switch: ModelSwitch,
-    /// Receives events as they happen; without it only the result is returned.
+    /// Receives events as they happen. Without it only the result is returned.
     pub on_event: Option<EventCallback>,
-    /// The agent's workspace: the bootstrap files of the prompt are read there. It is made if it is missing.
+    /// The agent's workspace, which holds the prompt's bootstrap files. It is created if it is missing.
     pub workspace: PathBuf,
-    /// Directory in which tools work, if not the workspace. It must exist.
+    /// The directory that tools work in, if not the workspace. It must exist.
     pub working_directory: Option<PathBuf>,
-    /// Which global lane it runs in.
+    /// The global lane of the run.
     pub lane: Lane,
-    /// Decides when it may begin; `None` means the engine's own lanes.
+    /// Decides when the run may begin; `None` means the engine's own lanes.
     pub enqueue: Option<Arc<dyn Enqueue>>,
     /// How long it waits for the session while another process has it open.
     pub session_wait: Duration,
-    /// Time.
+    /// The source of time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Where a run keeps what outlives it.
+/// The stores for state that outlives a run.
 #[derive(Debug, Clone)]
 pub struct RunStores {
     /// The sessions.
     pub sessions: Arc<dyn Sessions>,
-    /// What all runs of the day cost.
+    /// The usage of all runs of the day.
     pub spending: DaySpending,
-    /// The agent's keys, and how they did in earlier runs; `None` to remember nothing about keys.
+    /// The agent's keys and their past failures; `None` to remember nothing about keys.
     pub keys: Option<AuthStore>,
 }
 
-/// What a run gives.
+/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunResult {
     /// Text of the last assistant message.
     pub reply: String,
-    /// Why that message ended: [`StopReason::Length`] and [`StopReason::Refusal`] mean that it is not whole. `None` where
+    /// Why that message ended: [`StopReason::Length`] and [`StopReason::Refusal`] mean that it is incomplete. `None` if
     /// a limit ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
-    /// Over all calls of the run: input and output are sums, cache counters the last call's.
+    /// Usage over all calls of the run: input and output are sums, cache counters are those of the last call.
     pub usage: Usage,
-    /// Of the last call only.
+    /// Usage of the last call only.
     pub last_call_usage: Usage,
-    /// Model calls that gave a message, the final one included, a closing summary not.
+    /// Model calls that gave a message, including the final one but not a closing summary.
     pub iterations: u32,
     /// Whether the run ended because it reached the iteration cap.
     pub max_iterations_reached: bool,
     /// The limit that ended the run, if one did; the reply is then a closing summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
-    /// Provider of the model that answered last; not the first one's after a fallback.
+    /// Provider of the model that answered last; after a fallback it is not the first model's.
     pub provider: String,
     /// The model that answered last.
     pub model: String,
-    /// What the system prompt was made of.
+    /// The contents of the system prompt.
     pub system_prompt_report: SystemPromptReport,
 }
 
 impl RunResult {
-    /// This result and that of the turn behind it as one.
+    /// Combines this result with that of the following turn.
     pub(crate) fn followed_by(self, next: Self) -> Self {
         let mut usage = self.usage;
         usage.add_call(&next.usage);
@@ -120,8 +120,8 @@ impl RunResult {
 }
 
 impl RunParams {
-    /// Parameters for a run that says nothing new: it answers what waits and what an interrupted run left. It has no
-    /// tools, no hooks, no events, and the machine's clock.
+    /// Creates parameters for a run without a new message: it answers waiting messages and finishes what an interrupted
+    /// run left open. It has no tools, hooks or events, and uses the machine's clock.
     pub fn go_on(
         session_key: SessionKey,
         models: Vec<ActiveModel>,
@@ -154,7 +154,7 @@ impl RunParams {
         }
     }
 
-    /// Where the events of the run go.
+    /// The sink for the run's events.
     pub(crate) fn events(&self) -> Events {
         Events {
             session: Arc::new(self.session_key.clone()),

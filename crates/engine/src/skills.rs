@@ -1,10 +1,10 @@
-//! The skills in the system prompt. Whoever starts a run finds them; here they are values.
+//! The skills in the system prompt. The caller of a run finds them; this module only formats them.
 
 use std::path::PathBuf;
 
 use crate::Notice;
 
-/// Most skills that the prompt lists: a longer list would crowd out the conversation.
+/// Most skills that the prompt lists: a longer list would crowd out the messages.
 const MAX_SKILLS: usize = 100;
 /// Most characters of all lines of the list.
 const MAX_TOTAL_CHARS: usize = 20_000;
@@ -21,7 +21,7 @@ pub struct SkillSummary {
 }
 
 impl SkillSummary {
-    /// Its line of the prompt.
+    /// The skill's line in the prompt.
     pub(crate) fn line(&self) -> String {
         format!("- {}: {} ({})", self.name, self.description, self.file.display())
     }
@@ -38,7 +38,7 @@ pub(crate) fn listed_skills(skills: &[SkillSummary]) -> &[SkillSummary] {
     &skills[..count]
 }
 
-/// What to say where the prompt does not list all of `skills`.
+/// A notice if the prompt does not list all of `skills`.
 pub(crate) fn skills_left_out(skills: &[SkillSummary]) -> Option<Notice> {
     let listed = listed_skills(skills).len();
     let left_out = skills.len() - listed;

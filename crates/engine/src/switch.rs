@@ -1,4 +1,4 @@
-//! Another model for a run that goes on.
+//! Changes the model of a run that is going on.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,19 +6,19 @@ use myclaw_llm::ThinkingLevel;
 
 use crate::{ActiveModel, RunParams};
 
-/// Lets another model answer from the next model call on. Keep a clone of the one that the run was given.
+/// Lets another model answer from the next model call on. Keep a clone of the switch in the run's parameters.
 #[derive(Clone, Default)]
 pub struct ModelSwitch(Arc<Mutex<Option<Request>>>);
 
-/// What was asked for, as in [`RunParams`].
+/// The requested values, as in [`RunParams`].
 struct Request {
     models: Vec<ActiveModel>,
     thinking: Option<ThinkingLevel>,
 }
 
 impl ModelSwitch {
-    /// Asks for the switch to other [`RunParams::models`] and another [`RunParams::thinking`]. It takes effect before
-    /// the next model call; a call in progress is not disturbed. A later request replaces an earlier one.
+    /// Requests a switch to other [`RunParams::models`] and another [`RunParams::thinking`]. It takes effect before the
+    /// next model call and does not disturb a call in progress. A later request replaces an earlier one.
     pub fn to(&self, models: Vec<ActiveModel>, thinking: Option<ThinkingLevel>) {
         *self.lock() = Some(Request { models, thinking });
     }
@@ -27,7 +27,7 @@ impl ModelSwitch {
         self.lock().is_some()
     }
 
-    /// Changes the parameters of a run to what was asked for.
+    /// Applies the request to the parameters of a run.
     pub(crate) fn apply(&self, params: &mut RunParams) {
         let Some(Request { models, thinking }) = self.lock().take() else { return };
         params.models = models;
@@ -35,7 +35,7 @@ impl ModelSwitch {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Request>> {
-        // The value is whole after every statement, so a panic elsewhere does not spoil it.
+        // The value is consistent after every statement, so a panic elsewhere does not corrupt it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! What a tool is to the engine.
+//! The interface between the engine and a tool.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ pub trait Tool: Send + Sync {
     /// before [`Tool::execute`] is called.
     fn schema(&self) -> &ToolSchema;
 
-    /// Other names of the tool and its arguments. A call by them is taken as one by the names of the schema, before
-    /// arguments are validated and hooks are asked.
+    /// Other names of the tool and its arguments. A call with these names is converted to the names of the schema
+    /// before arguments are validated and hooks are called.
     fn aliases(&self) -> ToolAliases {
         ToolAliases::default()
     }
 
-    /// Whether it changes nothing: neighbouring calls of such tools may run at the same time.
+    /// Whether the tool changes nothing: adjacent calls of such tools may run at the same time.
     fn is_read_only(&self) -> bool {
         false
     }
@@ -27,14 +27,14 @@ pub trait Tool: Send + Sync {
     /// Runs one call.
     ///
     /// # Errors
-    /// A [`ToolError`] becomes an error result whose text the model reads, so it says what to do next.
+    /// A [`ToolError`] becomes an error result. The model reads its text, so it should say what to do next.
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
-/// Other names of a tool and its arguments: models know some from the agents that they were trained with.
+/// Other names of a tool and its arguments, which models know from the agents they were trained with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ToolAliases {
     /// Names of the tool; compared without regard to case.
@@ -44,13 +44,13 @@ pub struct ToolAliases {
 }
 
 impl ToolAliases {
-    /// Whether a call of `name` is meant for the tool.
+    /// Whether a call of `name` means this tool.
     pub fn names_tool(&self, name: &str) -> bool {
         self.names.iter().any(|alias| alias.eq_ignore_ascii_case(name))
     }
 
-    /// `arguments` by the names of the schema. An argument that is given by both of its names has the value of the
-    /// schema's.
+    /// Renames `arguments` to the names of the schema. If an argument is given under both names, the schema's name
+    /// wins.
     #[must_use]
     pub fn rename(&self, arguments: Map<String, Value>) -> Map<String, Value> {
         let own_name = |name: &str| {
@@ -75,18 +75,18 @@ pub struct ToolInvocation<'a> {
     pub arguments: Map<String, Value>,
     /// Reports progress to user interfaces; never to the model.
     pub on_update: &'a (dyn Fn(ToolUpdate) + Send + Sync),
-    /// Where the call happens.
+    /// The surroundings of the call.
     pub context: &'a ToolContext,
-    /// Fires when the run is aborted: the tool ends at once, with everything it started.
+    /// Fires when the run is aborted: the tool must end at once, with everything it started.
     pub cancel: CancellationToken,
 }
 
-/// Where tool calls of one run happen.
+/// The surroundings of the tool calls of one run.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     /// Relative paths start here; the agent's workspace unless the user chose another directory.
     pub working_directory: PathBuf,
-    /// Folder for output too large for the model, made on first use; the files are kept with the session.
+    /// Directory for output that is too large for the model, created on first use. The files are kept with the session.
     pub artifact_directory: PathBuf,
     /// Most characters of text that one result gives to the model.
     pub max_result_chars: usize,
@@ -94,10 +94,10 @@ pub struct ToolContext {
     pub workspace_only: bool,
 }
 
-/// What a call returned.
+/// The result of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolOutput {
-    /// For the model.
+    /// Blocks for the model.
     pub content: Vec<ContentBlock>,
     /// For user interfaces; stored with the result, never sent to a model.
     pub details: Option<Value>,
@@ -108,19 +108,19 @@ pub struct ToolOutput {
 /// Progress of a running call, for user interfaces.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolUpdate {
-    /// What is new, as text: the latest output, say.
+    /// The latest progress as text, such as new output.
     pub text: String,
-    /// Anything else a user interface may show.
+    /// Anything else that a user interface may show.
     pub details: Option<Value>,
 }
 
 /// A call that failed. The text is for the model: what went wrong and what to do instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// It could not be done.
+    /// The call failed.
     #[error("{0}")]
     Failed(String),
-    /// The run was aborted while it ran; the text is what it had done until then.
+    /// The run was aborted during the call; the text describes what the tool had done by then.
     #[error("{0}")]
     Aborted(String),
 }

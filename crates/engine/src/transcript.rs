@@ -1,4 +1,4 @@
-//! Between the rows of a session's log and the messages of a model request.
+//! Conversion between the rows of a session's log and the messages of a model request.
 
 use jiff::Timestamp;
 use myclaw_llm::{
@@ -16,8 +16,8 @@ const TAKEN_IDS: &str = "queuedIds";
 
 /// The row's message as a model sees it; `None` for rows that no model sees.
 ///
-/// A user row is annotated with the time it was sent. The time comes from the row, so a message has the same bytes in
-/// every request of the session.
+/// A user message is annotated with the time at which it was sent. The time comes from the row, so the message has the
+/// same bytes in every request of the session.
 pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
     let meta: StoredMeta<'_> = row.meta.as_ref().and_then(Meta::read).unwrap_or_default();
     match row.role {
@@ -48,7 +48,8 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
     }
 }
 
-/// A message without anything in it would be left out of the request, which then might begin with an answer.
+/// Replaces empty content: a message without content would be omitted from the request, which could then begin with an
+/// answer.
 fn unless_blank(content: Vec<ContentBlock>) -> Vec<ContentBlock> {
     let is_blank = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.text.trim().is_empty());
     if content.iter().all(is_blank) {
@@ -57,12 +58,12 @@ fn unless_blank(content: Vec<ContentBlock>) -> Vec<ContentBlock> {
     content
 }
 
-/// The blocks of a user's message that was stored as `text` and `meta`.
+/// The blocks of a user message that was stored as `text` and `meta`.
 pub(crate) fn row_to_blocks(text: String, meta: Option<&Meta>) -> Vec<ContentBlock> {
     meta.and_then(Meta::read::<StoredMeta<'_>>).unwrap_or_default().content(text)
 }
 
-/// The row that takes waiting messages in: `message` as a row that names their ids.
+/// Builds the row that takes waiting messages in: `message` with their ids.
 pub(crate) fn taken_row(message: UserMessage, ids: &[EntryId]) -> TranscriptMessage {
     with_meta(message_to_row(&Message::User(message)), TAKEN_IDS, json!(ids))
 }
@@ -70,21 +71,21 @@ pub(crate) fn taken_row(message: UserMessage, ids: &[EntryId]) -> TranscriptMess
 /// The waiting messages that a row took in.
 pub(crate) fn taken_ids(row: &TranscriptMessage) -> Vec<EntryId> {
     let meta = row.meta.as_ref().filter(|meta| {
-        // A cheap look first: hardly any row has such a field, and some are large.
+        // A cheap check first: few rows have this field, and some are large.
         row.role == Role::User && meta.as_str().contains(TAKEN_IDS)
     });
     meta.and_then(|meta| meta.field(TAKEN_IDS)).unwrap_or_default()
 }
 
-/// `row` with one more field in its meta.
+/// `row` with another field in its meta.
 pub(crate) fn with_meta(row: TranscriptMessage, name: &str, value: Value) -> TranscriptMessage {
     let mut meta = row.meta.as_ref().map(Meta::to_object).unwrap_or_default();
     meta.insert(name.to_owned(), value);
     TranscriptMessage { meta: Some(meta.into()), ..row }
 }
 
-/// What a row keeps beside its text. Fields are read one by one, so that one which this version does not understand
-/// costs no other.
+/// The fields of a row's meta. They are read one by one, so that a field which this version does not understand does
+/// not make the others unreadable.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StoredMeta<'a> {
@@ -109,7 +110,7 @@ struct StoredMeta<'a> {
 }
 
 impl StoredMeta<'_> {
-    /// The stored blocks, or the row's text where there are none.
+    /// The stored blocks, or the row's text if there are no blocks.
     fn content(&self, text: String) -> Vec<ContentBlock> {
         match read(self.content_blocks) {
             Some(blocks) => blocks,
@@ -119,12 +120,12 @@ impl StoredMeta<'_> {
     }
 }
 
-/// A field, if it is there and of the right type.
+/// Reads a field if it exists and has the right type.
 fn read<T: DeserializeOwned>(field: Option<&RawValue>) -> Option<T> {
     field.and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
-/// The row that stores `message`. `row_to_message` gives the message back, but for a result's details, which no model
+/// The row that stores `message`. `row_to_message` restores the message, except for a result's details, which no model
 /// sees.
 pub fn message_to_row(message: &Message) -> TranscriptMessage {
     let (role, content, ts, tool_call_id, meta) = match message {
@@ -187,7 +188,7 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Whether the blocks would not come back from the row's text alone.
+/// Whether the row's text alone is not enough to restore the blocks.
 fn has_more_than_text(content: &[ContentBlock]) -> bool {
     !matches!(
         content,

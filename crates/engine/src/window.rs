@@ -1,21 +1,21 @@
-//! Which context windows are large enough to work in.
+//! The limits for context windows that are too small to work in.
 //!
-//! The system prompt, the tools' descriptions and one tool result already fill several thousand tokens; below the
-//! minimum a model spends its turns on summaries of what it has just read.
+//! The system prompt, the tools' descriptions and one tool result already fill several thousand tokens. Below the
+//! minimum a model would spend its turns summarising what it has just read.
 
 use crate::{ActiveModel, Notice, RunError, WindowSource};
 
-/// Windows below this are not used unasked, in tokens.
+/// Windows below this are used only if their size was stated, in tokens.
 const SMALLEST_WINDOW: u64 = 16_000;
 
-/// Windows below this are warned about, in tokens.
+/// Windows below this cause a notice, in tokens.
 const COMFORTABLE_WINDOW: u64 = 32_000;
 
-/// Leaves out the models whose window is too small, and says what was noticed. A window that somebody stated is used
+/// Removes the models whose window is too small, and returns notices about them. A window whose size was stated is used
 /// however small it is.
 ///
 /// # Errors
-/// [`RunError::WindowTooSmall`] about the first model if none is left.
+/// [`RunError::WindowTooSmall`] for the first model if no model is left.
 pub(crate) fn guard(
     choices: Vec<ActiveModel>,
 ) -> Result<(Vec<ActiveModel>, Vec<Notice>), RunError> {

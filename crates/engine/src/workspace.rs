@@ -1,6 +1,7 @@
-//! The agent's workspace: made if missing, with a starter `AGENTS.md`, and read for the bootstrap files.
+//! The agent's workspace: created if missing, with a starter `AGENTS.md`, and read for the bootstrap files.
 //!
-//! The only module of this room that touches the file system. All of it blocks; callers run it off the async thread.
+//! The only module of this crate that touches the file system. Its functions block, so callers run them off the async
+//! thread.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -22,10 +23,10 @@ pub(crate) const BOOTSTRAP_FILES: [&str; 8] = [
     "BOOTSTRAP.md",
 ];
 
-/// The file that takes the place of the prompt's identity text.
+/// The file that replaces the prompt's identity text.
 const IDENTITY_FILE: &str = "SYSTEM.md";
 
-/// Most characters of one bootstrap file: a longer one would crowd out the conversation.
+/// Most characters of one bootstrap file: a longer one would crowd out the messages.
 const MAX_FILE_CHARS: usize = 50_000;
 
 /// Most characters of all bootstrap files together, `SYSTEM.md` included.
@@ -45,7 +46,7 @@ pub(crate) struct BootstrapFile {
     pub(crate) is_cut: bool,
 }
 
-/// What was found in the workspace.
+/// The contents of the workspace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bootstrap {
     /// `SYSTEM.md`, if it is there and not blank.
@@ -56,11 +57,11 @@ pub(crate) struct Bootstrap {
     pub(crate) notices: Vec<Notice>,
 }
 
-/// Makes the workspace and its starter file where they are missing, and reads the bootstrap files.
+/// Creates the workspace and its starter file if they are missing, and reads the bootstrap files.
 pub(crate) fn prepare_workspace(directory: &Path) -> Result<Bootstrap, RunError> {
     let failed = |source| RunError::Workspace { path: directory.to_owned(), source };
     if !directory.is_dir() {
-        // The state folder may be among those that are missing.
+        // The state directory may also be missing.
         create_private_directory(directory).map_err(failed)?;
     }
     let mut bootstrap = Bootstrap::default();
@@ -81,7 +82,7 @@ fn write_starter(directory: &Path, bootstrap: &mut Bootstrap) {
     let written = starter.and_then(|mut file| {
         let written = file.write_all(STARTER_AGENTS.as_bytes());
         if written.is_err() {
-            // On a full disk: half a file would stand in the way of a whole one later.
+            // If the disk is full: half a file would prevent a complete one from being written later.
             drop(fs::remove_file(&path));
         }
         written
@@ -107,7 +108,7 @@ fn read_capped(path: &Path) -> std::io::Result<String> {
 }
 
 impl Bootstrap {
-    /// The file of that name, if it is there and not blank.
+    /// Reads the file of that name, if it exists and is not blank.
     fn read(
         &mut self,
         directory: &Path,
@@ -126,7 +127,7 @@ impl Bootstrap {
         }
     }
 
-    /// The file within the limits; `None` if nothing is left of it.
+    /// Cuts the file to the limits; `None` if nothing is left of it.
     fn cut(
         &mut self,
         name: &'static str,

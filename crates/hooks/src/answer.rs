@@ -1,5 +1,5 @@
-//! What a command may say. Nothing at all means no change; whatever is not described here is a failure, so that a
-//! misspelt `decision` does not let pass what it was meant to stop.
+//! Parses the answers of commands. No output means no change. Anything undocumented is an error, so that a misspelt
+//! `decision` does not let a call pass that it was meant to block.
 
 use myclaw_engine::HookError;
 use myclaw_llm::{ContentBlock, Message};
@@ -12,7 +12,7 @@ use crate::command::shortened;
 /// Characters of an unreadable answer that are shown.
 const QUOTED_CHARS: usize = 100;
 
-/// To `before_agent_start`.
+/// Answer to `before_agent_start`.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct StartAnswer {
@@ -23,7 +23,7 @@ pub(crate) struct StartAnswer {
     pub(crate) user_message: Option<String>,
 }
 
-/// To `context`.
+/// Answer to `context`.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct ContextAnswer {
@@ -31,7 +31,7 @@ pub(crate) struct ContextAnswer {
     pub(crate) messages: Option<Vec<Message>>,
 }
 
-/// To `tool_call`.
+/// Answer to `tool_call`.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct CallAnswer {
@@ -40,7 +40,7 @@ pub(crate) struct CallAnswer {
     pub(crate) arguments: Option<Map<String, Value>>,
 }
 
-/// To `tool_result`.
+/// Answer to `tool_result`.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct ResultAnswer {
@@ -49,7 +49,7 @@ pub(crate) struct ResultAnswer {
     pub(crate) is_error: Option<bool>,
 }
 
-/// To `before_session_compact`.
+/// Answer to `before_session_compact`.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct CompactionAnswer {
@@ -64,21 +64,21 @@ pub(crate) struct CompactionAnswer {
 enum Decision {
     Allow,
     Block,
-    /// For tool calls alone: somebody has to approve it.
+    /// For tool calls only: the call needs an approval.
     Ask,
 }
 
-/// An answer that can say no.
+/// An answer that can block.
 pub(crate) trait Gate {
-    /// Why not; `None` if it may go on.
+    /// The reason for blocking; `None` if the answer does not block.
     ///
     /// # Errors
-    /// There is a reason for nothing.
+    /// There is a reason but no decision.
     fn block_reason(&mut self) -> Result<Option<String>, HookError>;
 }
 
 impl CallAnswer {
-    /// Why somebody has to approve the call; `None` if nobody has to.
+    /// Why the call needs an approval; `None` if it needs none.
     pub(crate) fn approval_reason(&mut self) -> Option<String> {
         self.decision.take_if(|decision| *decision == Decision::Ask)?;
         Some(self.reason.take().unwrap_or_else(|| "it gave no reason".to_owned()))
@@ -116,13 +116,13 @@ fn block_reason(
     }
 }
 
-/// Reads what a command printed.
+/// Parses the output of a command.
 pub(crate) fn read<T: DeserializeOwned + Default>(printed: &str) -> Result<T, HookError> {
     let printed = printed.trim();
     if printed.is_empty() {
         return Ok(T::default());
     }
-    // A list would be read as the fields in their order.
+    // Serde would read a list as the fields in order.
     let answer = serde_json::from_str::<Map<String, Value>>(printed)
         .and_then(|fields| T::deserialize(Value::Object(fields)));
     answer.map_err(|error| {
@@ -141,7 +141,7 @@ fn content<'de, D: Deserializer<'de>>(
     }
 }
 
-/// Messages as they were told. New ones of the user need only a role and a text.
+/// Messages in the form of the input. A new user message needs only a role and a text.
 fn messages<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Message>>, D::Error> {
     let mut messages = Vec::<Value>::deserialize(deserializer)?;
     for message in &mut messages {

@@ -1,4 +1,4 @@
-//! Running a command, and what can go wrong with it.
+//! Runs a command and reports its failures.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,12 +11,11 @@ use myclaw_exec::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// Bytes that an answer may have beyond those that the command was told: an answer repeats at most that, and adds
-/// some text.
+/// Bytes by which an answer may exceed the input: an answer repeats the input at most, and adds some text.
 const ANSWER_BYTES: usize = 1024 * 1024;
 /// Characters of a command that are shown as its name.
 const NAME_CHARS: usize = 60;
-/// Characters of what a command complained about that are passed on.
+/// Most characters of a command's standard error that are shown.
 const COMPLAINT_CHARS: usize = 300;
 
 /// A command of the config.
@@ -29,18 +28,18 @@ pub(crate) struct Command {
     environment: EnvironmentPolicy,
 }
 
-/// Whether what a command prints is its answer.
+/// Whether the output of a command is its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Printed {
-    /// It is; there is a limit to it.
+    /// It is the answer, and its size is limited.
     Answer,
-    /// Nobody reads it.
+    /// It is ignored.
     Ignored,
 }
 
 impl Command {
-    /// A program that is a path is one from the config file's directory, never from the directory of the run: what the
-    /// agent can write must not become a hook.
+    /// A relative program path starts at the config file's directory, never at the directory of the run: files that the
+    /// agent can write must not become hooks.
     pub(crate) fn new(
         line: &CommandLine,
         timeout_seconds: u64,
@@ -70,17 +69,17 @@ impl Command {
         })
     }
 
-    /// The command as it is written in the config, cut where it is long.
+    /// The command as written in the config, cut if it is long.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the program is.
+    /// Path of the program.
     pub(crate) fn find_program(&self) -> Result<PathBuf, ExecError> {
         self.spec(Path::new("/"), Vec::new()).resolve_program()
     }
 
-    /// Runs it to its end and gives what it printed. It is killed if the future is dropped.
+    /// Runs the command to its end and returns its output. It is killed if the future is dropped.
     pub(crate) async fn run(
         &self,
         directory: &Path,
@@ -103,7 +102,7 @@ impl Command {
             run(spec, &too_much, &mut count).await.map_err(|error| HookError(error.to_string()))?;
         let complaint = complaint(&finished.errors);
         match finished.exit {
-            // The limit may be passed in the last moment.
+            // The limit may be exceeded just before the exit.
             Exit::Code(0) if printed == Printed::Ignored || !finished.output.truncated => {
                 Ok(finished.output.tail)
             }
@@ -141,7 +140,7 @@ impl Command {
     }
 }
 
-/// The last line of what it printed as errors, which most programs make the one that matters.
+/// The last line of standard error, which for most programs is the important one.
 fn complaint(errors: &CapturedOutput) -> String {
     match errors.tail.lines().rfind(|line| !line.trim().is_empty()) {
         Some(line) => format!(": {}", shortened(line.trim(), COMPLAINT_CHARS)),

@@ -1,4 +1,4 @@
-//! The trait's methods: the input of a command, and what its answer does.
+//! Implements the trait's methods: the input of a command, and the effect of its answer.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl CommandHook {
         self.event == event && self.tools.as_ref().is_none_or(named)
     }
 
-    /// Runs the command with what all events have in common and `fields`.
+    /// Runs the command with `fields` and the fields that all events have.
     async fn tell(&self, mut fields: Value, printed: Printed) -> Result<String, HookError> {
         let RunInfo { session_key, agent, working_directory } = &*self.run;
         let mut told = json!({

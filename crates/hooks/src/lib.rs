@@ -1,8 +1,8 @@
 //! Hooks as commands: runs the config's commands behind the engine's [`Hook`] trait.
 //!
-//! A command gets one JSON object on its standard input, and may answer with one on its standard
-//! output; `docs/hooks.md` is the contract. This room knows how to run a command and how to read its answer. It must
-//! not know terminals, tools or models, nor what a run does with an answer.
+//! A command gets one JSON object on its standard input, and may answer with one on its standard output;
+//! `docs/hooks.md` is the contract. This crate knows how to run a command and how to read its answer. It must not know
+//! terminals, tools or models, nor what a run does with an answer.
 //!
 //! | module | is |
 //! |---|---|
@@ -27,14 +27,14 @@ use myclaw_exec::ExecError;
 use crate::command::Command;
 use crate::hook::CommandHook;
 
-/// What a command learns about the run that it is called for.
+/// The facts about a run that a command is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInfo {
     /// The session's key.
     pub session_key: String,
     /// Id of the agent.
     pub agent: String,
-    /// Directory in which tools work, and in which the command is started.
+    /// The directory that tools work in, and in which the command is started.
     pub working_directory: PathBuf,
 }
 
@@ -63,12 +63,11 @@ pub fn command_hooks(config: &Config, run: RunInfo) -> Result<Vec<Arc<dyn Hook>>
 pub struct UnusableCommand {
     /// Its place in the config, such as `hooks.tool_call[0]`.
     pub place: ConfigPath,
-    /// What is the matter with it.
+    /// The error.
     pub error: ExecError,
 }
 
-/// The commands whose program is not there or may not be executed. A line for the shell is not looked into, only for
-/// the shell itself.
+/// The commands whose program does not exist or is not executable. Of a shell command only the shell itself is checked.
 ///
 /// # Errors
 /// [`ConfigError::NoHome`] for a path that begins with `~` where there is no home.

@@ -1,4 +1,4 @@
-//! Keys that a program prints: a command of the user's, or the tool of the system's keyring.
+//! Keys that a program prints: a command of the user, or the tool of the system's keyring.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,17 +12,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::{KeyError, first_line};
 
-/// How long a command may take. Beyond this it most likely asks a question that nobody sees.
+/// Longest time for a command. A slower command most likely waits for an answer that cannot be given.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// Most of what it prints that is kept: a key is a line.
+/// Most bytes of its output that are kept: a key is one line.
 const MAX_PRINTED: usize = 64 * 1024;
-/// Most of its complaints that is shown.
+/// Most bytes of its standard error that are shown.
 const MAX_COMPLAINT: usize = 400;
-/// Runs the words behind the first with standard error in the file that is the first. The two outputs of a child come
-/// in one stream, and only what is printed on standard output is the key.
+/// Runs the command in the second and further arguments, with standard error in the file that is the first. A child's
+/// two outputs would otherwise come in one stream, and only standard output is the key.
 const WITH_COMPLAINTS_IN_FILE: &str = r#"complaints=$1; shift; exec "$@" 2>"$complaints""#;
 
-/// What a key is asked of.
+/// The command that prints a key.
 pub(super) struct KeyCommand {
     /// The program and its arguments.
     pub(super) words: Vec<String>,
@@ -33,13 +33,13 @@ pub(super) struct KeyCommand {
 /// How a command failed.
 #[derive(Debug)]
 pub enum CommandFailure {
-    /// It ended with this code, having said this on standard error.
+    /// It ended with this code and this standard error.
     Code(i32, String),
-    /// It was still running when its time was up.
+    /// It was still running at the time limit.
     TooSlow,
     /// It was ended by a signal.
     Signal(i32),
-    /// It could not be run.
+    /// It could not be started.
     NotRun(String),
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for CommandFailure {
     }
 }
 
-/// The command behind a source, where there is one.
+/// The command of a source, if it has one.
 pub(super) fn of_source(source: &KeySource) -> Option<KeyCommand> {
     let words: Vec<&str> = match source {
         KeySource::Command(command) => vec!["sh", "-c", command],
@@ -80,7 +80,7 @@ pub(super) fn of_source(source: &KeySource) -> Option<KeyCommand> {
 }
 
 impl KeyCommand {
-    /// Runs it and takes the first line it prints.
+    /// Runs the command and returns the first line of its output.
     pub(super) async fn run(
         &self,
         variables: &BTreeMap<String, String>,
@@ -92,7 +92,7 @@ impl KeyCommand {
         let spec = self.spec(variables, complaints.path());
         let finished =
             myclaw_exec::run(spec, cancel, &mut |_| {}).await.map_err(|error| not_run(&error))?;
-        // From here on what was printed is a secret.
+        // The output is a secret.
         let printed = SecretString::from(finished.output.tail);
         match finished.exit {
             Exit::Code(0) => first_line(printed.expose_secret()).ok_or_else(|| KeyError::Empty {
@@ -128,13 +128,13 @@ impl KeyCommand {
     }
 }
 
-/// What the command said on standard error, in one line, without what it printed as the key.
+/// The command's standard error in one line, without the key if it appears there.
 fn complaint(path: &Path, printed: &SecretString) -> String {
     use std::io::Read as _;
     let mut bytes = Vec::new();
     let read = std::fs::File::open(path)
         .and_then(|file| file.take(MAX_COMPLAINT as u64).read_to_end(&mut bytes));
-    // Without its words the code still says that it failed.
+    // Without the text, the exit code still reports the failure.
     drop(read);
     let mut text = String::from_utf8_lossy(&bytes).split_whitespace().collect::<Vec<_>>().join(" ");
     for line in printed.expose_secret().lines().map(str::trim).filter(|line| !line.is_empty()) {

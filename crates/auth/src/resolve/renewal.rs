@@ -1,4 +1,4 @@
-//! Keys that are logins: renewed when they end, by one process at a time, and kept in the store.
+//! Logins as keys: renewed when they expire, by one process at a time, and kept in the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::login::{RenewLogin, RenewableLogin, RenewedLogin};
 use crate::store::Login;
 use crate::{AuthProfile, AuthStoreError};
 
-/// A token is renewed this long before it ends, so that none ends on its way to the server.
+/// A token is renewed this long before it expires, so that it does not expire during a request.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 
 /// The logins of this process.
@@ -24,16 +24,16 @@ pub(super) struct Logins {
     known: Arc<Mutex<HashMap<String, Known>>>,
 }
 
-/// What is known about a login beyond the list that was read from the store.
+/// The state of a login that is newer than the list read from the store.
 #[derive(Debug, Default)]
 struct Known {
-    /// The token that took the place of the listed one.
+    /// The token that replaced the listed one.
     token: Option<Token>,
     /// The token that the provider refused last.
     refused: Option<SecretString>,
 }
 
-/// A token and when it ends, in milliseconds since the Unix epoch.
+/// A token and its expiry time, in milliseconds since the Unix epoch.
 #[derive(Debug, Clone)]
 struct Token {
     access: SecretString,
@@ -41,7 +41,7 @@ struct Token {
 }
 
 impl Token {
-    /// Whether it is still good after `margin`.
+    /// Whether it is still valid after `margin`.
     fn lasts(&self, now_ms: u64, margin: Duration) -> bool {
         let soon = now_ms.saturating_add(u64::try_from(margin.as_millis()).unwrap_or(u64::MAX));
         self.expires.is_none_or(|end| end > soon)
@@ -57,10 +57,10 @@ impl Logins {
         Self { renewer: Some(renewer), known: Arc::default() }
     }
 
-    /// The token of a login, renewed if it has ended, or is about to.
+    /// The token of a login, renewed if it has expired or is about to.
     ///
     /// # Errors
-    /// When it has ended and cannot be renewed.
+    /// The token has expired and cannot be renewed.
     pub(super) async fn token(
         &self,
         profile: &AuthProfile,
@@ -75,13 +75,13 @@ impl Logins {
         }
         match self.renew(login, refused.as_ref(), now_ms, cancel).await {
             Ok(renewed) => Ok(renewed.access),
-            // Until it ends, it is better than nothing.
+            // The old token can be used until it expires.
             Err(error) if is_refused || !token.lasts(now_ms, Duration::ZERO) => Err(error),
             Err(_) => Ok(token.access),
         }
     }
 
-    /// Has the login renewed before its token is used again; whether that can be.
+    /// Marks the token as refused, so that the login is renewed before its next use; returns whether it can be.
     pub(super) fn refuse(&self, profile: &AuthProfile) -> bool {
         let Some(login) = profile.login.as_ref().filter(|_| self.renewer.is_some()) else {
             return false;
@@ -91,7 +91,7 @@ impl Logins {
         true
     }
 
-    /// The token to use, and the one that was refused last.
+    /// The token to use, and the last refused one.
     fn current(
         &self,
         profile: &AuthProfile,
@@ -112,9 +112,9 @@ impl Logins {
         (token, known.and_then(|known| known.refused.clone()))
     }
 
-    /// A token that is neither at its end nor refused: one that another process has fetched meanwhile, else a new one.
-    /// Many servers take a refresh token only once. So the server is asked when it is sure that its answer can be kept,
-    /// and then that is waited for and kept whatever happens.
+    /// Gets a token that is neither about to expire nor refused: one that another process has fetched meanwhile, else a
+    /// new one. Many servers accept a refresh token only once. So the server is asked only when the answer can be
+    /// stored, and then the answer is awaited and stored even if the caller is gone.
     async fn renew(
         &self,
         login: &RenewableLogin,
@@ -149,7 +149,7 @@ impl Logins {
             login.store.keep_login(reserved, &login.name, access, refresh, expires)
         });
         let kept = kept.await;
-        // Where it could not be kept all the same, a notice says so, and this process goes on with it.
+        // If it could not be stored after all, a notice says so, and this process uses it.
         self.remember(login, &token);
         kept.map(|()| token)
     }
@@ -163,7 +163,7 @@ impl Logins {
     }
 }
 
-/// Two agents may have a login of the same name.
+/// Includes the store, because two agents may have a login of the same name.
 fn key(login: &RenewableLogin) -> String {
     format!("{}\n{}", login.store.path().display(), login.name)
 }
@@ -172,7 +172,7 @@ fn unrenewed(why: impl std::fmt::Display) -> KeyError {
     KeyError::NotRenewed { why: why.to_string() }
 }
 
-/// Does what waits for the disk off the async thread.
+/// Runs blocking file work off the async thread.
 async fn in_background<T: Send + 'static>(
     login: &RenewableLogin,
     work: impl FnOnce(&RenewableLogin) -> Result<T, AuthStoreError> + Send + 'static,

@@ -85,7 +85,7 @@ async fn an_expired_login_is_not_used() {
     ));
 }
 
-/// Gives a new token each time, after what is done to the store's directory.
+/// Returns a new token each time, after calling a function on the store's directory.
 #[derive(Debug)]
 struct Giver {
     meanwhile: fn(&Path),
@@ -107,7 +107,7 @@ impl RenewLogin for Giver {
     }
 }
 
-/// A store with a login that has ended, a resolver that asks a `Giver`, and that.
+/// A store with an expired login, a resolver that uses a `Giver`, and the `Giver`.
 fn renewing(directory: &Path, meanwhile: fn(&Path)) -> (AuthStore, KeyResolver, Arc<Giver>) {
     let store = AuthStore::in_agent_dir(directory);
     let login = r#"{"version": 1, "profiles": {"lab:me": {"type": "oauth", "provider": "lab",
@@ -140,7 +140,7 @@ async fn room_for_new_tokens_is_taken_before_they_are_asked_for_and_given_back()
         let room = std::fs::metadata(directory.join(".auth-profiles.json.renewed"));
         assert!(room.is_ok_and(|room| room.len() > 64 * 1024));
     });
-    // What a killed process has left is in nobody's way.
+    // A file left by a killed process does not stop the renewal.
     assert!(std::fs::write(directory.path().join(".auth-profiles.json.renewed"), "left").is_ok());
     for _ in 0..2 {
         assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
@@ -152,7 +152,7 @@ async fn room_for_new_tokens_is_taken_before_they_are_asked_for_and_given_back()
     assert_eq!(names(directory.path()), expected);
 }
 
-/// A later version of the program may take over while the server is asked.
+/// A later version of the program may write the store during the request.
 #[tokio::test]
 async fn new_tokens_that_could_not_be_kept_are_told_and_used_by_this_process() {
     let Ok(directory) = tempfile::tempdir() else { panic!("a directory") };
@@ -164,12 +164,12 @@ async fn new_tokens_that_could_not_be_kept_are_told_and_used_by_this_process() {
     let told = token(&store, &resolver, 10).await.err().unwrap_or_default();
     assert!(told.contains("update myclaw to change it"), "{told}");
     assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
-    // Nor is the server asked again for what cannot be kept.
+    // The server is not asked again if the answer cannot be stored.
     assert!(token(&store, &resolver, 4_000_000).await.is_err());
     assert_eq!(*giver.asked.lock().unwrap_or_else(PoisonError::into_inner), 1);
 }
 
-/// Two agents may share one store by a link; of their logins too one process alone renews.
+/// Two agents may share one store by a link; only one process at a time renews its logins too.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_linked_store_has_the_locks_of_the_file_that_it_links_to() {

@@ -107,7 +107,7 @@ fn any_reason() -> impl Strategy<Value = FailureReason> {
 }
 
 proptest! {
-    /// Whatever happened, a cooldown ends, and it ends no later than the longest one after the last failure.
+    /// Every cooldown ends, at most the longest cooldown after the last failure.
     #[test]
     fn no_rest_is_longer_than_the_longest(
         failures in prop::collection::vec((any_reason(), 0..200_000_000_u64), 1..40),

@@ -1,4 +1,4 @@
-//! What stands in the store.
+//! The content of the store.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -32,13 +32,13 @@ pub struct AuthFile {
     /// By provider, the profile that is tried first.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub preferred: BTreeMap<String, String>,
-    /// By provider, the only profile that is used.
+    /// By provider, the only profile to use.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pinned: BTreeMap<String, String>,
-    /// What happened to profiles, by name; also to those that are not in this file.
+    /// Record of the use of profiles, by name, including profiles that are not in this file.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub usage_stats: BTreeMap<String, UsageStats>,
-    /// What goes into the marks of keys.
+    /// Salt for the marks of keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_salt: Option<String>,
     /// The store that this was read from.
@@ -49,7 +49,7 @@ pub struct AuthFile {
     unknown: Kept,
 }
 
-/// What is not understood and kept as it is. It may hold secrets, so it is never shown.
+/// Unknown content, kept unchanged. It may hold secrets, so it is never shown.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Kept(Map<String, Value>);
@@ -60,7 +60,7 @@ impl fmt::Debug for Kept {
     }
 }
 
-/// A profile that is understood, or something to be kept as it is.
+/// A known profile, or an unknown entry that is kept unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Entry {
@@ -68,14 +68,14 @@ enum Entry {
     Foreign(Kept),
 }
 
-/// A profile as it lies in the store. Which of the secrets is meant depends on the type.
+/// A profile as stored. Its type decides which of the secrets is used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredProfile {
-    /// What kind of credential it is.
+    /// The kind of the credential.
     #[serde(rename = "type")]
     pub kind: CredentialType,
-    /// Whose key it is.
+    /// The provider of the key.
     pub provider: String,
     /// The key of an `api_key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,28 +86,28 @@ pub struct StoredProfile {
     /// The token for calls of an `oauth`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     access: Option<StoredSecret>,
-    /// What an `oauth` is renewed with.
+    /// The refresh token of an `oauth`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refresh: Option<StoredSecret>,
-    /// Where an `oauth` is renewed.
+    /// The token endpoint of an `oauth`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token_url: Option<String>,
-    /// Which application an `oauth` was made for.
+    /// The id of the application that an `oauth` was made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_id: Option<String>,
-    /// The secret of that application, where it has one.
+    /// The secret of that application, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_secret: Option<StoredSecret>,
-    /// What a renewal asks for, if the server wants it said.
+    /// The scope of a renewal, if the server requires it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
-    /// Where the secret is kept if not here, as [`KeySource`] is written.
+    /// The place of the secret if it is not in this file, written like a [`KeySource`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key_source: Option<String>,
-    /// When it stops being valid, in milliseconds since the Unix epoch.
+    /// When the credential expires, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
-    /// Everything else, kept as it is.
+    /// All other fields, kept unchanged.
     #[serde(flatten)]
     unknown: Kept,
 }
@@ -147,7 +147,7 @@ impl StoredProfile {
         }
     }
 
-    /// A secret that lies in the store.
+    /// Creates a profile with its secret in the store.
     pub fn with_key(provider: impl Into<String>, kind: CredentialType, key: SecretString) -> Self {
         let mut profile = Self::empty(provider, kind);
         let secret = Some(StoredSecret::new(key));
@@ -159,7 +159,8 @@ impl StoredProfile {
         profile
     }
 
-    /// A secret that lies elsewhere. [`KeySource::Literal`] is no such place: it gives a profile that nobody can use.
+    /// Creates a profile whose secret is elsewhere. [`KeySource::Literal`] is not accepted here: it gives an unusable
+    /// profile.
     pub fn with_source(
         provider: impl Into<String>,
         kind: CredentialType,
@@ -184,31 +185,31 @@ impl StoredProfile {
     }
 }
 
-/// What the store holds of a login that says how it is renewed.
+/// The parts of a stored login that a renewal needs.
 #[derive(Debug)]
 pub(crate) struct Login {
     /// The token for calls, if there is one yet.
     pub(crate) access: Option<SecretString>,
-    /// When it ends, in milliseconds since the Unix epoch.
+    /// When it expires, in milliseconds since the Unix epoch.
     pub(crate) expires: Option<u64>,
-    /// How it is renewed.
+    /// The parameters of its renewal.
     pub(crate) renewal: Renewal,
 }
 
 impl StoredProfile {
-    /// Whether it is a login of GitHub Copilot whose `access` is a session of some minutes. What that is exchanged for,
-    /// the GitHub token, lies under `refresh`: with that a call makes sessions of its own.
+    /// Whether this is a GitHub Copilot login whose `access` is a session of a few minutes. The GitHub token that is
+    /// exchanged for such sessions is stored under `refresh`; each call creates its own session from it.
     fn is_copilot(&self) -> bool {
         self.provider == "github-copilot" && self.refresh.is_some()
     }
 
-    /// When the secret that is used stops being valid.
+    /// When the secret in use expires.
     fn expires_at(&self) -> Option<u64> {
         let is_session = self.kind == CredentialType::Oauth && self.is_copilot();
         self.expires.filter(|_| !is_session)
     }
 
-    /// How it is renewed, if it is a login that says so.
+    /// The parameters of its renewal, if it is a login that can be renewed.
     fn renewal(&self) -> Option<Renewal> {
         let filled = |text: &Option<String>| {
             text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
@@ -231,12 +232,12 @@ fn is_filled(secret: &&SecretString) -> bool {
 }
 
 impl AuthFile {
-    /// Notes where this was read: logins are renewed there.
+    /// Records the store that this was read from, because logins are renewed there.
     pub(super) fn read_from(self, store: &AuthStore) -> Self {
         Self { store: Some(store.clone()), ..self }
     }
 
-    /// The login of that name, if it says how it is renewed.
+    /// The login of that name, if it can be renewed.
     pub(super) fn login(&self, name: &str) -> Option<Login> {
         let Entry::Known(profile) = self.profiles.get(name)? else { return None };
         let renewal = profile.renewal()?;
@@ -260,7 +261,7 @@ impl AuthFile {
         }
     }
 
-    /// Every profile that is understood, by name.
+    /// Every known profile, by name.
     pub fn profiles(&self) -> impl Iterator<Item = (&str, &StoredProfile)> {
         self.profiles.iter().filter_map(|(name, entry)| match entry {
             Entry::Known(profile) => Some((name.as_str(), &**profile)),
@@ -268,7 +269,7 @@ impl AuthFile {
         })
     }
 
-    /// Every secret in the store, so that they can be kept out of what is shown.
+    /// Every secret in the store, for redaction.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
         let secrets = self.profiles().flat_map(|(_, profile)| {
             let StoredProfile { key, token, access, refresh, client_secret, .. } = profile;
@@ -277,14 +278,14 @@ impl AuthFile {
         secrets.flatten().map(StoredSecret::key)
     }
 
-    /// The usable profiles of a provider, in no particular order. One without a key is left out.
+    /// The usable profiles of a provider, in no particular order. Profiles without a key are omitted.
     pub fn profiles_of(&self, provider: &str) -> Vec<AuthProfile> {
         self.profiles()
             .filter(|(_, stored)| stored.provider == provider)
             .filter_map(|(name, stored)| {
                 let store = self.store.clone().filter(|_| stored.renewal().is_some());
                 let login = store.map(|store| RenewableLogin { store, name: name.to_owned() });
-                // A login may have its first token still to come.
+                // A login may not have its first token yet.
                 let to_come = || {
                     let empty = KeySource::Literal(SecretString::default());
                     login.is_some().then_some(empty)
@@ -301,13 +302,13 @@ impl AuthFile {
             .collect()
     }
 
-    /// Adds a profile, or replaces the one of that name. What happened to the old one no longer counts.
+    /// Adds a profile, or replaces the one of that name and clears the record of its use.
     pub fn put(&mut self, name: &str, profile: StoredProfile) {
         self.usage_stats.remove(name);
         self.profiles.insert(name.to_owned(), Entry::Known(Box::new(profile)));
     }
 
-    /// Removes a profile with everything that is said about it; whether there was one.
+    /// Removes a profile and its record; returns whether it existed.
     pub fn remove(&mut self, name: &str) -> bool {
         self.usage_stats.remove(name);
         for names in self.order.values_mut() {
@@ -319,12 +320,12 @@ impl AuthFile {
         self.profiles.remove(name).is_some()
     }
 
-    /// What is remembered about a profile, which need not be in this file.
+    /// The record of a profile's use. The profile need not be in this file.
     pub fn usage(&self, provider: &str, id: &str) -> Option<&UsageStats> {
         self.usage_stats.get(&store_name(provider, id))
     }
 
-    /// The same, as far as it is about the key that the profile has now; nothing where the key was replaced since.
+    /// The same record, if it is about the profile's current key; `None` if the key was replaced since.
     pub fn usage_now(&self, provider: &str, profile: &AuthProfile) -> Option<&UsageStats> {
         let usage = self.usage(provider, &profile.id)?;
         let mark = self.key_salt.as_ref().zip(key_at_hand(profile));
@@ -332,7 +333,7 @@ impl AuthFile {
         (!usage.is_about_other(mark.as_deref())).then_some(usage)
     }
 
-    /// Notes the keys that are about to be used, so that what happens to them is written down about them.
+    /// Records the keys that are about to be used, so that their outcomes are attributed to them.
     pub(crate) fn note_keys(&self, provider: &str, profiles: &[AuthProfile]) {
         let Some(store) = &self.store else { return };
         for profile in profiles {
@@ -340,7 +341,7 @@ impl AuthFile {
         }
     }
 
-    /// What is remembered about the key that the profile has now.
+    /// The record of the profile's current key.
     fn usage_of_key(&mut self, name: &str) -> &mut UsageStats {
         let key = self.store.as_ref().and_then(|store| store.known_keys().get(name));
         if key.is_some() && self.key_salt.is_none() {
@@ -352,7 +353,7 @@ impl AuthFile {
         usage
     }
 
-    /// Remembers a failure.
+    /// Records a failure.
     pub fn record_failure(
         &mut self,
         name: &str,
@@ -362,7 +363,7 @@ impl AuthFile {
         self.usage_of_key(name).fail(failure, rules);
     }
 
-    /// Remembers a success.
+    /// Records a success.
     pub fn record_success(&mut self, name: &str, model: &str, at_ms: u64) {
         self.usage_of_key(name).succeed(model, at_ms);
     }

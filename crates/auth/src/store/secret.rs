@@ -1,4 +1,4 @@
-//! A key as it lies in the store. The one place of the program that writes keys: its `Serialize` is for that file.
+//! A key as stored. This is the only place that writes keys: `Serialize` is implemented for the store file.
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(super) struct StoredSecret(SecretString);
 
 impl StoredSecret {
-    /// Takes a key in.
+    /// Wraps a key.
     pub(super) fn new(key: SecretString) -> Self {
         Self(key)
     }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Something that looks like no known kind of key, so that only its place tells that it is one.
+/// A secret that has no known form, so that only its position identifies it.
 const PLAIN_SECRET: &str = "hunter2";
 
 #[test]

@@ -10,7 +10,7 @@ use crate::strict::StrictTree;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(crate::json_schema);
 
-/// Every key that there is, each with a value that is allowed.
+/// Every key of the schema with a valid value.
 fn full() -> Value {
     json!({
         "$schema": "./schema.json",
@@ -107,7 +107,7 @@ fn pointers(tree: &Value) -> Vec<String> {
     found
 }
 
-/// Every key that the schema knows, the levels of maps and lists left out.
+/// Every key of the schema, without the levels of maps and lists.
 fn keys_of_schema(schema: &Value, root: &Value, at: &str, found: &mut Vec<String>) {
     let target =
         schema["$ref"].as_str().and_then(|name| root["$defs"].get(name.strip_prefix("#/$defs/")?));
@@ -239,7 +239,7 @@ fn apply(tree: &mut Value, change: Change) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// The types and the schema are two tellings of one thing.
+    /// The types and the schema must agree.
     #[test]
     fn the_schema_refuses_what_the_types_refuse(changes in prop::collection::vec(change(), 1..4)) {
         let mut tree = full();

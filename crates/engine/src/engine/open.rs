@@ -1,4 +1,4 @@
-//! Opens what a run needs of the file system: the workspace, the session, the store of keys.
+//! Opens the files that a run needs: the workspace, the session, the key store.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,20 +19,21 @@ use crate::turn::{input_budget, interrupts};
 use crate::workspace::{BootstrapFile, prepare_workspace};
 use crate::{Notice, RunError, RunParams, SessionInbox, WhenIdle};
 
-/// Pause between two looks at a lock that another process holds: nobody notices it, and it costs nothing.
+/// Pause between two checks of a lock that another process holds: too short to be noticed, and long enough to cost next
+/// to nothing.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// What the file system gave.
+/// The opened files.
 pub(super) struct Opened {
-    /// What takes the place of the prompt's identity text.
+    /// Replaces the prompt's identity text.
     pub(super) identity: Option<BootstrapFile>,
     pub(super) bootstrap_files: Vec<BootstrapFile>,
     pub(super) auth_file: AuthFile,
     pub(super) conversation: Conversation,
     pub(super) opening: Opening,
-    /// Messages that interrupted an earlier run: this one is for them.
+    /// Messages that interrupted an earlier run. This run answers them.
     pub(super) interrupts: Vec<EntryId>,
-    /// What the user should know.
+    /// Notices from opening.
     pub(super) notices: Vec<Notice>,
 }
 
@@ -54,7 +55,7 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
         history_limit: params.rules.history_limit.is_none(),
         pruning: params.rules.context_pruning == ContextPruning::Off,
     };
-    // A run without a message of its own is there for those that wait.
+    // A run without its own message answers the waiting ones.
     let is_for_others = params.user_message.is_empty();
     let mut notices = bootstrap.notices;
     notices.extend(skills_left_out(&params.skills));
@@ -79,14 +80,14 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
     .await
 }
 
-/// Loads the end of the log, settles what it has taken of the inbox, and gives what waits there.
+/// Loads the end of the log, removes from the inbox what the log has already taken, and returns what waits there.
 fn load(
     log: Box<dyn OpenSession>,
     inbox: &Inbox,
     budget: u64,
     switched_off: SwitchedOff,
 ) -> Result<(Conversation, Opening, Vec<QueuedMessage>), RunError> {
-    // Held while the log is read: a run that was dropped may still be settling what it took.
+    // Held while the log is read: a dropped run may still be removing the messages it took.
     let mut held = if inbox.may_hold_messages() { inbox.open()? } else { None };
     let (conversation, opening) = Conversation::load(log, budget, switched_off)?;
     let mut waiting = Vec::new();
@@ -133,13 +134,13 @@ async fn open_log(
     }
 }
 
-/// Leaves the message of a run that does not get its session to whoever runs the session next.
+/// Leaves the message of a run that cannot open its session in the inbox, for the next run.
 async fn leave_message(params: &RunParams, error: SessionError) -> RunError {
     let inbox = SessionInbox::of_run(params);
     let content = params.user_message.clone();
     match inbox.send(QueuedKind::FollowUp, content, WhenIdle::Keep).await {
         Ok(_) => RunError::MessageWaits(error),
-        // It is empty, or it cannot be stored.
+        // The message is empty or cannot be stored.
         Err(_) => error.into(),
     }
 }
@@ -152,7 +153,7 @@ async fn blocking<T: Send + 'static>(
         .map_err(|error| RunError::Internal(error.to_string()))?
 }
 
-/// A directory that the user named is never made: a misspelt one should be noticed.
+/// Checks that a directory named by the user exists. It is never created, so that a misspelt name is noticed.
 fn check_directory(directory: Option<PathBuf>) -> Result<(), RunError> {
     match directory {
         Some(path) if !path.is_dir() => {

@@ -7,13 +7,13 @@ use crate::{ActiveModel, Notice, RunParams};
 /// How much the model thinks in a run.
 pub(super) struct Thinking {
     pub(super) requested: ThinkingLevel,
-    /// What to say where that is not what the user asked for.
+    /// A notice if the level differs from the requested one.
     pub(super) notice: Option<Notice>,
 }
 
 impl Thinking {
-    /// Each model is asked at the level that it offers nearest to the one asked for; of the first one, `model`, the
-    /// user is told where these differ.
+    /// Selects for each model the offered level that is nearest to the requested one. If they differ for the first
+    /// model, `model`, there is a notice.
     pub(super) fn of(params: &RunParams, model: &ActiveModel) -> Self {
         let requested = params.thinking.unwrap_or(params.rules.thinking);
         let level = model.model.thinking_level(requested);

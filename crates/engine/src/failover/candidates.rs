@@ -1,4 +1,4 @@
-//! The models of a run: the one that answers, and those to ask when it cannot.
+//! The models of a run: the active model, and the fallbacks.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use super::ProfileRotation;
 use crate::error::CandidateFailure;
 use crate::{ActiveModel, RunError};
 
-/// Longest wait for a key while there is another model to ask: long enough for a stumble of the server, short enough
-/// not to be noticed beside an answer's own length.
+/// Longest wait for a key while there is another model to ask: long enough for a short outage of the server, and short
+/// compared with the time of an answer.
 pub(crate) const LONGEST_WAIT_BEFORE_FALLBACK: Duration = Duration::from_secs(10);
 
 /// A model that may answer, with its keys.
@@ -19,32 +19,32 @@ pub(crate) const LONGEST_WAIT_BEFORE_FALLBACK: Duration = Duration::from_secs(10
 pub(crate) struct Candidate<'a> {
     pub(crate) choice: &'a ActiveModel,
     pub(crate) rotation: ProfileRotation,
-    /// Why all its keys rest for long since an earlier run, if they do.
+    /// Why all its keys are in a long cooldown from an earlier run, if they are.
     pub(crate) resting_for: Option<FailureReason>,
 }
 
-/// The models that are left to ask, and what became of those that were.
+/// The models that are still to be asked, and the failures of those that were asked.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates<'a> {
     waiting: VecDeque<Candidate<'a>>,
     failures: Vec<CandidateFailure>,
 }
 
-/// What the candidates of a run are made from.
+/// The inputs from which the candidates of a run are made.
 pub(crate) struct Sources<'a, 's> {
     /// The models, the first one first. Never empty.
     pub(crate) choices: &'a [ActiveModel],
-    /// What the agent's store holds.
+    /// The content of the agent's key store.
     pub(crate) store: &'s AuthFile,
     /// The only profile to use for the first model's provider.
     pub(crate) pinned: Option<&'s str>,
-    /// When, in milliseconds since the Unix epoch.
+    /// The current time, in milliseconds since the Unix epoch.
     pub(crate) now_ms: u64,
 }
 
 impl<'a> Candidates<'a> {
-    /// The candidates in the order in which they are asked: as the settings say, but models all of whose keys still
-    /// rest for long since an earlier run come last.
+    /// Sorts the candidates into the order in which they are asked: that of the config, except that models come last if
+    /// all of their keys are in a long cooldown from an earlier run.
     ///
     /// # Errors
     /// [`RunError::UnknownProfile`] if the pinned profile does not exist.
@@ -91,7 +91,7 @@ impl<'a> Candidates<'a> {
         self.waiting.pop_front()
     }
 
-    /// Exchanges a model and its keys for those at `place` in the line.
+    /// Swaps a model and its keys with those at `place` in the order.
     pub(crate) fn exchange(
         &mut self,
         place: usize,
@@ -104,12 +104,12 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// The models that are left to ask, the next one first.
+    /// The models that are still to be asked, the next one first.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Candidate<'a>> {
         self.waiting.iter()
     }
 
-    /// Why a model that is still to be asked rests, if it does.
+    /// Why the keys of a model that is still to be asked are in cooldown, if they are.
     pub(crate) fn resting(&self, choice: &ActiveModel) -> Option<FailureReason> {
         let of_choice = |candidate: &&Candidate<'_>| std::ptr::eq(candidate.choice, choice);
         self.waiting.iter().find(of_choice)?.resting_for
@@ -120,7 +120,7 @@ impl<'a> Candidates<'a> {
         !self.waiting.is_empty()
     }
 
-    /// Takes a profile out for every model of its provider that is left.
+    /// Removes a profile from every remaining model of its provider.
     pub(crate) fn spend(&mut self, provider: &str, profile_id: &str) {
         let of_provider =
             |candidate: &&mut Candidate<'_>| candidate.choice.model.provider == provider;
@@ -129,7 +129,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Remembers why a model could not answer.
+    /// Records why a model could not answer.
     pub(crate) fn give_up_on(&mut self, choice: &ActiveModel, error: &ModelError) {
         self.failures.push(CandidateFailure {
             model: choice.reference(),
@@ -138,7 +138,7 @@ impl<'a> Candidates<'a> {
         });
     }
 
-    /// The error when no model is left: that of the only one, or one line for each.
+    /// The error when no model is left: the error of the only model, or one line for each model.
     pub(crate) fn exhausted(&mut self, last: ModelError) -> RunError {
         match self.failures.len() {
             0 | 1 => RunError::Model(last),

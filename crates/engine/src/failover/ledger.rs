@@ -1,4 +1,4 @@
-//! What a run tells the agent's store about the keys it used.
+//! Records the outcome of each key's use in the agent's store.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -7,18 +7,18 @@ use myclaw_auth::{AuthStore, AuthStoreError, CooldownRules, Failure, FailureReas
 
 use crate::Notice;
 
-/// Writes down what happened to keys, for later runs and other processes.
+/// Records the outcome of each key's use, for later runs and other processes.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     store: Option<AuthStore>,
     rules: CooldownRules,
-    /// The profiles whose use in this run is written down, by their names in the store.
+    /// The profiles whose use in this run is recorded, by their names in the store.
     noted: HashSet<String>,
-    /// Whether a failure to write was reported; once is enough.
+    /// Whether a failure to write was reported. It is reported once.
     has_complained: bool,
 }
 
-/// Which profile was used, for which model, and when.
+/// The use of a profile: which model, and when.
 #[derive(Debug, Clone)]
 pub(crate) struct Use {
     /// The profile's name in the store.
@@ -30,12 +30,12 @@ pub(crate) struct Use {
 }
 
 impl Ledger {
-    /// A ledger that writes to `store`, or to nothing.
+    /// Creates a ledger that writes to `store`, or nowhere if it is `None`.
     pub(crate) fn new(store: Option<AuthStore>, rules: CooldownRules) -> Self {
         Self { store, rules, noted: HashSet::new(), has_complained: false }
     }
 
-    /// Writes down that a call failed. Gives a complaint to show if that fails for the first time.
+    /// Records that a call failed. Returns a notice the first time the store cannot be written.
     pub(crate) async fn failed(
         &mut self,
         call: Use,
@@ -54,8 +54,8 @@ impl Ledger {
         .await
     }
 
-    /// Writes down that a call succeeded: once in a run, and only where it is of use, because there were failures to
-    /// forget or there are several keys to take turns. Gives a complaint as [`Ledger::failed`] does.
+    /// Records that a call succeeded. This happens once per run, and only if there are failures to clear or several
+    /// keys to rotate. Returns a notice as [`Ledger::failed`] does.
     pub(crate) async fn succeeded(
         &mut self,
         call: Use,

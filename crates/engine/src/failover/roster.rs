@@ -1,4 +1,4 @@
-//! The models that a run may ask, and the store of their keys.
+//! The models that a run may ask, and the store with their keys.
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
 
@@ -6,39 +6,38 @@ use super::candidates::Sources;
 use super::{Candidate, Candidates, Ledger, error_class};
 use crate::{ActiveModel, AgentRunEvent, Notice, RunError, RunParams, window};
 
-/// The models of a run and the store of their keys.
+/// The models of a run and the store with their keys.
 #[derive(Debug, Clone)]
 pub(crate) struct Roster {
     first: ActiveModel,
-    /// All of them, the first one too.
+    /// All models, including the first.
     choices: Vec<ActiveModel>,
     store: Option<AuthStore>,
     notices: Vec<Notice>,
 }
 
 impl Roster {
-    /// The models that the caller gave, without those whose window is too small.
+    /// The models that the caller gave, except those whose window is too small.
     ///
     /// # Errors
-    /// There is no model, or none has a window that is large enough.
+    /// There is no model, or no model has a large enough window.
     pub(crate) fn new(params: &RunParams) -> Result<Self, RunError> {
         let (choices, notices) = window::guard(params.models.clone())?;
         let first = choices.first().ok_or(RunError::NoModel)?.clone();
         Ok(Self { first, choices, store: params.stores.keys.clone(), notices })
     }
 
-    /// The model that is asked first if its keys allow.
+    /// The model that is asked first if one of its keys is available.
     pub(crate) fn first(&self) -> &ActiveModel {
         &self.first
     }
 
-    /// What the user should know about the models.
+    /// Notices about the models.
     pub(crate) fn notices(&self) -> &[Notice] {
         &self.notices
     }
 
-    /// What the store holds, and a notice where it cannot be read: that must not stop a run that has other keys.
-    /// Blocks.
+    /// The content of the store, and a notice if it cannot be read, since a run may have other keys. Blocks.
     pub(crate) fn read_store(&self) -> (AuthFile, Option<Notice>) {
         match self.store.as_ref().map(AuthStore::load) {
             None => (AuthFile::default(), None),
@@ -54,10 +53,10 @@ impl Roster {
         Ledger::new(self.store.clone(), rules)
     }
 
-    /// The model that answers, and those to ask when it cannot. Tells the user where that is not the first one.
+    /// The order in which the models are asked. Emits a notice if the first model is not the first in it.
     ///
     /// # Errors
-    /// [`RunError::UnknownProfile`] if the profile that the caller insists on does not exist.
+    /// [`RunError::UnknownProfile`] if the profile that the caller requires does not exist.
     pub(crate) fn line_up<'a>(
         &'a self,
         params: &RunParams,

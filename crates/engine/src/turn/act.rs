@@ -1,7 +1,7 @@
 //! Step `act`: runs the calls of the last assistant message.
 //!
-//! Results enter the log in call order. Neighbouring calls of read-only tools run at the same time; every other call
-//! runs alone, and its result is in the log before the next begins.
+//! Results enter the log in call order. Adjacent calls of read-only tools run at the same time; every other call runs
+//! alone, and its result is in the log before the next call begins.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,14 +26,14 @@ use crate::{
 /// Most calls of read-only tools at the same time: enough to hide disk latency, too few to exhaust file handles.
 const MAX_PARALLEL: usize = 8;
 
-/// Most calls of one message that are made. Models ask for some ten at once; hundreds are a fault, and each costs a
-/// result in every later request.
+/// Most calls of one message that are made. Models make around ten calls at once; hundreds are a fault, and each costs
+/// a result in every later request.
 const MAX_CALLS: usize = 100;
 
-/// How long an aborted tool may take to clean up, and a hook to look at its result, before it is dropped.
+/// How long an aborted tool may clean up, and a hook may look at its result, before it is dropped.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
 
-/// The tools of a run, and who approves their calls.
+/// The tools of a run, and the approver of their calls.
 pub(crate) struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
     context: ToolContext,
@@ -53,22 +53,22 @@ struct Finished {
 }
 
 impl Act {
-    /// Ends a run after `repeated_calls` rounds of the same call; 0 never does.
+    /// Creates the step. It ends a run after `repeated_calls` rounds of the same call; 0 disables the check.
     pub(crate) fn new(toolbox: Toolbox, repeated_calls: u32) -> Self {
         Self { toolbox, repetition: Repetition::new(repeated_calls) }
     }
 
-    /// The user has said something: what was repeated before counts no longer.
+    /// Resets the repetition count, because the user sent a message.
     pub(super) fn begin_message(&mut self) {
         self.repetition.begin_anew();
     }
 
-    /// Whether the run should end, because the model repeats itself.
+    /// Whether the run should end because the model repeats itself.
     pub(super) fn goes_in_circles(&self) -> bool {
         self.repetition.goes_in_circles()
     }
 
-    /// Runs the calls that have no result, or says why they do not run.
+    /// Runs the calls that have no result, or stores results that say why they are not run.
     pub(super) async fn run_tools(
         &mut self,
         shared: &mut Shared,
@@ -117,8 +117,8 @@ impl Act {
         if shared.run.cancel.stop().is_some() { Err(RunError::Aborted) } else { Ok(()) }
     }
 
-    /// Runs the calls of a group at the same time and stores their results in order, each as soon as it and those
-    /// before it are there.
+    /// Runs the calls of a group at the same time and stores their results in order, each as soon as it and all earlier
+    /// ones are available.
     async fn run_group(
         &mut self,
         shared: &mut Shared,
@@ -126,7 +126,7 @@ impl Act {
     ) -> Result<(), RunError> {
         let Self { toolbox, repetition } = self;
         let Shared { run, conversation, .. } = shared;
-        // The futures only read; storing a result changes what they do not look at.
+        // The futures only read; storing a result changes nothing that they read.
         let running = |call| toolbox.run_call(run, call);
         let mut finished: FuturesOrdered<_> = group.iter().map(running).collect();
         for call in &group {
@@ -140,7 +140,7 @@ impl Act {
     }
 }
 
-/// Answers a call that is not made, because the user said something first.
+/// Adds the result of a call that is not made because the user sent a message first.
 fn skip(shared: &mut Shared, call: &ToolCall) -> Result<(), RunError> {
     shared.emit(AgentRunEvent::ToolSkipped {
         tool_name: call.name.clone(),
@@ -167,7 +167,8 @@ impl Toolbox {
         self.find(&call.name).is_some_and(|tool| tool.is_read_only())
     }
 
-    /// One call from its validation to its limited result. Never fails: whatever goes wrong is the model's to read.
+    /// Runs one call, from validation to the length limit of its result. It cannot fail: every error becomes a result
+    /// that the model reads.
     async fn run_call(&self, run: &RunContext, call: &ToolCall) -> Finished {
         match self.prepare(run, call).await {
             Ok((tool, pending)) => {
@@ -185,7 +186,7 @@ impl Toolbox {
         }
     }
 
-    /// Finds the tool, fits the arguments and asks the hooks; the error is the text for the model.
+    /// Finds the tool, fits the arguments and calls the hooks; the error is the text for the model.
     async fn prepare(
         &self,
         run: &RunContext,
@@ -290,7 +291,7 @@ async fn let_hooks_change(run: &RunContext, pending: &PendingToolCall, output: &
     }
 }
 
-/// Completes some time after the run was aborted, for tools and hooks that do not end by themselves.
+/// Completes some time after the run was aborted, to stop tools and hooks that do not end by themselves.
 async fn abort_grace_is_over(run: &RunContext) {
     run.cancel.cancelled().await;
     run.clock.sleep(ABORT_GRACE).await;

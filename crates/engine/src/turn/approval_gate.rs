@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{RunContext, result_text};
 use crate::{AgentRunEvent, Approval, ApprovalRequest, Approver, PendingToolCall};
 
-/// Who approves the calls of a run, and what was approved for all of it.
+/// The approver of a run's calls, and the approvals that hold for the whole run.
 pub(super) struct ApprovalGate {
     approver: Option<Arc<dyn Approver>>,
     granted: Mutex<HashSet<(String, String)>>,

@@ -1,7 +1,7 @@
-//! Step `bounds`: what ends a turn that would go on.
+//! Step `bounds`: the limits that end a turn.
 //!
-//! Each message of the user's begins a new allowance of calls, time, tokens and money; the totals of a day go on. What
-//! was used is read off the run's tally, so every model call counts, whoever made it.
+//! Each user message starts a new allowance of calls, time, tokens and money; the totals of the day continue. Usage
+//! comes from the run's tally, so every model call counts, whichever step made it.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use super::time_limit::{Pauses, TimeLimit};
 use crate::bound::{exhausted_budget, micro_dollars};
 use crate::{Bound, Notice, RunError};
 
-/// The limits, and what the run has used since the user last said something, and what the day has.
+/// The limits, the usage since the last user message, and the usage of the day.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     limits: RunLimits,
-    /// Most model calls for a message; `None` means no cap.
+    /// Most model calls for one message; `None` means no cap.
     max_iterations: Option<u32>,
-    /// The config key that sets each limit, where it is not the usual one.
+    /// The config key that sets each limit, if it is not the usual one.
     config_keys: Vec<(Bound, String)>,
-    /// By the monotonic clock: the machine's own may jump. `None` means no limit.
+    /// Measured by the monotonic clock, because the wall clock may jump. `None` means no limit.
     time: Option<TimeLimit>,
     iterations_before: u32,
     usage_before: Usage,
-    /// What of the run's usage the day's totals hold.
+    /// The part of the run's usage that is already in the day's totals.
     recorded: Usage,
     day: Spent,
     spending: DaySpending,
@@ -37,7 +37,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Begins now.
+    /// Starts counting now.
     pub(crate) fn new(
         limits: RunLimits,
         max_iterations: Option<u32>,
@@ -71,7 +71,7 @@ impl Bounds {
         own.map_or(bound.setting(), |(_, key)| key)
     }
 
-    /// The user has said something: what was used before counts no longer.
+    /// Restarts the limits per message, because the user sent a message.
     pub(super) fn begin_message(&mut self, shared: &Shared) {
         self.time = time_limit(&self.limits, &shared.run.pauses);
         self.iterations_before = shared.tally.iterations;
@@ -100,7 +100,7 @@ impl Bounds {
         Ok(of_run.or_else(|| exhausted_budget(limits, self.day, active)))
     }
 
-    /// Reports once that a limit on money cannot apply, because the price of a call is unknown.
+    /// Reports once that a limit on money cannot be applied because the price of a call is unknown.
     fn warn_of_unknown_price(&mut self, shared: &Shared, active: &Model) {
         let limits =
             [("limits.runCost", self.limits.run_cost), ("limits.dayCost", self.limits.day_cost)];
@@ -118,8 +118,8 @@ impl Bounds {
         });
     }
 
-    /// Adds what was used since the last time to the day's totals, and reads what other runs have added. Totals that
-    /// cannot be kept are reported once; they are no reason to fail a run.
+    /// Adds the usage since the last call to the day's totals, and reads what other runs have added. A failure to store
+    /// the totals is reported once and does not fail the run.
     pub(super) async fn record_usage(&mut self, shared: &Shared) -> Result<(), RunError> {
         let (usage, recorded) = (shared.tally.usage, self.recorded);
         let used = Spent {
@@ -146,7 +146,7 @@ impl Bounds {
         Ok(())
     }
 
-    /// Says once that the totals of the day were lost.
+    /// Reports once that the totals of the day were lost.
     fn report_damage(&mut self, shared: &Shared) {
         if let Some(copy) = self.spending.set_aside().filter(|_| !self.has_warned) {
             let (path, backup) = (self.spending.path().to_owned(), copy.to_owned());

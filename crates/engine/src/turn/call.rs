@@ -1,7 +1,7 @@
-//! Step `call`: one message of a model, through the auth profiles of the model and then through the fallback models.
+//! Step `call`: gets one message from a model, with the model's auth profiles first and then with the fallbacks.
 //!
-//! Before anything visible arrived a failed attempt may be repeated with another key or another model. After that it
-//! never is: the partial message is closed, kept, and the failure is reported.
+//! Before the first visible output a failed attempt may be repeated with another key or another model. After it an
+//! attempt is never repeated: the partial message is closed and kept, and the failure is reported.
 
 mod attempt;
 mod context;
@@ -27,20 +27,20 @@ use crate::failover::{
 };
 use crate::{ActiveModel, AgentRunEvent, Engine, Notice, RunError};
 
-/// The step and its state: who is asked, with which keys, and what was tried.
+/// The step and its state: the models to ask, their keys, and the failures so far.
 pub(crate) struct Caller<'a> {
     engine: &'a Engine,
     /// The active model.
     model: &'a ActiveModel,
     /// Its keys.
     rotation: ProfileRotation,
-    /// The models to ask when it cannot answer.
+    /// The fallbacks.
     candidates: Candidates<'a>,
     keys: &'a KeyResolver,
     ledger: Ledger,
     rules: CallRules,
     patience: Patience,
-    /// The active model rejected the thinking of earlier messages: those up to this time are sent without it.
+    /// Set if the active model rejected the thinking of earlier messages: messages up to this time are sent without it.
     unsigned_until: Option<u64>,
 }
 
@@ -56,13 +56,13 @@ pub(crate) struct CallRules {
     pub(crate) limits: CallLimits,
 }
 
-/// What came of asking for the next message.
+/// The outcome of asking for the next message.
 pub(super) enum Answer {
-    /// There is one.
+    /// The message.
     Message(Box<AssistantMessage>),
     /// The request is too long for the active model; a shorter one may be answered.
     Overflow(ModelError),
-    /// The active model cannot answer. From now on another one is the active model.
+    /// The active model cannot answer. A fallback is now the active model.
     OtherModel,
 }
 
@@ -70,7 +70,7 @@ pub(super) enum Answer {
 enum NoMessage {
     /// The run is over.
     Stop(RunError),
-    /// The request is too long for the model; a shorter one may be answered.
+    /// No further attempt with this model is possible; another may answer.
     Overflow(ModelError),
     /// Nothing is left to try with this model; another may answer.
     GiveUp(ModelError),
@@ -82,21 +82,21 @@ impl<E: Into<RunError>> From<E> for NoMessage {
     }
 }
 
-/// What was tried already to get one message of one model.
+/// The attempts so far to get one message from one model.
 #[derive(Debug, Default)]
 struct Patience {
     retries: u32,
-    /// Whether an empty answer was asked for again.
+    /// Whether the question was repeated after an empty answer.
     asked_again: bool,
-    /// Whether a login that was refused was renewed.
+    /// Whether a refused login was renewed.
     has_renewed: bool,
     last_error: Option<ModelError>,
-    /// Which keys failed with what, in order.
+    /// The keys that failed, each with its error, in order.
     failures: Vec<(String, String)>,
 }
 
 impl Patience {
-    /// The error after which nothing is tried any more, with what the other keys failed with.
+    /// Adds the errors of the other keys to the final error.
     fn explain(&self, mut error: ModelError) -> ModelError {
         let Some(((last, _), earlier)) = self.failures.split_last() else { return error };
         let mut told = vec![last];
@@ -139,7 +139,7 @@ impl<'a> Caller<'a> {
         matches!(self.rotation.pick(now_ms), Pick::Ready(_))
     }
 
-    /// From now on each key is tried once, and the model has to answer without tools.
+    /// Switches to closing mode: each key is tried once, and the model has to answer without tools.
     pub(super) fn ask_for_closing_summary(&mut self) {
         self.rules.max_retries = 0;
         self.rules.tool_use = ToolUse::Forbidden;
@@ -165,7 +165,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Makes the next model the active one, until the run is over.
+    /// Makes the next model the active model until the run is over.
     fn fall_back(&mut self, shared: &Shared, error: ModelError) -> Result<(), RunError> {
         self.candidates.give_up_on(self.model, &error);
         let Some(next) = self.candidates.next() else {
@@ -184,14 +184,14 @@ impl<'a> Caller<'a> {
         Ok(())
     }
 
-    /// Lets the fallback at `place` and the active model change places. A second call swaps back; `None` is a no-op.
+    /// Swaps the active model and the fallback at `place`. A second call swaps back; `None` is a no-op.
     fn exchange_model(&mut self, place: Option<usize>) {
         if let Some(place) = place {
             self.candidates.exchange(place, &mut self.model, &mut self.rotation);
         }
     }
 
-    /// Asks the active model with one key after another, until it answers or none of them can help.
+    /// Asks the active model with one key after another, until it answers or no key can help.
     async fn ask(
         &mut self,
         shared: &mut Shared,
@@ -203,8 +203,8 @@ impl<'a> Caller<'a> {
             let key = match self.key_of(shared, profile).await? {
                 Ok(key) => key,
                 Err(error) => {
-                    // Nothing was sent, so no retry is used up; a key that is not there is not looked for again.
-                    // Where there is no other key, it is why the run fails.
+                    // Nothing was sent, so no retry is used up. A missing key is not looked up again. If there is no
+                    // other key, its error is the reason why the run fails.
                     if self.rotation.has_other_than(profile) {
                         shared.notice(Notice::KeyUnavailable { error: error.message.clone() });
                     }
@@ -252,7 +252,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Gets ready for the next attempt, where one can help.
+    /// Prepares the next attempt, if one can help.
     async fn after_failure(
         &mut self,
         shared: &mut Shared,
@@ -271,7 +271,7 @@ impl<'a> Caller<'a> {
             return Err(NoMessage::Overflow(error));
         }
         patience.failures.push((self.rotation.profile(profile).id.clone(), error.message.clone()));
-        // However many keys there are, each is tried, unless there is to be one request only.
+        // Every key is tried, even beyond the retries, unless only one request is allowed.
         let max_retries = self.rules.max_retries;
         let has_fresh_key = || self.rotation.has_fresh_other_than(profile, shared.now_ms());
         let has_turns_left = patience.retries < max_retries || (max_retries > 0 && has_fresh_key());
@@ -285,7 +285,7 @@ impl<'a> Caller<'a> {
         Ok(())
     }
 
-    /// The key of a profile, or why it cannot be had.
+    /// The key of a profile, or the reason why it cannot be obtained.
     async fn key_of(
         &self,
         shared: &Shared,
@@ -306,7 +306,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Whether trying again can help: later with the same key, or at once with another.
+    /// Whether another attempt can help: later with the same key, or at once with another.
     fn may_retry(&self, profile: usize, error: &ModelError) -> bool {
         if error.repeat == Repeat::Pointless {
             return false;
@@ -328,7 +328,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Stores what a failed call says about its key, for this run's other models and for later runs.
+    /// Records the failure of a key, for the other models of this run and for later runs.
     async fn failed(&mut self, shared: &Shared, profile: usize, error: &ModelError) {
         let Some(reason) = failure_reason(error.class) else { return };
         let call = self.use_of(shared, profile);
@@ -354,7 +354,7 @@ impl<'a> Caller<'a> {
     fn announce_retry(&self, shared: &Shared, attempt: u32, error: &ModelError) {
         let (profile_id, delay) = self.rotation.upcoming(shared.now_ms());
         if delay > self.longest_wait() {
-            // There is none: the error will say until when the key is in cooldown.
+            // No key is available: the error will say until when the key is in cooldown.
             return;
         }
         shared.emit(AgentRunEvent::Retry {
@@ -382,7 +382,7 @@ impl Writers for Caller<'_> {
         request: SummaryRequest<'f>,
     ) -> BoxFuture<'f, Result<Result<AssistantMessage, ModelError>, RunError>> {
         Box::pin(async move {
-            // The fallback stays in line for the answer itself.
+            // Swap back: the fallback keeps its place in the order for the answer itself.
             self.exchange_model(request.fallback);
             let question = Question::Summary(&request);
             let asked = Caller::ask(self, shared, &question, &mut Patience::default()).await;
@@ -396,7 +396,7 @@ impl Writers for Caller<'_> {
     }
 }
 
-/// Stores what had arrived of a message that will not be completed.
+/// Stores the part of a message that arrived before it was broken off.
 fn keep_partial(
     shared: &mut Shared,
     partial: Option<Box<AssistantMessage>>,

@@ -1,8 +1,8 @@
 //! Step `closing`: a run that reached a limit asks the model once for a summary.
 //!
-//! The request and the summary are rows of the log, so the next run goes on from them. The tools stay in the request,
-//! because some providers refuse a session with tool calls without them and the provider's cache depends on them. The
-//! request forbids to call one; a call that comes all the same is not made.
+//! The request and the summary are rows of the log, so the next run continues from them. The tools stay in the request,
+//! because some providers refuse a session with tool calls if they are missing, and because the provider's cache
+//! depends on them. The request forbids tool calls; a call that arrives anyway is not made.
 
 use std::time::Duration;
 
@@ -18,21 +18,21 @@ use crate::{AgentRunEvent, Bound, Notice, RunError, ToolOutput};
 
 const INSTRUCTION: &str = include_str!("../../prompts/closing.md");
 
-/// How long the summary may take: time for a short answer of a slow model.
+/// Most time for the summary: enough for a short answer of a slow model.
 const CLOSING_TIME: Duration = Duration::from_secs(60);
 
 /// Field of the request's meta: the limit that was reached.
 const BOUND: &str = "bound";
 
-/// Says which limit it was.
+/// Emits the limit that was reached.
 pub(super) fn announce(shared: &Shared, bound: Bound, config_key: &str) {
     let message = format!("the run ends here, because {} ({config_key})", bound.reason());
     shared.emit(AgentRunEvent::BoundReached { bound, message });
 }
 
 impl Turn<'_> {
-    /// Asks for the summary, once and without waiting for a key: the limit is reached. One that fails is no failure of
-    /// the run.
+    /// Asks for the summary, once and without waiting for a key, because the limit is reached. A failed summary does
+    /// not fail the run.
     pub(super) async fn summarise_closing(&mut self, bound: Bound) -> Result<(), RunError> {
         let no_summary = |reason: String| Notice::NoClosingSummary { reason };
         if !self.call.has_key_now(self.shared.now_ms()) {
@@ -41,7 +41,7 @@ impl Turn<'_> {
         }
         self.call.ask_for_closing_summary();
         append_request(&mut self.shared, bound)?;
-        // The time of the run may be over.
+        // The time of the run may be used up.
         self.shared.run.cancel.restart_time();
         let cancel = self.shared.run.cancel.token().clone();
         let limit = TimeLimit::new(CLOSING_TIME, &self.shared.run.pauses);

@@ -1,4 +1,4 @@
-//! Step `finish`: the log is made durable, the index learns of the turn, the caller gets the result.
+//! Step `finish`: makes the log durable, updates the index, and builds the result for the caller.
 
 use myclaw_llm::{Message, StopReason};
 use myclaw_session::{IndexRepair, IndexUpdate, MetaPatch};
@@ -18,30 +18,30 @@ const LAST_RUN_TOKENS: &str = "lastRunTokens";
 pub(super) enum Ending {
     /// The model has answered.
     Reply,
-    /// It goes on with another model.
+    /// The turn continues with another model.
     Switch,
-    /// It would go on, but a limit is reached.
+    /// A limit is reached before the turn is finished.
     Bound(Bound),
-    /// The limit was reached before the model said anything, so there is nothing that could be summed up.
+    /// The limit was reached before the model said anything, so there is nothing to summarise.
     NotBegun(Bound),
 }
 
 impl Ending {
-    /// At a limit, after so many messages of the model.
+    /// The ending at a limit, after `iterations` messages of the model.
     pub(super) fn at(bound: Bound, iterations: u32) -> Self {
         if iterations == 0 { Self::NotBegun(bound) } else { Self::Bound(bound) }
     }
 }
 
-/// What the caller gets.
+/// The result for the caller.
 pub(super) fn result(shared: &Shared, model: &ActiveModel, ending: Ending) -> RunResult {
     let model = &model.model;
     let messages = shared.conversation.messages();
     let (bound, reply) = match ending {
         Ending::Reply | Ending::Switch => (None, last_assistant_text(messages, Blank::Counts)),
-        // A closing summary that failed or said nothing leaves what was said before.
+        // If the closing summary failed or is empty, the last text before it is the reply.
         Ending::Bound(bound) => (Some(bound), last_assistant_text(messages, Blank::PassedOver)),
-        // Whatever the last text is, it answers something else.
+        // The last text in the session answers an earlier message.
         Ending::NotBegun(bound) => (Some(bound), String::new()),
     };
     let stop_reason = last_stop_reason(messages).filter(|_| ending == Ending::Reply);
@@ -66,7 +66,7 @@ pub(super) fn result(shared: &Shared, model: &ActiveModel, ending: Ending) -> Ru
     }
 }
 
-/// What the user should know of an answer that is not what the model meant to say.
+/// A notice about an answer that is incomplete.
 fn not_whole(reason: StopReason, reply: &str, max_output: u64) -> Option<Notice> {
     match reason {
         _ if reply.trim().is_empty() => None,
@@ -83,7 +83,8 @@ fn last_stop_reason(messages: &[Message]) -> Option<StopReason> {
     })
 }
 
-/// Waits until the log is on disk, then updates the index. The index is derived, so its failure is only a notice.
+/// Waits until the log is on disk, then updates the index. The index can be rebuilt, so a failure to update it is only
+/// a notice.
 pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result<(), RunError> {
     let sync = shared.conversation.sync_handle();
     let store = shared.run.store.clone();
@@ -115,7 +116,7 @@ pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result
     Ok(())
 }
 
-/// What a message without text is to a search for the last text.
+/// How a search for the last text treats a message without text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Blank {
     Counts,
@@ -130,7 +131,7 @@ fn last_assistant_text(messages: &[Message], blank: Blank) -> String {
     texts.find(|text| blank == Blank::Counts || !text.trim().is_empty()).unwrap_or_default()
 }
 
-/// Tells the hooks and the caller how the run ended.
+/// Reports to the hooks and the caller how the run ended.
 pub(crate) async fn announce_end(params: &RunParams, outcome: &Result<RunResult, RunError>) {
     for hook in &params.hooks {
         if let Err(error) = hook.agent_end(outcome).await {

@@ -1,8 +1,8 @@
-//! Step `intake`: what the user says enters the log, at the beginning of the turn and while it goes on.
+//! Step `intake`: adds user messages to the log, at the beginning of the turn and during it.
 //!
-//! Waiting messages are taken in this order, and a crash anywhere in it loses and repeats none: the inbox is held; the
-//! rows, which name the messages' ids, are appended to the log in one write; the log is made durable; the inbox
-//! forgets the messages. A session that is opened after a crash finds the ids in its last rows.
+//! Waiting messages are taken in this order, so that a crash at any point neither loses nor repeats one: the inbox is
+//! locked; the rows, which name the messages' ids, are appended to the log in one write; the log is made durable; the
+//! messages are removed from the inbox. Opening a session after a crash finds the ids in its last rows.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -20,30 +20,31 @@ use crate::hook::unless_aborted;
 use crate::transcript::{row_to_blocks, taken_row};
 use crate::{AgentRunEvent, AgentStart, RunError};
 
-/// Most quiet windows that collected messages are waited for. Somebody who never stops writing is answered all the same.
+/// Most quiet periods to wait for before collected messages are taken. A user who never stops writing is answered all
+/// the same.
 const MOST_QUIET_WINDOWS: usize = 30;
 
-/// Most dropped messages whose first words are told.
+/// Most dropped messages whose first words are reported to the model.
 const MOST_REMAINS: usize = 50;
 
-/// Opens the collected messages that are answered together.
+/// Precedes collected messages that are answered together.
 const COLLECTED: &str = "[These messages arrived while you were busy. Answer them together.]";
 
-/// Where in a turn messages are taken.
+/// The points of a turn at which messages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Point {
     /// The model is about to be called: steering messages.
     BeforeCall,
-    /// The turn would end: steering messages; without any, those that wait for the end.
+    /// The turn would end: steering messages; if there are none, messages that wait for the end.
     TurnEnd,
 }
 
-/// How waiting messages are taken, from the settings.
+/// How waiting messages are taken, from the config.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivery {
     pub(crate) steering: DeliveryMode,
     pub(crate) follow_ups: DeliveryMode,
-    /// How long nobody has to write before collected messages are answered.
+    /// How long no message may arrive before collected messages are answered.
     pub(crate) quiet: Duration,
 }
 
@@ -54,7 +55,7 @@ pub(crate) struct Intake {
     pub(super) interrupts: Interrupts,
     /// The user message of this run, until it is in the log.
     user_message: Vec<ContentBlock>,
-    /// Whether messages were taken since the last model call: the next one is for them.
+    /// Whether messages were taken since the last model call. The next call answers them.
     has_taken: bool,
 }
 
@@ -68,18 +69,18 @@ impl Intake {
         Self { inbox, delivery, interrupts, user_message, has_taken: false }
     }
 
-    /// Whether messages were taken that no model call was made for yet.
+    /// Whether messages were taken that no model call has answered yet.
     pub(super) fn has_taken(&self) -> bool {
         self.has_taken
     }
 
-    /// A model call was made for what was taken.
+    /// Marks the taken messages as answered by a model call.
     pub(super) fn answered(&mut self) {
         self.has_taken = false;
     }
 
-    /// Appends the user message, as the hooks left it, behind the steering messages that an earlier run left; whether
-    /// there were any.
+    /// Appends the user message, as changed by the hooks, after the steering messages that an earlier run left. Returns
+    /// whether there was anything to append.
     pub(super) async fn take_user_message(
         &mut self,
         shared: &mut Shared,
@@ -103,7 +104,7 @@ impl Intake {
         Ok(took)
     }
 
-    /// Lets the hooks change the system prompt and the user message; gives the latter.
+    /// Lets the hooks change the system prompt and the user message; returns the message.
     async fn ask_hooks(&mut self, shared: &mut Shared) -> Result<Vec<ContentBlock>, RunError> {
         let user_message = std::mem::take(&mut self.user_message);
         if shared.run.hooks.is_empty() {
@@ -133,13 +134,13 @@ impl Intake {
     pub(super) async fn steering_waits(&self, shared: &Shared) -> Result<bool, RunError> {
         match self.waiting(shared).await {
             Ok(waiting) => Ok(waiting.is_some_and(|(_, pending)| has(&pending, QueuedKind::Steer))),
-            // An interrupt: the calls get a result that says so, and the turn ends behind them.
+            // An interrupt: the open calls get a result that says so, and then the turn ends.
             Err(RunError::Aborted) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Takes what is to be taken at this point of the turn; whether there was anything.
+    /// Takes the messages that are due at this point of the turn; returns whether there were any.
     pub(super) async fn take_waiting(
         &mut self,
         shared: &mut Shared,
@@ -177,10 +178,11 @@ impl Intake {
         Ok(true)
     }
 
-    /// Holds the inbox, with what waits there; `None` if nothing does. Mostly a look at a file's length.
+    /// Locks the inbox and reads the waiting messages; `None` if there are none. Usually this only checks a file's
+    /// length.
     ///
     /// # Errors
-    /// [`RunError::Aborted`] if something waits for which the run is to be stopped.
+    /// [`RunError::Aborted`] if a waiting message interrupts the run.
     async fn waiting(
         &self,
         shared: &Shared,
@@ -201,12 +203,12 @@ impl Intake {
         Ok(found)
     }
 
-    /// Waits until nobody has written for a moment, if what waits is to be collected.
+    /// If there are messages to collect, waits until none has arrived for a moment.
     async fn wait_for_quiet(&self, shared: &Shared) -> Result<(), RunError> {
         let mut newest = None;
         for _ in 0..MOST_QUIET_WINDOWS {
             let Some((inbox, pending)) = self.waiting(shared).await? else { return Ok(()) };
-            // Those who write must not wait for the quiet.
+            // Senders must be able to write during the wait.
             drop(inbox);
             let last = pending.iter().rfind(|message| message.kind == QueuedKind::Collect);
             let Some(last) = last.filter(|last| newest != Some(last.id)) else { return Ok(()) };
@@ -228,7 +230,7 @@ impl Intake {
     }
 }
 
-/// Waiting messages that become one message of the conversation.
+/// Waiting messages that become one message of the session.
 struct TakenMessage {
     ids: Vec<EntryId>,
     content: Vec<ContentBlock>,
@@ -236,12 +238,12 @@ struct TakenMessage {
     ts: u64,
 }
 
-/// What is taken of `pending` at `point`.
+/// Selects from `pending` the messages to take at `point`.
 fn select(pending: &[QueuedMessage], point: Point, delivery: Delivery) -> Vec<TakenMessage> {
     let of_kind = |kind| -> Vec<QueuedMessage> {
         pending.iter().filter(|message| message.kind == kind).cloned().collect()
     };
-    // Interrupts wait here from before the run: they come first, and they are what the run is for.
+    // Interrupts were sent before this run, which was started for them, so they come first.
     let mut steering = of_kind(QueuedKind::Interrupt);
     steering.extend(of_kind(QueuedKind::Steer));
     let steering = first_or_all(steering, delivery.steering);
@@ -280,7 +282,7 @@ fn first_or_all(mut messages: Vec<QueuedMessage>, mode: DeliveryMode) -> Vec<Que
     messages
 }
 
-/// Collected messages as one; a single one as it is.
+/// Joins collected messages into one; a single message is unchanged.
 fn merged(messages: Vec<QueuedMessage>) -> Option<TakenMessage> {
     let count = messages.len();
     let parts: Vec<TakenMessage> = messages.into_iter().map(TakenMessage::from).collect();
@@ -339,8 +341,9 @@ async fn blocking<T: Send + 'static>(
     Ok(done.map_err(|error| RunError::Internal(error.to_string()))??)
 }
 
-/// Lists a new session before its first answer, so that one which is killed in its first turn can be found. The model
-/// is called meanwhile; a failure is reported by the update at the end of the turn, which does the same again.
+/// Adds a new session to the index before its first answer, so that a session whose process is killed in its first turn
+/// can be found. The model is called at the same time. A failure is reported by the update at the end of the turn,
+/// which repeats the entry.
 fn enter_in_index(shared: &Shared) {
     let (store, key) = (shared.run.store.clone(), shared.run.session_key.clone());
     tokio::task::spawn_blocking(move || store.record(&key, MetaPatch::default()));

@@ -1,7 +1,7 @@
-//! Interrupts: a message for which the run is stopped, from this process or from another.
+//! Interrupts: messages that stop the run, sent by this process or another.
 //!
-//! Whoever sends one may have no way to the run but the session's inbox. The run is notified when that changes, and looks
-//! into it. The message itself is left to the next run.
+//! The sender may reach the run only through the session's inbox. The run is notified when the inbox changes, and reads
+//! it. The next run answers the message.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -14,15 +14,15 @@ use tokio_util::sync::CancellationToken;
 use super::{Cancellation, Shared};
 use crate::{Notice, RunError};
 
-/// Those among the waiting messages for which a run is stopped.
+/// The waiting messages that stop a run.
 pub(crate) fn interrupts(pending: &[QueuedMessage]) -> impl Iterator<Item = &QueuedMessage> {
     pending.iter().filter(|message| message.kind == QueuedKind::Interrupt)
 }
 
-/// Which messages stop this run.
+/// The messages that stop this run.
 pub(crate) struct Interrupts {
     inbox: Inbox,
-    /// Messages that waited when the run began: it is the run that answers them.
+    /// Messages that waited when the run began. They do not stop it, because it answers them.
     known: Vec<EntryId>,
 }
 
@@ -31,7 +31,7 @@ impl Interrupts {
         Self { inbox, known }
     }
 
-    /// Looks for interrupts as long as it is polled, and fires the abort of the run at the first one.
+    /// Watches for interrupts while it is polled, and aborts the run at the first one.
     pub(super) fn watch(&self, cancel: &Cancellation) -> impl Future<Output = Infallible> + use<> {
         look(self.inbox.clone(), self.known.clone(), cancel.abort_token().clone())
     }
@@ -39,7 +39,7 @@ impl Interrupts {
     /// Stops the run if one of these messages interrupts it.
     ///
     /// # Errors
-    /// [`RunError::Aborted`] if so.
+    /// [`RunError::Aborted`] if a message interrupts the run.
     pub(super) fn heed(
         &self,
         pending: &[QueuedMessage],
@@ -53,7 +53,7 @@ impl Interrupts {
     }
 }
 
-/// Says why a run was stopped that its caller did not abort.
+/// Emits a notice if a run was stopped by an interrupt and not by its caller.
 pub(super) fn report(shared: &Shared) {
     if shared.run.cancel.is_interrupted() {
         shared.notice(Notice::Interrupted {});
@@ -68,7 +68,7 @@ async fn look(inbox: Inbox, known: Vec<EntryId>, abort: CancellationToken) -> In
         changed.notified().await;
         let reading = inbox.clone();
         let pending = tokio::task::spawn_blocking(move || reading.pending()).await;
-        // An inbox that cannot be read now is read at the next step, which reports it.
+        // If the inbox cannot be read now, the next step reads it and reports the failure.
         let pending = pending.ok().and_then(Result::ok).unwrap_or_default();
         if is_new(&pending, &known) {
             abort.cancel();
@@ -76,12 +76,12 @@ async fn look(inbox: Inbox, known: Vec<EntryId>, abort: CancellationToken) -> In
     }
 }
 
-/// Whether one of these messages came after the run had begun.
+/// Whether one of these messages arrived after the run began.
 fn is_new(pending: &[QueuedMessage], known: &[EntryId]) -> bool {
     interrupts(pending).any(|message| !known.contains(&message.id))
 }
 
-/// Runs `work` to its end while `watch` is polled.
+/// Runs `work` to completion, and polls `watch` meanwhile.
 pub(super) async fn unless_ended<T>(
     work: impl Future<Output = T>,
     watch: impl Future<Output = Infallible>,

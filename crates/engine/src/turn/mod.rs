@@ -1,11 +1,10 @@
 //! One turn: from a user message to the model's reply, one file per step.
 //!
-//! The loop holds no plan. It asks the end of the log what comes next ([`crate::conversation::NextStep`]), does that,
-//! and asks again; every step appends its outcome before the next begins. What the user says meanwhile waits in the
-//! session's inbox until a step takes it in.
+//! The loop holds no plan. It derives the next step from the end of the log ([`crate::conversation::NextStep`]), runs
+//! it, and repeats; every step appends its outcome before the next begins. User messages that arrive meanwhile wait in
+//! the session's inbox until a step takes them in.
 //!
-//! Each step is a struct that keeps its own state; [`Shared`] is what they have in common. Only the loop here knows all
-//! of them.
+//! Each step is a struct with its own state; [`Shared`] holds what they have in common. Only this loop knows all steps.
 
 mod act;
 mod approval_gate;
@@ -56,7 +55,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Runs the turn to its end, or until somebody interrupts it. What was done is on disk then, whatever came of it.
+    /// Runs the turn until it ends or is interrupted. Afterwards its messages are on disk, whatever the outcome.
     pub(crate) async fn run(mut self) -> Result<RunResult, RunError> {
         let watch = self.intake.interrupts.watch(&self.shared.run.cancel);
         let outcome = interrupt::unless_ended(self.run_steps(), watch).await;
@@ -116,21 +115,21 @@ impl Turn<'_> {
             interrupt::report(&self.shared);
         }
         self.bounds.record_usage(&self.shared).await?;
-        // A session without a message needs no place in the list.
+        // A session without messages is not added to the index.
         if !self.shared.conversation.messages().is_empty() {
             finish::make_durable(&self.shared, self.call.model()).await?;
         }
         report
     }
 
-    /// Does what the end of the log asks for, or says how the turn ends.
+    /// Runs the step that the end of the log requires, or returns how the turn ends.
     async fn step(&mut self) -> Result<Option<Ending>, RunError> {
         match self.shared.conversation.next_step() {
             NextStep::Finish => {
                 let took = self.take_waiting(Point::TurnEnd).await?;
                 return Ok((!took).then_some(Ending::Reply));
             }
-            // What was taken has time of its own, so it is a step of its own.
+            // The taken messages start a new time limit, so they begin a new step.
             NextStep::CallModel
                 if !self.intake.has_taken() && self.take_waiting(Point::BeforeCall).await? => {}
             NextStep::CallModel if self.switch.is_due() => return Ok(Some(Ending::Switch)),
@@ -153,7 +152,7 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// The model's next message, through smaller requests and other models where needed.
+    /// Gets the model's next message, if necessary with smaller requests and other models.
     async fn next_message(&mut self) -> Result<AssistantMessage, RunError> {
         loop {
             match self.call.next_message(&mut self.shared).await? {
@@ -166,7 +165,7 @@ impl Turn<'_> {
                 }
                 Answer::OtherModel => {
                     self.fit.answered();
-                    // Its window may be smaller.
+                    // The window of the new model may be smaller.
                     self.fit.before_call(&mut self.shared, &mut self.call).await?;
                 }
             }
@@ -181,7 +180,7 @@ impl Turn<'_> {
         Ok(took)
     }
 
-    /// The user has said something: limits and repetitions are counted from here.
+    /// Restarts limits and repetition counts, because the user sent a message.
     fn begin_message(&mut self) {
         self.bounds.begin_message(&self.shared);
         self.act.begin_message();

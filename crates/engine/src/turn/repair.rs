@@ -1,8 +1,8 @@
-//! Step `repair`: closes what an earlier, interrupted run left open.
+//! Step `repair`: completes what an interrupted run left open.
 //!
-//! A process that dies while tools run leaves calls without results. They get their result here, in the log, before
-//! anything else is added behind them. Whatever else may be out of order in an old log is put right in what is sent
-//! only, by `PairedMessages`.
+//! A process that dies while tools run leaves calls without results. They get their results here, in the log, before
+//! anything else is appended. Any other disorder in an old log is corrected by `PairedMessages`, and only in what is
+//! sent.
 
 use myclaw_llm::{ContentBlock, INTERRUPTED_RESULT, Message, ToolResultMessage};
 

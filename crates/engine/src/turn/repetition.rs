@@ -1,43 +1,43 @@
-//! Part of step `act`: notices a model that goes in circles.
+//! Part of step `act`: detects a model that repeats itself.
 //!
-//! Small models like to make the same call again and again. A word in the result mostly ends that at once. If it does
-//! not, the run is ended: the same call with the same result over and over, two calls in turn, or a poll that never
-//! shows a change among other calls. What is remembered begins anew when the user says something.
+//! Small models tend to make the same call again and again. A remark in the result usually ends that. If it does not,
+//! the run is ended: at the same call with the same result several times in a row, at two such calls in alternation, or
+//! at a poll that returns the same result between other calls. The record is cleared when the user sends a message.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use myclaw_llm::ToolCall;
 
-/// How often the same call may give the same result before the model is told. Twice can be a check.
+/// From this many equal results on, the result contains a remark for the model. Two may be a check.
 const TOLD_FROM: usize = 3;
 
-/// Calls that are remembered at least: more than the default iteration cap allows with two calls each.
+/// Fewest calls that are remembered: more than the default iteration cap allows at two calls each.
 const REMEMBERED: usize = 64;
 
-/// A poll has other calls in between, so it may be patient: it ends a run after so many times the limit.
+/// A poll has other calls in between, so it is allowed this multiple of the limit.
 const PATIENCE: usize = 2;
 
-/// The calls since the user last spoke.
+/// The calls since the last user message.
 #[derive(Debug, Default)]
 pub(crate) struct Repetition {
-    /// Call and result, hashed; the newest last.
+    /// Hashes of call and result; the newest is last.
     recent: VecDeque<u64>,
-    /// Rounds that end the run; `None` if none do.
+    /// Rounds that end the run; `None` disables the check.
     limit: Option<usize>,
     goes_in_circles: bool,
 }
 
 impl Repetition {
-    /// Ends a run after `limit` rounds of the same; 0 never does.
+    /// Ends a run after `limit` rounds of the same calls; 0 disables the check.
     pub(crate) fn new(limit: u32) -> Self {
-        // Once is no repetition.
+        // A single call is no repetition.
         let limit =
             usize::try_from(limit).ok().filter(|limit| *limit > 0).map(|limit| limit.max(2));
         Self { limit, ..Self::default() }
     }
 
-    /// Forgets what was.
+    /// Clears the record.
     pub(super) fn begin_anew(&mut self) {
         self.recent.clear();
         self.goes_in_circles = false;
@@ -48,7 +48,7 @@ impl Repetition {
         self.goes_in_circles
     }
 
-    /// Takes a call and the text of its result, and gives what to add to the result, if anything.
+    /// Records a call and the text of its result, and returns a remark to add to the result, if one is due.
     pub(super) fn note(&mut self, call: &ToolCall, text: &str) -> Option<String> {
         let newest = fingerprint(call, text);
         self.recent.push_back(newest);
@@ -68,7 +68,7 @@ impl Repetition {
         })
     }
 
-    /// How often the last `period` calls came in a row.
+    /// How often the last `period` calls were repeated in a row.
     fn rounds(&self, period: usize) -> usize {
         let newest_first = || self.recent.iter().rev();
         let same = newest_first().zip(newest_first().skip(period)).take_while(|(a, b)| a == b);

@@ -1,22 +1,22 @@
-//! What a model reads where a tool gave no result of its own, and the limit on what it reads of a result.
+//! Result texts for calls whose tool gave no result, and the length limit for results.
 
 use myclaw_llm::ContentBlock;
 
 use super::shared::Stop;
 
-/// For a call in a message that the output limit cut off.
+/// Result of a call in a message that the output limit cut off.
 pub(super) const CUT_CALL: &str = "Not run: the message was cut off by the model's output limit before it was complete. \
                                    Send the call again, with less text in it: write large files in several parts.";
 
-/// For a call that had not started when the user said something.
+/// Result of a call that had not started when the user sent a message.
 pub(super) const SKIPPED: &str = "Not run: the user said something before this call started. Read the user's message \
                                   first; make the call again if it is still wanted.";
 
-/// For a call in a closing summary.
+/// Result of a call in a closing summary.
 pub(super) const CLOSING_CALL: &str =
     "Not run: the run was stopped, and only a summary was asked for.";
 
-/// For a call that had not started when the run was stopped.
+/// Result of a call that had not started when the run was stopped.
 pub(super) fn stopped_before_start(stop: Stop) -> &'static str {
     match stop {
         Stop::User => "Not run: the user aborted before this call started.",
@@ -24,7 +24,7 @@ pub(super) fn stopped_before_start(stop: Stop) -> &'static str {
     }
 }
 
-/// How much of bad JSON is quoted back.
+/// Most characters of invalid JSON that are quoted.
 const QUOTED_CHARS: usize = 200;
 
 pub(super) fn unknown_tool(name: &str, tools: &[&str]) -> String {
@@ -52,7 +52,7 @@ pub(super) fn blocked(hook: &str, reason: &str) -> String {
     format!("Not run: blocked by {hook}: {reason}")
 }
 
-/// For the calls of a message beyond the limit.
+/// Result of the calls of a message beyond the limit.
 pub(super) fn too_many_calls(count: usize, most: usize) -> String {
     format!(
         "Not run: one message may make {most} tool calls, and this one made {count}. The first {most} were run; make the \
@@ -60,7 +60,7 @@ pub(super) fn too_many_calls(count: usize, most: usize) -> String {
     )
 }
 
-/// For a call that needs an approval in a run where nobody can give one.
+/// Result of a call that needs an approval in a run without an approver.
 pub(super) fn nobody_to_ask(reason: &str) -> String {
     format!(
         "Not run: this call needs an approval, and there is nobody to ask in this run. Why it needs one: {reason}"
@@ -84,7 +84,7 @@ pub(super) fn tool_failed(text: &str) -> String {
     format!("Tool execution error: {text}")
 }
 
-/// A tool that says by itself that it was aborted is taken at its word.
+/// Result of an aborted call. If the tool itself reported the abort, its own text is used.
 pub(super) fn aborted(done_so_far: &str, stop: Stop) -> String {
     let note = match stop {
         Stop::User => "Aborted by the user before it finished.",
@@ -97,13 +97,13 @@ pub(super) fn aborted(done_so_far: &str, stop: Stop) -> String {
     }
 }
 
-/// Cuts the text of `content` to `max_chars` characters in all and says how many were removed.
+/// Cuts the text of `content` to `max_chars` characters in total and adds how many were removed.
 pub(crate) fn limit(content: &mut Vec<ContentBlock>, max_chars: usize) {
     let mut left = max_chars;
     let mut removed = 0;
     for block in content.iter_mut() {
         let ContentBlock::Text(text) = block else { continue };
-        // Bytes bound characters from above, so most results need no counting.
+        // The number of bytes is at least the number of characters, so most results need no counting.
         if text.text.len() <= left {
             left -= text.text.len();
             continue;

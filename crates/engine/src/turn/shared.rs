@@ -1,6 +1,6 @@
-//! What the steps of a turn share: where the turn happens, the end of the session in memory, and what it has used.
+//! The state that the steps of a turn share: the surroundings, the end of the session in memory, and the usage so far.
 //!
-//! Everything else belongs to one step, which keeps it to itself.
+//! All other state belongs to a single step.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::event::Events;
 use crate::workspace::BootstrapFile;
 use crate::{AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, Notice};
 
-/// What all steps read and some append to.
+/// State that all steps read and some append to.
 pub(crate) struct Shared {
     pub(crate) run: RunContext,
     pub(crate) conversation: Conversation,
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     pub(crate) tally: Tally,
 }
 
-/// Where a turn happens. It does not change while the turn goes on.
+/// The surroundings of a turn. They do not change during the turn.
 pub(crate) struct RunContext {
     pub(crate) session_key: SessionKey,
     pub(crate) store: Arc<dyn Sessions>,
@@ -31,17 +31,17 @@ pub(crate) struct RunContext {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Vec<Arc<dyn Hook>>,
     pub(crate) cancel: Cancellation,
-    /// When the run waits for a person.
+    /// The times during which the run waits for a person.
     pub(crate) pauses: Pauses,
 }
 
-/// What stops a turn: its caller, a message that interrupts it, or the end of its time.
+/// The tokens that stop a turn: its caller, an interrupt, or the time limit.
 pub(crate) struct Cancellation {
     /// The caller's own token.
     caller: CancellationToken,
-    /// Fires with the caller's, and at an interrupt.
+    /// Fires with the caller's token and at an interrupt.
     abort: CancellationToken,
-    /// Fires with `abort`, and when the time is over.
+    /// Fires with `abort` and at the time limit.
     run: CancellationToken,
 }
 
@@ -50,11 +50,11 @@ pub(crate) struct Cancellation {
 pub(crate) enum Stop {
     /// The caller aborted it, or a message interrupted it.
     User,
-    /// Its time is over.
+    /// The time limit is reached.
     TimeLimit,
 }
 
-/// What every request begins with.
+/// The beginning of every request.
 pub(crate) struct Prompt {
     pub(crate) system_prompt: String,
     pub(crate) tool_schemas: Vec<ToolSchema>,
@@ -63,7 +63,7 @@ pub(crate) struct Prompt {
     schema_bytes: usize,
 }
 
-/// What a turn has used so far.
+/// The usage of a turn so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) usage: Usage,
@@ -82,7 +82,7 @@ impl Shared {
         self.run.events.notice(notice);
     }
 
-    /// The context was made smaller; `kept` messages remain of `before`.
+    /// Emits that the context was made smaller: `kept` messages remain of `before`.
     pub(super) fn emit_compaction(&self, before: usize, kept: usize, change: ContextChange) {
         tracing::info!(before, kept, ?change, "context made smaller");
         self.emit(AgentRunEvent::Compaction { old_count: before, new_count: kept, change });
@@ -112,17 +112,17 @@ impl Cancellation {
         self.run.cancelled()
     }
 
-    /// Fires at an abort, not at the end of the time.
+    /// Fires at an abort, but not at the time limit.
     pub(crate) fn abort_token(&self) -> &CancellationToken {
         &self.abort
     }
 
-    /// Whether a message interrupted the turn and not its caller.
+    /// Whether an interrupt stopped the turn, and not its caller.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.abort.is_cancelled() && !self.caller.is_cancelled()
     }
 
-    /// Why the step that goes on is to be stopped, if it is.
+    /// Why the current step should stop, if it should.
     pub(crate) fn stop(&self) -> Option<Stop> {
         match (self.abort.is_cancelled(), self.run.is_cancelled()) {
             (true, _) => Some(Stop::User),
@@ -131,7 +131,7 @@ impl Cancellation {
         }
     }
 
-    /// Gives the turn time again after its limit, for a closing summary.
+    /// Gives the turn more time after its limit, for a closing summary.
     pub(super) fn restart_time(&mut self) {
         self.run = self.abort.child_token();
     }
@@ -156,7 +156,7 @@ impl Prompt {
         Self { system_prompt, tool_schemas, files, schema_bytes }
     }
 
-    /// Tokens that every request holds, estimated.
+    /// Estimated tokens that every request contains.
     pub(super) fn tokens(&self) -> u64 {
         text_tokens(self.system_prompt.len() + self.schema_bytes)
     }
@@ -169,7 +169,7 @@ impl Tally {
         self.count_closing(call);
     }
 
-    /// Counts the call for a closing summary, which is no iteration.
+    /// Counts the call for a closing summary, which is not an iteration.
     pub(super) fn count_closing(&mut self, call: &Usage) {
         self.last_call_usage = *call;
         self.usage.add_call(call);

@@ -1,4 +1,4 @@
-//! Part of step `bounds`: a time limit that stands still while the run waits for a person.
+//! Part of step `bounds`: a time limit that is paused while the run waits for a person.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,13 +20,13 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Waits {
-    /// Several calls may wait at once; together they are one pause.
+    /// Number of open waits. Several calls may wait at once; together they are one pause.
     open: usize,
     since: Option<Instant>,
     before: Duration,
 }
 
-/// A pause that lasts until this is dropped.
+/// A pause that lasts until it is dropped.
 pub(super) struct Pause(Pauses);
 
 impl Waits {
@@ -35,7 +35,7 @@ impl Waits {
         self.since.get_or_insert(now);
     }
 
-    /// Whether nobody waits any more.
+    /// Ends one wait; returns whether it was the last.
     fn end(&mut self, now: Instant) -> bool {
         self.open -= 1;
         if self.open == 0 {
@@ -45,7 +45,7 @@ impl Waits {
         self.open == 0
     }
 
-    /// All pauses so far, the one that lasts included.
+    /// All pauses so far, including the current one.
     fn total(&self, now: Instant) -> Duration {
         self.before + self.since.map_or(Duration::ZERO, |since| now.duration_since(since))
     }
@@ -63,7 +63,7 @@ impl Pauses {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waits> {
-        // The value is whole after every statement, so a panic elsewhere does not spoil it.
+        // The value is consistent after every statement, so a panic elsewhere does not corrupt it.
         self.0.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,7 +72,7 @@ impl Drop for Pause {
     fn drop(&mut self) {
         let has_ended = self.0.lock().end(Instant::now());
         if has_ended {
-            // One waits at most, and a permit stays for it if it does not wait yet.
+            // At most one task waits. If it does not wait yet, the permit is kept for it.
             self.0.0.ended.notify_one();
         }
     }
@@ -88,14 +88,14 @@ pub(super) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// From now on.
+    /// Starts the limit now.
     pub(super) fn new(limit: Duration, pauses: &Pauses) -> Self {
         let began = Instant::now();
         let paused_before = pauses.lock().total(began);
         Self { limit, began, pauses: pauses.clone(), paused_before }
     }
 
-    /// What is left of it.
+    /// The remaining time.
     pub(super) fn left(&self) -> Duration {
         self.left_at(Instant::now())
     }
@@ -119,7 +119,7 @@ impl TimeLimit {
     }
 }
 
-/// Runs `work`, and fires `cancel` if it takes longer than `limit`: whatever goes on then ends in good order.
+/// Runs `work`, and fires `cancel` if it takes longer than `limit`, so that the current step ends in an orderly way.
 pub(super) async fn within<T>(
     limit: Option<TimeLimit>,
     cancel: &CancellationToken,

@@ -1,4 +1,4 @@
-//! Whatever a log holds, the request built from it is one that a provider takes.
+//! Property tests: the request built from any log is one that a provider accepts.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use super::{Fixture, assistant, result, user};
 use crate::conversation::Conversation;
 use crate::transcript::message_to_row;
 
-/// What is appended next. Numbers choose among what is there already.
+/// The next entry to append. Numbers select among existing messages.
 #[derive(Debug, Clone)]
 enum Step {
     User(usize),
@@ -33,7 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         3 => (0_usize..5_000).prop_map(Step::User),
-        // Few ids, so that they repeat, and stray results happen.
+        // Few ids, so that they repeat and stray results occur.
         4 => (prop::collection::vec(0_u8..6, 0..4), stop)
             .prop_map(|(ids, stop)| Step::Assistant(ids, stop)),
         5 => (0_u8..6, 0_usize..60_000).prop_map(|(id, length)| Step::Result(id, length)),
@@ -45,7 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The entry of a step. `ids` are those of the messages so far.
+/// The entry of a step. `ids` are those of the messages appended so far.
 fn entry(step: &Step, ids: &[EntryId]) -> Option<Entry> {
     let pick = |number: usize| ids.get(number % ids.len().max(1)).copied();
     Some(match step {
@@ -86,7 +86,7 @@ fn entry(step: &Step, ids: &[EntryId]) -> Option<Entry> {
     })
 }
 
-/// What every provider checks, said once more in other words than the code that is tested.
+/// The checks of every provider, written independently of the tested code.
 fn check(paired: &PairedMessages) {
     let messages = paired.as_slice();
     assert!(
@@ -133,7 +133,7 @@ proptest! {
                 Conversation::load(Box::new(log), budget, SwitchedOff::default()).unwrap();
             let first = conversation.take_paired();
             check(&first);
-            // Building it twice gives the same: the provider's cache depends on it.
+            // Building the request twice gives the same result: the provider's cache depends on it.
             conversation.put_back(first.clone());
             prop_assert_eq!(conversation.take_paired(), first);
         }

@@ -1,4 +1,4 @@
-//! One attempt: a request with one key, and what counts as a failure of it.
+//! One attempt: a request with one key, and the rules for what counts as its failure.
 
 use std::time::Instant;
 
@@ -14,17 +14,17 @@ use crate::AgentRunEvent;
 use crate::turn::Shared;
 use crate::turn::fit::SummaryRequest;
 
-/// What a model is asked for.
+/// The kind of message that is requested.
 pub(super) enum Question<'q> {
-    /// The next message of the session. What arrives is emitted as it comes, so an attempt that has begun to answer is
-    /// not repeated.
+    /// The next message of the session. Output is emitted as it arrives, so an attempt that has begun to answer is not
+    /// repeated.
     Next,
-    /// A summary, which nobody sees before it is whole.
+    /// A summary, which is not shown before it is complete.
     Summary(&'q SummaryRequest<'q>),
 }
 
 impl Caller<'_> {
-    /// One attempt with one key. What it cost counts, even if it failed.
+    /// Makes one attempt with one key. Its cost counts even if it failed.
     pub(super) async fn attempt(
         &mut self,
         shared: &mut Shared,
@@ -52,7 +52,7 @@ impl Caller<'_> {
             if let Some(usage) = failure.usage() {
                 shared.tally.usage.add_call(usage);
             }
-            // What nobody has seen may be asked for again.
+            // Output that was not shown may be requested again.
             match (&mut failure, question) {
                 (
                     CallFailure::Aborted { partial } | CallFailure::Failed { partial, .. },
@@ -132,7 +132,7 @@ impl Caller<'_> {
     }
 }
 
-/// A provider may report its failure as a message: that is a failed call like any other.
+/// Turns a message that reports a provider's failure into the error of a failed call.
 fn unless_failed(message: AssistantMessage) -> Result<AssistantMessage, CallFailure> {
     if message.stop_reason != StopReason::Error {
         return Ok(message);
@@ -146,12 +146,12 @@ fn unless_failed(message: AssistantMessage) -> Result<AssistantMessage, CallFail
     Err(CallFailure::Failed { error: Box::new(error), partial: Some(Box::new(message)) })
 }
 
-/// Whether it was complete but for the output limit: asked again, it would be cut alike.
+/// Whether the message is complete except for the output limit. A repeated request would be cut at the same limit.
 fn is_cut(message: &AssistantMessage) -> bool {
     message.stop_reason == StopReason::Length
 }
 
-/// Whether the user has seen text of it. Thoughts and the beginning of a tool call are no answer yet.
+/// Whether the user has seen text of the message. Thoughts and the beginning of a tool call are not yet an answer.
 fn shows(message: &AssistantMessage) -> bool {
     message
         .content
@@ -159,8 +159,8 @@ fn shows(message: &AssistantMessage) -> bool {
         .any(|block| matches!(block, ContentBlock::Text(text) if !text.text.trim().is_empty()))
 }
 
-/// A message that was cut at the output limit before it said anything, in the middle of its thoughts perhaps, is no
-/// answer, and the next one would be cut alike.
+/// Turns a message that reached the output limit before it said anything, for example during its thoughts, into an
+/// error. A repeated request would be cut at the same limit.
 fn unless_cut(message: AssistantMessage, max_output: u64) -> Result<AssistantMessage, CallFailure> {
     if message.stop_reason != StopReason::Length || !message.says_nothing() {
         return Ok(message);

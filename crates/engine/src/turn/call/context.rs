@@ -1,6 +1,6 @@
-//! Part of step `call`: what hooks change in the messages that are about to be sent.
+//! Part of step `call`: lets hooks change the messages that are about to be sent.
 //!
-//! The conversation stays as it is, in memory and in the log.
+//! The session is not changed, neither in memory nor in the log.
 
 use myclaw_llm::{CallFailure, PairedMessages};
 
@@ -8,7 +8,7 @@ use crate::hook::unless_aborted;
 use crate::turn::{RunContext, Shared};
 use crate::{HookPoint, Notice};
 
-/// The messages to send in place of the conversation's; `None` if no hook changes them.
+/// The messages to send in place of the session's; `None` if no hook changes them.
 pub(super) async fn ask_hooks(shared: &mut Shared) -> Result<Option<PairedMessages>, CallFailure> {
     if shared.run.hooks.is_empty() {
         return Ok(None);
@@ -19,7 +19,7 @@ pub(super) async fn ask_hooks(shared: &mut Shared) -> Result<Option<PairedMessag
     changed
 }
 
-/// Each hook sees what those before it have left, repaired.
+/// Calls the hooks in order. Each gets the messages as the previous hooks left them, repaired.
 async fn changed(
     run: &RunContext,
     messages: &PairedMessages,

@@ -1,10 +1,10 @@
 //! Part of step `call`: messages without thinking, for a provider that rejected the signatures of earlier thoughts.
 //!
-//! The session stays as it is, in memory and in the log.
+//! The session is not changed, neither in memory nor in the log.
 
 use myclaw_llm::{AssistantMessage, ContentBlock, Message, PairedMessages};
 
-/// When the newest message of a model was written; 0 if there is none.
+/// The time at which the newest message of a model was written; 0 if there is none.
 pub(super) fn newest_answer(messages: &[Message]) -> u64 {
     let times = messages.iter().filter_map(|message| match message {
         Message::Assistant(assistant) => Some(assistant.timestamp),
@@ -13,7 +13,7 @@ pub(super) fn newest_answer(messages: &[Message]) -> u64 {
     times.max().unwrap_or(0)
 }
 
-/// The messages, those of models up to `until_ms` without thinking and signatures.
+/// Removes thinking and signatures from the messages of models up to `until_ms`.
 pub(super) fn strip(messages: &[Message], until_ms: u64) -> PairedMessages {
     let mut messages = messages.to_vec();
     for message in &mut messages {
@@ -37,8 +37,8 @@ fn strip_message(assistant: &mut AssistantMessage) {
     }
 }
 
-/// Whether the request goes on with the calls of a message that was stripped. A provider that expects the thoughts before
-/// such calls accepts the request only without thinking.
+/// Whether the request continues with the calls of a stripped message. A provider that expects thoughts before such
+/// calls accepts the request only with thinking turned off.
 pub(super) fn goes_on_with_stripped(messages: &[Message], until_ms: u64) -> bool {
     let last = messages.iter().rfind(|message| !matches!(message, Message::ToolResult(_)));
     matches!(last, Some(Message::Assistant(assistant)) if assistant.timestamp <= until_ms)

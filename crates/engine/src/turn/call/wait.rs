@@ -1,4 +1,4 @@
-//! Waiting until a key is available, where that is worth it.
+//! Part of step `call`: waits until a key is available, if the wait is short enough.
 
 use std::time::Duration;
 
@@ -12,8 +12,7 @@ use crate::notice::every_key_rests;
 use crate::turn::Shared;
 use crate::{Notice, RunError};
 
-/// Longest time that a run waits for a key to be available again. Beyond it a clear message is worth more than
-/// silence.
+/// Longest time that a run waits for a key. For longer cooldowns a clear error is more useful than a silent wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(90);
 
 impl Caller<'_> {
@@ -22,7 +21,7 @@ impl Caller<'_> {
         if self.candidates.is_any_left() { LONGEST_WAIT_BEFORE_FALLBACK } else { LONGEST_WAIT }
     }
 
-    /// Waits until a profile is available; `last_error` is why there may be none.
+    /// Waits until a profile is available; `last_error` is the reason if there is none.
     pub(super) async fn available_profile(
         &mut self,
         shared: &Shared,
@@ -51,7 +50,7 @@ impl Caller<'_> {
                     return Err(NoMessage::GiveUp(error));
                 }
                 Pick::Wait(wait) => {
-                    // A wait after a failure of this run was announced with the retry.
+                    // A wait after a failure in this run was already announced by the retry event.
                     if last_error.is_none() {
                         shared.notice(Notice::WaitingForKey {
                             provider: self.model.model.provider.clone(),
@@ -70,13 +69,13 @@ impl Caller<'_> {
         }
     }
 
-    /// Every key was refused for another model of the same provider.
+    /// The error when every key was refused for another model of the same provider.
     fn nothing_left(&self) -> ModelError {
         let provider = &self.model.model.provider;
         ModelError::new(ErrorClass::Auth, format!("{provider}: no key is left to try"))
     }
 
-    /// Every key is in cooldown.
+    /// The error when every key is in cooldown.
     fn resting(&self) -> ModelError {
         let provider = &self.model.model.provider;
         let class = self.rotation.resting_for().map_or(ErrorClass::Unknown, error_class);
@@ -84,7 +83,7 @@ impl Caller<'_> {
     }
 }
 
-/// `14:05 (for 2 h 3 min)`, with the day where it is not today, in the zone of this machine.
+/// `14:05 (for 2 h 3 min)`, with the date if it is not today, in the time zone of this machine.
 fn until(now_ms: u64, wait: Duration) -> String {
     let zoned = |ms: u64| {
         let time = Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok()?;
@@ -99,7 +98,7 @@ fn until(now_ms: u64, wait: Duration) -> String {
     format!("{clock}, for {}", length(wait))
 }
 
-/// `95 s`, `12 min`, `24 h 5 min`: rounded up, for whoever comes back a second early comes in vain.
+/// `95 s`, `12 min`, `24 h 5 min`: rounded up, so that a user who comes back at that time is not too early.
 fn length(wait: Duration) -> String {
     const MINUTES_FROM: u64 = 120;
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);

@@ -1,7 +1,7 @@
-//! Rungs that put a summary in the place of older messages.
+//! Rungs that replace older messages by a summary.
 //!
-//! A compaction is an entry of the log. What it summarises stays in the file; the next request, in this run and in
-//! all later ones, starts from it.
+//! A compaction is an entry of the log. The messages that it summarises stay in the file; the next request, in this run
+//! and in all later ones, starts with the summary.
 
 mod hooks;
 
@@ -17,75 +17,75 @@ use super::{Fit, Shared, Writers, estimated_tokens};
 use crate::estimate::{row_cost, text_tokens};
 use crate::{ActiveModel, ContextChange, Notice, RunError};
 
-/// A compaction ahead of the provider's refusal, and one that keeps next to nothing, must take at least this part of
-/// the request away. Otherwise a conversation whose newest messages fill the window would be summarised again before
-/// each call.
+/// A compaction must remove at least one part in this many of the request if it is made before the provider refuses, or
+/// if it keeps next to nothing. Otherwise a session whose newest messages fill the window would be summarised again
+/// before each call.
 const WORTHWHILE_SHARE: u64 = 4;
 
-/// After a compaction the request has at most one part in so many of the size that triggers the next one: otherwise a
+/// After a compaction the request is at most one part in this many of the size that triggers the next one. Otherwise a
 /// small window with large results would be compacted before every other call.
 const KEPT_SHARE: u64 = 2;
 
-/// Part of the window that may be read of the beginning of a log that is too long to be read whole.
+/// Of a log that is too long to be read whole, at most this part of the window is read from its beginning.
 const BEGINNING_SHARE: u64 = 2;
 
-/// Takes the place of what is left out without a summary.
+/// Replaces messages that are left out without a summary.
 const LEFT_OUT: &str = "The earlier messages of this conversation do not fit the context window and were left out \
                         without a summary. They are still in the session file; ask the user for what you need of them.";
 
-/// Why a conversation is compacted.
+/// Why a session is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trigger<'a> {
-    /// No more than the end of the log was loaded, because the rest does not fit.
+    /// Only the end of the log was loaded, because the rest does not fit.
     Opening,
-    /// The estimate says that it will not fit.
+    /// The estimate exceeds the room for the request.
     Estimate,
-    /// The provider refused it.
+    /// The provider refused the request.
     Refusal,
-    /// The provider refused it, and nothing else has helped.
+    /// The provider refused the request, and the earlier rungs did not help.
     LastResort,
-    /// Somebody asked for it.
+    /// The user asked for it.
     Hand {
-        /// What the summary should pay attention to.
+        /// What the summary should concentrate on.
         focus: Option<&'a str>,
     },
 }
 
 impl Trigger<'_> {
-    /// Whether the conversation can go on without it for now.
+    /// Whether the session can go on without this compaction for now.
     fn can_wait(self) -> bool {
         matches!(self, Self::Opening | Self::Estimate)
     }
 }
 
-/// What came of a compaction.
+/// The outcome of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionOutcome {
-    /// A summary took the place of older messages.
+    /// A summary replaced older messages.
     Done,
-    /// There is nothing that a summary could stand for.
+    /// There are no older messages to summarise.
     NothingOlder,
-    /// A hook forbade it, as a notice said.
+    /// A hook forbade it; a notice gave the reason.
     Forbidden,
-    /// There is no summary that is shorter than what it would stand for, so nothing has changed.
+    /// No summary was shorter than the messages it would replace, so nothing has changed.
     NotShorter,
 }
 
-/// What a compaction did.
+/// A report on a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionReport {
-    /// What came of it.
+    /// The outcome.
     #[serde(skip)]
     pub outcome: CompactionOutcome,
     /// Messages of the context before.
     pub old_count: usize,
     /// Messages of the context afterwards; as many as before if there was nothing to summarise.
     pub new_count: usize,
-    /// Tokens of the context before, estimated.
+    /// Estimated tokens of the context before.
     pub tokens_before: u64,
-    /// Tokens of the context afterwards, estimated.
+    /// Estimated tokens of the context afterwards.
     pub tokens_after: u64,
 }
 
@@ -95,10 +95,10 @@ impl CompactionReport {
     }
 }
 
-/// What is to be summarised.
+/// The messages to summarise.
 struct Older {
     tail: Tail,
-    /// How many of its rows are not in the list of messages.
+    /// Number of its rows that are not in the list of messages.
     unread: usize,
     /// Where the kept part begins.
     cut: usize,
@@ -113,7 +113,7 @@ impl Older {
         &self.tail.messages[self.cut..]
     }
 
-    /// Tokens that the request gets shorter by, before the summary is added.
+    /// Tokens that the request loses, before the summary is added.
     fn tokens_sent(&self) -> u64 {
         cost_of_older(&self.tail, &self.tail.messages[self.unread.min(self.cut)..self.cut])
     }
@@ -124,7 +124,7 @@ impl Older {
 }
 
 impl Fit {
-    /// Reads what there is to summarise.
+    /// Finds the rows to summarise.
     fn find_older(
         &self,
         shared: &mut Shared,
@@ -138,7 +138,7 @@ impl Fit {
         if cut > 0 && trigger == Trigger::Estimate {
             let room = self.room(shared, model);
             let fixed = shared.prompt.tokens() + room / summary::LARGEST_SHARE;
-            // Where the system prompt alone takes half, no cut could leave less.
+            // If the system prompt alone takes half of it, no cut could reach a smaller target.
             let target = (room / KEPT_SHARE).saturating_sub(fixed).max(room / 2 / KEPT_SHARE);
             cut = smaller_kept_part(&tail, cut, target);
         }
@@ -153,7 +153,7 @@ impl Fit {
         trigger: Trigger<'_>,
     ) -> Result<CompactionReport, RunError> {
         let older = self.find_older(shared, writers.active(), trigger)?;
-        // What was not loaded is no part of the request, but of what these two put a summary in the place of.
+        // Rows that were not loaded are no part of the request, but these two triggers summarise them too.
         let accounts_for_unread = matches!(trigger, Trigger::Opening | Trigger::Hand { .. });
         let (older_tokens, unread_count, unread_tokens) = if accounts_for_unread {
             (older.tokens(), older.unread, older.tokens().saturating_sub(older.tokens_sent()))
@@ -169,7 +169,7 @@ impl Fit {
             tokens_before,
             tokens_after: tokens_before,
         };
-        // One turn may be longer than what is read at most; then nobody knows what came before it.
+        // One turn may be longer than the most that is read; then what preceded it is unknown.
         let leaves_out = trigger == Trigger::Opening && older.tail.older_messages_exist;
         let Some(first_kept) = older.kept().first().filter(|_| older.cut > 0 || leaves_out) else {
             return Ok(unchanged(CompactionOutcome::NothingOlder));
@@ -205,7 +205,7 @@ impl Fit {
         shared.conversation.append_change(entry)?;
         self.opening.cut_before = None;
         shared.emit_compaction(old_count, new_count, change);
-        // Both sides of this comparison are estimates of the same kind; what a provider has counted is not.
+        // Both sides of this comparison are estimates of the same kind. A provider's count would not be comparable.
         let tokens_after = estimated_tokens(shared).min(tokens_before.saturating_sub(1));
         let report =
             CompactionReport { new_count, tokens_after, ..unchanged(CompactionOutcome::Done) };
@@ -214,9 +214,8 @@ impl Fit {
     }
 }
 
-/// The text that takes the place of the older messages: a hook's, the model's, or a note, and
-/// which of these it is; the inner error is why there is none.
-/// A conversation that still fits is not given away for a note.
+/// The text that replaces the older messages, and its kind: a hook's summary, the model's, or a note. The inner error
+/// is the reason why there is no text. A session that still fits never gets a note in place of its messages.
 async fn stand_in(
     shared: &mut Shared,
     writers: &mut dyn Writers,
@@ -232,7 +231,7 @@ async fn stand_in(
     let is_by_hand = matches!(trigger, Trigger::Hand { .. });
     let beginning = beginning(shared, writers.active().model.context_window, &older.tail)?;
     let rows = summary::Rows { beginning: &beginning, older: older.rows() };
-    // Boxed: its state is large, callers nest it in theirs, and hardly any call needs it.
+    // Boxed: its state is large, callers hold it inside their own state, and few calls need it.
     let writing = Box::pin(summary::of(shared, writers, &older.tail, rows, focus.as_deref()));
     Ok(match writing.await? {
         Summary::Written(text) if text_tokens(text.len()) < older_tokens => {
@@ -252,7 +251,7 @@ async fn stand_in(
     })
 }
 
-/// Whether a failure says nothing about what was to be summarised, so that another time it may work.
+/// Whether the cause of a failure is temporary and unrelated to the text, so that a later attempt may succeed.
 fn will_pass(class: ErrorClass) -> bool {
     match class {
         ErrorClass::Auth
@@ -264,7 +263,7 @@ fn will_pass(class: ErrorClass) -> bool {
     }
 }
 
-/// The first rows of a log that is too long to be read back to its beginning: they hold the task.
+/// The first rows of a log that is too long to be read back to its beginning. They contain the task.
 fn beginning(
     shared: &Shared,
     window: u64,
@@ -294,8 +293,8 @@ fn cost_of_older(tail: &Tail, older: &[TranscriptMessage]) -> u64 {
     earlier + rows.sum::<u64>()
 }
 
-/// Where the kept part begins; 0 if there is nothing to summarise. It never begins with a result: that would be parted
-/// from its call. Nor does it begin with one of the `unread` rows at the beginning.
+/// Position at which the kept part begins; 0 if there is nothing to summarise. It never begins with a result, which
+/// would be separated from its call, or with one of the first `unread` rows.
 fn cut_position(
     rows: &[TranscriptMessage],
     keep: usize,
@@ -315,7 +314,7 @@ fn cut_position(
         Trigger::Estimate | Trigger::Refusal => helpful(usual),
         Trigger::LastResort => helpful(with_its_call(rows.len().saturating_sub(1))),
         Trigger::Hand { .. } if unread > 0 => usual.max(unread),
-        // Who asks for it in a conversation of few messages means all but the last turn.
+        // A manual compaction of a session with few messages summarises all but the last turn.
         Trigger::Hand { .. } if usual == 0 => {
             rows.iter().rposition(|row| row.role == Role::User).unwrap_or(0)
         }
@@ -323,8 +322,8 @@ fn cut_position(
     }
 }
 
-/// Where the kept part begins so that it costs no more than `target` tokens, or is the newest message with the results
-/// that belong to it.
+/// Position at which the kept part begins so that it costs at most `target` tokens, or is the newest message with its
+/// results.
 fn smaller_kept_part(tail: &Tail, cut: usize, target: u64) -> usize {
     let rows = &tail.messages;
     let cost = |row: &TranscriptMessage| row_cost(row, tail.reductions.get(&row.id));
@@ -333,7 +332,7 @@ fn smaller_kept_part(tail: &Tail, cut: usize, target: u64) -> usize {
     while kept > target {
         kept -= cost(&rows[at]);
         at += 1;
-        // Results go with their call.
+        // Results stay with their call.
         while let Some(row) = rows.get(at).filter(|row| row.role == Role::Tool) {
             kept -= cost(row);
             at += 1;
@@ -346,7 +345,7 @@ fn smaller_kept_part(tail: &Tail, cut: usize, target: u64) -> usize {
     best
 }
 
-/// What the user asked for last, if it is not among what is kept.
+/// The user's last request, if the kept part does not contain it.
 fn task_left_behind(window: u64, older: &Older) -> String {
     if older.kept().iter().any(|row| row.role == Role::User) {
         return String::new();
@@ -355,7 +354,7 @@ fn task_left_behind(window: u64, older: &Older) -> String {
     if older.rows().iter().any(|row| row.role == Role::User) {
         return last_request(older.rows(), room);
     }
-    // An earlier compaction of the same turn has it.
+    // An earlier compaction of the same turn contains it.
     let earlier = older.tail.compaction.as_ref().map(|earlier| earlier.summary.as_str());
     match earlier.and_then(|summary| summary.split_once(LAST_REQUEST)) {
         Some((_, request)) => {
@@ -365,7 +364,7 @@ fn task_left_behind(window: u64, older: &Older) -> String {
     }
 }
 
-/// What the user asked for last, word for word, as far as it has `room`.
+/// The user's last request verbatim, cut to `room`.
 fn last_request(older: &[TranscriptMessage], room: usize) -> String {
     let Some(request) = older.iter().rev().find(|row| row.role == Role::User) else {
         return String::new();

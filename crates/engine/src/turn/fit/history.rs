@@ -1,4 +1,4 @@
-//! The limit on how much of a chat is sent: settings of a channel, apart for direct chats and for groups.
+//! The limit on how many messages of a chat are sent. It is set per channel, separately for direct chats and groups.
 
 use myclaw_session::{CompactionEntry, EntryId, Role, TranscriptMessage};
 
@@ -6,8 +6,9 @@ use super::{Fit, Shared, estimated_tokens};
 use crate::{ContextChange, RunError};
 
 impl Fit {
-    /// Cuts the history in the log if it has more messages than the config allows: at the first user message from which
-    /// on the limit is met, so that as much is sent as may be. Nothing is summarised: a limit is meant to forget.
+    /// Cuts the history in the log if it has more messages than the config allows. The cut is at the first user message
+    /// after which the limit holds, so that as many messages as possible are sent. Nothing is summarised, because the
+    /// purpose of the limit is to forget.
     pub(super) fn limit_history(&mut self, shared: &mut Shared) -> Result<(), RunError> {
         let Some(limit) = self.history_limit else { return Ok(()) };
         let old_count = shared.conversation.messages().len();
@@ -35,7 +36,8 @@ impl Fit {
     }
 }
 
-/// The first user message from which on few enough remain beside the one about to be added; `None` if there is none.
+/// The first user message from which few enough messages remain, counting the one about to be added; `None` if there is
+/// none.
 fn first_kept(rows: &[TranscriptMessage], limit: usize) -> Option<usize> {
     let start = rows.len().saturating_sub(limit - 1);
     rows[start..].iter().position(|row| row.role == Role::User).map(|offset| start + offset)

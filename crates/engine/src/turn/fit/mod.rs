@@ -1,12 +1,12 @@
 //! Step `fit`: makes the request fit the model's context window.
 //!
-//! What is sent is made smaller by entries of the log, so that every later request of the session begins with the
-//! same bytes: a compaction puts a summary in the place of older messages, a reduction leaves out parts of long ones.
-//! The messages themselves stay in the file.
+//! Requests are made smaller by entries of the log, so that every later request of the session begins with the same
+//! bytes: a compaction replaces older messages by a summary, a reduction leaves out parts of long messages. The
+//! messages themselves stay in the file.
 //!
-//! When a provider refuses a request, the rungs of a ladder are taken one after the other, each at most once between
-//! two successful calls, and only if it makes the request smaller. So the ladder ends: in a request that fits, or in
-//! a clear error after at most one refused call for each rung and one before.
+//! When a provider refuses a request, the rungs of a ladder are tried in order, each at most once between two
+//! successful calls, and only if it makes the request smaller. So the ladder always ends: with a request that fits, or
+//! with a clear error after at most one refused call for each rung and one before.
 
 mod compact;
 mod history;
@@ -31,17 +31,17 @@ pub(super) use summary::{SummaryRequest, Writers};
 pub(crate) struct Fit {
     /// When and how older messages are summarised.
     compaction: CompactionSettings,
-    /// Whether old results are sent shorter.
+    /// Whether old tool results are sent shorter.
     pruning: ContextPruning,
-    /// Most messages that are sent of a chat.
+    /// Most messages of a chat that are sent.
     history_limit: Option<usize>,
     opening: Opening,
     recovery: Recovery,
-    /// What pruning saw when it last looked and found nothing.
+    /// The outlook at the last pruning that found nothing.
     fruitless_pruning: Option<prune::Outlook>,
 }
 
-/// Which rungs may still be taken before the next successful call.
+/// The rungs that may still be tried before the next successful call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Recovery {
     compacted_ahead: bool,
@@ -54,14 +54,14 @@ enum Rung {
     /// The older messages become a summary.
     #[default]
     Summary,
-    /// Tool results of more than 20,000 characters are cut to that.
+    /// Tool results of more than 20,000 characters are cut to that length.
     LongResults,
-    /// Every long text is cut, the user's own too.
+    /// Every long text is cut, including the user's.
     LongTexts,
-    /// All but the newest message, with the results that belong to it, becomes a summary; if that is not worth it or
-    /// not enough, long texts are cut again, by the size that was refused, those of the model too.
+    /// All messages but the newest, with its results, become a summary. If that is not worthwhile or not enough, long
+    /// texts are cut again by the size that was refused, including those of the model.
     NewestOnly,
-    /// Nothing is left to try.
+    /// No rung is left.
     End,
 }
 
@@ -76,17 +76,17 @@ impl Rung {
     }
 }
 
-/// Part of the window that is never planned for input, even where the model may write a longer answer: otherwise a
-/// model whose output limit is its window could take no input at all.
+/// Most of the window, as one part in this many, that is reserved for output, even if the model may write a longer
+/// answer. Otherwise a model whose output limit equals its window could take no input.
 const LARGEST_OUTPUT_SHARE: u64 = 4;
 
-/// Largest part of the window that settings can keep free.
+/// Most of the window, as one part in this many, that the config can reserve.
 const LARGEST_RESERVE_SHARE: u64 = 2;
 
-/// Of a size that was refused, what is planned for at most.
+/// Quarters of a refused size that a request may use.
 const SAFE_QUARTERS: u64 = 3;
 
-/// Tokens that a request to a model may hold: its window without what is kept free for the answer.
+/// Tokens that a request to a model may hold: its window minus the part reserved for the answer.
 pub(crate) fn input_budget(model: &Model, settings: &CompactionSettings) -> u64 {
     let window = model.context_window;
     let reserve = match settings.reserve_tokens {
@@ -113,12 +113,12 @@ impl Fit {
         }
     }
 
-    /// A call succeeded, or another model answers from now on: every rung may be taken again.
+    /// Makes every rung available again, because a call succeeded or another model is now active.
     pub(super) fn answered(&mut self) {
         self.recovery = Recovery::default();
     }
 
-    /// Reports lines that cannot be read, and cuts a chat whose history is limited by its config.
+    /// Reports unreadable lines, and cuts a chat if the config limits its history.
     pub(super) fn account_for_older_messages(
         &mut self,
         shared: &mut Shared,
@@ -135,11 +135,11 @@ impl Fit {
         self.limit_history(shared)
     }
 
-    /// Makes room before the window is full: prunes as the config says, then compacts where the summary would make a
-    /// real difference. What can certainly not fit climbs the ladder without asking the provider first.
+    /// Makes room before the window is full: prunes as the config says, then compacts if the summary would make a real
+    /// difference. A request that certainly cannot fit climbs the ladder without asking the provider first.
     ///
-    /// A log of which no more than the end was loaded is compacted there once, so that the next request and all after
-    /// it begin with the same bytes.
+    /// If only the end of the log was loaded, it is compacted once here, so that the next request and all later ones
+    /// begin with the same bytes.
     pub(super) async fn before_call(
         &mut self,
         shared: &mut Shared,
@@ -160,10 +160,10 @@ impl Fit {
         Ok(())
     }
 
-    /// Takes the next rung that makes the request smaller, after the active model refused it.
+    /// Applies the next rung that makes the request smaller, after the active model refused it.
     ///
     /// # Errors
-    /// [`RunError::ContextOverflow`] when none is left.
+    /// [`RunError::ContextOverflow`] when no rung is left.
     pub(super) async fn recover(
         &mut self,
         shared: &mut Shared,
@@ -180,7 +180,7 @@ impl Fit {
         Err(RunError::ContextOverflow { model, detail: error.message.clone() })
     }
 
-    /// Summarises by hand; `focus` is what the summary should pay attention to.
+    /// Compacts on request; `focus` says what the summary should concentrate on.
     pub(super) async fn compact_by_hand(
         &mut self,
         shared: &mut Shared,
@@ -190,7 +190,7 @@ impl Fit {
         self.compact(shared, writers, compact::Trigger::Hand { focus }).await
     }
 
-    /// Takes rungs until one made the request smaller; false when the ladder has ended.
+    /// Applies rungs until one makes the request smaller; returns false when the ladder has ended.
     async fn climb(
         &mut self,
         shared: &mut Shared,
@@ -227,16 +227,16 @@ impl Fit {
         Ok(false)
     }
 
-    /// Whether more waits to be sent than is planned for. The size of the texts counts only where the model has refused
-    /// one: what a provider has counted is known better.
+    /// Whether the next request is larger than planned. The estimate from text lengths counts only if the model has
+    /// refused a request; otherwise the provider's own count is more accurate.
     fn is_full(&self, shared: &Shared, model: &ActiveModel) -> bool {
         let refused = shared.conversation.smallest_refused(&model.reference());
         estimated_tokens(shared) > input_budget(&model.model, &self.compaction)
             || (refused.is_some() && text_size(shared) > self.room(shared, model))
     }
 
-    /// Tokens that a request may hold by its length alone: less than the window where the model has refused a request of
-    /// no more than that.
+    /// Tokens that a request may hold, judged by its length alone: less than the window if the model has refused a
+    /// request of that size or smaller.
     fn room(&self, shared: &Shared, model: &ActiveModel) -> u64 {
         let refused = shared.conversation.smallest_refused(&model.reference());
         let budget = input_budget(&model.model, &self.compaction);
@@ -250,7 +250,7 @@ fn is_certain_to_overflow(shared: &Shared, model: &ActiveModel) -> bool {
         || refused.is_some_and(|tokens| text_size(shared) >= tokens)
 }
 
-/// Stores reductions, if there are any, and sends less from now on.
+/// Stores reductions, if there are any, and applies them to what is sent.
 fn append_reductions(
     shared: &mut Shared,
     reason: &str,
@@ -265,13 +265,13 @@ fn append_reductions(
     Ok(true)
 }
 
-/// Tokens of the next request, as far as they can be known before it is sent.
+/// Estimated tokens of the next request.
 fn estimated_tokens(shared: &Shared) -> u64 {
     request_tokens(shared.conversation.messages(), shared.prompt.tokens())
 }
 
-/// Tokens of the next request by its length alone: what two requests can be compared by, whatever a provider has counted
-/// of one of them.
+/// Tokens of the next request, judged by its length alone. Two requests can be compared by it even if a provider has
+/// counted one of them.
 fn text_size(shared: &Shared) -> u64 {
     let messages = shared.conversation.messages();
     shared.prompt.tokens() + messages.iter().map(message_tokens).sum::<u64>()

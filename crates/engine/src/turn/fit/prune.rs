@@ -1,7 +1,7 @@
-//! Pruning: results of tools that have done their service are sent shorter, or not at all.
+//! Pruning: old tool results are sent shorter, or not at all.
 //!
-//! Which results is decided once and written into the log as a reduction. So a conversation keeps its bytes, and with
-//! them the provider's cache, until the next decision, and the log says when there was one.
+//! The selection is made once and written into the log as a reduction. So the requests of a session begin with the same
+//! bytes, which keeps the provider's cache valid, until the next pruning, and the log records when that was.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,25 +16,25 @@ use crate::estimate::row_cost;
 use crate::transcript::row_to_message;
 use crate::{ActiveModel, AgentRunEvent, RunError};
 
-/// From this part of the window on, in percent, long results are sent shorter.
+/// Long results are sent shorter from this percentage of the window on.
 const TRIM_FROM_PERCENT: u64 = 30;
 
-/// From this part of the window on, in percent, old results are not sent any more.
+/// Old results are no longer sent from this percentage of the window on.
 const CLEAR_FROM_PERCENT: u64 = 50;
 
-/// The results behind the last so many assistant messages stay as they are: the model still works with them.
+/// The results after the last this many assistant messages are unchanged, because the model still works with them.
 const PROTECTED_ANSWERS: usize = 3;
 
-/// Characters from which on a result is long.
+/// Results of at least this many characters are long.
 const LONG_RESULT: usize = 4_000;
 
-/// Characters that remain of a long result at its beginning and at its end.
+/// Characters that are kept of a long result at its beginning and at its end.
 const TRIMMED: (usize, usize) = (1_500, 1_500);
 
-/// Clearing less than this many characters is not worth a cold cache.
+/// Clearing fewer characters than this is not worth losing the provider's cache.
 const WORTH_CLEARING: usize = 50_000;
 
-/// How long a provider keeps a prompt in its cache: Anthropic's usual five minutes, and about what others do.
+/// How long a provider keeps a prompt in its cache: Anthropic's default is five minutes, and others are similar.
 const CACHE_LIFETIME_MS: u64 = 5 * 60 * 1_000;
 
 impl Fit {
@@ -79,7 +79,7 @@ impl Fit {
     }
 }
 
-/// Whether the provider's cache of this session has lapsed, so that nothing is lost by changing what is sent.
+/// Whether the provider's cache of this session has expired, so that changing what is sent costs nothing.
 fn cache_is_cold(shared: &Shared) -> bool {
     let last_answer =
         shared.conversation.messages().iter().rev().find_map(|message| match message {
@@ -89,14 +89,14 @@ fn cache_is_cold(shared: &Shared) -> bool {
     last_answer.is_some_and(|at| shared.now_ms().saturating_sub(at) > CACHE_LIFETIME_MS)
 }
 
-/// What pruning could find, told from the messages in memory: the rows have to be read from the log, which is not worth
-/// it before each call of a long chain.
+/// An upper bound on what pruning could find, computed from the messages in memory. The rows have to be read from the
+/// log, which is too expensive before each call of a long chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outlook {
     mode: ContextPruning,
-    /// Old results that are sent in more characters than a trimmed one.
+    /// Old results that are sent with more characters than a trimmed one.
     long_results: usize,
-    /// Bytes that are sent of old results.
+    /// Bytes of old results that are sent.
     bytes: usize,
 }
 
@@ -116,7 +116,7 @@ impl Outlook {
         outlook
     }
 
-    /// Whether a look at the rows may be worth it.
+    /// Whether reading the rows may be worthwhile.
     fn promises_anything(self, fill_percent: u64) -> bool {
         match self.mode {
             ContextPruning::Aggressive => self.bytes > 0,
@@ -128,7 +128,7 @@ impl Outlook {
     }
 }
 
-/// The rows of a conversation, as pruning looks at them.
+/// The rows of a session, as pruning sees them.
 struct Context<'a> {
     rows: &'a [TranscriptMessage],
     current: &'a HashMap<EntryId, Reduction>,
@@ -139,7 +139,7 @@ impl<'a> Context<'a> {
         Self { rows, current }
     }
 
-    /// Everything but the results of the last assistant message that has some.
+    /// Clears all results except those of the last assistant message that made calls.
     fn clear_all_but_last(&self) -> Vec<Reduction> {
         let last = self.rows.iter().rposition(|row| row.role == Role::Tool).unwrap_or(0);
         let call = self.rows[..last].iter().rposition(|row| row.role == Role::Assistant);
@@ -150,7 +150,7 @@ impl<'a> Context<'a> {
             .collect()
     }
 
-    /// The beginning and the end of long results.
+    /// Trims long results to their beginning and end.
     fn trim_long(&self) -> Vec<Reduction> {
         self.candidates()
             .into_iter()
@@ -161,7 +161,7 @@ impl<'a> Context<'a> {
             .collect()
     }
 
-    /// No old result, if there is enough in them.
+    /// Clears all old results, if they are large enough together.
     fn clear_old(&self) -> Vec<Reduction> {
         let old = self.candidates();
         let characters: usize = old.iter().map(|row| self.characters_sent(row)).sum();
@@ -171,7 +171,7 @@ impl<'a> Context<'a> {
         old.into_iter().filter_map(|row| self.to(row, (0, 0))).collect()
     }
 
-    /// Old results without pictures that nobody has come back to.
+    /// Old results that contain no images and that later messages do not mention.
     fn candidates(&self) -> Vec<&'a TranscriptMessage> {
         let (old, recent) = self.rows.split_at(self.start_of_answers(PROTECTED_ANSWERS));
         let names = names_of_calls(old);
@@ -185,14 +185,14 @@ impl<'a> Context<'a> {
             .collect()
     }
 
-    /// Where the last `count` assistant messages begin.
+    /// Position at which the last `count` assistant messages begin.
     fn start_of_answers(&self, count: usize) -> usize {
         let answers =
             self.rows.iter().enumerate().rev().filter(|(_, row)| row.role == Role::Assistant);
         answers.map(|(position, _)| position).take(count).last().unwrap_or(0)
     }
 
-    /// The reduction of `row`, if less would be sent than now.
+    /// The reduction of `row`, if it makes the sent text shorter than now.
     fn to(&self, row: &TranscriptMessage, (head, tail): (usize, usize)) -> Option<Reduction> {
         let reduction = Reduction { id: row.id, head, tail };
         let now = row_cost(row, self.current.get(&row.id));
@@ -216,7 +216,7 @@ fn names_of_calls(rows: &[TranscriptMessage]) -> HashMap<String, Vec<String>> {
                 .iter()
                 .filter(|(name, _)| name.to_lowercase().contains("path"))
                 .filter_map(|(_, value)| value.as_str().map(str::to_owned))
-                // `.` or `src` is in every text.
+                // Short paths such as `.` or `src` occur in every text.
                 .filter(|path| path.len() > 3)
                 .collect();
             names.insert(call.id.clone(), paths.into_iter().collect());
@@ -225,9 +225,9 @@ fn names_of_calls(rows: &[TranscriptMessage]) -> HashMap<String, Vec<String>> {
     names
 }
 
-/// Whether one of the messages says `name`, in its text or in the arguments of a call.
+/// Whether one of the messages mentions `name`, in its text or in the arguments of a call.
 fn is_in(rows: &[TranscriptMessage], name: &str) -> bool {
-    // Arguments are JSON inside JSON: what a path looks like there.
+    // Arguments are JSON inside JSON, so the path is escaped like this.
     let quoted = Value::from(name).to_string();
     let quoted = quoted.trim_matches('"');
     let says = |text: &str, name: &str| memmem::find(text.as_bytes(), name.as_bytes()).is_some();

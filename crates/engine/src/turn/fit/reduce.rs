@@ -1,4 +1,4 @@
-//! Rungs that leave out parts of long messages in what is sent. The log keeps them whole.
+//! Rungs that send only parts of long messages. The log keeps the messages whole.
 
 use std::collections::HashMap;
 
@@ -8,33 +8,34 @@ use super::{Fit, Shared, append_reductions};
 use crate::estimate::{chars_of, row_cost};
 use crate::{ActiveModel, ContextChange, Notice, RunError};
 
-/// How an entry of these rungs says why it was made.
+/// The reason that the entries of these rungs record.
 const REASON: &str = "overflow";
 
-/// Most characters at the beginning of a tool's result on the lower rung, and as many at its end: enough to tell what it
-/// was and how it ended.
+/// Most characters that the lower rung keeps at the beginning of a tool result, and as many at its end: enough to show
+/// what it was and how it ended.
 const HALF_OF_RESULT: usize = 2_000;
 
-/// Where less of a result than this has room, on either side, nothing of it is sent.
+/// If there is room for fewer characters than this on either side of a result, nothing of it is sent.
 const SMALLEST_HALF: usize = 50;
 
-/// All results together get this part of what a request may hold.
+/// All results together get one part in this many of a request.
 const SHARE_OF_RESULTS: u64 = 2;
 
-/// Of what a user or a model wrote that is too long for the window, three parts of four are kept from its beginning.
+/// Of a user's or model's text that is too long for the window, three quarters of the kept part come from its
+/// beginning.
 const HEAD_QUARTERS: usize = 3;
 
-/// Which long texts are cut.
+/// The authors whose long texts are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LongTexts {
-    /// Those of users and tools.
+    /// Texts of users and tools.
     NotOfModels,
-    /// Those of models too, which lose their thinking then.
+    /// Texts of models too. Their messages also lose the thinking.
     All,
 }
 
 impl Fit {
-    /// Cuts each longer result of a tool to the length that the config allows; whether that helps.
+    /// Cuts each tool result to the length that the config allows; returns whether that makes the request smaller.
     pub(super) fn cut_long_results(&self, shared: &mut Shared) -> Result<bool, RunError> {
         let head = self.compaction.max_result_chars;
         let tail = shared.conversation.tail()?;
@@ -45,8 +46,8 @@ impl Fit {
         apply(shared, planned, ContextChange::ResultsCut)
     }
 
-    /// Cuts every long text: results to their beginning and end, the shorter the more there are, and what the user
-    /// or a model wrote to a quarter of the window.
+    /// Cuts every long text: results to their beginning and end, shorter if there are more of them, and texts of the
+    /// user or a model to a quarter of the window.
     pub(super) fn cut_long_texts(
         &self,
         shared: &mut Shared,
@@ -54,7 +55,7 @@ impl Fit {
         which: LongTexts,
     ) -> Result<bool, RunError> {
         let room = self.room(shared, model);
-        // At four characters a token, as many characters as there is room for tokens are a quarter of it.
+        // At four characters per token, this many characters are a quarter of the room in tokens.
         let of_message = usize::try_from(room).unwrap_or(usize::MAX);
         let head_of_message = of_message / 4 * HEAD_QUARTERS;
         let tail = shared.conversation.tail()?;
@@ -77,7 +78,7 @@ impl Fit {
     }
 }
 
-/// Sends less from now on, and says so, if there is anything to reduce.
+/// Stores the reductions and emits an event, if there is anything to reduce.
 fn apply(
     shared: &mut Shared,
     planned: Vec<Reduction>,
@@ -91,8 +92,8 @@ fn apply(
     Ok(changed)
 }
 
-/// Characters that are sent of either end of one of so many results, where all together may cost `tokens`. However little
-/// that is, all together have room for what a single one is cut to.
+/// Characters that are sent of each end of one of `results` results that may cost `tokens` together. There is always at
+/// least as much room for all of them as a single cut result needs.
 fn half_of_result(row: &TranscriptMessage, tokens: u64, results: usize) -> usize {
     let half = chars_of(row, tokens / results as u64) / 2;
     let half = half.max(HALF_OF_RESULT / results).min(HALF_OF_RESULT);

@@ -1,5 +1,5 @@
-//! The summary itself: one model call, or a few where the text is long; the fallback models where that fails, and a
-//! plain note where they fail too.
+//! Writes the summary: one model call, or a few if the text is long. If the model fails the fallbacks are asked, and if
+//! they fail too, a note replaces the summary.
 
 mod note;
 
@@ -17,41 +17,42 @@ use crate::transcript::row_to_message;
 use crate::turn::Shared;
 use crate::{ActiveModel, Notice, RunError};
 
-/// Characters of each tool result in the summary's input: enough to tell what it was.
+/// Characters of each tool result in the summary's input: enough to show what it was.
 const TOOL_TEXT_CHARS: usize = 500;
 
-/// Bytes of input for each token of the model's window: at some four bytes a token this fills half of it.
+/// Bytes of input per token of the model's window: at about four bytes per token this fills half of the window.
 const INPUT_BYTES_PER_WINDOW_TOKEN: u64 = 2;
 
 /// Most models that are asked for one summary.
 const MAX_WRITERS: usize = 3;
 
-/// Most calls that give a part of one summary. What is longer loses its middle: the beginning holds the task and the end the state.
+/// Most calls that give a part of one summary. A longer text loses its middle, because the beginning contains the task
+/// and the end the state.
 const MAX_CALLS: usize = 4;
 
-/// Most times that the text for one summary is refused as too long and goes out again in smaller pieces.
+/// How often the text of one summary may be refused as too long and be sent again in smaller pieces.
 const MAX_REFUSALS: usize = 3;
 
-/// Part of the window that a summary may fill.
+/// A summary may fill one part in this many of the window.
 pub(super) const LARGEST_SHARE: u64 = 8;
 
-/// Bytes in a token, on average.
+/// Average bytes per token.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// Stands where the middle of a log was not read.
+/// Marks the place where the middle of a log was not read.
 const GAP: &str = "[… many messages left out …]\n";
 
 const INSTRUCTION: &str = include_str!("../../../prompts/summarise.md");
 
 /// The models that can write a summary.
 pub(in crate::turn) trait Writers: Send {
-    /// The one that answers.
+    /// The active model.
     fn active(&self) -> &ActiveModel;
 
     /// The fallback at `place`, from 0.
     fn fallback(&self, place: usize) -> Option<&ActiveModel>;
 
-    /// Asks one of them. The inner error is why it gives no summary with any of its keys.
+    /// Asks one of them. The inner error is the reason why it gives no summary with any of its keys.
     fn ask<'f>(
         &'f mut self,
         shared: &'f mut Shared,
@@ -59,34 +60,35 @@ pub(in crate::turn) trait Writers: Send {
     ) -> BoxFuture<'f, Result<Result<AssistantMessage, ModelError>, RunError>>;
 }
 
-/// What a model is asked for a summary with.
+/// A request for a summary.
 pub(in crate::turn) struct SummaryRequest<'f> {
-    /// Which fallback is asked; `None` means the active model.
+    /// The fallback to ask; `None` means the active model.
     pub(in crate::turn) fallback: Option<usize>,
     pub(in crate::turn) messages: &'f PairedMessages,
     /// Tokens that the summary may have.
     pub(in crate::turn) max_output: u64,
 }
 
-/// What came of it.
+/// The outcome.
 pub(super) enum Summary {
     /// A model wrote one.
     Written(String),
-    /// None did.
+    /// No model wrote one.
     Failed {
-        /// Takes its place: says so, and keeps what an earlier summary said. For the model, so it does not say why.
+        /// The text that replaces the summary. It mentions the missing messages and keeps the earlier summary. It gives
+        /// no reason, because the model reads it.
         note: String,
-        /// Why the first model did not.
+        /// The failure of the first model.
         error: Box<ModelError>,
     },
 }
 
-/// What is to be summarised.
+/// The rows to summarise.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
-    /// The first rows of a log of which the middle was not read.
+    /// The first rows of a log whose middle was not read.
     pub(super) beginning: &'a [TranscriptMessage],
-    /// Those that stand directly before what is kept.
+    /// The rows directly before the kept part.
     pub(super) older: &'a [TranscriptMessage],
 }
 
@@ -99,9 +101,9 @@ impl Rows<'_> {
     }
 }
 
-/// What is still to be summarised.
+/// The remaining work.
 struct Work<'a> {
-    /// The summary of all that came before `text`.
+    /// The summary of everything before `text`.
     so_far: Option<String>,
     text: String,
     focus: Option<&'a str>,
@@ -109,8 +111,8 @@ struct Work<'a> {
     refusals_left: usize,
 }
 
-/// Asks the model to summarise `rows` and what was summarised before it, and the next one when it cannot. A failure
-/// must not end the run.
+/// Asks the model to summarise `rows` and the earlier summary, and the next model if it fails. A failure does not end
+/// the run.
 pub(super) async fn of(
     shared: &mut Shared,
     writers: &mut dyn Writers,
@@ -154,11 +156,11 @@ pub(super) async fn of(
     Ok(Summary::Failed { note, error: Box::new(error) })
 }
 
-/// One of the models, at work.
+/// One of the models, writing a summary.
 struct Writer<'w> {
     shared: &'w mut Shared,
     writers: &'w mut dyn Writers,
-    /// Which fallback it is; `None` means the active model.
+    /// The place of the fallback; `None` means the active model.
     fallback: Option<usize>,
 }
 
@@ -167,8 +169,8 @@ impl Writer<'_> {
         self.fallback.map_or(Some(self.writers.active()), |place| self.writers.fallback(place))
     }
 
-    /// Works as far as it can; why it went no further, if it did not. What it refuses as too long it gets in smaller
-    /// pieces.
+    /// Summarises as much as the model can, and returns the error that stopped it, if any. Text that it refuses as too
+    /// long is sent again in smaller pieces.
     async fn write(&mut self, work: &mut Work<'_>) -> Result<Option<ModelError>, RunError> {
         let Some(model) = self.model() else { return Ok(Some(no_summary())) };
         let refused = self.shared.conversation.smallest_refused(&model.reference());
@@ -185,7 +187,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Summarises one piece of at most `limit` bytes after the other; why it went no further, if it did not.
+    /// Summarises one piece of at most `limit` bytes after the other, and returns the error that stopped it, if any.
     async fn write_pieces(
         &mut self,
         work: &mut Work<'_>,
@@ -208,7 +210,7 @@ impl Writer<'_> {
         Ok(None)
     }
 
-    /// One part of the summary. The inner error is why there is none.
+    /// Gets one part of the summary. The inner error is the reason why there is none.
     async fn call(
         &mut self,
         work: &Work<'_>,
@@ -232,7 +234,7 @@ impl Writer<'_> {
 }
 
 impl Work<'_> {
-    /// The text that asks for a summary of `piece`.
+    /// The text that requests a summary of `piece`.
     fn request(&self, piece: &str) -> String {
         let focus = self.focus.map_or_else(String::new, |focus| {
             format!("\nPay attention to this above all: {focus}\n")
@@ -251,7 +253,7 @@ fn finished(work: Work<'_>, window: u64) -> String {
     text
 }
 
-/// Bytes of the part of a window that a summary may fill.
+/// Most bytes of a summary for this window.
 pub(super) fn share_bytes(window: u64) -> usize {
     usize::try_from(window / LARGEST_SHARE * BYTES_PER_TOKEN).unwrap_or(usize::MAX)
 }
@@ -260,8 +262,8 @@ fn no_summary() -> ModelError {
     ModelError::new(ErrorClass::Unknown, "the model gave an empty summary")
 }
 
-/// `text` in pieces of at most `limit` bytes, cut between lines where there are any, and without its middle where
-/// that would be more than `most`.
+/// Splits `text` into pieces of at most `limit` bytes, between lines if possible. The middle is left out if there would
+/// be more than `most` pieces.
 fn pieces(text: &str, limit: usize, most: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;

@@ -12,7 +12,7 @@ fn call(path: &str) -> ToolCall {
     }
 }
 
-/// After which of the calls, counted from 1, the run should end. A call is its path and its result.
+/// The call, counted from 1, after which the run should end. A call is given as its path and its result.
 fn ends_after(limit: u32, calls: &[(&str, &str)]) -> Option<usize> {
     let mut repetition = Repetition::new(limit);
     calls

@@ -1,4 +1,4 @@
-//! What hooks have to say about a compaction.
+//! Calls the hooks before and after a compaction.
 
 use myclaw_session::{Tail, TranscriptMessage};
 
@@ -12,20 +12,20 @@ use crate::{
     SummaryProblem,
 };
 
-/// Who writes the summary.
+/// The hooks' decision on the summary.
 pub(super) enum Decision {
-    /// Nobody: there is to be none.
+    /// There is to be no compaction.
     Veto,
-    /// A hook has written it.
+    /// A hook has written the summary.
     Summary(String),
-    /// The model.
+    /// The model writes the summary.
     Model {
-        /// What it should pay attention to.
+        /// What the summary should concentrate on.
         focus: Option<String>,
     },
 }
 
-/// Asks the hooks one after the other, until one decides.
+/// Calls the hooks in order until one decides.
 pub(super) async fn ask(
     shared: &Shared,
     trigger: Trigger<'_>,
@@ -79,7 +79,7 @@ pub(super) async fn ask(
     Ok(Decision::Model { focus: pending.focus })
 }
 
-/// Tells the hooks what was done. An abort ends the telling; what was done stays.
+/// Reports the compaction to the hooks. An abort ends the reporting; the compaction is kept.
 pub(super) async fn tell(shared: &Shared, report: &CompactionReport, summary: &str) {
     for hook in &shared.run.hooks {
         let told = hook.session_compact(report, summary);

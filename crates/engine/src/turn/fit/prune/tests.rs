@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::transcript::message_to_row;
 
-/// Steps of one call of `read` each: the path it reads, and how long the result is.
+/// Steps of one `read` call each, given as the path and the length of the result.
 fn steps(reads: &[(&str, usize)]) -> Vec<TranscriptMessage> {
     let mut rows = vec![TranscriptMessage::new(Role::User, "task", 0)];
     for (number, (path, length)) in reads.iter().enumerate() {
@@ -84,7 +84,7 @@ fn aggressive_keeps_the_last_step_only() {
     assert_eq!(results(&rows, &Context::new(&rows, &current).clear_all_but_last()), [0, 1]);
 }
 
-/// The messages that stand for these rows, as the conversation holds them.
+/// The messages for these rows, as the session holds them in memory.
 fn messages(rows: &[TranscriptMessage]) -> Vec<Message> {
     rows.iter().cloned().filter_map(row_to_message).collect()
 }
@@ -106,7 +106,7 @@ fn the_log_is_not_read_where_the_messages_in_memory_hold_nothing_to_prune() {
 }
 
 proptest::proptest! {
-    /// Whatever the rows would let be pruned, the messages in memory promise.
+    /// The outlook from the messages in memory never misses anything that the rows would let be pruned.
     #[test]
     fn nothing_is_overlooked(lengths in proptest::collection::vec(0..30_000_usize, 0..12)) {
         let reads: Vec<(&str, usize)> = lengths.iter().map(|length| ("some/path", *length)).collect();

@@ -1,29 +1,29 @@
-//! The note that stands for messages which nobody could summarise: one, however often that happens.
+//! The note that replaces messages without a summary. There is only one, however often summaries fail.
 
-/// Stands between what a summary says and the user's last message.
+/// Separates the summary from the user's last message.
 pub(in crate::turn::fit) const LAST_REQUEST: &str =
     "\n\nThe user's last message, which is being worked on:\n";
 
-/// Behind the number of messages.
+/// Follows the number of messages.
 const LEFT_OUT: &str = " later messages were left out without a summary";
 
 const ADVICE: &str =
     ". They are still in the session file; ask the user for what you need of them.";
 
-/// Stands between what a summary says and the note.
+/// Separates the summary from the note.
 const PARAGRAPH: &str = "\n\n";
 
-/// What takes the place of older messages, taken apart.
+/// The parts of the text that replaces older messages.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// What a model has written.
+    /// The model's summary.
     said: String,
-    /// Messages behind that which are left out.
+    /// Number of later messages that are left out.
     left_out: u64,
 }
 
 impl Standing {
-    /// Reads the summary of an entry. A last message of the user's is the last no longer, and is not taken over.
+    /// Parses the summary of an entry. The user's last message in it is dropped, because it is no longer the last.
     pub(super) fn read(text: &str) -> Self {
         let mut end = text.find(LAST_REQUEST).unwrap_or(text.len());
         let mut left_out = 0_u64;
@@ -40,12 +40,12 @@ impl Standing {
         Self { said: text[..end].trim_end().to_owned(), left_out }
     }
 
-    /// The same with more messages left out.
+    /// The same text with more messages left out.
     pub(super) fn without(self, count: usize) -> Self {
         Self { left_out: self.left_out.saturating_add(count as u64), ..self }
     }
 
-    /// For the model, with at most `longest` bytes of what was said.
+    /// The text for the model, with at most `longest` bytes of the summary.
     pub(super) fn into_text(self, longest: usize) -> String {
         let Self { said: mut text, left_out } = self;
         text.truncate(text.floor_char_boundary(longest));
