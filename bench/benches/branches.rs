@@ -57,7 +57,7 @@ fn search() {
     let query = SearchQuery::text(NEEDLE, Case::Sensitive).expect("a query");
     let ignoring = SearchQuery::text(NEEDLE, Case::Ignored).expect("a query");
     let expression = SearchQuery::regex("a her[o]n by", Case::Sensitive).expect("a query");
-    // Nothing of it is in every match, so no line can be passed over.
+    // Nothing of it is in every match, so no line can be skipped.
     let shapeless =
         SearchQuery::regex("[Aa] [Hh][Ee][Rr][Oo][Nn]", Case::Sensitive).expect("a query");
     let ours = |query: &SearchQuery| {

@@ -46,7 +46,7 @@ pub enum LockError {
     Io {
         /// What was tried, as words behind "failed to"; the path follows them.
         action: &'static str,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
 }

@@ -27,7 +27,7 @@ impl NewFile {
     /// holder of a lock uses: a killed process then leaves one file at most, and the next writer removes it.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn named(path: &Path) -> io::Result<Self> {
         remove_if_there(path)?;
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
@@ -39,7 +39,7 @@ impl NewFile {
     /// Creates an empty file with a name of its own in `directory`.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn in_directory(directory: &Path, prefix: &str) -> io::Result<Self> {
         tempfile::Builder::new().prefix(prefix).suffix(".tmp").tempfile_in(directory).map(Self)
     }
@@ -49,7 +49,7 @@ impl NewFile {
         self.0.as_file()
     }
 
-    /// Gives the file the name `path`, in place of what has it. Returns the open file.
+    /// Returns the file the name `path`, in place of what has it. Returns the open file.
     ///
     /// # Errors
     /// What the system says. The temporary file is removed then, and `path` is as it was unless only the last sync
@@ -94,7 +94,7 @@ fn sync_parent(path: &Path, durability: Durability) -> io::Result<()> {
 /// Removes a file. Returns false if there was none.
 ///
 /// # Errors
-/// What the system says.
+/// An I/O error.
 pub fn remove_if_there(path: &Path) -> io::Result<bool> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(true),

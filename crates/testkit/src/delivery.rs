@@ -143,7 +143,7 @@ async fn try_send(
         if delivery.writes_each_piece() || out.len() >= WRITE_BUFFER {
             stream.write_all(&out).await?;
             out.clear();
-            // Gives the client a chance to read this piece alone.
+            // Returns the client a chance to read this piece alone.
             tokio::task::yield_now().await;
         }
     }

@@ -77,7 +77,7 @@ pub(crate) fn stage_file(
 }
 
 impl StagedFile {
-    /// Gives the file its name, in place of what had it.
+    /// Returns the file its name, in place of what had it.
     ///
     /// # Errors
     /// If it cannot be renamed; it is removed then.
@@ -85,7 +85,7 @@ impl StagedFile {
         self.temporary.persist(path).map_err(|error| error.error)
     }
 
-    /// Gives the file its name if nothing has it.
+    /// Returns the file its name if nothing has it.
     ///
     /// # Errors
     /// If something has that name, or it cannot be renamed; it is removed then.
