@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 /// Sessions that are searched.
 const SESSIONS: usize = 10_000;
-/// Messages of each: some 15 KB, as a conversation of an hour has.
+/// Messages of each: some 15 KB, as in a session of an hour.
 const MESSAGES: usize = 60;
 /// One session in so many holds what is looked for.
 const HIT_EVERY: usize = 500;

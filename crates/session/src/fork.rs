@@ -146,7 +146,7 @@ impl Cut {
     }
 }
 
-/// Returns the child the files that hold the parent's entries up to `cut`, and a header that names them.
+/// Gives the child the files that hold the parent's entries up to `cut`, and a header that names them.
 fn share_history(
     parent: &SessionReader,
     cut: Position,
