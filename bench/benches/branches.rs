@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 /// Sessions that are searched.
 const SESSIONS: usize = 10_000;
-/// Messages of each: some 15 KB, as a conversation of an hour has.
+/// Messages of each: some 15 KB, as in a session of an hour.
 const MESSAGES: usize = 60;
 /// One session in so many holds what is looked for.
 const HIT_EVERY: usize = 500;
@@ -57,7 +57,7 @@ fn search() {
     let query = SearchQuery::text(NEEDLE, Case::Sensitive).expect("a query");
     let ignoring = SearchQuery::text(NEEDLE, Case::Ignored).expect("a query");
     let expression = SearchQuery::regex("a her[o]n by", Case::Sensitive).expect("a query");
-    // Nothing of it is in every match, so no line can be passed over.
+    // Nothing of it is in every match, so no line can be skipped.
     let shapeless =
         SearchQuery::regex("[Aa] [Hh][Ee][Rr][Oo][Nn]", Case::Sensitive).expect("a query");
     let ours = |query: &SearchQuery| {

@@ -57,7 +57,7 @@ async fn measure() {
     drop(inboxes);
 }
 
-/// One turn in a session of its own, with the built-in model. Gives the session's inbox.
+/// One turn in a session of its own, with the built-in model. Returns the session's inbox.
 async fn turn(engine: &Engine, home: &Home, number: usize) -> SessionInbox {
     let reference = parse_model_ref("builtin/demo").expect("the name of a model");
     let options =

@@ -1,6 +1,6 @@
-//! What the session log costs: opening a conversation for one more turn, and appending to it.
+//! Measures the session log: opening a session for one more turn, and appending to it.
 //!
-//! Opening must cost the same however long the conversation is.
+//! The cost of opening must not depend on the length of the session.
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run has nothing to report")]
 
@@ -14,16 +14,16 @@ use myclaw_session::{
 };
 use tempfile::TempDir;
 
-/// Lengths of the conversations.
+/// Lengths of the sessions, in messages.
 const MESSAGES: [usize; 3] = [1_000, 10_000, 100_000];
 
 /// Bytes of text that a turn takes from a log without a summary: about what fits a window of 200,000 tokens.
 const WINDOW_BYTES: u64 = 800_000;
 
-/// Messages behind the summary, where there is one.
+/// Messages after the summary, where there is one.
 const KEPT: usize = 200;
 
-/// Entries appended at a time while a conversation is prepared.
+/// Entries appended at a time while a session is prepared.
 const BATCH: usize = 1_000;
 
 fn main() {

@@ -1,4 +1,4 @@
-//! What the wire formats cost: taking a stream apart, and writing a long conversation as a request.
+//! Measures the wire formats: decoding a stream, and encoding a long session as a request.
 #![forbid(unsafe_code)]
 #![expect(clippy::expect_used, reason = "a benchmark that cannot run has nothing to report")]
 
@@ -96,7 +96,7 @@ fn each_frame<'a>(
     }
 }
 
-/// A conversation of 200 messages as the body of a request.
+/// A session of 200 messages as the body of a request.
 #[divan::bench(args = FORMATS)]
 fn request(bencher: Bencher<'_, '_>, format: WireFormat) {
     let model = model(format);

@@ -9,7 +9,7 @@ use myclaw_testkit::{TempHome, WireFormat};
 
 use crate::scenario::Scenario;
 
-/// The conversation every run continues.
+/// The session that every run continues.
 const SESSION: &str = "bench";
 
 /// Its key, as the header of a transcript holds it.
@@ -18,7 +18,7 @@ pub(crate) const SESSION_KEY: &str = "agent:main:channel:cli:account:default:pee
 /// The model both ask for; its wire format is Anthropic's.
 const MODEL: &str = "claude-sonnet-4-20250514";
 
-/// What the user says.
+/// The user's message.
 const MESSAGE: &str = "How are you?";
 
 /// Which program.

@@ -9,7 +9,7 @@ usage: myclaw-bench [--runs N] [--quick] [--myclaw PATH] [--bare PATH]
   --myclaw PATH  the binary to measure (default: myclaw beside this program)
   --bare PATH    the bare loop (default: bare beside this program)";
 
-/// Timed runs where none are asked for: odd, so that the median is a run that happened.
+/// Default number of timed runs: odd, so that the median is a run that happened.
 const DEFAULT_RUNS: usize = 11;
 
 /// Most runs: the whole suite must end within an hour on a slow machine.

@@ -78,7 +78,7 @@ impl Row {
         (bare > 0.0).then_some(self.myclaw.as_ref().ok()?.median()? / bare)
     }
 
-    /// Whether the aim is met; `None` where there is none or nothing to compare.
+    /// Whether the aim is met; `None` if there is no aim or nothing to compare.
     fn is_met(&self) -> Option<bool> {
         let median = self.myclaw.as_ref().ok()?.median()?;
         match self.aim {

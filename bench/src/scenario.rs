@@ -6,7 +6,7 @@ use serde_json::json;
 /// Tool calls of a turn with tools: enough for a median of the gaps.
 const TOOL_CALLS: usize = 9;
 
-/// A turn and the conversation it continues.
+/// A turn and the session that it continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scenario {
     /// A short answer to the first message.
@@ -15,7 +15,7 @@ pub(crate) enum Scenario {
     Tools,
     /// An answer of so many deltas.
     Stream { deltas: usize, arrival: Arrival },
-    /// A short answer in a conversation of so many messages.
+    /// A short answer in a session with this many messages.
     Session {
         messages: usize,
         history: History,
@@ -33,12 +33,12 @@ pub(crate) enum Arrival {
     InBursts,
 }
 
-/// What has happened to a long conversation.
+/// The state of a long session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum History {
     /// Every message is there as it was said.
     Whole,
-    /// A summary stands for all but the last messages.
+    /// A summary replaces all but the last messages.
     Compacted,
 }
 

@@ -182,7 +182,7 @@ impl Contestants {
         };
         for number in 0..=runs {
             let mut turn = [(&self.myclaw, &mut compared.myclaw), (&self.bare, &mut compared.bare)];
-            // Who goes first changes, so that a machine that slows down slows both.
+            // The order alternates, so that a machine that slows down slows both.
             if number % 2 == 1 {
                 turn.reverse();
             }

@@ -1,4 +1,4 @@
-//! Long conversations to continue.
+//! Long sessions to continue.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,10 +12,10 @@ use crate::scenario::History;
 /// Messages of one round: a question, a tool call, its result, an answer.
 const ROUND: usize = 4;
 
-/// Milliseconds since the epoch at which the conversation began; any will do.
+/// The beginning of the session, in milliseconds since the epoch; any value will do.
 const BEGAN: u64 = 1_760_000_000_000;
 
-/// Messages that a summary leaves as they are.
+/// Messages that a summary leaves unchanged.
 const KEPT: usize = 200;
 
 /// Writes a transcript of `messages` messages (rounded up to whole rounds), in which every tool call has its

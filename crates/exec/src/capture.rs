@@ -47,7 +47,7 @@ pub enum SideFileProblem {
     /// It could not be written, or not to its end: a full disk, say.
     #[error("it could not be written: {reason}")]
     Failed {
-        /// What the system says.
+        /// An I/O error.
         reason: String,
     },
 }

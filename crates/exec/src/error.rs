@@ -26,7 +26,7 @@ pub enum ExecError {
     Directory {
         /// As it was asked for.
         directory: PathBuf,
-        /// What the system says.
+        /// An I/O error.
         source: io::Error,
     },
     /// An argument, a variable or a path holds a NUL byte, which no program can be given.
@@ -40,7 +40,7 @@ pub enum ExecError {
     Spawn {
         /// The file that was found.
         program: PathBuf,
-        /// What the system says.
+        /// An I/O error.
         source: io::Error,
     },
     /// It ran, but something else in this process has taken its exit status.

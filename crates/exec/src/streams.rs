@@ -13,8 +13,8 @@ use crate::{ChildSpec, ErrorOutput, ExecError, OutputLimits};
 
 /// Bytes read at a time: what a pipe holds.
 const READ_BYTES: usize = 64 * 1024;
-/// How long output of processes that a program left behind is waited for after the program itself has ended. What the
-/// program printed is in the pipe by then.
+/// How long to wait for output of processes that a program left running, after the program itself has ended. The
+/// program's own output is in the pipe by then.
 const DRAIN_GRACE: Duration = Duration::from_millis(100);
 
 /// This process's ends of the pipes.

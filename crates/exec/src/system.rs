@@ -40,11 +40,11 @@ pub(crate) struct Image<'a> {
     pub errors: BorrowedFd<'a>,
 }
 
-/// Starts a program as the leader of a new session and process group. All other file descriptors of this process are expected to be close-on-exec, as those of the standard library are. The caller
-/// has to collect the exit status.
+/// Starts a program as the leader of a new session and process group. All other file descriptors of this process are
+/// expected to be close-on-exec, as those of the standard library are. The caller has to collect the exit status.
 ///
 /// # Errors
-/// What the system says; also when the program cannot be executed or the directory cannot be entered.
+/// An I/O error, also if the program cannot be executed or the directory cannot be entered.
 pub(crate) fn spawn(image: &Image<'_>) -> io::Result<Pid> {
     let actions = FileActions::new(image)?;
     let attributes = Attributes::new()?;
@@ -103,7 +103,7 @@ pub(crate) fn move_variables(is_moved: impl Fn(&[u8], &[u8]) -> bool) {
 /// A descriptor whose readability can be awaited.
 ///
 /// # Errors
-/// What the system says, for a kind of descriptor that cannot be watched.
+/// An I/O error if this kind of descriptor cannot be watched.
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` is open, always returns the same number, and is closed only when the `AsyncFd` drops it.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)

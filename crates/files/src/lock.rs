@@ -23,7 +23,7 @@ pub enum LockWait {
     Until(Duration),
 }
 
-/// Who may hold a lock at the same time.
+/// The processes that may hold a lock at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
     /// Any number of shared holders.
@@ -44,9 +44,9 @@ pub enum LockError {
     },
     /// The system refused.
     Io {
-        /// What was tried, as words behind "failed to"; the path follows them.
+        /// The attempted action, in words that follow "failed to"; the path follows them.
         action: &'static str,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
 }
@@ -54,7 +54,7 @@ pub enum LockError {
 /// Locks an open file. Closing the file releases the lock, so a killed process leaves none behind.
 ///
 /// # Errors
-/// [`LockError::Held`] if others had it for too long; otherwise what the system says.
+/// [`LockError::Held`] if others held it for too long; otherwise an I/O error.
 pub fn lock(file: &File, kind: LockKind, wait: LockWait) -> Result<(), LockError> {
     let waiting = Waiting::new(wait);
     loop {
@@ -113,7 +113,7 @@ impl LockFile {
     /// Takes the lock at `path`, whose directory must exist.
     ///
     /// # Errors
-    /// [`LockError::Held`] with the holder's process id; otherwise what the system says.
+    /// [`LockError::Held`] with the holder's process id; otherwise an I/O error.
     pub fn acquire(path: &Path, wait: LockWait) -> Result<Self, LockError> {
         let waiting = Waiting::new(wait);
         let mut pause = FIRST_PAUSE;
@@ -155,9 +155,9 @@ impl LockFile {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        // Removed while still locked: whoever waits on the removed file notices and takes the next one. A file that
-        // cannot be removed is harmless, since only the lock on it counts. If somebody put another file there, it is
-        // not ours to remove.
+        // Removed while still locked: a process that waits on the removed file notices and locks the next one. A file
+        // that cannot be removed is harmless, because only the lock on it counts. If somebody put another file there,
+        // it is not ours to remove.
         if is_still_at(&self.file, &self.path).unwrap_or(false) {
             let _ = std::fs::remove_file(&self.path);
         }
@@ -189,10 +189,10 @@ pub fn is_locked(path: &Path) -> Result<bool, LockError> {
     }
 }
 
-/// Whether `file` is the one that `path` names.
+/// True if `file` is the file at `path`.
 ///
 /// # Errors
-/// What the system says; a missing file is no error.
+/// An I/O error; a missing file is not an error.
 pub fn is_still_at(file: &File, path: &Path) -> io::Result<bool> {
     let held = file.metadata()?;
     match std::fs::metadata(path) {

@@ -23,7 +23,7 @@ pub fn private_options() -> OpenOptions {
 /// must survive a power cut.
 ///
 /// # Errors
-/// What the system says: no permission, no space, or something that is no directory in its place.
+/// An I/O error: no permission, no space, or a file in the place of a directory.
 pub fn create_private_directory(path: &Path) -> io::Result<Vec<PathBuf>> {
     if path.is_dir() {
         return Ok(Vec::new());
@@ -47,7 +47,7 @@ pub fn parent_of(path: &Path) -> PathBuf {
 /// Makes the names in a directory durable (`fsync`).
 ///
 /// # Errors
-/// What the system says. Some file systems cannot do this.
+/// An I/O error. Some file systems cannot do this.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

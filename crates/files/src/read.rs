@@ -10,7 +10,7 @@ use std::path::Path;
 /// replacing the path in between changes nothing.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidInput`] for anything but a regular file; otherwise what the system says.
+/// [`io::ErrorKind::InvalidInput`] for anything but a regular file; otherwise an I/O error.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let refused = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
     if !std::fs::metadata(path)?.is_file() {

@@ -27,7 +27,7 @@ impl NewFile {
     /// holder of a lock uses: a killed process then leaves one file at most, and the next writer removes it.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn named(path: &Path) -> io::Result<Self> {
         remove_if_there(path)?;
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
@@ -39,7 +39,7 @@ impl NewFile {
     /// Creates an empty file with a name of its own in `directory`.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub fn in_directory(directory: &Path, prefix: &str) -> io::Result<Self> {
         tempfile::Builder::new().prefix(prefix).suffix(".tmp").tempfile_in(directory).map(Self)
     }
@@ -49,11 +49,10 @@ impl NewFile {
         self.0.as_file()
     }
 
-    /// Gives the file the name `path`, in place of what has it. Returns the open file.
+    /// Renames the file to `path`, replacing any file of that name. Returns the open file.
     ///
     /// # Errors
-    /// What the system says. The temporary file is removed then, and `path` is as it was unless only the last sync
-    /// failed.
+    /// An I/O error. The temporary file is removed then, and `path` is unchanged unless only the last sync failed.
     pub fn put_at(self, path: &Path, durability: Durability) -> io::Result<File> {
         self.sync(durability)?;
         let file = self.0.persist(path).map_err(|failure| failure.error)?;
@@ -61,10 +60,10 @@ impl NewFile {
         Ok(file)
     }
 
-    /// Like [`NewFile::put_at`], unless something has that name already.
+    /// Like [`NewFile::put_at`], but fails if a file has that name already.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if something has the name; otherwise what the system says.
+    /// [`io::ErrorKind::AlreadyExists`] if a file has the name; otherwise an I/O error.
     pub fn put_at_free(self, path: &Path, durability: Durability) -> io::Result<File> {
         self.sync(durability)?;
         let file = self.0.persist_noclobber(path).map_err(|failure| failure.error)?;
@@ -94,7 +93,7 @@ fn sync_parent(path: &Path, durability: Durability) -> io::Result<()> {
 /// Removes a file. Returns false if there was none.
 ///
 /// # Errors
-/// What the system says.
+/// An I/O error.
 pub fn remove_if_there(path: &Path) -> io::Result<bool> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -107,7 +106,7 @@ pub fn remove_if_there(path: &Path) -> io::Result<bool> {
 /// name of the copy.
 ///
 /// # Errors
-/// What the system says, with the name that could not be written.
+/// An I/O error, with the name that could not be written.
 pub fn set_aside(path: &Path) -> Result<PathBuf, (PathBuf, io::Error)> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut name = path.as_os_str().to_owned();

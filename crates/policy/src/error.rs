@@ -1,32 +1,32 @@
-//! What is wrong with the rules themselves.
+//! Mistakes in the rules of the config.
 
-/// A rule of the config that cannot mean what its author wanted. `place` is the path of the list in the config.
+/// A rule that cannot mean what its author wanted. `place` is the path of the list in the config.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// No tool has that name.
     #[error("`{place}`: there is no tool `{name}`{}", hint(.suggestion.as_deref()))]
     UnknownTool {
-        /// Where it stands.
+        /// Path of the list in the config.
         place: String,
-        /// What stands there.
+        /// The entry.
         name: String,
-        /// What may have been meant.
+        /// A similar name, if there is one.
         suggestion: Option<String>,
     },
     /// No group has that name.
     #[error("`{place}`: there is no group `{name}`{}", hint(.suggestion.as_deref()))]
     UnknownGroup {
-        /// Where it stands.
+        /// Path of the list in the config.
         place: String,
-        /// What stands there.
+        /// The entry.
         name: String,
-        /// What may have been meant.
+        /// A similar name, if there is one.
         suggestion: Option<String>,
     },
     /// An empty entry.
     #[error("`{place}` has an empty entry; remove it, or name a tool or program")]
     EmptyEntry {
-        /// Where it stands.
+        /// Path of the list in the config.
         place: String,
     },
     /// A program that is neither a name nor an absolute path.
@@ -34,17 +34,17 @@ pub enum PolicyError {
         "`{place}`: `{program}` is neither a program's name nor an absolute path; write `git` or `/usr/bin/git`"
     )]
     RelativeProgram {
-        /// Where it stands.
+        /// Path of the list in the config.
         place: String,
-        /// What stands there.
+        /// The entry's program.
         program: String,
     },
-    /// `...` somewhere but at the end.
+    /// `...` anywhere but at the end.
     #[error(
         "`{place}`: `...` stands for all further arguments of `{program}`, so it must be the last pattern"
     )]
     RestNotLast {
-        /// Where it stands.
+        /// Path of the list in the config.
         place: String,
         /// The entry's program.
         program: String,

@@ -1,7 +1,7 @@
-//! Which commands may run.
+//! Decides which commands may run.
 //!
-//! Each level of the config gives a verdict of its own, with what it leaves out taken from the level above, and the
-//! strictest verdict counts. So no level can widen another.
+//! Each level of the config gives a verdict of its own; fields that it omits are taken from the level above. The
+//! strictest verdict applies, so no level can widen another.
 
 mod builtins;
 mod entry;
@@ -23,19 +23,19 @@ pub use refusal::{Refusal, RefusalKind};
 pub struct ExecLevel {
     /// Which level.
     pub level: Level,
-    /// Where in the config the rules stand, such as `tools.exec`; shown to users.
+    /// Path of the rules in the config, such as `tools.exec`; shown to users.
     pub place: String,
     /// The rules.
     pub rules: ExecRules,
 }
 
-/// The rules of all levels that hold for one session.
+/// The rules of all levels that apply to one session.
 #[derive(Debug, Clone)]
 pub struct ExecPolicy {
     levels: Vec<Effective>,
 }
 
-/// The rules of one level after it took what it leaves out from the level above.
+/// The rules of one level, with omitted fields taken from the level above.
 #[derive(Debug, Clone)]
 struct Effective {
     level: Level,
@@ -45,12 +45,12 @@ struct Effective {
     allowlist: Vec<Entry>,
 }
 
-/// A program as it was found.
+/// A resolved program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedProgram {
     /// The file that the shell will start, absolute.
     pub path: PathBuf,
-    /// The same with every symbolic link followed.
+    /// The same path with every symbolic link followed.
     pub real: PathBuf,
 }
 
@@ -70,14 +70,14 @@ pub struct ExecRequest<'a> {
     pub resolve: &'a dyn Fn(&str) -> Option<ResolvedProgram>,
 }
 
-/// What becomes of a command.
+/// The verdict on a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecVerdict {
     /// It may run.
     Allowed,
-    /// It may run if the user says so.
+    /// It may run if the user approves it.
     NeedsApproval {
-        /// Why it may not run without.
+        /// The reason why it needs approval.
         refusal: Refusal,
         /// What the approval is bound to.
         digest: ApprovalDigest,
@@ -86,7 +86,7 @@ pub enum ExecVerdict {
     Denied(Refusal),
 }
 
-/// What one level says, mildest first.
+/// The answer of one level, mildest first.
 enum Answer {
     Allow,
     Ask(Refusal),
@@ -115,7 +115,7 @@ impl ExecPolicy {
             place: format!("{sandbox_place}.exec"),
             rules: sandbox.exec.clone(),
         };
-        // Checked even where it does not apply, so that a mistake shows in every session.
+        // Checked even where it does not apply, so that a mistake is reported in every session.
         let sandbox_level = Effective::new(&level, effective.last(), &mut errors);
         if session.scope(sandbox.mode) == SandboxScope::Sandboxed {
             effective.push(sandbox_level);
@@ -181,7 +181,7 @@ impl Effective {
         }
     }
 
-    /// The first thing that the allowlist does not let through, with the command it stands in.
+    /// The first thing that the allowlist does not permit, with its command.
     fn miss(&self, request: &ExecRequest<'_>) -> Option<(RefusalKind, Option<Command>)> {
         if let Some(name) = request.changed_variables.first() {
             return Some((RefusalKind::ChangedVariable((*name).to_owned()), None));
@@ -215,7 +215,7 @@ impl Effective {
         None
     }
 
-    /// Why no entry covers the command: what the entry that comes nearest misses.
+    /// The reason why no entry covers the command, from the entry that comes nearest.
     fn uncovered(&self, program: &Program<'_>, command: &Command) -> Option<RefusalKind> {
         let mut nearest = None;
         for entry in &self.allowlist {
@@ -229,7 +229,7 @@ impl Effective {
     }
 }
 
-/// Variables by which the shell itself runs other commands, or reads commands otherwise than [`parse`].
+/// Variables by which the shell itself runs other commands, or that make it read commands differently from [`parse`].
 fn steers_the_shell(name: &str) -> bool {
     matches!(
         name,
@@ -243,7 +243,7 @@ fn steers_the_shell(name: &str) -> bool {
     ) || name.starts_with("BASH_FUNC_")
 }
 
-/// What a command's first word will start.
+/// Identifies what a command's first word will start.
 fn identify<'a>(
     command: &'a Command,
     request: &ExecRequest<'_>,

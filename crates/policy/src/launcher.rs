@@ -1,8 +1,8 @@
 //! Programs that run other programs.
 //!
-//! To permit `find` is not to permit every program that `find -exec` can start. For such programs an entry of the
-//! allowlist without arguments does not cover the arguments that start something; an entry that spells them out does.
-//! The list holds what is known; a sandbox is the boundary for what is not.
+//! An entry for `find` must not permit every program that `find -exec` can start. For such programs, an entry of the
+//! allowlist without arguments does not cover arguments that start a program; an entry that spells them out does. The
+//! list holds only known programs; the sandbox is the boundary for others.
 
 /// Programs whose arguments, input or scripts are programs: shells, interpreters, wrappers, remote shells, debuggers and
 /// editors. Version numbers are removed before the comparison.
@@ -39,10 +39,10 @@ const RUNS_ANYTHING: &[&str] = &[
     "npx", "bunx", "pnpx", "uvx", "pipx", "corepack",
 ];
 
-/// Programs that run another one only if an argument says so. An option that begins with `--` also matches its
+/// Programs that run another one only if an argument asks for it. An option that begins with `--` also matches its
 /// abbreviations; `-x` matches any group of letters with an `x` in it; a longer one matches itself, with or without a
-/// value after `=`; a bare word matches itself; `0x` is a letter `x` in a first argument without a dash; `^-x` is `-x` as
-/// the first argument; `*=` is any argument with an equals sign.
+/// value after `=`; a bare word matches itself; `0x` is a letter `x` in a first argument without a dash; `^-x` is `-x`
+/// as the first argument; `*=` is any argument with an equals sign.
 #[rustfmt::skip]
 const RUNS_WITH_OPTION: &[(&str, &[&str])] = &[
     ("find", &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"]),
@@ -111,18 +111,18 @@ const RUNS_WITH_OPTION: &[(&str, &[&str])] = &[
 /// What a program may do with its arguments beyond its own work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Launcher {
-    /// It runs what its arguments, its input or a script say.
+    /// It runs whatever its arguments, its input or a script name.
     Anything,
     /// It runs something if one of these options is given.
     WithOption(&'static [&'static str]),
     /// It is `sed`, whose scripts can run commands.
     Sed,
-    /// Nothing known.
+    /// It is not known to run other programs.
     Nothing,
 }
 
 impl Launcher {
-    /// By the file name of a program. A version at the end, as in `python3.12`, does not count.
+    /// Looks up the file name of a program. A version at the end, as in `python3.12`, is ignored.
     pub(crate) fn of(file_name: &str) -> Self {
         let name = match file_name {
             _ if file_name.starts_with("ld-") => "ld.so",
@@ -140,7 +140,7 @@ impl Launcher {
     }
 }
 
-/// Whether the argument at that place is one of the options.
+/// True if the argument at that index is one of the options.
 pub(crate) fn is_launch_option(options: &[&str], index: usize, argument: &str) -> bool {
     options.iter().any(|option| is_option(option, index, argument))
 }

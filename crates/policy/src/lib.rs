@@ -1,7 +1,7 @@
 //! Which tools and commands an agent may run, and the digest of what runs.
 //!
 //! Pure functions over the rules of the config: this crate opens no file, starts no process and reads no environment.
-//! Whoever calls it says which session is meant, finds programs, and asks the user.
+//! The caller decides which session is meant, finds programs, and asks the user.
 //!
 //! - [`ToolPolicy`] decides about tools. Every level of the config can only take tools away.
 //! - [`ExecPolicy`] decides about shell commands. It reads the command with a parser of its own that knows simple

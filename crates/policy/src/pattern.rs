@@ -1,12 +1,12 @@
 //! Wildcards in names and paths.
 
-/// Whether `name` matches `pattern`, in which `*` stands for any characters, or none. Both are compared as they are.
+/// True if `name` matches `pattern`, in which `*` matches any number of characters. Both are compared unchanged.
 pub fn matches_name(pattern: &str, name: &str) -> bool {
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };
     let Some(last) = pieces.next_back() else { return rest.is_empty() };
-    // The earliest place of each piece leaves the most room for those behind it.
+    // Placing each piece as early as possible leaves the most room for those after it.
     for piece in pieces {
         let Some(at) = rest.find(piece) else { return false };
         rest = &rest[at + piece.len()..];
@@ -14,9 +14,9 @@ pub fn matches_name(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Whether the absolute `path` matches `pattern`, in which `*` stands for any characters of one component and `**`, as a
-/// whole component, for any number of components. A path with a `.` or `..` component matches nothing, because the
-/// file it names is elsewhere.
+/// True if the absolute `path` matches `pattern`. `*` matches any characters within one component; `**`, as a whole
+/// component, matches any number of components. A path with a `.` or `..` component matches nothing, because the file
+/// that it names is elsewhere.
 pub fn matches_path(pattern: &str, path: &str) -> bool {
     let (Some(pattern), Some(path)) = (pattern.strip_prefix('/'), path.strip_prefix('/')) else {
         return false;

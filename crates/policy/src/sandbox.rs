@@ -1,4 +1,4 @@
-//! Which sessions are sandboxed, and which tools those may use.
+//! Decides which sessions are sandboxed, and which tools those may use.
 
 use std::fmt;
 
@@ -9,23 +9,23 @@ pub const DEFAULT_SANDBOX_ALLOWLIST: [&str; 5] = ["bash", "process", "read", "wr
 /// Tools denied to a sandboxed session unless the config lists others.
 pub const DEFAULT_SANDBOX_DENYLIST: [&str; 4] = ["browser", "canvas", "nodes", "cron"];
 
-/// What decides whether a session is the owner's main one.
+/// The facts that decide whether a session is the owner's main one.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionFacts<'a> {
     /// The session's key, in the form that the caller stores.
     pub key: &'a str,
     /// Keys of the agent's main session: its direct session in the terminal, and what the config names as main.
     pub main_keys: &'a [&'a str],
-    /// Whether a trusted host says that this is the main session.
+    /// True if a trusted host declares this the main session.
     pub host_says_main: bool,
 }
 
-/// Whether the rules of the sandbox hold for a session.
+/// Whether the rules of the sandbox apply to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandboxScope {
-    /// They do.
+    /// They apply.
     Sandboxed,
-    /// They do not.
+    /// They do not apply.
     Unsandboxed,
 }
 
@@ -39,8 +39,8 @@ impl fmt::Display for SandboxScope {
 }
 
 impl SessionFacts<'_> {
-    /// Whether this is the owner's main session: its key is `main`, begins with `main:`, or is one of the agent's main
-    /// keys, or the host says so. Everything else, direct chats included, is not.
+    /// True if this is the owner's main session: its key is `main`, begins with `main:`, or is one of the agent's main
+    /// keys, or the host declares it. All others, including direct chats, are not.
     pub fn is_main(&self) -> bool {
         self.key == "main"
             || self.key.starts_with("main:")
@@ -48,7 +48,7 @@ impl SessionFacts<'_> {
             || self.host_says_main
     }
 
-    /// Whether the session is sandboxed under `mode`.
+    /// The scope of the session under `mode`.
     pub fn scope(&self, mode: SandboxMode) -> SandboxScope {
         match mode {
             SandboxMode::NonMain if !self.is_main() => SandboxScope::Sandboxed,

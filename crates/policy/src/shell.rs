@@ -1,4 +1,4 @@
-//! Reads shell commands, of which it knows only the plainest form.
+//! Reads shell commands in the plainest form only.
 //!
 //! Simple commands of literal words, joined by `|`, `&&`, `||`, `;`, `&` and newlines, are read exactly as bash and
 //! dash read them; tests compare the result with both. Everything else is refused by name. A parser that knows the
@@ -25,10 +25,10 @@ const RESERVED: [&str; 22] = [
     "function", "if", "in", "select", "then", "time", "until", "while",
 ];
 
-/// A whole command line, taken apart.
+/// A parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Script {
-    /// The simple commands, in the order in which they stand.
+    /// The simple commands, in the order in which they are written.
     pub commands: Vec<Command>,
 }
 
@@ -40,7 +40,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// What is run, as it is written.
+    /// The program, as it is written.
     pub fn program(&self) -> &str {
         self.words.first().map_or("", |word| word.text.as_str())
     }
@@ -64,7 +64,7 @@ impl std::fmt::Display for Command {
     }
 }
 
-/// Takes a command line apart.
+/// Parses a command line.
 ///
 /// # Errors
 /// The first construct that is not a plain command. See [`ShellError`].
@@ -82,7 +82,7 @@ pub fn parse(command: &str) -> Result<Script, ShellError> {
     if parser.script.commands.is_empty() { Err(ShellError::Empty) } else { Ok(parser.script) }
 }
 
-/// What is still to be read, and what was read so far.
+/// The text that remains, and the commands that were read so far.
 struct Parser<'a> {
     rest: &'a str,
     script: Script,
@@ -98,7 +98,7 @@ struct Pending {
     is_required: bool,
 }
 
-/// What ends a command.
+/// The end of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// A newline or the end of the text: there may be no command before it.
@@ -138,8 +138,8 @@ impl Parser<'_> {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
     }
 
-    /// Blanks, and after a blank also a backslash with a newline, which the shell removes. Elsewhere the pair would join
-    /// what stands on its two sides, so it is left for [`word::read`] to refuse.
+    /// Skips blanks, and after a blank also a backslash with a newline, which the shell removes. Elsewhere the pair
+    /// would join its two neighbours, so it is left for [`word::read`] to refuse.
     fn skip_blanks(&mut self) {
         let mut follows_blank = false;
         loop {
@@ -183,7 +183,7 @@ impl Parser<'_> {
             if end != End::Line {
                 return Err(ShellError::Empty);
             }
-            // Newlines may stand before the command that `|`, `&&` or `||` asks for.
+            // Newlines may precede the command that `|`, `&&` or `||` requires.
             self.current.is_required = is_required;
             return Ok(());
         }
@@ -208,7 +208,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads a redirection, of which only those that discard output, give no input, or join the two outputs are known.
+    /// Reads a redirection. Only those that discard output, give no input, or join the two outputs are known.
     fn redirection(&mut self, number: Option<&str>) -> Result<(), ShellError> {
         let is_output = self.rest.starts_with('>');
         self.take(1);
@@ -219,7 +219,7 @@ impl Parser<'_> {
         }
         self.current.is_redirected = true;
         if is_output && let Some(target) = self.rest.strip_prefix('&') {
-            // dash takes the digit in `>&1>` for the number of the second redirection.
+            // dash reads the digit in `>&1>` as the number of the second redirection.
             let rest = target.strip_prefix(['1', '2']).ok_or(ShellError::Redirection)?;
             if !rest.is_empty() && !rest.starts_with([' ', '\t', '\n', ';', '&', '|']) {
                 return Err(ShellError::Redirection);
@@ -246,7 +246,7 @@ impl Parser<'_> {
     }
 }
 
-/// Refuses what the shell would not run as a program of that name.
+/// Refuses a name that the shell would not run as a program.
 fn check_program(word: &Word) -> Result<(), ShellError> {
     if !word.is_quoted && RESERVED.contains(&word.text.as_str()) {
         return Err(ShellError::Compound);

@@ -1,7 +1,7 @@
-//! Which tools may run.
+//! Decides which tools may run.
 //!
-//! Each level of the config has rules of its own. A tool may run if every level permits it, so that no level can give
-//! back what another one took away.
+//! Each level of the config has rules of its own. A tool may run only if every level permits it, so that no level can
+//! restore a tool that another level removed.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use crate::names::{
 use crate::pattern::matches_name;
 use crate::sandbox::{self, SessionFacts};
 
-/// Where rules come from.
+/// The level that rules come from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// They hold for all agents.
+    /// The rules apply to all agents.
     Global,
-    /// For the agent of this id.
+    /// For the agent with this id.
     Agent(String),
     /// For models of this provider.
     Provider(String),
@@ -49,13 +49,13 @@ impl fmt::Display for Level {
 pub struct LevelRules {
     /// Which level.
     pub level: Level,
-    /// Where in the config the rules stand, such as `agents.list[0].tools`; shown to users.
+    /// Path of the rules in the config, such as `agents.list[0].tools`; shown to users.
     pub place: String,
     /// The rules.
     pub rules: ToolRules,
 }
 
-/// The rules of all levels that hold for one session.
+/// The rules of all levels that apply to one session.
 #[derive(Debug, Clone)]
 pub struct ToolPolicy {
     levels: Vec<Compiled>,
@@ -72,7 +72,7 @@ struct Compiled {
     deny: Vec<Selector>,
 }
 
-/// What the two lists of a level are called in the config.
+/// The config names of a level's two lists.
 #[derive(Debug, Clone, Copy)]
 struct ListKeys {
     allow: &'static str,
@@ -85,7 +85,7 @@ const SANDBOX_KEYS: ListKeys = ListKeys { allow: "allowlist", deny: "denylist" }
 /// One entry of a list.
 #[derive(Debug, Clone)]
 struct Selector {
-    /// As it stands in the config.
+    /// The entry as written in the config.
     entry: String,
     matcher: Matcher,
 }
@@ -100,7 +100,7 @@ enum Matcher {
 /// Whether a tool may run, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The tool, as it was asked about.
+    /// The tool, by the requested name.
     pub tool: String,
     /// Whether it may run.
     pub allowed: bool,
@@ -115,7 +115,7 @@ pub struct Decision {
 pub enum DecisiveRule {
     /// The tool is not part of the level's profile.
     Profile {
-        /// Whose rule.
+        /// The rule's level.
         level: Level,
         /// Path of the rule in the config.
         place: String,
@@ -124,18 +124,18 @@ pub enum DecisiveRule {
     },
     /// The tool is not in the level's list of permitted tools.
     NotAllowed {
-        /// Whose rule.
+        /// The rule's level.
         level: Level,
         /// Path of the list in the config.
         place: String,
     },
     /// The tool is in the level's list of denied tools.
     Denied {
-        /// Whose rule.
+        /// The rule's level.
         level: Level,
         /// Path of the list in the config.
         place: String,
-        /// The entry that matches, as it stands there.
+        /// The matching entry, as written in the list.
         entry: String,
     },
 }
@@ -159,7 +159,7 @@ impl ToolPolicy {
             .iter()
             .map(|level| Compiled::new(level, TOOL_KEYS, extra_tools, &mut errors))
             .collect();
-        // Checked even where it does not apply, so that a mistake shows in every session.
+        // Checked even where it does not apply, so that a mistake is reported in every session.
         let level = LevelRules {
             level: Level::Sandbox,
             place: sandbox_place.to_owned(),
@@ -175,8 +175,8 @@ impl ToolPolicy {
         if errors.is_empty() { Ok(Self { levels: compiled, context }) } else { Err(errors) }
     }
 
-    /// Whether `tool` may run. The first level that denies it is named; within a level the profile is looked at first,
-    /// then the list of permitted tools, then the list of denied ones.
+    /// Decides whether `tool` may run. The first level that denies it is named. Within a level the profile is checked
+    /// first, then the list of permitted tools, then the list of denied ones.
     pub fn decide(&self, tool: &str) -> Decision {
         let name = canonical_tool_name(tool);
         let rule = self.levels.iter().find_map(|level| level.denies(&name));
@@ -188,13 +188,13 @@ impl ToolPolicy {
         }
     }
 
-    /// What each level says about `tool`, in their order: the rule with which it denies the tool, or `None`.
+    /// For each level, in order, the rule with which it denies `tool`, or `None`.
     pub fn explain(&self, tool: &str) -> Vec<(&Level, Option<DecisiveRule>)> {
         let name = canonical_tool_name(tool);
         self.levels.iter().map(|level| (&level.level, level.denies(&name))).collect()
     }
 
-    /// Those of `tools` that may not run in this session at all. They are not offered to the model.
+    /// Those of `tools` that may never run in this session. They are not offered to the model.
     pub fn denied<'a>(&self, tools: impl IntoIterator<Item = &'a str>) -> Vec<Decision> {
         tools
             .into_iter()
@@ -235,7 +235,7 @@ impl Compiled {
         }
     }
 
-    /// The rule with which this level denies the tool of that canonical name.
+    /// The rule with which this level denies the tool with that canonical name.
     fn denies(&self, name: &str) -> Option<DecisiveRule> {
         let level = || self.level.clone();
         if let Some(profile) = self.profile.filter(|profile| !is_in_profile(*profile, name)) {

@@ -14,7 +14,7 @@ const OTHER_BYTES: u64 = 16 << 20;
 /// The arguments of `bwrap` up to the command: namespaces of its own, and a file system that holds only what the
 /// confinement names. `helper` is the program that applies the limits and the filter inside.
 ///
-/// Sockets of the machine (of docker, D-Bus, agents) are not in it, because the directories that hold them are not.
+/// Sockets of the machine (of docker, D-Bus, agents) are not visible, because the directories that hold them are not.
 pub(crate) fn arguments(
     confinement: &Confinement,
     helper: &Path,
@@ -47,7 +47,7 @@ pub(crate) fn arguments(
         arguments.memory(OTHER_BYTES, &confinement.workspace);
         arguments.place("--remount-ro", &confinement.workspace);
     }
-    // A later line wins, so what may be changed comes after what may be read.
+    // A later line wins, so writable paths follow readable ones.
     for path in confinement.readable() {
         arguments.bind("--ro-bind", path);
     }

@@ -1,4 +1,4 @@
-//! What a process may do: plain data.
+//! The rights of a confined process, as plain data.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,7 @@ pub struct Confinement {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Level {
-    /// Resource limits only: files and network stay open, whatever the other fields say.
+    /// Resource limits only: files and network stay open, whatever the other fields are.
     Limits,
     /// Landlock for files, TCP and signals, seccomp for system calls. Needs Linux 6.12 and no other program.
     Landlock,
@@ -102,7 +102,7 @@ pub enum Network {
     Open,
 }
 
-/// What may be used up. `None` means no limit of its own.
+/// Resource limits. `None` means no limit of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Limits {
@@ -119,7 +119,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Room for a large build; an end to a program that runs away.
+    /// Enough for a large build, and an end to a runaway program.
     fn default() -> Self {
         Self {
             memory: Some(8 << 30),

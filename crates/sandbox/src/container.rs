@@ -12,9 +12,9 @@ pub(crate) struct Container<'a> {
     /// Names it, so that it can be removed.
     pub name: &'a str,
     pub confinement: &'a Confinement,
-    /// Where the command starts.
+    /// The directory in which the command starts.
     pub directory: &'a Path,
-    /// What the command sees, apart from the image's own variables.
+    /// The command's variables, in addition to the image's own.
     pub environment: Vec<(&'a OsStr, &'a OsStr)>,
 }
 
@@ -48,7 +48,7 @@ impl Container<'_> {
         let flags = [
             ("--memory", limits.memory.map(|value| value.to_string())),
             ("--pids-limit", limits.processes.map(|value| value.to_string())),
-            // Without one, podman asks for more than this process may give away.
+            // Without one, podman asks for more rights than this process may give away.
             ("--ulimit", limits.processes.map(|value| format!("nproc={value}:{value}"))),
             ("--ulimit", limits.file_size.map(|value| format!("fsize={value}:{value}"))),
             ("--ulimit", limits.open_files.map(|value| format!("nofile={value}:{value}"))),
@@ -80,7 +80,7 @@ impl Container<'_> {
     pub(crate) fn removal(&self, program: &str) -> Vec<String> {
         let mut command = vec![program, "rm", "--force"];
         if self.engine == Engine::Podman {
-            // It would wait ten seconds for the command to end by itself.
+            // Without this it would wait ten seconds for the command to end by itself.
             command.push("--time=0");
         }
         command.push(self.name);

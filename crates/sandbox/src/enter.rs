@@ -29,7 +29,7 @@ const PROXY_VARIABLES: [&str; 6] =
 /// A failure, as a sentence.
 pub(crate) type Failure = String;
 
-/// Confines this process as its arguments say, and becomes the command that follows them.
+/// Confines this process according to its arguments, and becomes the command that follows them.
 ///
 /// A program calls this first thing in `main`, while it has one thread, if its first argument is the hidden one that was
 /// given to [`Sandbox::new`](crate::Sandbox::new), with the arguments after it. It returns only to report a failure, or

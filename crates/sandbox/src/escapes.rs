@@ -34,12 +34,12 @@ struct Attempt {
     run: fn(&Scene) -> io::Result<()>,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It got out.
     Reached,
-    /// It was refused, with this message of the system.
+    /// It was refused, with this error message of the system.
     Blocked(String),
     /// It could not be made.
     Failed(String),
@@ -57,7 +57,7 @@ pub struct Row {
     pub confined: Outcome,
 }
 
-/// What a line of the table says about the sandbox.
+/// The verdict of a table line on the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The sandbox stopped what is possible without it.
@@ -71,7 +71,7 @@ pub enum Verdict {
 }
 
 impl Row {
-    /// What it says about the sandbox.
+    /// The verdict on the sandbox.
     pub fn verdict(&self) -> Verdict {
         match (&self.bare, &self.confined) {
             (_, Outcome::Reached) => Verdict::Escaped,
@@ -99,12 +99,12 @@ impl fmt::Display for Row {
     }
 }
 
-/// What a machine with this level cannot keep in: these rows are [`Verdict::Escaped`], and the documentation says so.
+/// Attempts that this level cannot stop: these rows are [`Verdict::Escaped`], and the documentation lists them.
 pub fn known_gaps(level: &Level) -> &'static [&'static str] {
     match level {
         // Landlock has no rule for modes, owners and times, and seccomp cannot see whose file a call names.
         Level::Landlock => &["change the mode of a file outside"],
-        // Whoever puts a socket into a directory that is shared offers its service.
+        // A process that puts a socket into a shared directory offers its service to others.
         Level::Bubblewrap => &["Unix socket of a service in the workspace"],
         _ => &[],
     }

@@ -1,15 +1,15 @@
 //! Confined processes: what a command may read, change, reach and use up is enforced by the operating system.
 //!
 //! [`Sandbox::run`] runs one command to its end; [`Sandbox::spawn`] starts a long-lived helper with pipes. Both fail if
-//! this machine cannot enforce the [`Confinement`] that is demanded; they never fall back to less. This room knows
-//! nothing of agents, tools and sessions.
+//! this machine cannot enforce the requested [`Confinement`]; they never fall back to less. This crate knows nothing of
+//! agents, tools and sessions.
 //!
 //! | module | is |
 //! |---|---|
 //! | `confinement` | what a process may do |
 //! | `probe` | what this machine can enforce |
 //! | `sandbox` | starting confined processes |
-//! | `plan` | what the helper process is told |
+//! | `plan` | the plan that the helper process gets from its parent |
 //! | `enter` | the helper process: it confines itself, becomes the command, and ends all that the command started |
 //! | `bubblewrap`, `container` | command lines of other programs that confine |
 //! | `system_files` | files of the system that every program needs |

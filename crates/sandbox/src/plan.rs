@@ -1,4 +1,4 @@
-//! What the helper process does with itself, as the parent tells it: one JSON argument.
+//! The plan that the helper process gets from its parent: one JSON argument.
 
 use std::path::PathBuf;
 
@@ -52,16 +52,16 @@ pub(crate) enum Tcp {
 pub(crate) struct FilterRules {
     /// Address families of sockets.
     pub families: Vec<i32>,
-    /// Whether the process shares System V memory and message queues with the rest of the machine.
+    /// True if the process shares System V memory and message queues with the rest of the machine.
     pub ipc: Ipc,
 }
 
-/// Whose shared memory and message queues the process sees.
+/// The owner of the shared memory and message queues that the process sees.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ipc {
-    /// The machine's; so they are closed, and so are ways to name a Unix socket of another process.
+    /// They are the machine's. So they are closed, and so are ways to name a Unix socket of another process.
     #[default]
     Shared,
-    /// Its own.
+    /// They are its own.
     Private,
 }

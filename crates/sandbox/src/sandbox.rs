@@ -45,17 +45,17 @@ impl Sandbox {
         Self { helper: helper.into(), hidden: hidden.into_iter().collect(), probe: crate::probe() }
     }
 
-    /// What this machine can enforce.
+    /// The abilities of this machine.
     pub fn probe(&self) -> &Probe {
         &self.probe
     }
 
-    /// Runs a command to its end, and ends whatever it leaves running. `on_output` sees every piece of output as it
-    /// arrives. When the future is dropped, the command is killed with everything it started.
+    /// Runs a command to its end, and ends every process that it leaves running. `on_output` gets every piece of output
+    /// as it arrives. When the future is dropped, the command is killed with everything it started.
     ///
     /// # Errors
-    /// [`SandboxError`] if the confinement cannot be enforced or the command cannot be started. A bad end is no error; it
-    /// is in [`Finished`].
+    /// [`SandboxError`] if the confinement cannot be enforced or the command cannot be started. A failing command is
+    /// not an error; its result is in [`Finished`].
     pub async fn run(
         &self,
         spec: ChildSpec,
@@ -227,7 +227,7 @@ impl Confined {
     /// Waits for the end. Everything that the command started has ended by then as well.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
@@ -235,7 +235,7 @@ impl Confined {
     /// Ends the command with everything it started: asks first, and forces a quarter of a second later.
     ///
     /// # Errors
-    /// What the system says.
+    /// An I/O error.
     pub async fn end(mut self) -> io::Result<ExitStatus> {
         self.ask();
         match timeout(END_GRACE, self.child.wait()).await {
@@ -251,7 +251,7 @@ impl Confined {
         Pid::from_raw(self.child.id()?.cast_signed())
     }
 
-    /// Asks the supervising helper, which ends all the rest.
+    /// Asks the supervising helper, which ends all other processes.
     fn ask(&self) {
         if let Some(pid) = self.pid() {
             // Its exit status is not collected, so the id is still its own.
@@ -267,14 +267,14 @@ impl Confined {
 }
 
 impl Drop for Confined {
-    /// The helper ends the rest within a quarter of a second; the runtime collects it.
+    /// The helper ends the others within a quarter of a second; the runtime collects it.
     fn drop(&mut self) {
         self.ask();
     }
 }
 
-/// What was printed, if it says that the command was never started. Other programs that confine have no token, so a command
-/// can imitate their message; then its own failure is reported as one of the sandbox.
+/// The helper's message, if it shows that the command was never started. Other programs that confine have no token, so
+/// a command can imitate their message; then its own failure is reported as one of the sandbox.
 fn setup_failure(level: &Level, exit: Exit, printed: &str, token: &str) -> Option<String> {
     if let (Exit::Code(SETUP_FAILED), Some((_, message))) = (exit, printed.split_once(token)) {
         return Some(message.trim_end().to_owned());
@@ -298,7 +298,7 @@ fn own_command(spec: &ChildSpec) -> Result<Vec<OsString>, SandboxError> {
     Ok(command)
 }
 
-/// The kernel does not bind root to the limit that it has for users.
+/// The kernel does not apply the process limit of users to root.
 fn processes_of_root(confinement: &Confinement) -> Option<u64> {
     confinement.limits.processes.filter(|_| rustix::process::getuid().is_root())
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::process::Pid;
 
-/// Which of the two processes this is.
+/// Identifies one of the two processes.
 pub(crate) enum Fork {
     Child,
     Parent(Pid),

@@ -1,4 +1,5 @@
-//! What the owner of a session calls it. It is an entry of the log, so that the index can be made again from it.
+//! The title and labels that an owner gives a session. They are an entry of the log, so that the index can be rebuilt
+//! from it.
 
 use std::fs::File;
 use std::io;
@@ -11,10 +12,10 @@ use crate::line::{self, Line};
 use crate::reader::Positioned;
 use crate::{Entry, EntryId, LockWait, MetaPatch, SessionKey, SessionStore, UpdatedAt, now_ms};
 
-/// Stands in every line that holds such an entry, and in few others.
+/// Occurs in every line that holds such an entry, and in few others.
 const TYPE_NAME: &[u8] = b"\"about\"";
 
-/// A title and labels. The latest such entry of a log holds; each says all there is to say.
+/// A title and labels. The latest such entry of a log replaces all earlier ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct About {
@@ -26,7 +27,7 @@ pub struct About {
     pub labels: Vec<String>,
 }
 
-/// Says what the session is called from now on.
+/// Sets the title and labels of the session from here on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "about", rename_all = "camelCase")]
 pub struct AboutEntry {
@@ -53,10 +54,10 @@ impl From<AboutEntry> for Entry {
 }
 
 impl SessionStore {
-    /// Changes what an existing session is called, in its log and in the index. Gives what it is called now.
+    /// Changes the title and labels of an existing session, in its log and in the index. Returns the new ones.
     ///
     /// # Errors
-    /// There is no such session, another process has it open, or what the system says.
+    /// There is no such session, another process has it open, or an I/O error.
     pub fn describe(
         &self,
         key: &SessionKey,
@@ -81,13 +82,13 @@ impl SessionStore {
 }
 
 impl About {
-    /// Names of the index's `extra` with their values; all of them, so that they replace what was there.
+    /// The index's `extra` fields. All names are included, so that they replace the old values.
     pub(crate) fn to_extra(&self) -> serde_json::Map<String, serde_json::Value> {
         let fields = [("title", self.title.clone().into()), ("labels", self.labels.clone().into())];
         fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// What the index holds in `extra`.
+    /// Reads the title and labels from the index's `extra`.
     pub fn from_extra(extra: Option<&serde_json::Map<String, serde_json::Value>>) -> Self {
         let field =
             |name: &str| extra.and_then(|extra| extra.get(name)).cloned().unwrap_or_default();
@@ -98,7 +99,7 @@ impl About {
     }
 }
 
-/// The latest that the log in `file` says about its session.
+/// Reads the latest title and labels from the log in `file`.
 pub(crate) fn read_about(file: &File) -> io::Result<About> {
     let mut lines = BackwardLines::new(Positioned::new(file))?;
     while let Some(found) = lines.next_line()? {

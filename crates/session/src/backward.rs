@@ -1,16 +1,16 @@
-//! Lines of a file from the last to the first, reading no more of it than it takes.
+//! Reads the lines of a file from the last to the first, and no more of the file than needed.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Bytes fetched at once: large enough to make system calls rare, small beside any message worth keeping.
+/// Bytes read at once: large enough to make system calls rare, small compared with any message worth keeping.
 pub(crate) const BLOCK: usize = 64 * 1024;
-/// A buffer that one huge line has grown beyond this is made small again afterwards.
+/// A buffer that one huge line has grown beyond this is shrunk afterwards.
 const LARGE_BUFFER: usize = 16 * BLOCK;
 
 /// Yields the lines of `reader`, the last one first.
 pub(crate) struct BackwardLines<R> {
     reader: R,
-    /// What was fetched and not yet yielded lies at `start..end`; fetching fills the space before it.
+    /// Bytes that were read and not yet yielded are at `start..end`; reading fills the space before them.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -25,7 +25,7 @@ pub(crate) struct BackwardLines<R> {
 pub(crate) struct BackwardLine<'a> {
     /// Place in the file of its first byte.
     pub(crate) offset: u64,
-    /// What stands before the line feed.
+    /// The line without its line feed.
     pub(crate) bytes: &'a [u8],
     /// Whether there is a line feed.
     pub(crate) terminated: bool,
@@ -60,7 +60,7 @@ impl<R: Read + Seek> BackwardLines<R> {
         if self.finished {
             return Ok(None);
         }
-        // Bytes from here on are known to hold no line feed, counted from the end because fetching moves them.
+        // Bytes from here on are known to hold no line feed. Counted from the end, because reading moves them.
         let mut searched = 0;
         let line_start = loop {
             let unsearched = &self.buffer[self.start..self.end - searched];
@@ -76,7 +76,7 @@ impl<R: Read + Seek> BackwardLines<R> {
         };
         let line_end = self.end;
         let terminated = std::mem::replace(&mut self.terminated, true);
-        // One less for the line feed that ends the line before; there is none before the first line.
+        // One less, for the line feed that ends the line before; there is no such line feed before the first line.
         self.end = if self.finished { line_start } else { line_start - 1 };
         Ok(Some(BackwardLine {
             offset: self.start_offset + (line_start - self.start) as u64,
@@ -85,7 +85,7 @@ impl<R: Read + Seek> BackwardLines<R> {
         }))
     }
 
-    /// Puts the block before `start` in front of what is there.
+    /// Reads the block before `start` and puts it in front of the bytes in the buffer.
     fn fetch(&mut self) -> io::Result<()> {
         let length = usize::try_from(self.start_offset).unwrap_or(BLOCK).min(BLOCK);
         if self.start < length || self.is_oversized() {
@@ -117,7 +117,7 @@ impl<R: Read + Seek> BackwardLines<R> {
         self.start = self.end - held;
     }
 
-    /// Whether the buffer is only so large because of a line that is done with.
+    /// True if the buffer is only so large because of a line that has been yielded.
     fn is_oversized(&self) -> bool {
         self.buffer.len() > LARGE_BUFFER && self.end - self.start < BLOCK
     }

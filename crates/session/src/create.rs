@@ -1,4 +1,4 @@
-//! Sessions that come into being as a whole: forks and imports.
+//! Sessions that are created as a whole: forks and imports.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,11 +10,11 @@ use crate::error::{IoContext, SessionError};
 
 use crate::{Entry, LockWait, SessionHeader, SessionKey, SessionStore};
 
-/// Behind the name of a log that is being written.
+/// Follows the name of a log that is being written.
 const UNFINISHED_EXTENSION: &str = "jsonl.new";
 
-/// A session that nobody sees before it is finished. Dropping it leaves nothing; a killed program leaves a file that
-/// the next session of this name writes over.
+/// A session that is invisible until it is finished. Dropping it removes its file. A killed program leaves the file,
+/// and the next session of this name overwrites it.
 #[derive(Debug)]
 pub struct NewSession {
     store: SessionStore,
@@ -23,7 +23,7 @@ pub struct NewSession {
     out: BufWriter<File>,
     changed_directories: Vec<PathBuf>,
     is_finished: bool,
-    /// Held for its effect: nobody else makes or opens the session meanwhile.
+    /// Held so that nobody else creates or opens the session meanwhile.
     _lock: LockFile,
 }
 
@@ -31,7 +31,7 @@ impl SessionStore {
     /// Begins a session that must not exist yet. `created_at` is in milliseconds since the Unix epoch.
     ///
     /// # Errors
-    /// The session exists, another process is making it, or what the system says.
+    /// The session exists, another process is creating it, or an I/O error.
     pub fn create(&self, key: &SessionKey, created_at: u64) -> Result<NewSession, SessionError> {
         let mut session = self.begin(key)?;
         session.write(&SessionHeader::of_new_log(key.as_str(), created_at))?;
@@ -47,7 +47,7 @@ impl SessionStore {
         if self.exists(key) {
             return Err(SessionError::SessionExists { key: key.clone() });
         }
-        // What a killed program has left under this name belongs to no session.
+        // Files that a killed program left under this name belong to no session.
         self.delete_history(key)?;
         let unfinished = self.beside(key, UNFINISHED_EXTENSION);
         let file = private_options()
@@ -69,7 +69,7 @@ impl SessionStore {
 }
 
 impl NewSession {
-    /// Whose log it is.
+    /// The session's key.
     pub fn key(&self) -> &SessionKey {
         &self.key
     }
@@ -77,15 +77,15 @@ impl NewSession {
     /// Adds an entry.
     ///
     /// # Errors
-    /// What the system says. The session cannot be finished then.
+    /// An I/O error. The session cannot be finished then.
     pub fn append(&mut self, entry: &Entry) -> Result<(), SessionError> {
         self.write(entry)
     }
 
-    /// Puts the session in its place, on the disk, and closes it.
+    /// Renames the session into place, syncs it to disk and closes it.
     ///
     /// # Errors
-    /// What the system says. There is no session then.
+    /// An I/O error. There is no session then.
     pub fn finish(mut self) -> Result<(), SessionError> {
         let path = self.store.transcript_path(&self.key);
         self.out.flush().context("write to the session log", &self.unfinished)?;
@@ -114,7 +114,7 @@ impl NewSession {
 impl Drop for NewSession {
     fn drop(&mut self) {
         if !self.is_finished {
-            // Nothing can be done about a failure, and nothing of this is a session.
+            // A failure here cannot be handled, and the leftover file is not a session.
             let _ = std::fs::remove_file(&self.unfinished);
             let _ = self.store.delete_history(&self.key);
         }

@@ -7,24 +7,24 @@ use crate::{AboutEntry, EntryId, ForkOrigin, Meta};
 
 /// Highest version of the format that this program reads.
 ///
-/// It is raised only for changes that an older program would misread. A new type of entry is no such change: older
+/// It is raised only for changes that an older program would misread. A new entry type does not raise it, because older
 /// programs keep and skip the types that they do not know.
 pub const FORMAT_VERSION: u32 = FORK_VERSION;
-/// Version of a log that holds its whole conversation.
+/// Version of a log that holds the whole session.
 pub(crate) const WHOLE_VERSION: u32 = 1;
 /// Version of a log that begins in other files ([`SessionHeader::history`]): an older program would miss that part.
 pub(crate) const FORK_VERSION: u32 = 2;
 
-/// One line of a log behind its header.
+/// One line of a log after its header.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
-    /// Something that was said, or returned by a tool.
+    /// A message or a tool result.
     Message(TranscriptMessage),
-    /// A summary that takes the place of the messages before it.
+    /// A summary that replaces the messages before it.
     Compaction(CompactionEntry),
-    /// What the session's owner calls it.
+    /// The title and labels that the owner gave the session.
     About(AboutEntry),
-    /// Less than the whole of some messages is sent from here on.
+    /// From here on, only parts of some messages are sent.
     Reduction(ReductionEntry),
     /// A model refused a request as too long.
     Refusal(RefusalEntry),
@@ -38,13 +38,13 @@ pub enum Entry {
 pub struct TranscriptMessage {
     /// Unique within the session.
     pub id: EntryId,
-    /// Who speaks.
+    /// The role of the author.
     pub role: Role,
-    /// The text of the message. Whatever text cannot hold is in `meta`.
+    /// The text of the message. Content that is not text is in `meta`.
     pub content: String,
     /// Milliseconds since the Unix epoch; 0 if the line has none.
     pub ts: u64,
-    /// In a tool's result: the id of the call that it answers.
+    /// In a tool result: the id of the call that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
     /// Anything else that the writer needs back, such as `contentBlocks`.
@@ -52,21 +52,21 @@ pub struct TranscriptMessage {
     pub meta: Option<Meta>,
 }
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// A person, or the program on a person's behalf.
+    /// A person, or the program on behalf of a person.
     User,
     /// A model.
     Assistant,
     /// The program itself.
     System,
-    /// A tool that returned something.
+    /// A tool that returned a result.
     Tool,
 }
 
-/// A summary that takes the place of the messages before [`CompactionEntry::first_kept_id`].
+/// A summary that replaces the messages before [`CompactionEntry::first_kept_id`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "compaction", rename_all = "camelCase")]
 pub struct CompactionEntry {
@@ -74,19 +74,19 @@ pub struct CompactionEntry {
     pub id: EntryId,
     /// Milliseconds since the Unix epoch; 0 if the line has none.
     pub ts: u64,
-    /// What the replaced messages said.
+    /// The summary of the replaced messages.
     pub summary: String,
-    /// The first message that is still sent as it is. The entry's own id means that no message before it is.
+    /// The first message that is still sent unchanged. If it is the entry's own id, no earlier message is sent.
     pub first_kept_id: EntryId,
-    /// Tokens of the context before.
+    /// Tokens of the context before the compaction.
     pub tokens_before: u64,
-    /// Messages of the context before.
+    /// Messages of the context before the compaction.
     pub old_count: u64,
-    /// Messages of the context afterwards.
+    /// Messages of the context after the compaction.
     pub new_count: u64,
 }
 
-/// From here on less is sent of some messages than they say. The messages themselves stay as they are.
+/// From here on, only parts of some messages are sent. The messages in the log do not change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "reduction", rename_all = "camelCase")]
 pub struct ReductionEntry {
@@ -94,13 +94,14 @@ pub struct ReductionEntry {
     pub id: EntryId,
     /// Milliseconds since the Unix epoch; 0 if the line has none.
     pub ts: u64,
-    /// Why, as a word: `pruning` or `overflow`. Later versions may know more.
+    /// The reason, as a word: `pruning` or `overflow`. Later versions may add more.
     pub reason: String,
-    /// Which messages, and how much of them remains. A later entry about the same message takes the place of this.
+    /// The messages, and how much of each is still sent. A later entry about the same message replaces this one.
     pub messages: Vec<Reduction>,
 }
 
-/// A model refused a request as too long. It is remembered, so that the next run does not ask for the same again.
+/// A model refused a request as too long. It is recorded so that the next run does not send a request of this size
+/// again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "refusal", rename_all = "camelCase")]
 pub struct RefusalEntry {
@@ -110,7 +111,7 @@ pub struct RefusalEntry {
     pub ts: u64,
     /// `provider/model`.
     pub model: String,
-    /// Tokens of the smallest request that it refused, estimated.
+    /// Estimated tokens of the smallest request that it refused.
     pub tokens: u64,
 }
 
@@ -119,7 +120,7 @@ impl ReductionEntry {
     pub const PRUNING: &'static str = "pruning";
 }
 
-/// What is sent of one message.
+/// The part of one message that is still sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
     /// The message.
@@ -127,8 +128,8 @@ pub struct Reduction {
     /// Characters of its text that remain at the beginning.
     #[serde(default)]
     pub head: usize,
-    /// Characters of its text that remain at the end. If neither any remain at the beginning, the message's pictures
-    /// go too.
+    /// Characters of its text that remain at the end. If both `head` and `tail` are 0, the message's pictures are
+    /// removed too.
     #[serde(default)]
     pub tail: usize,
 }
@@ -137,31 +138,31 @@ pub struct Reduction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "session", rename_all = "camelCase")]
 pub struct SessionHeader {
-    /// Version of the format; 0 in logs from before there was a number.
+    /// Version of the format; 0 in logs written before there was a version number.
     pub version: u32,
-    /// Whose log it is: a [`crate::SessionKey`] as text.
+    /// The session's key: a [`crate::SessionKey`] as text.
     pub session_key: String,
     /// Milliseconds since the Unix epoch.
     pub created_at: u64,
-    /// A UUID (version 4) that programs know the session by; `None` in logs from before there was one.
+    /// A UUID (version 4) by which programs identify the session; `None` in logs written before there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// In a fork: where it branched off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkOrigin>,
-    /// In a fork: how many bytes of each of its history files count, the oldest first. Such a file may be longer,
-    /// because the log that it belonged to has gone on.
+    /// In a fork: how many bytes of each of its history files belong to it, the oldest file first. Such a file may be
+    /// longer, because the log that it belongs to has grown since.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<u64>,
 }
 
-/// A UUID of version 4.
+/// A new UUID of version 4.
 pub(crate) fn new_session_id() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
 impl SessionHeader {
-    /// The header of a log that holds its whole conversation.
+    /// The header of a log that holds the whole session.
     pub fn new(session_key: impl Into<String>, created_at: u64) -> Self {
         Self {
             version: WHOLE_VERSION,
@@ -173,7 +174,7 @@ impl SessionHeader {
         }
     }
 
-    /// The header of a new log: with an id of its own.
+    /// The header of a new log, with a new id.
     pub(crate) fn of_new_log(session_key: impl Into<String>, created_at: u64) -> Self {
         Self { session_id: Some(new_session_id()), ..Self::new(session_key, created_at) }
     }
@@ -189,7 +190,7 @@ impl SessionHeader {
 }
 
 impl Role {
-    /// The role as it is written.
+    /// The role as it is written in a log.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -226,7 +227,7 @@ impl TranscriptMessage {
 }
 
 impl Entry {
-    /// The id, if it is of a kind that has one.
+    /// The id, if this type of entry has one.
     pub fn id(&self) -> Option<EntryId> {
         match self {
             Self::Message(message) => Some(message.id),
@@ -238,7 +239,7 @@ impl Entry {
         }
     }
 
-    /// When it was made, in milliseconds since the Unix epoch, if it says so.
+    /// When the entry was made, in milliseconds since the Unix epoch, if it has a time.
     pub fn ts(&self) -> Option<u64> {
         match self {
             Self::Message(message) => Some(message.ts),

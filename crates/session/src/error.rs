@@ -1,4 +1,4 @@
-//! What can go wrong with a session, in words that a user can act on.
+//! Session errors, with messages that a user can act on.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::{EntryId, SessionKey, SessionKeyError};
 /// Why a session could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// Another process (or another place of this one) has the session open for writing.
+    /// Another process, or another place in this one, has the session open for writing.
     #[error(
         "session is in use{}: {} is locked{}; wait until it is done, stop it, or choose another session with --session",
         holder(*.process_id), .path.display(), after_waiting(*.waited)
@@ -19,7 +19,7 @@ pub enum SessionError {
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// The process that wrote its number into the lock file, as far as it is known.
+        /// The process that wrote its number into the lock file, if known.
         process_id: Option<u32>,
         /// How long this call waited for it.
         waited: Duration,
@@ -33,68 +33,68 @@ pub enum SessionError {
     IndexLocked {
         /// The lock file.
         path: PathBuf,
-        /// The process that wrote its number into the lock file, as far as it is known.
+        /// The process that wrote its number into the lock file, if known.
         process_id: Option<u32>,
         /// How long this call waited for it.
         waited: Duration,
     },
-    /// The index has an entry that cannot be read, and it could not be made again.
+    /// The index has an entry that cannot be read, and it could not be rebuilt.
     #[error("{} has an entry that cannot be read; move the file away, and it is made again from the transcripts", .path.display())]
     UnreadableIndex {
         /// The index.
         path: PathBuf,
     },
-    /// The disk, a quota or a file-size limit is exhausted. What was in the file before is untouched.
+    /// The disk, a quota or a file-size limit is full. The file's earlier content is untouched.
     #[error("failed to {action} {}: {source}; free some space (or raise the quota or file-size limit), then try again; nothing that was stored before is lost", .path.display())]
     NoSpace {
-        /// What was tried, as words behind "failed to".
+        /// The attempted action, in words that follow "failed to".
         action: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
     /// The file system is mounted read-only.
     #[error("failed to {action} {}: the file system is read-only; remount it for writing, or keep the state elsewhere by setting MYCLAW_STATE_DIR", .path.display())]
     ReadOnlyFileSystem {
-        /// What was tried, as words behind "failed to".
+        /// The attempted action, in words that follow "failed to".
         action: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
-    /// The user may not do this here.
+    /// The user lacks the permission for this.
     #[error("failed to {action} {}: {source}; check who owns it and its permissions, or keep the state elsewhere by setting MYCLAW_STATE_DIR", .path.display())]
     PermissionDenied {
-        /// What was tried, as words behind "failed to".
+        /// The attempted action, in words that follow "failed to".
         action: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
     /// There is a directory where a file should be, or a file where a directory should be.
     #[error("failed to {action} {}: {source}; move away what is in its place, or keep the state elsewhere by setting MYCLAW_STATE_DIR", .path.display())]
     InTheWay {
-        /// What was tried, as words behind "failed to".
+        /// The attempted action, in words that follow "failed to".
         action: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
     /// Any other failure of the system.
     #[error("failed to {action} {}: {source}", .path.display())]
     Io {
-        /// What was tried, as words behind "failed to".
+        /// The attempted action, in words that follow "failed to".
         action: &'static str,
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
-    /// Too much waits for the session already.
+    /// Too many messages wait for the session already.
     #[error("the inbox {} has no room for this: it takes {limit} bytes with all that waits for the session; let it answer what waits, or say less at once", .path.display())]
     InboxFull {
         /// The inbox.
@@ -125,16 +125,16 @@ pub enum SessionError {
         path: PathBuf,
         /// The key in its header.
         found: String,
-        /// The key that was asked for.
+        /// The requested key.
         wanted: String,
     },
-    /// There is no session of that key.
+    /// There is no session with that key.
     #[error("there is no session {key}; `myclaw sessions list` lists those that there are")]
     NoSuchSession {
-        /// The key that was asked for.
+        /// The requested key.
         key: SessionKey,
     },
-    /// A session that should be made is there already.
+    /// A session that should be created exists already.
     #[error(
         "there is a session {key} already, and nothing is written over it; choose another name, or delete it first"
     )]
@@ -142,14 +142,14 @@ pub enum SessionError {
         /// The key.
         key: SessionKey,
     },
-    /// A session has no entry of that id.
+    /// A session has no entry with that id.
     #[error(
         "session {key} has no entry {id}; `myclaw sessions show --all` shows the id behind each message"
     )]
     NoSuchEntry {
         /// The session's key.
         key: SessionKey,
-        /// The id that was asked for.
+        /// The requested id.
         id: EntryId,
     },
     /// A session has no entries at all.
@@ -158,12 +158,12 @@ pub enum SessionError {
         /// The session's key.
         key: SessionKey,
     },
-    /// The file in which a fork's conversation begins is missing, or is not the one that it was.
+    /// The file that holds the beginning of a fork is missing, or is a different file.
     #[error("{} must hold the first {end} bytes of a conversation, up to the end of a line, and does not; put it back from a backup, or delete the session that it belongs to", .path.display())]
     BrokenHistory {
         /// The history file.
         path: PathBuf,
-        /// Bytes of it that count.
+        /// How many bytes of it belong to the fork.
         end: u64,
     },
     /// An entry could not be written as JSON.
@@ -171,16 +171,16 @@ pub enum SessionError {
     Encode {
         /// The transcript.
         path: PathBuf,
-        /// What the encoder said.
+        /// The encoding error.
         source: serde_json::Error,
     },
-    /// The key is not one.
+    /// The key is invalid.
     #[error(transparent)]
     Key(#[from] SessionKeyError),
 }
 
 impl SessionError {
-    /// The same about the index: a lock there stands in the way of lists only.
+    /// Turns a lock error into the one about the index: a lock there blocks only lists.
     pub(crate) fn of_index(self) -> Self {
         match self {
             Self::Locked { path, process_id, waited } => {
@@ -190,7 +190,7 @@ impl SessionError {
         }
     }
 
-    /// Sorts a failure of the system into the variant whose message says what to do about it.
+    /// Turns an I/O error into the variant whose message says what to do about it.
     pub(crate) fn from_io(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {
@@ -208,9 +208,9 @@ impl SessionError {
     }
 }
 
-/// Adds the action and the path to a failure of the system.
+/// Adds the action and the path to an I/O error.
 pub(crate) trait IoContext<T> {
-    /// `action` are words behind "failed to"; the path follows them.
+    /// `action` is words that follow "failed to"; the path follows them.
     fn context(self, action: &'static str, path: &Path) -> Result<T, SessionError>;
 }
 
@@ -221,7 +221,7 @@ impl<T> IoContext<T> for io::Result<T> {
 }
 
 impl<T> IoContext<T> for Result<T, LockError> {
-    /// A lock that could not be taken says itself what was tried.
+    /// A lock error already says what was attempted.
     fn context(self, _action: &'static str, path: &Path) -> Result<T, SessionError> {
         self.map_err(|error| match error {
             LockError::Held { process_id, waited } => {

@@ -1,4 +1,4 @@
-//! Branching a conversation off another one without copying it.
+//! Forks a session without copying it.
 
 use std::fs::{File, hard_link};
 use std::io::{self, Write};
@@ -20,8 +20,8 @@ use crate::reader::{Position, Positioned, SessionReader};
 use crate::wanted::WantedId;
 use crate::{Entry, EntryId, MetaPatch, Role, SessionHeader, SessionKey, SessionStore, now_ms};
 
-/// Most files that a fork's conversation may begin in. Each costs an open file and a read whenever the session is
-/// opened; a fork that would need more gets its history written out instead.
+/// Most history files of a fork. Each costs an open file and a read whenever the session is opened; a fork that would
+/// need more gets its history written into its own log instead.
 const MOST_PARTS: usize = 16;
 
 /// Where a fork branched off.
@@ -30,37 +30,37 @@ const MOST_PARTS: usize = 16;
 pub struct ForkOrigin {
     /// The parent: a [`SessionKey`] as text.
     pub session_key: String,
-    /// The last entry that the two have in common; none if the parent had none.
+    /// The last entry that the two have in common; `None` if the parent had no entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<EntryId>,
 }
 
 impl ForkOrigin {
-    /// Names of the index's `extra` with their values.
+    /// The index's `extra` fields.
     pub(crate) fn to_extra(&self) -> Map<String, Value> {
         Map::from_iter([("forkedFrom".to_owned(), self.session_key.clone().into())])
     }
 }
 
-/// What a fork shares with its parent.
+/// The result of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fork {
-    /// Where it branched off. Not quite where it was asked to, if that lay between a call and its results.
+    /// Where it branched off. It differs from the requested place if that was between a call and its results.
     pub origin: ForkOrigin,
-    /// Lines that were no entries and were left out; only where the history had to be written out.
+    /// Lines that are not entries and were left out. Only counted where the history had to be written out.
     pub skipped_lines: usize,
 }
 
 impl SessionStore {
-    /// Makes the session `to`, whose conversation is that of `from` up to and with the entry `at`, or all there is so
-    /// far. Results of tools that directly follow that entry come along, because they belong to calls before them.
+    /// Creates the session `to` from the entries of `from` up to and including `at`, or from all entries if `at` is
+    /// `None`. Tool results that directly follow that entry are included, because they belong to calls before them.
     ///
-    /// The parent may be running meanwhile. The two share what they have in common, so the fork takes no space; it
-    /// stays whole if the parent is deleted.
+    /// The parent may be running meanwhile. Both share the common entries, so the fork takes no space. The fork stays
+    /// complete if the parent is deleted.
     ///
     /// # Errors
-    /// There is no session `from` or no entry `at` in it, `to` exists, or what the system says. There is no session
-    /// `to` then.
+    /// There is no session `from` or no entry `at` in it, `to` exists, or an I/O error. The session `to` does not exist
+    /// then.
     pub fn fork(
         &self,
         from: &SessionKey,
@@ -84,7 +84,7 @@ impl SessionStore {
             write_history_out(&parent, cut.position, &origin, &mut child)?
         };
         child.finish()?;
-        // The index is derived: a fork that it does not know is a fork all the same.
+        // The index is derived, so the fork exists even if the index does not list it.
         let _ = self.index().record(to, MetaPatch::forked_from(to, &origin));
         Ok(Fork { origin, skipped_lines })
     }
@@ -99,14 +99,14 @@ struct Cut {
 }
 
 impl Cut {
-    /// Behind the entry `at`, or behind the last whole line; `None` if there is no such entry.
+    /// After the entry `at`, or after the last whole line; `None` if there is no such entry.
     fn find(parent: &SessionReader, at: Option<EntryId>) -> io::Result<Option<Self>> {
         let wanted = at.map(WantedId::new);
         for part in (0..=parent.history().len()).rev() {
             let mut lines = BackwardLines::new(parent.part(part))?;
             let mut end_of_part = None;
             while let Some(found) = lines.next_line()? {
-                // A line without its end is one that a writer is at.
+                // A line without its end is still being written.
                 if !found.terminated {
                     continue;
                 }
@@ -128,11 +128,11 @@ impl Cut {
         Ok(None)
     }
 
-    /// Moved behind the results of tools that follow: a call and its result are not parted.
+    /// Moves the cut after the tool results that follow, so that a call and its results stay together.
     fn behind_results(mut self, parent: &SessionReader) -> Result<Self, SessionError> {
         let mut entries = parent.entries_from(self.position);
         while let Some(entry) = entries.next() {
-            // None is a result that is only half written: the call gets another one when the fork goes on.
+            // `None` means that the result is only half written. The call gets another result when the fork continues.
             let Some(position) = entries.position() else { break };
             match entry? {
                 Entry::Message(message) if message.role == Role::Tool => {
@@ -146,7 +146,7 @@ impl Cut {
     }
 }
 
-/// Gives the child the files that hold the parent's conversation up to `cut`, and a header that says so.
+/// Gives the child the files that hold the parent's entries up to `cut`, and a header that names them.
 fn share_history(
     parent: &SessionReader,
     cut: Position,
@@ -174,13 +174,13 @@ fn share_history(
     })
 }
 
-/// Gives the first `end` bytes of `file`, which is at `source`, the name `target`.
+/// Links the first `end` bytes of `file`, which is at `source`, to the name `target`.
 fn share(source: &Path, file: &File, end: u64, target: &Path) -> Result<(), SessionError> {
-    // The fork is acknowledged once it is on the disk, and so must be what it begins with.
+    // The fork is acknowledged only once it is on disk, so its history must be on disk too.
     file.sync_data().context("write to disk", source)?;
     match hard_link(source, target) {
         Ok(()) if is_still_at(file, target).context("check", target)? => {}
-        // Somebody deleted or replaced the parent just now; what was read of it is still there.
+        // Somebody just deleted or replaced the parent. The file that was read is still open.
         Ok(()) => {
             std::fs::remove_file(target).context("replace", target)?;
             copy(file, end, target)?;
@@ -188,14 +188,14 @@ fn share(source: &Path, file: &File, end: u64, target: &Path) -> Result<(), Sess
         Err(error) if can_only_be_copied(&error) => copy(file, end, target)?,
         Err(error) => return Err(SessionError::from_io("link the parent's log as", target, error)),
     }
-    // An append of the parent that fails takes back what it wrote, which may have been seen here.
+    // If an append of the parent fails, it removes what it wrote, and this code may have seen those bytes.
     if !ends_line(file, end).context("read the session log", source)? {
         return Err(SessionError::BrokenHistory { path: source.to_path_buf(), end });
     }
     Ok(())
 }
 
-/// Whether the file system has no hard links, or no more of them, or the file has lost its name.
+/// True if the file system has no hard links, or no more of them, or the file has lost its name.
 fn can_only_be_copied(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -219,7 +219,7 @@ fn copy(file: &File, end: u64, target: &Path) -> Result<(), SessionError> {
         .context("copy the parent's log to", target)
 }
 
-/// Writes the parent's conversation up to `cut` into the child's own log. Gives how many lines were no entries.
+/// Writes the parent's entries up to `cut` into the child's own log. Returns how many lines were not entries.
 fn write_history_out(
     parent: &SessionReader,
     cut: Position,
@@ -236,7 +236,7 @@ fn write_history_out(
         if entries.position().is_none_or(|position| position > cut) {
             break;
         }
-        // What the parent is called is its own.
+        // The parent's title and labels are not inherited.
         if !matches!(entry, Entry::About(_)) {
             child.append(&entry)?;
         }

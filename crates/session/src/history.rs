@@ -1,8 +1,8 @@
-//! The files in which a fork's conversation begins.
+//! The files that hold the beginning of a fork.
 //!
-//! A fork copies nothing. Beside its log stand hard links to the logs that its conversation began in, and its header
-//! says how many bytes of each count. Logs only ever grow, so those bytes never change, whatever the parent does next;
-//! and a link keeps them when the parent is deleted. Where the file system has no hard links, the files are copies.
+//! A fork copies nothing. Next to its log are hard links to the logs in which it began, and its header records how many
+//! bytes of each belong to it. Logs only grow, so those bytes never change, whatever the parent does next; and a link
+//! keeps them when the parent is deleted. Where the file system has no hard links, the files are copies.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,21 +15,21 @@ use crate::reader::Positioned;
 /// Between the name of a session's files and the number of a history file.
 pub(crate) const HISTORY_MARK: &str = ".history-";
 
-/// The history files of one log, the oldest first; none unless it is a fork.
+/// The history files of one log, the oldest first; empty unless it is a fork.
 #[derive(Debug, Default)]
 pub(crate) struct History(Vec<HistoryPart>);
 
-/// A file of which the beginning counts.
+/// A file whose beginning belongs to the fork.
 #[derive(Debug)]
 pub(crate) struct HistoryPart {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
-    /// Bytes that count; they end with a line feed.
+    /// How many bytes belong to the fork; they end with a line feed.
     pub(crate) end: u64,
 }
 
 impl History {
-    /// Opens what the header of the log at `log` names.
+    /// Opens the files that the header of the log at `log` names.
     pub(crate) fn open(log: &Path, header: Option<&SessionHeader>) -> Result<Self, SessionError> {
         let ends = header.map_or(&[][..], |header| &header.history);
         let open =
@@ -47,7 +47,7 @@ impl History {
         &self.0
     }
 
-    /// What counts of a file.
+    /// The bytes of a file that belong to the fork.
     pub(crate) fn part(&self, number: usize) -> Option<Positioned<'_>> {
         self.0.get(number).map(HistoryPart::reader)
     }
@@ -83,7 +83,7 @@ impl HistoryPart {
     }
 }
 
-/// Whether a line of `file` ends at `end`.
+/// True if a line of `file` ends at `end`.
 pub(crate) fn ends_line(file: &File, end: u64) -> std::io::Result<bool> {
     let mut last = [0];
     let before = end.saturating_sub(1);

@@ -9,30 +9,30 @@ use crate::now_ms;
 
 /// Longest id that is kept as it was written. Enough for a UUID in its usual form, which other writers use.
 const MAX_BYTES: usize = 39;
-/// Ids that one millisecond has room for before they run ahead of the clock: three base-36 digits.
+/// How many ids one millisecond can hold before they run ahead of the clock: three base-36 digits.
 const TICKS_PER_MS: u64 = 36 * 36 * 36;
 /// Base-36 digits of the time part. Twelve digits hold every tick until the year 5188.
 const TIME_DIGITS: usize = 12;
-/// Base-36 digits of the random part, which keeps two processes apart that write within the same tick.
+/// Base-36 digits of the random part. It separates two processes that write within the same tick.
 const RANDOM_DIGITS: usize = 4;
-/// Marks an id derived from the place of a line that was written without one.
+/// Marks an id that is derived from the offset of a line without an id.
 const PLACE_MARK: char = '@';
-/// Marks an id that stands for one too long to keep.
+/// Marks an id that replaces one too long to keep.
 const LONG_MARK: char = '#';
 
 /// Names an entry within its session.
 ///
-/// Generated ids sort by time. Ids that other programs wrote are kept as they are up to 39 bytes; a longer one is
-/// replaced, wherever it is read, by the same short id derived from it.
+/// Generated ids sort by time. Ids that other programs wrote are kept unchanged up to 39 bytes. A longer one is
+/// replaced by a short id derived from it, which is the same wherever it is read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId {
-    /// Padded with zero bytes, which never occur inside: so comparing arrays compares texts.
+    /// Padded with zero bytes, which never occur inside, so that comparing arrays compares texts.
     bytes: [u8; MAX_BYTES],
     length: u8,
 }
 
 impl EntryId {
-    /// A new id, later in order than every id that this process generated before.
+    /// A new id that sorts after every id that this process generated before.
     pub fn generate() -> Self {
         static LAST_TICK: AtomicU64 = AtomicU64::new(0);
         let now = now_ms().saturating_mul(TICKS_PER_MS);
@@ -56,12 +56,11 @@ impl EntryId {
         }
         let mut bytes = [0; MAX_BYTES];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
-        // A text of at most 39 bytes has a length that fits.
+        // The length fits: a text has at most 39 bytes.
         Self { bytes, length: text.len() as u8 }
     }
 
-    /// The id of a line that was written without one: its place in the file, which never changes in a file that only
-    /// grows.
+    /// The id of a line without an id: its offset in the file, which never changes in a file that only grows.
     pub(crate) fn from_place(offset: u64) -> Self {
         let digits = base36(u128::from(offset), 13);
         Self::from_text(&format!("{PLACE_MARK}{digits}"))
@@ -109,7 +108,7 @@ pub(crate) fn base36(mut value: u128, digits: usize) -> String {
 }
 
 /// FNV-1a with 128 bits (the parameters of the algorithm's authors): stable across versions and machines, which the
-/// standard library's hasher does not promise. It is no protection against someone who looks for collisions.
+/// standard library's hasher does not promise. It does not protect against deliberate collisions.
 pub(crate) fn fnv1a_128(bytes: &[u8]) -> u128 {
     const OFFSET_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

@@ -1,10 +1,10 @@
-//! Messages that wait for a session: accepted while a run goes on, taken by it at its next step.
+//! Messages that wait for a session: accepted while a run is active, and taken by it at its next step.
 //!
-//! The log of a session has one writer. Everybody else who has something to say writes it into a small file beside
-//! the log, the inbox, whatever process they are. A lock on that file is held only for the moment of a change, so
-//! nobody waits for a run. A message is in exactly one of three states: pending (in the inbox), taken (a row of the log
-//! names its id), or settled otherwise (removed, or dropped by a queue that was full). When nothing is pending the
-//! inbox is empty, so what it costs does not depend on how old the session is.
+//! The log of a session has one writer. All other senders, in any process, write into a small file next to the log: the
+//! inbox. A lock on that file is held only for the moment of a change, so nobody waits for a run. A message is in
+//! exactly one of three states: pending (in the inbox), taken (a row of the log names its id), or settled otherwise
+//! (removed, or dropped by a full queue). When nothing is pending the inbox is empty, so its cost does not depend on
+//! the age of the session.
 
 mod watch;
 
@@ -27,24 +27,25 @@ use crate::reader::Positioned;
 use crate::{EntryId, Meta};
 pub use watch::InboxWatch;
 
-/// Longest wait for the inbox. Whoever holds it writes a few lines to the disk and lets it go.
+/// Longest wait for the inbox. A holder writes a few lines to disk and releases it.
 const LONGEST_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
 /// Largest inbox. It holds a message of the largest size that the terminal takes, and many usual ones.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// When a waiting message is to be taken.
+/// When a waiting message is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueuedKind {
-    /// Before the next model call, in front of tool calls that have not begun.
+    /// Before the next model call and before tool calls that have not begun.
     Steer,
-    /// At the beginning of the next run; the one that goes on is stopped for it.
+    /// At the beginning of the next run; the active run is stopped for it.
     Interrupt,
     /// When the turn would end.
     FollowUp,
-    /// When the turn would end and nobody has written for a moment, together with the others of its kind.
+    /// When the turn would end and no message has arrived for a moment, together with the others of its kind.
     Collect,
-    /// With the next messages of the kinds that wait for the turn's end: what is left of one that a full queue dropped.
+    /// With the next messages of the kinds that wait for the end of the turn: the remainder of a message that a full
+    /// queue dropped.
     Overflow,
 }
 
@@ -52,27 +53,27 @@ pub enum QueuedKind {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "queued", rename_all = "camelCase")]
 pub struct QueuedMessage {
-    /// Unique within the session; the row of the log that takes the message in names it.
+    /// Unique within the session. The row of the log that records the message as taken names it.
     pub id: EntryId,
-    /// When it is to be taken.
+    /// When it is taken.
     pub kind: QueuedKind,
     /// Its text.
     pub content: String,
     /// When it was sent, in milliseconds since the Unix epoch.
     pub ts: u64,
-    /// What text cannot hold, as in a row of the log.
+    /// Content that is not text, as in a row of the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
 }
 
-/// Says that messages wait no longer.
+/// Marks messages as no longer waiting.
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "settled", rename_all = "camelCase")]
 struct Settled<'a> {
     ids: &'a [EntryId],
 }
 
-/// A line of the inbox, whatever it is.
+/// Any line of the inbox.
 #[derive(Deserialize)]
 struct InboxLine<'a> {
     #[serde(borrow)]
@@ -87,7 +88,7 @@ struct InboxLine<'a> {
     ids: Vec<EntryId>,
 }
 
-/// The inbox of one session. It need not exist: the first message makes it.
+/// The inbox of one session. Its file need not exist: the first message creates it.
 #[derive(Debug, Clone)]
 pub struct Inbox {
     path: PathBuf,
@@ -99,21 +100,21 @@ impl Inbox {
         Self { path }
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds a message. When this returns, the message survives a crash of the machine: one append and one `fsync` (and
-    /// one more for the name of the file, where the message is the session's first).
+    /// Adds a message. When this returns, the message survives a crash of the machine. It costs one append and one
+    /// `fsync`, and one more `fsync` for the name of the file if the message is the session's first.
     ///
     /// # Errors
-    /// The message is not in the inbox then. [`SessionError::InboxFull`] if too much waits already.
+    /// The message is not in the inbox then. [`SessionError::InboxFull`] if too many messages wait already.
     pub fn push(&self, message: &QueuedMessage) -> Result<(), SessionError> {
         self.open_or_create()?.change(std::slice::from_ref(message), &[])
     }
 
-    /// Whether there may be something in it: a look at the length of a file.
+    /// True if the inbox may hold messages. Checks only the length of the file.
     pub fn may_hold_messages(&self) -> bool {
         std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)
     }
@@ -124,7 +125,7 @@ impl Inbox {
         InboxWatch::new(&self.path, Arc::new(notify))
     }
 
-    /// What waits, the oldest first.
+    /// The waiting messages, the oldest first.
     ///
     /// # Errors
     /// The file cannot be read, or somebody holds it for too long.
@@ -135,7 +136,7 @@ impl Inbox {
         }
     }
 
-    /// Takes a message away that nobody has taken yet; whether it was there.
+    /// Removes a message that has not been taken. Returns whether it was there.
     ///
     /// # Errors
     /// The file cannot be read or written; the message still waits then.
@@ -148,7 +149,7 @@ impl Inbox {
         Ok(is_pending)
     }
 
-    /// Opens the inbox for a change; `None` if there is none. Nobody else reads or changes it until the value is
+    /// Opens the inbox for a change; `None` if there is no file. Nobody else reads or changes it until the value is
     /// dropped.
     ///
     /// # Errors
@@ -161,10 +162,10 @@ impl Inbox {
         }
     }
 
-    /// Like [`Inbox::open`], and makes it where there is none.
+    /// Like [`Inbox::open`], but creates the file if there is none.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Inbox::open`].
     pub fn open_or_create(&self) -> Result<OpenInbox, SessionError> {
         loop {
             if let Some(open) = self.open()? {
@@ -195,13 +196,13 @@ impl Inbox {
 #[derive(Debug)]
 pub struct OpenInbox {
     path: PathBuf,
-    /// Locked as long as it is open.
+    /// Locked while it is open.
     file: File,
 }
 
 impl OpenInbox {
-    /// What waits, the oldest first. Lines that are none of an inbox are passed over: what a crash left half-written
-    /// was never acknowledged.
+    /// The waiting messages, the oldest first. Lines that do not belong in an inbox are skipped: a line that a crash
+    /// cut short was never acknowledged.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -221,11 +222,11 @@ impl OpenInbox {
         Ok(pending)
     }
 
-    /// Adds `messages` and settles those of `settled`, in one write; durable when it returns. An inbox in which nothing
-    /// waits any more is emptied.
+    /// Adds `messages` and settles those of `settled`, in one write; durable when it returns. The file is emptied if
+    /// nothing waits any more.
     ///
     /// # Errors
-    /// Nothing has changed then. [`SessionError::InboxFull`] if too much waits already.
+    /// Nothing has changed then. [`SessionError::InboxFull`] if too many messages wait already.
     pub fn change(
         &mut self,
         messages: &[QueuedMessage],
@@ -249,13 +250,13 @@ impl OpenInbox {
         if !settled.is_empty() {
             self.encode(&Settled { ids: settled }, &mut lines)?;
         }
-        // What settles a message must always find room.
+        // Settling must always succeed, so only new messages count against the limit.
         if !messages.is_empty() && length + lines.len() as u64 > MAX_BYTES {
             return Err(SessionError::InboxFull { path: self.path.clone(), limit: MAX_BYTES });
         }
         let written = (&self.file).write_all(&lines).and_then(|()| self.file.sync_data());
         written.map_err(|source| {
-            // A message whose sender was told that it failed must not be answered later.
+            // The sender gets an error for this message, so it must not be answered later.
             let _ = self.file.set_len(length);
             SessionError::from_io("write to the inbox", &self.path, source)
         })?;
@@ -282,7 +283,7 @@ impl OpenInbox {
         Ok(last == *b"\n")
     }
 
-    /// Whether the file still has its name: the session may have been deleted meanwhile.
+    /// True if the file still has its name. It does not if the session was deleted meanwhile.
     fn is_linked(&self) -> Result<bool, SessionError> {
         Ok(self.file.metadata().context("check the inbox", &self.path)?.nlink() > 0)
     }

@@ -1,5 +1,5 @@
-//! What is known about each session, derived from the logs and kept for quick listing: `sessions.json`, and a journal of
-//! the changes that it does not hold yet.
+//! Session metadata, derived from the logs and kept for quick listing: `sessions.json`, and a journal of the changes
+//! that it does not hold yet.
 
 mod journal;
 mod rebuild;
@@ -29,19 +29,19 @@ pub use repair::IndexRepair;
 pub(crate) const INDEX_NAME: &str = "sessions.json";
 /// Longest wait for another process that is changing the index. A change takes milliseconds.
 const LOCK_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
-/// Up to this size `sessions.json` is replaced at each change, so that other programs which read it see every turn: some
-/// 150 sessions, which takes well under a millisecond.
+/// Up to this size `sessions.json` is replaced at each change, so that other programs that read it see every turn. It
+/// holds some 150 sessions, and replacing it takes well under a millisecond.
 const ALWAYS_FOLDED_BYTES: u64 = 64 * 1024;
 /// A journal shorter than this is never worth writing a large `sessions.json`.
 const SMALL_JOURNAL_BYTES: u64 = 1024 * 1024;
-/// A longer journal is folded when it has this part of the size of `sessions.json`: readers then have little to apply,
-/// and what folding costs a turn on average is a small constant.
+/// A longer journal is folded when its size reaches this fraction of `sessions.json`. Readers then have little to
+/// apply, and the average cost of folding per turn is a small constant.
 const FOLDED_PART: u64 = 16;
 
-/// What the index holds, by the text of the session's key.
+/// The entries of the index, by the text of the session's key.
 pub(crate) type EntriesByKey = BTreeMap<String, SessionEntry>;
 
-/// What is known about a session without opening its log.
+/// The metadata of a session, available without opening its log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionEntry {
@@ -54,10 +54,10 @@ pub struct SessionEntry {
     /// Channel of the last message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_channel: Option<String>,
-    /// Whom the last reply went to.
+    /// Recipient of the last reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_to: Option<String>,
-    /// What the peer is.
+    /// The kind of the peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat_type: Option<PeerKind>,
     /// Model of the last turn, as `provider/model`.
@@ -66,7 +66,7 @@ pub struct SessionEntry {
     /// Tokens that the session has used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
-    /// Anything else that the caller keeps.
+    /// Other values that the caller keeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Map<String, Value>>,
     /// Fields of a later version, kept as they are.
@@ -77,13 +77,13 @@ pub struct SessionEntry {
 /// A change to an entry. Fields that are `None` stay as they are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MetaPatch {
-    /// What becomes of [`SessionEntry::updated_at`].
+    /// How [`SessionEntry::updated_at`] changes.
     pub updated_at: UpdatedAt,
     /// Channel of the last message.
     pub last_channel: Option<String>,
-    /// Whom the last reply went to.
+    /// Recipient of the last reply.
     pub last_to: Option<String>,
-    /// What the peer is.
+    /// The kind of the peer.
     pub chat_type: Option<PeerKind>,
     /// Model of the last turn, as `provider/model`.
     pub model: Option<String>,
@@ -93,15 +93,15 @@ pub struct MetaPatch {
     pub extra: Option<Map<String, Value>>,
 }
 
-/// What a change does to an entry's time stamp.
+/// How a change affects an entry's time stamp.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UpdatedAt {
-    /// The present.
+    /// Set to the present.
     #[default]
     Now,
-    /// This time, in milliseconds since the Unix epoch.
+    /// Set to this time, in milliseconds since the Unix epoch.
     At(u64),
-    /// It stays, for changes that are no activity (a heartbeat). A new entry gets the present.
+    /// Unchanged, for changes that are no activity (a heartbeat). A new entry gets the present.
     Keep,
 }
 
@@ -110,25 +110,25 @@ pub enum UpdatedAt {
 pub struct IndexedSession {
     /// Its key.
     pub key: SessionKey,
-    /// What is known about it.
+    /// Its metadata.
     pub entry: SessionEntry,
 }
 
-/// What pruning deletes.
+/// How much pruning deletes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PruneScope {
-    /// The index forgets old sessions; their logs stay (and come back if the index is rebuilt).
+    /// Old sessions are removed from the index; their logs stay, and reappear if the index is rebuilt.
     IndexOnly,
     /// The logs of old sessions are deleted too.
     WithTranscripts,
 }
 
-/// What pruning did.
+/// The result of pruning.
 #[derive(Debug, Default)]
 pub struct PruneReport {
-    /// The sessions that are gone from the index.
+    /// The sessions that were removed from the index.
     pub removed: Vec<SessionKey>,
-    /// The sessions that were old enough but could not be deleted, and why (most often: they are in use).
+    /// The sessions that were old enough but could not be deleted, and why (usually because they are in use).
     pub kept: Vec<(SessionKey, SessionError)>,
 }
 
@@ -140,18 +140,18 @@ pub struct SessionIndex {
     repairs: Mutex<Vec<IndexRepair>>,
 }
 
-/// What was read last, and from which state of the two files.
+/// The content that was read last, and the state of the two files at that time.
 #[derive(Debug)]
 struct Cached {
     stamps: (Option<Stamp>, Option<Stamp>),
     view: Arc<View>,
 }
 
-/// What the two files gave.
+/// The content of the two files.
 enum Found {
     /// All of it could be read.
     Sound(View),
-    /// `sessions.json` is missing or damaged. Here is what could be read.
+    /// `sessions.json` is missing or damaged. These entries and records could be read.
     Lost(EntriesByKey, Vec<Record>),
 }
 
@@ -177,10 +177,10 @@ impl SessionIndex {
         self.append(&Record::Set(Box::new(Change::new(key, id, patch))))
     }
 
-    /// Like [`SessionIndex::record`], and gives the entry as it is now.
+    /// Like [`SessionIndex::record`], but returns the new entry.
     ///
     /// # Errors
-    /// As there; or the index could not be read.
+    /// As for [`SessionIndex::record`]; or the index could not be read.
     pub fn upsert(&self, key: &SessionKey, patch: MetaPatch) -> Result<SessionEntry, SessionError> {
         self.record(key, patch)?;
         self.get(key)?.ok_or_else(|| SessionError::NoSuchSession { key: key.clone() })
@@ -194,7 +194,7 @@ impl SessionIndex {
         self.read(|view| view.get(key.as_str()))
     }
 
-    /// All sessions, the one that changed last first.
+    /// All sessions, the most recently changed first.
     ///
     /// # Errors
     /// The index could not be read, or was lost and the directory could not be read to rebuild it.
@@ -202,8 +202,8 @@ impl SessionIndex {
         Ok(self.latest(usize::MAX)?.0)
     }
 
-    /// The `limit` sessions that changed last, the latest first, and how many there are altogether. Takes far less time
-    /// than [`SessionIndex::list`] where there are many.
+    /// The `limit` most recently changed sessions, the latest first, and the number of all sessions. Much faster than
+    /// [`SessionIndex::list`] where there are many.
     ///
     /// # Errors
     /// As for [`SessionIndex::list`].
@@ -211,7 +211,7 @@ impl SessionIndex {
         self.read(|view| view.latest(limit))
     }
 
-    /// The keys of all sessions, the one that changed last first.
+    /// The keys of all sessions, the most recently changed first.
     ///
     /// # Errors
     /// As for [`SessionIndex::list`].
@@ -219,12 +219,12 @@ impl SessionIndex {
         self.read(|view| Ok(view.keys()))
     }
 
-    /// What was found damaged and made again since the last call.
+    /// The repairs of damaged files since the last call.
     pub fn take_repairs(&self) -> Vec<IndexRepair> {
         std::mem::take(&mut *self.repairs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Forgets the entry of `key`; its log stays (see [`SessionStore::delete`]). Gives whether there was one.
+    /// Removes the entry of `key`; its log stays (see [`SessionStore::delete`]). Returns whether there was one.
     ///
     /// # Errors
     /// The index could not be locked, read or written.
@@ -236,7 +236,7 @@ impl SessionIndex {
         Ok(true)
     }
 
-    /// Adds every log that the index does not know. Gives how many there were.
+    /// Adds every log that the index does not list. Returns how many there were.
     ///
     /// # Errors
     /// The directory could not be read, or the index not locked, read or written.
@@ -269,7 +269,7 @@ impl SessionIndex {
                 if entry.updated_at >= oldest_kept {
                     return true;
                 }
-                // What is no key of ours is somebody else's business.
+                // An entry whose key is not a session key belongs to another program.
                 let Some(key) = SessionKey::parse_canonical(key) else { return true };
                 match scope {
                     PruneScope::IndexOnly => report.removed.push(key),
@@ -287,7 +287,7 @@ impl SessionIndex {
         })
     }
 
-    /// Appends to the journal, and folds it if it is time.
+    /// Appends to the journal, and folds it if it has grown long enough.
     fn append(&self, record: &Record) -> Result<(), SessionError> {
         let journal = Journal::open(&self.directory, LockKind::Shared, LOCK_WAIT)?;
         journal.append(record)?;
@@ -303,13 +303,13 @@ impl SessionIndex {
         Ok(())
     }
 
-    /// Folds the journal into `sessions.json`, unless somebody else is using it: then they or the next one do.
+    /// Folds the journal into `sessions.json`, unless somebody else is using it: then they or the next writer fold it.
     fn fold(&self) {
         let Ok(journal) = Journal::open(&self.directory, LockKind::Exclusive, LockWait::Fail)
         else {
             return;
         };
-        // What the journal holds is safe there, and whoever reads it next reports what is wrong.
+        // The journal's content is safe in the journal, and the next reader reports what is wrong.
         if let Ok((Found::Sound(view), 0)) = self.read_locked(Some(&journal))
             && let Ok(writer) = view.to_snapshot(&self.path())
         {
@@ -317,7 +317,7 @@ impl SessionIndex {
         }
     }
 
-    /// Reads, changes and writes the index while no other process can.
+    /// Reads, changes and writes the index under the exclusive lock.
     fn change<T>(&self, change: impl FnOnce(&mut EntriesByKey) -> T) -> Result<T, SessionError> {
         create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
@@ -336,7 +336,7 @@ impl SessionIndex {
         };
         let before = (!is_changed).then(|| entries.clone());
         let outcome = change(&mut entries);
-        // Where there are no sessions, a missing index says all there is to say.
+        // If there are no sessions, no file needs to be written.
         if before.as_ref() == Some(&entries) || (is_missing && entries.is_empty()) {
             journal.remove()?;
             return Ok(outcome);
@@ -355,12 +355,12 @@ impl SessionIndex {
         journal.remove()
     }
 
-    /// Looks at the index as of now, from the cache if the files are those read last.
+    /// Passes the current index to `look`, from the cache if the files have not changed since they were read.
     fn read<T>(&self, look: impl Fn(&View) -> Result<T, Unreadable>) -> Result<T, SessionError> {
         if let Ok(found) = look(&*self.view()?) {
             return Ok(found);
         }
-        // An entry lacks fields of one: make it again from its log.
+        // An entry lacks required fields: rebuild it from its log.
         self.change(|_| ())?;
         *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let view = self.view()?;
@@ -379,7 +379,7 @@ impl SessionIndex {
         let view = match found {
             Found::Sound(view) if damaged_lines == 0 => view,
             _ if !self.directory.is_dir() => return Ok(Arc::default()),
-            // Write what is restored, so that it is done once. Where that is impossible, the list is still right.
+            // Write the restored index, so that it is restored only once. If that fails, the list is still right.
             found => match (self.change(|entries| entries.clone()), found) {
                 (Ok(entries), _) => View::of(entries),
                 (Err(_), Found::Sound(view)) => view,
@@ -389,7 +389,7 @@ impl SessionIndex {
             },
         };
         let view = Arc::new(view);
-        // What was restored has other stamps now, and is read again the next time.
+        // The restored files have other stamps now, so they are read again the next time.
         let cached = Cached { stamps, view: Arc::clone(&view) };
         *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
         Ok(view)
@@ -401,7 +401,7 @@ impl SessionIndex {
         (stamps.0.is_some() && cached.stamps == stamps).then(|| Arc::clone(&cached.view))
     }
 
-    /// Reads both files, and counts the lines of the journal that could not be read. `journal` is locked, if there is one.
+    /// Reads both files, and counts unreadable lines of the journal. `journal` is locked, if there is one.
     fn read_locked(&self, journal: Option<&Journal>) -> Result<(Found, usize), SessionError> {
         let path = self.path();
         let stamp = Stamp::of(&path);
@@ -418,7 +418,7 @@ impl SessionIndex {
         Ok((found, damaged))
     }
 
-    /// What could be read, completed from the logs. Keeps a copy of the damaged file, if there is one.
+    /// Completes the readable entries from the logs. Keeps a copy of the damaged file, if there is one.
     fn restored(
         &self,
         readable: EntriesByKey,
@@ -431,7 +431,7 @@ impl SessionIndex {
         self.completed(readable, records)
     }
 
-    /// What could be read, completed from the logs and changed as the journal says.
+    /// Completes the readable entries from the logs and applies the journal.
     fn completed(
         &self,
         mut entries: EntriesByKey,
@@ -457,7 +457,7 @@ impl SessionIndex {
 }
 
 impl MetaPatch {
-    /// The entry of `key` after this change. `session_id` counts only if there was no entry before.
+    /// The entry of `key` after this change. `session_id` is used only if there was no entry before.
     pub(crate) fn apply_to(
         self,
         before: Option<SessionEntry>,
@@ -467,7 +467,7 @@ impl MetaPatch {
         Change::new(key, session_id, self).apply(before)
     }
 
-    /// What is known about a fork that has just been made.
+    /// The metadata of a new fork.
     pub(crate) fn forked_from(key: &SessionKey, origin: &ForkOrigin) -> Self {
         let parts = key.parts();
         Self {
@@ -480,7 +480,7 @@ impl MetaPatch {
 }
 
 impl SessionEntry {
-    /// The entry of a session of which nothing but the key is known.
+    /// The entry of a session with nothing known but its key.
     fn new(key: &SessionKey, session_id: String, updated_at: u64) -> Self {
         Self {
             session_id,

@@ -1,7 +1,7 @@
 //! Sessions as one JSON file each, for programs that pass a session's id from one run to the next.
 //!
 //! The whole session is in memory while it is open. Its file is replaced as a whole when the run makes it durable, when
-//! the index entry changes, and at the end; what was appended since the last of these is lost in a crash. The format is
+//! the index entry changes, and at the end. Entries appended since the last of these are lost in a crash. The format is
 //! described in `docs/sessions.md`.
 
 mod document;
@@ -28,13 +28,13 @@ use document::Document;
 
 /// Extension of a session's file.
 const EXTENSION: &str = "json";
-/// Extension of the next content of that file, while it is written.
+/// Extension of the file while its next content is written.
 const UNFINISHED_EXTENSION: &str = "json.new";
 /// Longest wait for a session that is not open here when its index entry changes.
 const INDEX_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
 
-/// Sessions in one directory, each in a file `<id>.json`. A session key has the id that [`JsonSessions::resume`] gave
-/// it, or else a new one; this is remembered by the value and its clones only.
+/// Sessions in one directory, each in a file `<id>.json`. A session key gets its id from [`JsonSessions::resume`], or
+/// else a new one. Only this value and its clones remember the id.
 #[derive(Debug, Clone)]
 pub struct JsonSessions {
     directory: PathBuf,
@@ -49,7 +49,7 @@ struct Session {
     directory: PathBuf,
     /// The content while the session is open here.
     document: Mutex<Option<Document>>,
-    /// Held while the file is replaced, so that an older content never replaces a newer one.
+    /// Held while the file is replaced, so that older content never replaces newer content.
     replacing: Mutex<()>,
 }
 
@@ -57,7 +57,7 @@ struct Session {
 #[derive(Debug)]
 struct OpenJson {
     session: Arc<Session>,
-    /// Held for its effect. Dropped after the session is saved.
+    /// Held for the lock. Dropped after the session is saved.
     _lock: LockFile,
 }
 
@@ -67,8 +67,9 @@ impl JsonSessions {
         Self { directory: directory.into(), by_key: Arc::default() }
     }
 
-    /// Makes `key` stand for the session `id`. If there is no session of that id, or its file cannot be read, `key` gets
-    /// a new session and that file stays as it is. Gives the id of the session. To be called before the session is used.
+    /// Makes `key` refer to the session `id`. If there is no session with that id, or its file cannot be read, `key`
+    /// gets a new session and that file stays unchanged. Returns the id of the session. Call it before the session is
+    /// used.
     pub fn resume(&self, key: &SessionKey, id: &str) -> String {
         let is_uuid = uuid::Uuid::parse_str(id)
             .is_ok_and(|uuid| uuid.hyphenated().to_string().eq_ignore_ascii_case(id));
@@ -119,7 +120,7 @@ impl Session {
         Ok(OpenJson { session: self, _lock: lock })
     }
 
-    /// Runs `work` on the content; `None` if the session is not open here.
+    /// Runs `work` on the content; returns `None` if the session is not open here.
     fn with_document<T>(&self, work: impl FnOnce(&mut Document) -> T) -> Option<T> {
         locked(&self.document).as_mut().map(work)
     }
@@ -224,13 +225,13 @@ impl OpenSession for OpenJson {
 
 impl Drop for OpenJson {
     fn drop(&mut self) {
-        // There is nobody to report a failure to; what a run promised was made durable before.
+        // A failure cannot be reported from here. Everything that a run promised was made durable before.
         let _ = self.session.save();
         *locked(&self.session.document) = None;
     }
 }
 
-/// The values behind these locks are whole at any time, so a panic elsewhere does not spoil them.
+/// The values behind these locks are consistent at any time, so a panic elsewhere does not spoil them.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Session keys: which conversation something belongs to.
+//! Session keys: which session a message belongs to.
 //!
 //! The canonical form is `agent:<agentId>:channel:<channel>:account:<accountId>:peer:<peerKind>:<peerId>`. Two other
 //! forms are read and converted: `agentId:channelId:peerId:threadId`, and a bare word.
@@ -16,41 +16,41 @@ use crate::id::{base36, fnv1a_128};
 const MAX_PART_CHARS: usize = 128;
 /// Base-36 digits of a 128-bit hash.
 const HASH_DIGITS: usize = 25;
-/// The agent of a key that names none.
+/// The agent of a key without one.
 const DEFAULT_AGENT: &str = "main";
-/// The account of a key that names none.
+/// The account of a key without one.
 const DEFAULT_ACCOUNT: &str = "default";
 /// The channel of a terminal.
 const CLI_CHANNEL: &str = "cli";
-/// Stands for a channel or a peer of which nothing usable is left.
+/// Replaces a channel or a peer that has no usable characters.
 const UNKNOWN: &str = "unknown";
-/// Between a peer and the thread within it.
+/// Separates a peer from the thread within it.
 const THREAD_TAIL: &str = ":thread:";
 
-/// Names a conversation. Always in canonical, normalised form: equal keys have equal texts and one file.
+/// Identifies a session. Always in canonical, normalised form: equal keys have equal texts and one file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionKey(String);
 
-/// What a key is made of. [`SessionKey::build`] normalises each part.
+/// The parts of a key. [`SessionKey::build`] normalises each part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SessionKeyParts {
-    /// Which agent answers.
+    /// The agent that answers.
     pub agent_id: String,
-    /// Through which kind of channel, such as `cli` or `telegram`.
+    /// The kind of channel, such as `cli` or `telegram`.
     pub channel: String,
-    /// With which of the channel's accounts.
+    /// The account of the channel.
     pub account_id: String,
-    /// What the peer is.
+    /// The kind of the peer.
     pub peer_kind: PeerKind,
     /// The channel's own id of the peer; a thread within it is a `:thread:<id>` tail.
     pub peer_id: String,
 }
 
-/// What the other side of a conversation is.
+/// The kind of the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PeerKind {
-    /// One person. `dm` is read as the same.
+    /// One person. `dm` is read as the same kind.
     #[serde(alias = "dm")]
     Direct,
     /// Several people.
@@ -59,23 +59,23 @@ pub enum PeerKind {
     Channel,
 }
 
-/// Why a text is no session key.
+/// Why a text is not a session key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionKeyError {
-    /// Nothing is there.
+    /// The text is empty.
     #[error("a session name must not be empty; give a word such as `work`")]
     Empty,
-    /// A name of which nothing would be left, so that it would share a session with every other such name.
+    /// A name without a usable character, which would share a session with every other such name.
     #[error(
         "`{0}` has no letter and no digit, so it cannot name a session; give a word such as `work`"
     )]
     NothingUsable(String),
-    /// A name that would be cut, and share a session with every other name that begins like it.
+    /// A name that would be cut, and would share a session with every other name with the same beginning.
     #[error(
         "a session name has at most {MAX_PART_CHARS} characters, and this one has {0}; give a shorter one"
     )]
     TooLong(usize),
-    /// It has colons but fits no form.
+    /// It has colons but fits no form of a key.
     #[error(
         "`{0}` is no session key; give a word such as `work`, agentId:channelId:peerId:threadId, or \
          agent:<id>:channel:<channel>:account:<id>:peer:<direct|group|channel>:<id>"
@@ -83,7 +83,7 @@ pub enum SessionKeyError {
     UnknownForm(String),
 }
 
-/// The positional form, taken apart and nothing more: `agentId:channelId:peerId:threadId`.
+/// The parts of the positional form, not yet normalised: `agentId:channelId:peerId:threadId`.
 ///
 /// Missing and empty parts are `None`; a text without a colon has `raw` only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -102,8 +102,8 @@ pub struct PositionalKey {
 
 impl SessionKey {
     /// The key of `parts`, each normalised: trimmed, lower case, white space to underscores, other unsafe characters
-    /// removed; a part of more than 128 characters is cut and ends in a hash of the whole. An agent without a usable id is `main`, an account `default`, a channel or
-    /// peer `unknown`.
+    /// removed. A part of more than 128 characters is cut and ends in a hash of the whole. An agent without a usable id
+    /// is `main`, an account `default`, a channel or peer `unknown`.
     pub fn build(parts: &SessionKeyParts) -> Self {
         Self(format!(
             "agent:{}:channel:{}:account:{}:peer:{}:{}",
@@ -115,7 +115,7 @@ impl SessionKey {
         ))
     }
 
-    /// The session that a user of the terminal calls `name`.
+    /// The session with this name in the terminal.
     pub fn for_cli(agent_id: &str, name: &str) -> Self {
         Self::build(&SessionKeyParts {
             agent_id: agent_id.to_owned(),
@@ -129,16 +129,16 @@ impl SessionKey {
     /// Reads any form of key; a bare word is a terminal session of the agent `main`.
     ///
     /// # Errors
-    /// The text is empty, or is a word that would not stay a name of its own, or has colons and fits no form.
+    /// The text is empty, or is a word that would not stay unique, or has colons and fits no form.
     pub fn parse(text: &str) -> Result<Self, SessionKeyError> {
         Self::parse_for_agent(DEFAULT_AGENT, text)
     }
 
-    /// Reads any form of key; a bare word is a terminal session of the agent `agent_id`, who also stands in where the
-    /// positional form names none.
+    /// Reads any form of key. A bare word is a terminal session of the agent `agent_id`, which is also used where the
+    /// positional form has no agent.
     ///
     /// # Errors
-    /// The text is empty, or is a word that would not stay a name of its own, or has colons and fits no form.
+    /// The text is empty, or is a word that would not stay unique, or has colons and fits no form.
     pub fn parse_for_agent(agent_id: &str, text: &str) -> Result<Self, SessionKeyError> {
         let text = text.trim();
         if text.is_empty() {
@@ -161,14 +161,14 @@ impl SessionKey {
             .ok_or_else(|| SessionKeyError::UnknownForm(text.to_owned()))
     }
 
-    /// Reads the canonical form only, as files hold it.
+    /// Reads only the canonical form, which files use.
     pub(crate) fn parse_canonical(text: &str) -> Option<Self> {
         let parts = split_canonical(text)?;
         let is_normal = |part: &str| {
             let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'@' | b'+' | b'-' | b':');
             part.len() <= MAX_PART_CHARS && part.bytes().all(is_plain)
         };
-        // Nearly every key in a list of many: building it anew would give the same text.
+        // Nearly every key in a long list is like this, and building it again would give the same text.
         let is_written_so = parts.peer_kind != PeerKind::Direct || !text.contains(":peer:dm:");
         let texts = [&parts.agent_id, &parts.channel, &parts.account_id, &parts.peer_id];
         if is_written_so && texts.into_iter().all(|part| is_normal(part)) {
@@ -177,7 +177,7 @@ impl SessionKey {
         Some(Self::build(&parts))
     }
 
-    /// What the key is made of.
+    /// The parts of the key.
     pub fn parts(&self) -> SessionKeyParts {
         // `build` made the text, so it always has this form; the fallback keeps the whole text rather than panic.
         split_canonical(&self.0).unwrap_or_else(|| SessionKeyParts {
@@ -194,25 +194,25 @@ impl SessionKey {
         &self.0
     }
 
-    /// The key as a file name without extension, at most 200 bytes. Different keys have different slugs; only keys
-    /// too long for a file name are told apart by a hash.
+    /// The key as a file name without extension, at most 200 bytes. Different keys have different slugs. Only keys too
+    /// long for a file name are distinguished by a hash.
     pub fn slug(&self) -> String {
         slug::encode(&self.0)
     }
 
-    /// The key whose slug this is; `None` for a shortened slug (see the file's header then) and for anything else.
+    /// The key with this slug; `None` for a shortened slug (the file's header has the key then) and for anything else.
     pub(crate) fn from_slug(slug: &str) -> Option<Self> {
         Self::parse_canonical(&slug::decode(slug)?).filter(|key| key.slug() == slug)
     }
 
-    /// Whether the slug alone does not tell the key.
+    /// True if the slug alone does not identify the key.
     pub(crate) fn has_shortened_slug(&self) -> bool {
         slug::is_shortened(&self.slug())
     }
 }
 
 impl PositionalKey {
-    /// Takes `text` apart at its colons. What stands behind a fourth colon is in `raw` only.
+    /// Splits `text` at its colons. Text after a fourth colon is in `raw` only.
     pub fn parse(text: &str) -> Self {
         let raw = text.to_owned();
         if !text.contains(':') {
@@ -223,8 +223,8 @@ impl PositionalKey {
         Self { agent_id: next(), channel_id: next(), peer_id: next(), thread_id: next(), raw }
     }
 
-    /// As parts of a canonical key: a missing agent is `agent_id`, the account is the default one, the peer a person, a thread its tail. `None` if
-    /// something would be lost.
+    /// Converts to the parts of a canonical key: a missing agent becomes `agent_id`, the account is the default one,
+    /// the peer is a person, and a thread becomes its tail. `None` if a part would be lost.
     fn to_parts(&self, agent_id: &str) -> Option<SessionKeyParts> {
         if self.raw.split(':').count() > 4
             || (self.channel_id.is_none() && self.peer_id.is_none() && self.thread_id.is_none())
@@ -247,7 +247,7 @@ impl PositionalKey {
 }
 
 impl PeerKind {
-    /// The kind as it stands in a key.
+    /// The kind as it is written in a key.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -271,7 +271,7 @@ impl PeerKind {
 enum Colons {
     /// Only the peer's id, which takes the rest of the key.
     Keep,
-    /// All other parts, or the key could not be taken apart again.
+    /// All other parts, because the key could not be split again with them.
     Remove,
 }
 

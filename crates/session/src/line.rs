@@ -1,4 +1,4 @@
-//! Between a line's bytes and an entry. Reading is lenient where nothing is lost by it.
+//! Converts a line's bytes into an entry. Reading is lenient where that loses nothing.
 
 use std::borrow::Cow;
 
@@ -11,23 +11,23 @@ use crate::{
     Role, SessionHeader, TranscriptMessage,
 };
 
-/// Some editors begin a file with it.
+/// Some editors write it at the beginning of a file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What a line is.
+/// The content of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Line {
     /// An entry.
     Entry(Entry),
-    /// A header, wherever it stands.
+    /// A header, at any place.
     Header(SessionHeader),
-    /// White space only.
+    /// Only white space.
     Blank,
-    /// No JSON object, or one without the fields of its type.
+    /// Not a JSON object, or one without the fields of its type.
     Corrupt,
 }
 
-/// Reads the line that begins at `offset` of its file. `bytes` may hold the line's end or not.
+/// Reads the line that begins at `offset` of its file. `bytes` may include the line feed or not.
 pub(crate) fn decode(bytes: &[u8], offset: u64) -> Line {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii();
     if bytes.is_empty() {
@@ -56,8 +56,8 @@ struct UsualMessage<'a> {
     r#type: Option<Cow<'a, str>>,
 }
 
-/// A message in the usual shape, without a detour over a tree of values. Whatever is odd about a line, down to half a
-/// surrogate pair in its meta, is left to the slower path.
+/// Decodes a message in the usual shape, without building a tree of values. Any deviation, such as half a surrogate
+/// pair in its meta, is left to the slower path.
 fn decode_usual_message(bytes: &[u8], offset: u64) -> Option<TranscriptMessage> {
     if bytes.first() != Some(&b'{') || may_hold_surrogates(bytes) {
         return None;
@@ -79,12 +79,12 @@ fn decode_usual_message(bytes: &[u8], offset: u64) -> Option<TranscriptMessage> 
     })
 }
 
-/// Whether the text has an escape that could be half of a surrogate pair.
+/// True if the text has an escape that could be half of a surrogate pair.
 fn may_hold_surrogates(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, b"\\ud").is_some() || memchr::memmem::find(bytes, b"\\uD").is_some()
 }
 
-/// The JSON object that `bytes` are, even if an escape in it is half a surrogate pair.
+/// Parses `bytes` as a JSON object, even if an escape in it is half a surrogate pair.
 pub(crate) fn parse_object(bytes: &[u8]) -> Option<Map<String, Value>> {
     serde_json::from_slice(bytes)
         .or_else(|error| match replace_lone_surrogates(bytes) {
@@ -123,7 +123,8 @@ fn decode_header(object: &Map<String, Value>) -> Option<SessionHeader> {
         forked_from: object
             .get("forkedFrom")
             .and_then(|origin| ForkOrigin::deserialize(origin).ok()),
-        // A length that is no number is past the end of every file, so that the history is not taken for shorter.
+        // An invalid length is replaced by one past the end of every file, so that the history is not taken for
+        // shorter.
         history: object.get("history").and_then(Value::as_array).map_or_else(Vec::new, |lengths| {
             lengths.iter().map(|length| length.as_u64().unwrap_or(u64::MAX)).collect()
         }),
@@ -199,7 +200,7 @@ fn take_string(object: &mut Map<String, Value>, name: &str) -> Option<String> {
     }
 }
 
-/// A time stamp; 0 for anything that is none. Fractions are cut off.
+/// A time stamp; 0 for anything else. Fractions are cut off.
 pub(crate) fn milliseconds(value: Option<&Value>) -> u64 {
     value
         .and_then(|value| value.as_u64().or_else(|| value.as_f64().map(|float| float as u64)))
@@ -208,8 +209,8 @@ pub(crate) fn milliseconds(value: Option<&Value>) -> u64 {
 
 /// Replaces escapes of half a surrogate pair by the replacement character; `None` if there are none.
 ///
-/// JavaScript writes such escapes when a text was cut through an emoji, and JSON readers refuse them. The rest of
-/// the message is worth more than the half character.
+/// JavaScript writes such escapes when a text was cut in the middle of an emoji, and JSON readers refuse them. The rest
+/// of the message is worth more than the half character.
 fn replace_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut repaired = Vec::with_capacity(bytes.len());
     let mut found = false;

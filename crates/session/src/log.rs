@@ -21,15 +21,15 @@ pub struct SessionLog {
     key: SessionKey,
     path: PathBuf,
     storage: Arc<Storage>,
-    /// Where a fork's conversation begins; empty for all others.
+    /// The beginning of a fork, in other files; empty for all others.
     history: History,
     /// Length up to which the file is known to end with a whole line.
     sound_length: Option<u64>,
-    /// Length before an append that failed, until its traces are gone.
+    /// Length before a failed append, until what it wrote is removed.
     cut_back_to: Option<u64>,
     repaired_torn_tail: bool,
     moved_aside: Option<MovedAside>,
-    /// Held for its effect. Declared last, so that everything else is closed before the next writer comes in.
+    /// Held for the lock. Declared last, so that everything else is closed before the next writer gets the lock.
     _lock: LockFile,
 }
 
@@ -38,12 +38,12 @@ pub struct SessionLog {
 struct Storage {
     /// `None` until the first append of a new session.
     file: Mutex<Option<Arc<File>>>,
-    /// Directories that got a new name since they were synchronised.
+    /// Directories with a new name in them that is not yet synced to disk.
     changed_directories: Mutex<Vec<PathBuf>>,
 }
 
 impl SessionLog {
-    /// Opens the log at `path` under `lock`. `changed_directories` are those that were changed to make its directory.
+    /// Opens the log at `path` under `lock`. `changed_directories` are those that were changed to create its directory.
     pub(crate) fn open(
         key: SessionKey,
         path: PathBuf,
@@ -77,22 +77,22 @@ impl SessionLog {
         })
     }
 
-    /// Whose log it is.
+    /// The session's key.
     pub fn key(&self) -> &SessionKey {
         &self.key
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends `entries`, all in one write. The first append of a session makes the file and its header; no entries
-    /// make nothing. When it returns, the entries survive a crash of this program; to survive a crash of the machine
-    /// they need [`SyncHandle::sync`].
+    /// Appends `entries`, all in one write. The first append of a session creates the file and its header; without
+    /// entries nothing is created. When it returns, the entries survive a crash of this program. To survive a crash of
+    /// the machine they need [`SyncHandle::sync`].
     ///
     /// # Errors
-    /// Nothing of the batch is in the file then, what was there before still is, and the log can be used further.
+    /// Nothing of the batch is in the file then, its earlier content is unchanged, and the log can still be used.
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
         if entries.is_empty() {
             return Ok(());
@@ -102,7 +102,7 @@ impl SessionLog {
         let lines = self.encode(entries, length)?;
         if let Err(source) = write_whole(&file, &lines) {
             self.cut_back_to = Some(length);
-            // What is wrong with the disk may stand in the way of this too; then it is done before anything else.
+            // A faulty disk may make this fail too. Then the next append retries it first.
             let _ = self.cut_back(&file);
             return Err(SessionError::from_io("write to the session log", &self.path, source));
         }
@@ -110,7 +110,7 @@ impl SessionLog {
         Ok(())
     }
 
-    /// The end of the log, as far as the next step of the conversation needs it. Repairs a torn last line first.
+    /// The end of the log, as far as the next step needs it. Repairs a torn last line first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -118,7 +118,8 @@ impl SessionLog {
         let Some(file) = self.storage.file() else {
             return Ok(Tail::default());
         };
-        // If the repair fails (a full disk, say), the log can still be read. The next append reports it.
+        // If the repair fails (on a full disk, for example), the log can still be read. The next append reports the
+        // failure.
         let _ = self.ensure_sound_tail(&file);
         let mut tail = read_tail(self.history.with_own_backward(&file), limit)
             .context("read the session log", &self.path)?;
@@ -128,7 +129,7 @@ impl SessionLog {
         Ok(tail)
     }
 
-    /// A handle that makes appended entries durable; it can be sent to another thread.
+    /// A handle that makes appended entries durable. It can be sent to another thread.
     pub fn sync_handle(&self) -> SyncHandle {
         let (storage, path) = (Arc::clone(&self.storage), self.path.clone());
         SyncHandle::new(move || storage.sync(&path))
@@ -150,7 +151,7 @@ impl SessionLog {
         Ok(file)
     }
 
-    /// Removes what a failed append has left.
+    /// Removes the bytes that a failed append left.
     fn cut_back(&mut self, file: &File) -> io::Result<()> {
         if let Some(length) = self.cut_back_to {
             file.set_len(length)?;
@@ -159,10 +160,10 @@ impl SessionLog {
         Ok(())
     }
 
-    /// Repairs the end of the file unless it is known to be sound. Gives the file's length.
+    /// Repairs the end of the file unless it is known to be whole. Returns the file's length.
     fn ensure_sound_tail(&mut self, file: &File) -> Result<u64, SessionError> {
         self.cut_back(file).context("remove a half-written line from", &self.path)?;
-        // Its number of names says nothing: a fork keeps the file under a name of its own.
+        // The number of links does not help here: a fork keeps the file under a name of its own.
         if !is_still_at(file, &self.path).context("check the session log", &self.path)? {
             return Err(SessionError::Removed { path: self.path.clone() });
         }
@@ -183,7 +184,7 @@ impl SessionLog {
         Ok(length)
     }
 
-    /// The lines of `entries`, behind a header if the file is empty yet.
+    /// The lines of `entries`, preceded by a header if the file is still empty.
     fn encode(&self, entries: &[Entry], file_length: u64) -> Result<Vec<u8>, SessionError> {
         let mut lines = Vec::new();
         if file_length == 0 {
@@ -211,7 +212,7 @@ impl SessionLog {
 
 impl Drop for SessionLog {
     fn drop(&mut self) {
-        // A first append that failed leaves an empty file, which is no session.
+        // A failed first append leaves an empty file, which is not a session.
         if let Some(file) = self.storage.file()
             && file.metadata().is_ok_and(|metadata| metadata.len() == 0 && metadata.nlink() > 0)
         {
@@ -221,7 +222,7 @@ impl Drop for SessionLog {
 }
 
 impl Storage {
-    /// Waits until what was appended is on the disk, and the file's name too if it is new.
+    /// Waits until the appended entries are on disk, and the file's name too if it is new.
     fn sync(&self, path: &Path) -> Result<(), SessionError> {
         let Some(file) = self.file() else {
             return Ok(());
@@ -240,12 +241,12 @@ impl Storage {
     }
 }
 
-/// The values behind these locks are whole at any time, so a panic elsewhere does not spoil them.
+/// The values behind these locks are consistent at any time, so a panic elsewhere does not spoil them.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes all of `lines`, in one call unless the system takes only a part; then the next call says why.
+/// Writes all of `lines`, in one call unless the system writes only a part; the next call then returns the error.
 fn write_whole(mut file: &File, lines: &[u8]) -> io::Result<()> {
     file.write_all(lines)
 }

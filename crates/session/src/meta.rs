@@ -1,17 +1,17 @@
-//! What a row keeps beside its text.
+//! The data of a row besides its text.
 
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// A JSON object, kept as its text: a long log is read for its last rows, and most of what they keep is never looked
-/// at. Equal when the objects are.
+/// A JSON object, kept as its text: a long log is read for its last rows, and most of their data is never used. Two
+/// values are equal if the objects are.
 #[derive(Debug, Clone)]
 pub struct Meta(Box<RawValue>);
 
 impl Meta {
-    /// An object that is on one line, as it stands in a row; `None` if it is no object.
+    /// Wraps an object that is on one line, as written in a row; `None` if the value is not an object.
     pub(crate) fn from_raw(raw: &RawValue) -> Option<Self> {
         raw.get().starts_with('{').then(|| Self(raw.to_owned()))
     }
@@ -21,12 +21,12 @@ impl Meta {
         self.0.get()
     }
 
-    /// The object as the caller's own type; `None` if it is not of that shape.
+    /// The object as the caller's own type; `None` if it does not have that shape.
     pub fn read<'a, T: serde::Deserialize<'a>>(&'a self) -> Option<T> {
         serde_json::from_str(self.0.get()).ok()
     }
 
-    /// One field as the caller's own type; `None` if it is not there or not of that shape.
+    /// One field as the caller's own type; `None` if it is missing or does not have that shape.
     pub fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         self.to_object()
             .get_mut(name)
@@ -43,7 +43,7 @@ impl Meta {
 impl From<Map<String, Value>> for Meta {
     fn from(object: Map<String, Value>) -> Self {
         let text = Value::Object(object).to_string();
-        // A value's own text is JSON; the fallback is never taken.
+        // The text of a value is always JSON, so the fallback is never used.
         Self(RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 }

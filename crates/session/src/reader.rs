@@ -1,4 +1,4 @@
-//! Reading a log without locking it, as displays and exports do.
+//! Reads a log without locking it, as displays and exports do.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -18,20 +18,20 @@ use crate::{
     TailLimit, TranscriptMessage,
 };
 
-/// A header longer than this is none. Keys have at most a few hundred characters.
+/// A header longer than this is invalid. Keys have at most a few hundred characters.
 const MAX_HEADER_BYTES: u64 = 64 * 1024;
 
-/// A log opened for reading. It does not mind a writer: what is appended meanwhile may or may not be seen, and a
-/// line that is only half there yet is left out.
+/// A log opened for reading, even while it is written. Lines appended meanwhile may or may not be seen, and a
+/// half-written line is left out.
 #[derive(Debug)]
 pub struct SessionReader {
     path: PathBuf,
     file: File,
-    /// Where a fork's conversation begins; empty for all others.
+    /// The beginning of a fork, in other files; empty for all others.
     history: History,
 }
 
-/// A place between two lines of a log: how many files of its history lie before, and how many bytes of the next.
+/// A place between two lines of a log: how many files of its history precede it, and how many bytes of the next file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
     pub(crate) part: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Position {
 }
 
 impl SessionReader {
-    /// Opens the log of `key` at `path`, or gives `None` if there is none.
+    /// Opens the log of `key` at `path`. Returns `None` if there is none.
     pub(crate) fn open(path: &Path, key: &SessionKey) -> Result<Option<Self>, SessionError> {
         let file = match File::open(path) {
             Ok(file) => file,
@@ -51,11 +51,11 @@ impl SessionReader {
         Ok(Some(Self { path: path.to_path_buf(), file, history }))
     }
 
-    /// Opens a log that lies anywhere, such as an export, whatever session it belongs to.
+    /// Opens a log at any path, such as an export, whatever session it belongs to.
     ///
     /// # Errors
-    /// The file cannot be read, a later version of the program wrote it, or it is a fork's and the history is not
-    /// beside it.
+    /// The file cannot be read, a later version of the program wrote it, or it belongs to a fork and the history is not
+    /// next to it.
     pub fn of_file(path: &Path) -> Result<Self, SessionError> {
         let file = File::open(path).context("open the session log", path)?;
         let header = read_header(&file).context("read the session log", path)?;
@@ -64,12 +64,12 @@ impl SessionReader {
         Ok(Self { path: path.to_path_buf(), file, history })
     }
 
-    /// Where the log is.
+    /// The path of the log.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The header, unless the first line is none.
+    /// The header; `None` if the first line is not a header.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -77,12 +77,12 @@ impl SessionReader {
         read_header(&self.file).context("read the session log", &self.path)
     }
 
-    /// All entries from the first on, one in memory at a time; those of a fork begin with its parent's.
+    /// All entries from the first on, one in memory at a time. Those of a fork begin with its parent's.
     pub fn entries(&self) -> Entries<'_> {
         self.entries_from(Position { part: 0, offset: 0 })
     }
 
-    /// The entries behind `start`.
+    /// The entries after `start`.
     pub(crate) fn entries_from(&self, start: Position) -> Entries<'_> {
         let mut first = self.part(start.part);
         first.position = start.offset;
@@ -118,7 +118,7 @@ impl SessionReader {
         self.history.with_own_backward(&self.file)
     }
 
-    /// What the session's owner calls it. What the parent of a fork is called does not count.
+    /// The session's title and labels. A fork does not inherit those of its parent.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -126,7 +126,7 @@ impl SessionReader {
         read_about(&self.file).context("read the session log", &self.path)
     }
 
-    /// How many messages there are in the whole log.
+    /// The number of messages in the whole log.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -138,7 +138,7 @@ impl SessionReader {
         Ok(count)
     }
 
-    /// What a next turn would start from. Unlike [`crate::SessionLog::tail`] it repairs nothing.
+    /// The entries from which the next turn would start. Unlike [`crate::SessionLog::tail`] it repairs nothing.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -149,7 +149,7 @@ impl SessionReader {
         Ok(tail)
     }
 
-    /// The last compaction: the summary from which a next turn starts.
+    /// The last compaction: the summary from which the next turn starts.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -157,7 +157,8 @@ impl SessionReader {
         read_last_compaction(self.parts_backward()).context("read the session log", &self.path)
     }
 
-    /// The last `count` messages, oldest first, whatever summaries there are. Reads only the end of the file.
+    /// The last `count` messages, the oldest first. Messages that a summary replaced are included. Reads only the end
+    /// of the file.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -165,8 +166,9 @@ impl SessionReader {
         Ok(self.messages_before(None, count)?.unwrap_or_default())
     }
 
-    /// The `count` messages before the one with the id `before`, oldest first, whatever summaries there are; without an
-    /// id the last ones. `None` if no message has it. Reads the file from its end as far as it has to.
+    /// The `count` messages before the one with the id `before`, the oldest first; without an id, the last ones.
+    /// Messages that a summary replaced are included. `None` if no message has that id. Reads the file from its end, as
+    /// far as needed.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -184,13 +186,13 @@ impl SessionReader {
     }
 }
 
-/// The entries of a log, from the first on. Lines that are no entries are passed over and counted.
+/// The entries of a log, from the first on. Lines that are not entries are skipped and counted.
 #[derive(Debug)]
 pub struct Entries<'a> {
     reader: &'a SessionReader,
     lines: BufReader<Positioned<'a>>,
     line: Vec<u8>,
-    /// Where the next line begins.
+    /// The place where the next line begins.
     position: Position,
     is_finished: bool,
     skipped_lines: usize,
@@ -200,17 +202,17 @@ pub struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    /// How many lines were passed over so far because they are no entries. Blank lines do not count.
+    /// How many lines were skipped so far because they are not entries. Blank lines are not counted.
     pub fn skipped_lines(&self) -> usize {
         self.skipped_lines
     }
 
-    /// Whether the last line was only half there; known once the iterator is at its end.
+    /// True if the last line was half written; known once the iterator is at its end.
     pub fn has_torn_tail(&self) -> bool {
         self.has_torn_tail
     }
 
-    /// Gives a message that was written without a time that of the message before, or else that of the file.
+    /// Gives a message without a time that of the message before, or else that of the file.
     fn date(&mut self, entry: &mut Entry) {
         let Entry::Message(message) = entry else { return };
         if message.ts == 0 {
@@ -219,12 +221,13 @@ impl Entries<'_> {
         self.last_ts = Some(message.ts);
     }
 
-    /// The place behind the entry yielded last; `None` if that has no line feed yet.
+    /// The place after the entry that was yielded last; `None` if that line has no line feed yet.
     pub(crate) fn position(&self) -> Option<Position> {
         (!self.is_finished).then_some(self.position)
     }
 
-    /// Reads the next line; whether it has a line feed. The last line of a part that is not the newest has one.
+    /// Reads the next line. Returns whether it has a line feed. The last line of a part always has one, except in the
+    /// newest part.
     fn read_line(&mut self) -> io::Result<bool> {
         self.line.clear();
         // One huge line must not keep its memory for the rest of the file.
@@ -246,7 +249,7 @@ impl Iterator for Entries<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.is_finished {
             match self.read_line() {
-                // What a writer adds to a last line meanwhile is not the beginning of another one.
+                // A writer may complete the last line meanwhile. The added bytes are not the beginning of another line.
                 Ok(is_terminated) => self.is_finished = !is_terminated,
                 Err(error) => {
                     self.is_finished = true;
@@ -273,10 +276,10 @@ impl Iterator for Entries<'_> {
     }
 }
 
-/// The header of the log in `file`, unless the first line is none.
+/// The header of the log in `file`; `None` if the first line is not a header.
 pub(crate) fn read_header(file: &File) -> io::Result<Option<SessionHeader>> {
     let mut first_line = Vec::new();
-    // Most headers fit the first of these reads many times over, and a turn should not read more than it needs.
+    // Most headers fit many times into the first of these reads, and a turn should not read more than it needs.
     BufReader::with_capacity(1024, Positioned::new(file).take(MAX_HEADER_BYTES))
         .read_until(b'\n', &mut first_line)?;
     Ok(match line::decode(&first_line, 0) {
@@ -286,8 +289,8 @@ pub(crate) fn read_header(file: &File) -> io::Result<Option<SessionHeader>> {
 }
 
 /// Refuses a log that a later version of the program wrote in an incompatible way, and one that belongs to another
-/// session: it was copied to this name, or two long keys have the same shortened one. Gives the header, if the first
-/// line is one.
+/// session: it was copied to this name, or two long keys have the same shortened one. Returns the header, if there is
+/// one.
 pub(crate) fn check_header(
     file: &File,
     path: &Path,
@@ -297,7 +300,7 @@ pub(crate) fn check_header(
         return Ok(None);
     };
     check_version(Some(&header), path)?;
-    // A key that cannot be read comes from another program, which named the file as it should be.
+    // A key that cannot be read comes from another program, which chose the right file name itself.
     let owner = SessionKey::parse_canonical(&header.session_key);
     let is_foreign = owner.map_or(key.has_shortened_slug(), |owner| owner != *key);
     if is_foreign {
@@ -321,12 +324,12 @@ fn check_version(header: Option<&SessionHeader>, path: &Path) -> Result<(), Sess
     }
 }
 
-/// Reads a file from a place of its own, so that several readers can share the file.
+/// Reads a file with a position of its own, so that several readers can share the file.
 #[derive(Debug)]
 pub(crate) struct Positioned<'a> {
     file: &'a File,
     position: u64,
-    /// The file is taken to end here, if it is longer.
+    /// Reading stops here, even if the file is longer.
     end: u64,
 }
 

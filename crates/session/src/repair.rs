@@ -1,4 +1,4 @@
-//! Repairing the end of a log that a crash left in the middle of a line.
+//! Repairs the end of a log that a crash left in the middle of a line.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,24 +14,24 @@ use crate::error::{IoContext, SessionError};
 use crate::now_ms;
 use crate::reader::Positioned;
 
-/// Between the name of a log and the time at which a torn end of it was moved aside.
+/// Separates the name of a log from the time at which its torn end was moved to a side file.
 pub(crate) const TORN_MARK: &str = ".torn-";
 
 /// A torn end of a log that was moved to a file beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedAside {
-    /// Where it is now.
+    /// The path of the side file.
     pub path: PathBuf,
-    /// How much it is.
+    /// How many bytes were moved.
     pub bytes: u64,
 }
 
-/// What the end of a log was like.
+/// The state of the end of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Repair {
     /// It ended with a whole line, or was empty.
     NotNeeded,
-    /// The last line was whole but for its line feed, which was added.
+    /// The last line lacked only its line feed, which was added.
     Terminated,
     /// The last line was torn; its bytes were moved to a side file.
     MovedAside(MovedAside),
@@ -51,7 +51,7 @@ pub(crate) fn repair_torn_tail(file: &File, path: &Path) -> Result<Repair, Sessi
     Ok(Repair::MovedAside(moved))
 }
 
-/// Where the last line begins, if it has no line feed.
+/// The offset of the last line, if it has no line feed.
 fn torn_line(file: &File) -> io::Result<Option<u64>> {
     let length = file.metadata()?.len();
     let mut last = [0];
@@ -61,7 +61,7 @@ fn torn_line(file: &File) -> io::Result<Option<u64>> {
     Ok(BackwardLines::new(Positioned::new(file))?.next_line()?.map(|line| line.offset))
 }
 
-/// Whether all from `start` on is one JSON object. A prefix of an object never is.
+/// True if everything from `start` on is one JSON object. A prefix of an object never is.
 fn is_whole_object(file: &File, start: u64) -> bool {
     let mut rest = Positioned::new(file);
     if rest.seek(SeekFrom::Start(start)).is_err() {
@@ -71,7 +71,7 @@ fn is_whole_object(file: &File, start: u64) -> bool {
     serde_json::from_reader::<_, BTreeMap<String, IgnoredAny>>(BufReader::new(rest)).is_ok()
 }
 
-/// Copies all from `start` on into a new file beside the log.
+/// Copies everything from `start` on into a new file next to the log.
 fn move_aside(file: &File, start: u64, path: &Path) -> Result<MovedAside, SessionError> {
     let (mut side_file, side_path) = create_side_file(path)?;
     let mut torn = Positioned::new(file);
@@ -81,7 +81,7 @@ fn move_aside(file: &File, start: u64, path: &Path) -> Result<MovedAside, Sessio
         .and_then(|bytes| side_file.sync_all().map(|()| bytes))
         .and_then(|bytes| sync_directory(&parent_of(path)).map(|()| bytes));
     if copied.is_err() {
-        // What is in the log stays there, so half a copy of it is worth nothing.
+        // The bytes are still in the log, so an incomplete copy is not needed.
         let _ = std::fs::remove_file(&side_path);
     }
     let bytes = copied.context("save the torn last line to", &side_path)?;

@@ -1,7 +1,7 @@
-//! Finding what was said, over all sessions of a directory.
+//! Searches the messages of all sessions of a directory.
 //!
-//! Lines are searched as bytes first, for the text as JSON would have written it; only a line that is hit is decoded,
-//! and its message's text is looked at again. So most of a search costs what a search tool for plain files costs.
+//! Lines are first searched as bytes, for the text as JSON would have written it. Only a line that matches is decoded,
+//! and the text of its message is searched again. So most of a search costs as much as searching plain files.
 
 mod files;
 mod literals;
@@ -24,11 +24,11 @@ use crate::{Entry, EntryId, Role, SessionKey, SessionStore, TranscriptMessage};
 use files::SearchedFile;
 pub use query::{Case, SearchError, SearchQuery};
 
-/// Most threads of one search: more than that wait for the disk, or for each other.
+/// Most threads of one search. More would wait for the disk, or for each other.
 const MOST_THREADS: usize = 8;
 
-/// Longest line that is searched; a file with a longer one is reported. As large as the longest line that an import
-/// takes.
+/// Longest line that is searched; a file with a longer one is reported. It equals the longest line that an import
+/// accepts.
 const MOST_LINE_BYTES: usize = 256 << 20;
 
 /// Which sessions to search.
@@ -40,27 +40,27 @@ pub struct SearchScope {
     pub keys: Option<HashSet<SessionKey>>,
 }
 
-/// A message that holds what was looked for.
+/// A message that matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchHit {
-    /// The session in which it was said. A fork's messages from before it branched off count as its parent's, if that
-    /// is searched too.
+    /// The session of the message. A fork's messages from before it branched off belong to its parent, if that is
+    /// searched too.
     pub key: SessionKey,
     /// The message.
     pub id: EntryId,
-    /// Who said it.
+    /// The author of the message.
     pub role: Role,
-    /// When, in milliseconds since the Unix epoch; 0 if unknown.
+    /// The time of the message, in milliseconds since the Unix epoch; 0 if unknown.
     pub ts: u64,
-    /// Some text before the match, on one line, as are the others.
+    /// Some text before the match, on one line, like the two below.
     pub before: String,
-    /// What matched, or the beginning of it.
+    /// The match, or the beginning of it.
     pub matched: String,
-    /// Some text behind the match.
+    /// Some text after the match.
     pub after: String,
 }
 
-/// What a search gave.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct SearchReport {
     /// The newest messages that match, the newest first, up to the limit.
@@ -72,8 +72,8 @@ pub struct SearchReport {
 }
 
 impl SessionStore {
-    /// Searches the text of all messages, whatever a summary has replaced. Keeps the `limit` newest in memory and
-    /// otherwise no more than a line of each file.
+    /// Searches the text of all messages, including those that a summary replaced. Keeps the `limit` newest in memory,
+    /// and otherwise at most one line of each file.
     ///
     /// # Errors
     /// The directory cannot be read. A file that cannot be read is in the report instead.
@@ -99,7 +99,7 @@ impl SessionStore {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let mut found = work();
             for other in others {
-                // A thread that panicked has told so; the panic goes on here.
+                // A thread that panicked has already reported it; the panic continues here.
                 match other.join() {
                     Ok(more) => found.add(more),
                     Err(panic) => std::panic::resume_unwind(panic),
@@ -118,12 +118,12 @@ fn searcher() -> Searcher {
         .binary_detection(BinaryDetection::none())
         .bom_sniffing(false)
         .heap_limit(Some(MOST_LINE_BYTES))
-        // A mapped file that somebody cuts short would end the program.
+        // If somebody truncated a mapped file, the program would be killed.
         .memory_map(MmapChoice::never())
         .build()
 }
 
-/// What one thread has found.
+/// The matches of one thread.
 struct Found {
     limit: usize,
     /// The newest matches; the oldest of them is on top.
@@ -171,7 +171,7 @@ impl Found {
     }
 }
 
-/// Takes the lines of one file that may match.
+/// Collects the lines of one file that may match.
 struct Lines<'a> {
     query: &'a SearchQuery,
     file: &'a SearchedFile,
@@ -217,7 +217,7 @@ fn hit(key: &SessionKey, message: &TranscriptMessage, range: std::ops::Range<usi
     }
 }
 
-/// A hit in the order of time; messages of one time are in the order of their sessions and ids.
+/// A hit, ordered by time; messages with the same time are ordered by session and id.
 #[derive(PartialEq, Eq)]
 struct Ranked(SearchHit);
 

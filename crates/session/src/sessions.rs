@@ -1,4 +1,4 @@
-//! What a run needs of the place where sessions are kept, whatever the format.
+//! The interface between a run and the place where sessions are kept, whatever the format.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -14,13 +14,14 @@ use crate::{
 ///
 /// All calls block: callers decide on which thread they run.
 pub trait Sessions: fmt::Debug + Send + Sync {
-    /// Opens a session, new or old, for writing. A new one comes into being with its first entry.
+    /// Opens a session, new or old, for writing. A new session is created with its first entry.
     ///
     /// # Errors
-    /// [`SessionError::Locked`] if it is open already, here or in another process; otherwise, why it cannot be read.
+    /// [`SessionError::Locked`] if it is open already, here or in another process; otherwise, the reason why it cannot
+    /// be read.
     fn open(&self, key: &SessionKey, wait: LockWait) -> Result<Box<dyn OpenSession>, SessionError>;
 
-    /// Whether the session is open for writing at this moment, here or in another process.
+    /// True if the session is open for writing at this moment, here or in another process.
     ///
     /// # Errors
     /// The lock file cannot be read.
@@ -29,22 +30,22 @@ pub trait Sessions: fmt::Debug + Send + Sync {
     /// The messages that wait for the session.
     fn inbox(&self, key: &SessionKey) -> Inbox;
 
-    /// Changes what is known about a session without reading it.
+    /// Changes the metadata of a session without reading it.
     fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate;
 
-    /// The id (UUID version 4) that other programs know the session by; `None` if there is no such session.
+    /// The id (UUID version 4) by which other programs identify the session; `None` if there is no such session.
     ///
     /// # Errors
     /// The session cannot be read.
     fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError>;
 
-    /// The file that messages to the user name. It need not exist yet.
+    /// The file that messages to the user mention. It need not exist yet.
     fn transcript_path(&self, key: &SessionKey) -> PathBuf;
 
-    /// The directory for large things that belong to the session, such as a tool's full output. It need not exist yet.
+    /// The directory for large data that belongs to the session, such as a tool's full output. It need not exist yet.
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf;
 
-    /// Passes the session's messages to `visit`, the oldest first, until that breaks off. It needs no lock.
+    /// Passes the session's messages to `visit`, the oldest first, until `visit` breaks off. Needs no lock.
     ///
     /// # Errors
     /// The session cannot be read.
@@ -57,11 +58,11 @@ pub trait Sessions: fmt::Debug + Send + Sync {
 
 /// A session opened for writing. Nobody else can write to it while this value lives.
 pub trait OpenSession: fmt::Debug + Send + Sync {
-    /// Adds `entries` at the end, all or none. They are safe from a crash of the machine once [`SyncHandle::sync`] has
-    /// returned; whether they are safe from a crash of this program before that depends on the store.
+    /// Adds `entries` at the end, all or none. They survive a crash of the machine once [`SyncHandle::sync`] has
+    /// returned. Whether they survive a crash of this program before that depends on the store.
     ///
     /// # Errors
-    /// None of `entries` is in the session then, and it can be used further.
+    /// None of `entries` is in the session then, and the session can still be used.
     fn append(&mut self, entries: &[Entry]) -> Result<(), SessionError>;
 
     /// The end of the session, as far as the next request needs it.
@@ -70,16 +71,16 @@ pub trait OpenSession: fmt::Debug + Send + Sync {
     /// The session cannot be read.
     fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError>;
 
-    /// A handle that makes the entries durable; it can be sent to another thread.
+    /// A handle that makes the entries durable. It can be sent to another thread.
     fn sync_handle(&self) -> SyncHandle;
 }
 
-/// What became of a change of the index.
+/// The result of a change of the index.
 #[derive(Debug)]
 pub struct IndexUpdate {
-    /// Whether the change is stored. No session depends on it, so a caller may go on with a warning.
+    /// Whether the change is stored. No session depends on it, so a caller may continue with a warning.
     pub outcome: Result<(), SessionError>,
-    /// What was found damaged meanwhile, and was repaired.
+    /// Repairs of damaged files during the change.
     pub repairs: Vec<IndexRepair>,
 }
 
@@ -88,16 +89,16 @@ pub struct IndexUpdate {
 pub struct SyncHandle(Arc<dyn Fn() -> Result<(), SessionError> + Send + Sync>);
 
 impl SyncHandle {
-    /// A handle that calls `sync`, which returns when the entries are on the disk.
+    /// A handle that calls `sync`, which returns when the entries are on disk.
     pub fn new(sync: impl Fn() -> Result<(), SessionError> + Send + Sync + 'static) -> Self {
         Self(Arc::new(sync))
     }
 
-    /// Waits until the entries are on the disk, and the name of the file too if it is new. Does nothing before the
-    /// first entry of a new session.
+    /// Waits until the entries are on disk, and the name of the file too if it is new. Does nothing before the first
+    /// entry of a new session.
     ///
     /// # Errors
-    /// The system could not promise it; what was appended since the last success may be lost if the machine stops.
+    /// The system could not guarantee it. Entries appended since the last success may be lost if the machine stops.
     pub fn sync(&self) -> Result<(), SessionError> {
         (self.0)()
     }

@@ -1,8 +1,8 @@
-//! What the runs of a day have used, over all sessions and processes.
+//! Tokens and money that all runs of a day have used, over all sessions and processes.
 //!
 //! One small file holds the totals of one day. Each change reads, adds and writes it in place under a lock on the file
-//! itself, so it costs the same however much was used. The totals guard a budget; they are no invoice: a power cut may
-//! lose the last of them, and what each call cost stands in the log.
+//! itself, so the cost of a change does not depend on the totals. The totals guard a budget and are not an invoice: a
+//! power cut may lose the last of them. The cost of each call is in the log.
 
 use std::fs::File;
 use std::io;
@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{IoContext, SessionError};
 
-/// Every state of the file has this length, so that a shorter one leaves nothing of a longer one behind it.
+/// Length of the file in every state, so that new content always covers the old content.
 const FILE_BYTES: usize = 160;
 
-/// A clock that was a little fast at midnight, or is set by an hour, has stored the day behind this one.
+/// A clock that was slightly fast at midnight, or was set by an hour, has stored the next day.
 const DAYS_AHEAD: i64 = 1;
 
-/// What was used.
+/// Tokens and money that were used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Tokens read and written, cached ones included.
@@ -53,17 +53,17 @@ impl DaySpending {
         Self { path: path.into(), set_aside: Arc::default() }
     }
 
-    /// Where the totals are.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where a copy of the file is, if it was found damaged and the totals had to begin at nothing.
+    /// The path of a copy of the file, if it was damaged and the totals had to start at zero.
     pub fn set_aside(&self) -> Option<&Path> {
         self.set_aside.get().map(PathBuf::as_path)
     }
 
-    /// What was used on `day`, written as `2026-01-31`, so far.
+    /// The totals of `day`, written as `2026-01-31`, so far.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -84,9 +84,10 @@ impl DaySpending {
         Ok(stored.unwrap_or_default().spent_on(day))
     }
 
-    /// Adds what was used on `day`, and gives the totals. Another day than the stored one begins at nothing, but only a
-    /// later one: a clock that jumps back must not give a budget anew. Nor must one that was ahead for a moment keep the
-    /// days until then from beginning: where the stored day is further ahead than tomorrow, its totals become today's.
+    /// Adds `used` to the totals of `day`, and returns the totals. If the stored day is earlier, the totals start at
+    /// zero. If it is later, they continue, because a clock that jumps back must not reset a budget. But if the stored
+    /// day is later than tomorrow, its totals become those of `day`: a clock that was ahead for a moment must not block
+    /// all days until then.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -143,7 +144,7 @@ impl Stored {
         }
     }
 
-    /// Whether the stored day comes after the day behind `day`.
+    /// True if the stored day is later than the day after `day`.
     fn is_ahead_of(&self, day: &str) -> bool {
         let (stored, today) = (days_since_1970(&self.day), days_since_1970(day));
         stored.zip(today).is_some_and(|(stored, today)| stored > today + DAYS_AHEAD)
@@ -160,7 +161,7 @@ fn days_since_1970(day: &str) -> Option<i64> {
     Some(146_097 * century / 4 + 1_461 * year / 4 + (153 * month + 2) / 5 + day - 719_469)
 }
 
-/// What the file holds: nothing if it was made a moment ago, `None` if it cannot be read as totals.
+/// The content of the file: zero if the file is new, `None` if it cannot be read as totals.
 fn read(file: &File) -> io::Result<Option<Stored>> {
     let mut bytes = [0; FILE_BYTES];
     let mut length = 0;

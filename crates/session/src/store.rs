@@ -14,9 +14,10 @@ use crate::{Inbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader
 pub(crate) const LOG_EXTENSION: &str = "jsonl";
 /// Extension of the file whose lock guards a log.
 pub(crate) const LOCK_EXTENSION: &str = "lock";
-/// Extension of the file for messages that wait for a session. No log's, so that nobody takes it for one.
+/// Extension of the file for messages that wait for a session. It differs from a log's, so that it is not taken for
+/// one.
 pub(crate) const INBOX_EXTENSION: &str = "inbox";
-/// Extension of the directory for what belongs to a session but not into its log.
+/// Extension of the directory for data that belongs to a session but not into its log.
 pub(crate) const ARTIFACT_EXTENSION: &str = "files";
 
 /// File name of the log of `key`.
@@ -36,7 +37,7 @@ impl SessionStore {
         Self { directory: directory.into() }
     }
 
-    /// Where the sessions are.
+    /// The path of the sessions directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -46,22 +47,23 @@ impl SessionStore {
         SessionIndex::new(self.directory.clone())
     }
 
-    /// Where the log of `key` is, or would be.
+    /// The path of the log of `key`, whether it exists or not.
     pub fn transcript_path(&self, key: &SessionKey) -> PathBuf {
         self.beside(key, LOG_EXTENSION)
     }
 
-    /// Where large things that belong to the session are kept, such as a tool's full output. Nobody makes the
-    /// directory before it is needed; [`SessionStore::delete`] removes it with the log.
+    /// The directory for large data that belongs to the session, such as a tool's full output. It is created when it is
+    /// needed; [`SessionStore::delete`] removes it with the log.
     pub fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
         self.beside(key, ARTIFACT_EXTENSION)
     }
 
-    /// Opens a session, new or old, for appending. Makes the directory if needed; a new session's file is made by
+    /// Opens a session, new or old, for appending. Creates the directory if needed; a new session's file is created by
     /// the first append.
     ///
     /// # Errors
-    /// [`SessionError::Locked`] if another process has it open; otherwise, what the system or the file's header says.
+    /// [`SessionError::Locked`] if another process has it open; otherwise, an I/O error or a problem in the file's
+    /// header.
     pub fn open(&self, key: &SessionKey, wait: LockWait) -> Result<SessionLog, SessionError> {
         let changed_directories = create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;
@@ -74,10 +76,10 @@ impl SessionStore {
         Inbox::new(self.beside(key, INBOX_EXTENSION))
     }
 
-    /// Whether somebody, in this process or another, has the session open for writing at this moment.
+    /// True if the session is open for writing at this moment, in this process or another.
     ///
     /// # Errors
-    /// The lock file cannot be looked at.
+    /// The lock file cannot be read.
     pub fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError> {
         let path = self.beside(key, LOCK_EXTENSION);
         is_locked(&path).context("lock", &path)
@@ -97,9 +99,9 @@ impl SessionStore {
         SessionReader::open(&self.transcript_path(key), key)
     }
 
-    /// The id (UUID version 4) that other programs know the session by; `None` if there is no such session. It is in the
-    /// header of the log, so this takes the same time however many sessions there are; only for a log from before headers
-    /// had one the index is read.
+    /// The id (UUID version 4) by which other programs identify the session; `None` if there is no such session. It is
+    /// in the header of the log, so the time does not depend on the number of sessions. Only for an old log without an
+    /// id in its header is the index read.
     ///
     /// # Errors
     /// The log or the index cannot be read.
@@ -152,25 +154,25 @@ impl SessionStore {
         Ok(found)
     }
 
-    /// Whether any session has a log, listed in the index or not.
+    /// True if any session has a log, listed in the index or not.
     pub fn has_transcripts(&self) -> bool {
         let Ok(mut listing) = std::fs::read_dir(&self.directory) else { return false };
         let is_log = |path: PathBuf| path.extension().is_some_and(|found| found == LOG_EXTENSION);
         listing.any(|found| found.is_ok_and(|found| is_log(found.path())))
     }
 
-    /// Whether the session has a log.
+    /// True if the session has a log.
     pub fn exists(&self, key: &SessionKey) -> bool {
-        // An empty file is what a first append leaves that failed when the program was killed: no session yet.
+        // An empty file is left if the program is killed while a first append fails. It is not a session yet.
         std::fs::metadata(self.transcript_path(key))
             .is_ok_and(|found| found.is_file() && found.len() > 0)
     }
 
-    /// Deletes a session's log, what was saved beside it and its artifacts; the index keeps its entry (see
-    /// [`SessionIndex::remove`]). Gives whether there was a log.
+    /// Deletes a session's log, its side files and its artifacts; the index keeps its entry (see
+    /// [`SessionIndex::remove`]). Returns whether there was a log.
     ///
     /// # Errors
-    /// [`SessionError::Locked`] if a process has it open; otherwise, what the system says.
+    /// [`SessionError::Locked`] if a process has it open; otherwise, an I/O error.
     pub fn delete(&self, key: &SessionKey) -> Result<bool, SessionError> {
         if !self.directory.is_dir() {
             return Ok(false);
@@ -193,7 +195,7 @@ impl SessionStore {
         Ok(existed)
     }
 
-    /// Deletes the names under which a fork keeps its history; what other sessions keep of it stays.
+    /// Deletes a fork's own names for its history files; those of other sessions stay.
     pub(crate) fn delete_history(&self, key: &SessionKey) -> Result<(), SessionError> {
         self.delete_numbered(&format!("{}{HISTORY_MARK}", key.slug()))
     }
@@ -205,8 +207,8 @@ impl SessionStore {
         self.delete_numbered(&format!("{log_name}{TORN_MARK}"))
     }
 
-    /// Deletes the files of the directory whose names are `prefix` and a number. Other names that begin so belong to
-    /// other sessions: a key may hold nearly anything.
+    /// Deletes the files of the directory whose names are `prefix` and a number. Other names with this prefix belong to
+    /// other sessions, because a key may contain nearly any character.
     fn delete_numbered(&self, prefix: &str) -> Result<(), SessionError> {
         let listing = std::fs::read_dir(&self.directory)
             .context("list the sessions directory", &self.directory)?;
@@ -224,7 +226,7 @@ impl SessionStore {
     }
 }
 
-/// Whether a file name is `prefix` and a number. Other names that begin so belong to other sessions.
+/// True if a file name is `prefix` and a number. Other names with this prefix belong to other sessions.
 fn is_numbered(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(is_number)
 }

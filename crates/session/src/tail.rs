@@ -1,4 +1,4 @@
-//! The end of a log: what the next step of a conversation needs, read backwards.
+//! Reads the end of a log backwards, as far as the next step needs it.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,23 +15,23 @@ use crate::{
     TranscriptMessage,
 };
 
-/// Stands in every line that holds a compaction.
+/// Occurs in every line that holds a compaction.
 const COMPACTION_TYPE: &[u8] = b"\"compaction\"";
 
 /// How much of a log to take.
 #[derive(Debug, Clone, Copy)]
 pub struct TailLimit {
-    /// Most that the messages may cost together. The messages taken begin with a user's, so the last turn is taken
-    /// whole even if it alone costs more.
+    /// Highest total cost of the messages. They begin with a user message, so the last turn is included whole even if
+    /// it alone costs more.
     pub max_cost: u64,
-    /// What a message, or what is still sent of it, costs in whatever unit the caller counts: bytes, or tokens of a
-    /// model's context window.
+    /// The cost of a message, or of the part that is still sent, in any unit that the caller counts: bytes, or tokens
+    /// of a model's context window.
     pub cost: fn(&TranscriptMessage, Option<&Reduction>) -> u64,
-    /// Which entries are ignored, because the config no longer asks for what they do.
+    /// Entries that are ignored because the config has switched off the feature that made them.
     pub switched_off: SwitchedOff,
 }
 
-/// What the config has switched off. What earlier runs left out because of it is read again.
+/// The features that the config has switched off. Messages that earlier runs left out because of them are read again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SwitchedOff {
     /// The limit on how many messages are sent: compactions without a summary are ignored.
@@ -52,25 +52,25 @@ impl TailLimit {
 /// The end of a log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tail {
-    /// The latest summary, if the part that was read holds one.
+    /// The latest summary, if it is in the part that was read.
     pub compaction: Option<CompactionEntry>,
-    /// The messages that no summary replaces, oldest first. They begin with [`CompactionEntry::first_kept_id`]; if
-    /// that message is nowhere in the log, none is left out.
+    /// The messages that no summary replaces, the oldest first. They begin with [`CompactionEntry::first_kept_id`]; if
+    /// the log does not contain that message, all messages are kept.
     pub messages: Vec<TranscriptMessage>,
-    /// Messages of which less than the whole is sent.
+    /// Messages that are sent only in part.
     pub reductions: HashMap<EntryId, Reduction>,
-    /// By model: tokens of the request that it refused as too long, as the newest entry says.
+    /// By model: tokens of the request that it refused as too long, from the newest entry.
     pub refused: HashMap<String, u64>,
-    /// How many of the messages, counted from the newest, were written behind the last summary or reduction; `None`
-    /// if there is neither.
+    /// How many of the messages, counted from the newest, were written after the last summary or reduction; `None` if
+    /// there is neither.
     pub behind_last_change: Option<usize>,
-    /// Whether the limit left messages out. Those that a summary replaces do not count.
+    /// True if the limit left messages out. Messages that a summary replaces are not counted.
     pub older_messages_exist: bool,
-    /// Lines within the part that was read which are no entries and were passed over.
+    /// How many lines of the part that was read are not entries and were skipped.
     pub skipped_lines: usize,
-    /// Whether this opening of the log found a last line without its end, as a crash leaves it, and repaired it.
+    /// True if opening the log found a last line without its end, as a crash leaves it, and repaired it.
     pub repaired_torn_tail: bool,
-    /// What this opening of the log moved out of it, because it was no whole line.
+    /// The bytes that opening the log moved out of it, because they were not a whole line.
     pub moved_aside: Option<MovedAside>,
 }
 
@@ -119,8 +119,8 @@ pub(crate) fn tail_of(entries: &[Entry], limit: TailLimit) -> Tail {
     collector.finish()
 }
 
-/// The `count` messages before the one with the id `before`, or the last ones, oldest first; `None` if no message has
-/// that id.
+/// The `count` messages before the one with the id `before`, or the last ones, the oldest first; `None` if no message
+/// has that id.
 pub(crate) fn read_messages_before<R: Read + Seek>(
     parts: impl IntoIterator<Item = R>,
     before: Option<EntryId>,
@@ -168,8 +168,8 @@ pub(crate) fn read_last_compaction<R: Read + Seek>(
     Ok(None)
 }
 
-/// Gives messages that were written without a time that of the message before, else that of the log's beginning: 1970
-/// would be wrong for certain. Neither changes when the log grows, for a model must be sent the same bytes again.
+/// Gives messages without a time that of the message before, else that of the beginning of the log: 1970 would
+/// certainly be wrong. Neither changes when the log grows, because a model must be sent the same bytes again.
 pub(crate) fn fill_missing_times(messages: &mut [TranscriptMessage], beginning: impl Fn() -> u64) {
     let mut last = None;
     for message in messages {
@@ -180,7 +180,8 @@ pub(crate) fn fill_missing_times(messages: &mut [TranscriptMessage], beginning: 
     }
 }
 
-/// When the log in `file` began, in milliseconds since the Unix epoch: as its header says, else when the file was made.
+/// When the log in `file` began, in milliseconds since the Unix epoch: from its header, else from the creation time of
+/// the file.
 pub(crate) fn beginning_ms(file: &File) -> u64 {
     let header = read_header(file).ok().flatten();
     if let Some(header) = header.filter(|header| header.created_at > 0) {
@@ -205,7 +206,7 @@ struct Collector {
     refused: HashMap<String, u64>,
     behind_last_change: Option<usize>,
     cost: u64,
-    /// How many of the messages there are if the list is cut at the oldest user message found so far.
+    /// The number of messages if the list is cut at the oldest user message found so far.
     length_at_user: Option<usize>,
     older_messages_exist: bool,
     skipped_lines: usize,
@@ -265,7 +266,7 @@ impl Collector {
             return if latest.first_kept_id == compaction.id { Next::Stop } else { Next::Continue };
         }
         self.note_change();
-        // Everything behind a summary is kept. If the first kept message is among that, nothing before it is.
+        // Everything after a summary is kept. If the first kept message is there, nothing before it is kept.
         let first_kept = compaction.first_kept_id;
         let keeps_nothing_before = first_kept == compaction.id
             || self.newest_first.iter().any(|message| message.id == first_kept);
@@ -273,7 +274,7 @@ impl Collector {
         if keeps_nothing_before { Next::Stop } else { Next::Continue }
     }
 
-    /// Entries come newest first, so what is known of a message already is what holds.
+    /// Entries come newest first, so the reduction that is already known for a message applies.
     fn reduction(&mut self, entry: ReductionEntry) -> Next {
         if self.limit.switched_off.pruning && entry.reason == ReductionEntry::PRUNING {
             return Next::Continue;

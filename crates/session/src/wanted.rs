@@ -1,15 +1,15 @@
-//! Finding the line of an entry by its id without decoding all lines.
+//! Finds the line of an entry by its id without decoding all lines.
 
 use memchr::memmem;
 
 use crate::EntryId;
 
-/// Tells lines that cannot hold an id from those that are worth decoding.
+/// Excludes lines that cannot hold an id, so that only the others are decoded.
 pub(crate) struct WantedId {
     id: EntryId,
     finder: memmem::Finder<'static>,
-    /// Whether the id stands in its line as it is. A line without an id has one made from its place, a very long one is
-    /// replaced, and JSON may write unusual characters in another way.
+    /// True if the id is written literally in its line. A line without an id gets one from its offset, a very long id
+    /// is replaced, and JSON may escape unusual characters.
     is_literal: bool,
 }
 
@@ -25,7 +25,7 @@ impl WantedId {
         }
     }
 
-    /// Whether the line, which begins at `offset` of its file, is worth decoding.
+    /// True if the line, which begins at `offset` of its file, is worth decoding.
     pub(crate) fn may_be_in(&self, line: &[u8], offset: u64) -> bool {
         !self.is_literal
             || self.finder.find(line).is_some()

@@ -85,7 +85,8 @@ impl Sent {
     }
 }
 
-/// Sends `response` as `delivery` says. A client that goes away is no error but an [`AnswerEnd::ClientGone`].
+/// Sends `response` according to `delivery`. A client that disconnects is not an error but an
+/// [`AnswerEnd::ClientGone`].
 pub(crate) async fn send(
     stream: &mut TcpStream,
     mut response: Response,
@@ -198,8 +199,8 @@ async fn wait(stream: &mut TcpStream, duration: Duration) -> io::Result<()> {
     }
 }
 
-/// Completes when the client has closed the connection. Bytes that a client sends meanwhile are thrown away: none of
-/// ours sends a request before the answer to the last one is over.
+/// Completes when the client has closed the connection. Bytes that a client sends meanwhile are discarded: our clients
+/// never send a request before the last answer is complete.
 async fn until_gone(stream: &mut TcpStream) {
     let mut ignored = [0; 1024];
     while matches!(stream.read(&mut ignored).await, Ok(count) if count > 0) {}
@@ -260,7 +261,7 @@ impl Delivery {
     }
 }
 
-/// Cuts a stream behind each blank line.
+/// Cuts a stream after each blank line.
 fn events(mut body: &[u8]) -> Vec<&[u8]> {
     let mut events = Vec::new();
     let mut line_start = 0;
@@ -283,7 +284,7 @@ fn events(mut body: &[u8]) -> Vec<&[u8]> {
     events
 }
 
-/// Cuts a binary stream behind each message, whose length stands in its first four bytes.
+/// Cuts a binary stream after each message, whose length is in its first four bytes.
 fn messages(mut body: &[u8]) -> Vec<&[u8]> {
     let mut messages = Vec::new();
     while let Some((length, _)) = body.split_first_chunk() {
@@ -298,7 +299,7 @@ fn messages(mut body: &[u8]) -> Vec<&[u8]> {
     messages
 }
 
-/// How the end of a body is told.
+/// How the end of a body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Length,
@@ -357,7 +358,7 @@ fn head(response: &Response, delivery: &Delivery, framing: Framing) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// The phrase behind a status; clients ignore it, people who read a trace do not.
+/// The phrase after a status; clients ignore it, but people who read a trace see it.
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -83,7 +83,7 @@ impl TempHome {
         self.state_directory().join("sessions")
     }
 
-    /// Writes the settings file as it is given.
+    /// Writes the config file with exactly this content.
     ///
     /// # Panics
     /// When it cannot be written.
@@ -91,7 +91,7 @@ impl TempHome {
         self.write(self.config_path(), text);
     }
 
-    /// Writes the settings file.
+    /// Writes the config file.
     ///
     /// # Panics
     /// When it cannot be written.
@@ -99,10 +99,10 @@ impl TempHome {
         self.write_config_text(&format!("{config:#}\n"));
     }
 
-    /// Writes settings that name `server` as the only provider.
+    /// Writes a config with `server` as the only provider.
     ///
     /// # Panics
-    /// When they cannot be written.
+    /// When it cannot be written.
     pub fn use_server(&self, server: &ModelServer, format: WireFormat) {
         self.write_config(&Self::config_for(server.url(), format));
     }
@@ -176,7 +176,7 @@ impl TempHome {
         command
     }
 
-    /// The transcript of the terminal's conversation with this name.
+    /// The transcript of the terminal session with this name.
     pub fn transcript_path(&self, name: &str) -> PathBuf {
         let key = format!("agent:main:channel:cli:account:default:peer:direct:{name}");
         self.sessions_directory().join(format!("{}.jsonl", key.replace(':', "__")))

@@ -1,4 +1,4 @@
-//! The rules for a conversation that the providers enforce, checked from their documentation and error messages.
+//! The rules that providers enforce on the messages of a request, from their documentation and error messages.
 
 mod anthropic;
 mod bedrock;
@@ -42,9 +42,9 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// Checks the conversation of a request as strictly as its provider: every tool call has exactly one result directly
-/// behind it, ids are unique, the first message is a user's, roles alternate where the format needs it, nothing is
-/// empty. The format follows from the path.
+/// Checks the messages of a request as strictly as its provider: every tool call has exactly one result directly after
+/// it, ids are unique, the first message is a user's, roles alternate where the format needs it, nothing is empty. The
+/// format follows from the path.
 ///
 /// # Errors
 /// The first rule that is broken.

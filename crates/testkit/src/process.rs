@@ -28,7 +28,7 @@ pub enum Signal {
     Kill,
 }
 
-/// What a child left behind.
+/// The output and exit status of a child.
 #[derive(Debug)]
 pub struct ChildOutput {
     /// How it ended.
@@ -130,7 +130,7 @@ impl RunningChild {
     /// Writes to its standard input.
     ///
     /// # Panics
-    /// When it has none any more.
+    /// When it has been closed.
     pub fn send(&mut self, text: &str) {
         let stdin =
             self.stdin.as_mut().expect("a child started with a piped stdin that is still open");
@@ -264,7 +264,7 @@ fn process_id(pid: u32) -> Option<Pid> {
 /// Whether a process runs; one that has ended but was not waited for does not.
 pub fn is_running(pid: u32) -> bool {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        // The state follows the command's name, which stands in parentheses and may hold any character.
+        // The state follows the command's name, which is in parentheses and may contain any character.
         Ok(stat) => !stat
             .rsplit_once(')')
             .is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X'])),

@@ -57,7 +57,7 @@ impl RecordedRequest {
     /// The body as JSON, parsed on first use.
     ///
     /// # Panics
-    /// When the body is not JSON; [`RecordedRequest::try_json`] tells instead.
+    /// When the body is not JSON; [`RecordedRequest::try_json`] returns an error instead.
     pub fn json(&self) -> &Value {
         self.try_json().unwrap_or_else(|error| {
             panic!(
@@ -69,7 +69,7 @@ impl RecordedRequest {
         })
     }
 
-    /// The body as JSON, or why it is none.
+    /// The body as JSON, or why it is not JSON.
     ///
     /// # Panics
     /// When the server has forgotten the body.
@@ -103,7 +103,7 @@ impl RecordedRequest {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The conversation: the `messages` of the body, or its `input`; empty if it has neither.
+    /// The messages: the `messages` of the body, or its `input`; empty if it has neither.
     pub fn messages(&self) -> &[Value] {
         let body = self.json();
         let conversation = body.get("messages").or_else(|| body.get("input"));

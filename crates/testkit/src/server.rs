@@ -142,12 +142,12 @@ impl ModelServer {
         self.shared.lock().accepted
     }
 
-    /// How many connections are over, whoever ended them.
+    /// How many connections were closed, by either side.
     pub fn closed_connections(&self) -> usize {
         self.shared.lock().closed
     }
 
-    /// Adds a step behind those that are left.
+    /// Adds a step after those that are left.
     pub fn push(&self, step: impl Into<Step>) {
         self.shared.lock().script.push(step.into());
     }
@@ -190,7 +190,7 @@ impl ModelServer {
     /// Checks that every step was taken, that no call came after the end, and that none was refused.
     ///
     /// # Panics
-    /// With what is wrong.
+    /// With the problem.
     pub fn assert_finished(&self) {
         let state = self.shared.lock();
         assert!(

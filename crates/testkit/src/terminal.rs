@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a child is looked at while its end is waited for.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What a program sends to ask where the cursor is, and what it is told: line editors ask before they draw.
+/// The query for the cursor position and its answer: line editors send it before they draw.
 const CURSOR_QUESTION: &str = "\x1b[6n";
 const CURSOR_ANSWER: &[u8] = b"\x1b[1;1R";
 
@@ -143,7 +143,7 @@ impl Terminal {
         drop(self.screen.wait(|_| false));
     }
 
-    /// Waits until `text` is written behind the last expectation, and returns what was written up to its end.
+    /// Waits until `text` is written after the last expectation, and returns the output up to its end.
     ///
     /// # Panics
     /// When the program ends without it, or after 30 s; what it wrote is shown.
@@ -228,7 +228,7 @@ impl Screen {
 
     /// Takes in what the program writes, until it is gone.
     fn show(&self, terminal: File) {
-        // It is closed before anybody is told that nothing more can come.
+        // It is closed before anybody learns that no more output can come.
         let mut terminal = Some(terminal);
         let mut buffer = vec![0; 16 * 1024];
         let mut plain = PlainText::default();
@@ -332,7 +332,7 @@ impl PlainText {
         self.partial.retain(|byte| *byte != b'\r');
         let whole = match std::str::from_utf8(&self.partial) {
             Ok(_) => self.partial.len(),
-            // A character cut at the end waits for its rest; bytes that can be none are replaced.
+            // A character cut at the end waits for its remaining bytes; invalid bytes are replaced.
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Err(_) => self.partial.len(),
         };

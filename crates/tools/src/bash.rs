@@ -27,7 +27,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 const MAX_LINES: usize = 2000;
 /// Most bytes of a character.
 const LONGEST_CHAR: usize = 4;
-/// Kept free for the notes behind the output.
+/// Reserved for the notes after the output.
 const NOTE_CHARS: usize = 800;
 /// How often user interfaces hear of new output.
 const UPDATE_PERIOD: Duration = Duration::from_millis(250);
@@ -51,7 +51,7 @@ struct Arguments {
 }
 
 impl BashTool {
-    /// The tool; `default_timeout` holds for calls that name none.
+    /// The tool; `default_timeout` applies to calls without a timeout.
     pub fn new(default_timeout: Duration) -> Self {
         let schema = ToolSchema {
             name: "bash".to_owned(),

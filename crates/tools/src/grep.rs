@@ -21,7 +21,7 @@ use crate::support::{
 
 /// Matching lines shown unless the call asks for another number.
 const DEFAULT_LIMIT: u64 = 100;
-/// Most lines around a match; whoever needs more reads the file.
+/// Most lines around a match; for more, the model can read the file.
 const MAX_CONTEXT: u64 = 50;
 /// Most characters of a pattern that a message repeats.
 const MAX_PATTERN_CHARS: usize = 200;

@@ -44,7 +44,7 @@ pub(crate) struct Picture {
 /// bytes say what kind it is. Large ones are scaled down.
 ///
 /// # Errors
-/// What is wrong with it, as words behind "the picture cannot be used:".
+/// The problem, in words that follow "the picture cannot be used:".
 pub fn picture_from_base64(data: &str) -> Result<ImageContent, String> {
     let bytes = STANDARD
         .decode(data.trim_ascii())

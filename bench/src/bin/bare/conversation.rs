@@ -11,7 +11,7 @@ use crate::transcript::Row;
 /// Output limit of a call, in tokens.
 const MAX_TOKENS: u32 = 8192;
 
-/// A conversation in one of the formats.
+/// The messages so far, in one of the formats.
 pub(crate) struct Conversation {
     format: Format,
     model: String,

@@ -23,7 +23,7 @@ pub(crate) struct Connection {
     line_is_whole: bool,
 }
 
-/// Where in a chunked body the next byte stands.
+/// The position of the next byte in a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BodyState {
     ChunkSize,

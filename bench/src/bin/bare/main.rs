@@ -1,10 +1,10 @@
 //! The bare loop: the least program that does an agent's work, as the yardstick for the real one.
 //!
 //! One connection, server-sent events and JSON parsed, `bash -c` spawned and awaited, one line written a message, the
-//! final text on stdout. No TLS, settings, prompt, time limits or safety: do not use it for anything but measuring.
+//! final text on stdout. No TLS, config, prompt, time limits or safety: use it only for measuring.
 //!
-//! `bare BASE_URL MODEL MESSAGE TRANSCRIPT`: a model whose name begins with `claude` is spoken to in Anthropic's
-//! Messages format, any other in OpenAI's Chat Completions format.
+//! `bare BASE_URL MODEL MESSAGE TRANSCRIPT`: a model whose name begins with `claude` gets Anthropic's Messages format,
+//! any other gets OpenAI's Chat Completions format.
 #![forbid(unsafe_code)]
 
 mod conversation;

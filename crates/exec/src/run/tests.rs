@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{EnvironmentPolicy, ErrorOutput};
 
-/// In seconds: long enough that a test which waits for it has failed, short enough that nothing stays behind then.
+/// In seconds: long enough that a test that waits for it has failed, short enough that no process is left for long.
 const FOREVER: &str = "60";
 
 fn bash(directory: &Path, script: &str) -> ChildSpec {

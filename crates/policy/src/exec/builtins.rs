@@ -24,7 +24,7 @@ const STEERING: [&str; 51] = [
     "wait",
 ];
 
-/// The builtin of that name. A name that is none is looked for as a program.
+/// The builtin of that name. Any other name is looked up as a program.
 pub(super) fn of(name: &str) -> Option<Builtin> {
     if PLAIN.contains(&name) {
         Some(Builtin::Plain)

@@ -11,7 +11,7 @@ use crate::pattern::{matches_name, matches_path};
 use crate::sed;
 use crate::shell::{Command, Word};
 
-/// Stands for any further arguments.
+/// Matches any further arguments.
 const REST: &str = "...";
 
 /// What a command starts.
@@ -27,10 +27,10 @@ pub(super) enum Program<'a> {
     },
 }
 
-/// Whether an entry lets a command through.
+/// Whether an entry permits a command.
 #[derive(Debug)]
 pub(super) enum Coverage {
-    /// It does.
+    /// It permits it.
     Full,
     /// It names the program, but not these arguments.
     Partial(RefusalKind),
@@ -140,7 +140,7 @@ impl Entry {
 }
 
 impl Program<'_> {
-    /// How messages call it.
+    /// The entry as messages show it.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Builtin(name) => (*name).to_owned(),
@@ -148,7 +148,8 @@ impl Program<'_> {
         }
     }
 
-    /// By the name it was found under and the name of the file behind it, for a link can have any name.
+    /// The launchers for the name by which the program was found and for the name of the linked file, because a link
+    /// can have any name.
     fn launchers(&self) -> [Launcher; 2] {
         match self {
             Self::Builtin(name) => [Launcher::of(name), Launcher::Nothing],
@@ -185,7 +186,7 @@ fn free_arguments(patterns: &[String], arguments: &[Word]) -> Option<Vec<bool>> 
     Some(free)
 }
 
-/// A pattern that begins with `*` leaves options out: they are rarely what its author thought of.
+/// A pattern that begins with `*` does not match options, because its author rarely meant them.
 fn argument_matches(pattern: &str, argument: &str) -> bool {
     matches_name(pattern, argument) && !(pattern.starts_with('*') && argument.starts_with('-'))
 }

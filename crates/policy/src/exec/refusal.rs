@@ -4,26 +4,26 @@ use std::fmt;
 
 use crate::{Level, ShellError};
 
-/// Why a command may not run, or not without being asked about.
+/// Why a command may not run, or only with approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// What is wrong.
+    /// The kind of problem.
     pub kind: RefusalKind,
-    /// The simple command that it is about, its special characters written out; `None` if it is about the whole line.
+    /// The simple command with the problem, its special characters escaped; `None` if the whole line is meant.
     pub command: Option<String>,
-    /// Whose rules say so.
+    /// The level whose rules refuse it.
     pub level: Level,
     /// Path of the rules in the config.
     pub place: String,
 }
 
-/// What is wrong with a command. The texts in it are safe to show.
+/// The problem with a command. The texts in it are safe to show.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RefusalKind {
     /// No command may run.
     #[error("commands are turned off")]
     Disabled,
-    /// Every command is asked about.
+    /// Every command needs approval.
     #[error("every command needs an approval")]
     AlwaysAsk,
     /// The line is not made of plain commands.
@@ -41,7 +41,7 @@ pub enum RefusalKind {
     /// The program is in an entry, with other arguments.
     #[error("the allowlist permits `{0}` only with other arguments")]
     Arguments(String),
-    /// The program runs whatever its arguments say.
+    /// The program runs other programs, whatever its arguments are.
     #[error(
         "`{0}` runs other programs or code, so its entry in the allowlist has to list the arguments"
     )]
@@ -59,7 +59,7 @@ pub enum RefusalKind {
         "an expansion among the arguments of `{0}` could become an option that runs another program"
     )]
     ExpandedArgument(String),
-    /// A relative path behind `cd`.
+    /// A relative path after `cd`.
     #[error("`{0}` is a relative path after `cd`; write the absolute path")]
     RelativeAfterCd(String),
     /// The call sets a variable.

@@ -1,6 +1,6 @@
-//! What the parser refuses.
+//! Constructs that the parser refuses.
 
-/// Why a command line was not taken apart. Each message says what to write instead, because the model reads it.
+/// Why a command line was not parsed. Each message says what to write instead, because the model reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ShellError {
     /// `$(…)` or backticks.
@@ -40,7 +40,7 @@ pub enum ShellError {
     /// `NAME=value` before a command.
     #[error("it sets a variable in front of a command; leave that out")]
     Assignment,
-    /// A variable, wildcard or `~` where the program is named.
+    /// A variable, wildcard or `~` in the place of the program's name.
     #[error("the name of a program comes from an expansion; write the name itself")]
     ExpandedProgram,
     /// A backslash before a newline inside a word or quotes, or at the end.

@@ -1,27 +1,26 @@
-//! Reads one word: quotes, escapes, and the expansions that may stand in an argument.
+//! Reads one word: quotes, escapes, and the expansions that an argument may contain.
 
 use super::ShellError;
 
 /// A word of a command, without its quotes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Word {
-    /// What the program gets; for a word that the shell expands, the text before that.
+    /// The text that the program gets; for a word that the shell expands, the text before expansion.
     pub text: String,
     /// Any part of it is quoted or escaped.
     pub is_quoted: bool,
-    /// The shell replaces a variable, wildcard or `~` in it, so that the program gets other text, or several words, or
-    /// none.
+    /// The shell expands a variable, wildcard or `~` in it, so the program gets other text, several words, or no word.
     pub is_expanded: bool,
 }
 
 impl Word {
-    /// Whether the program gets exactly [`Word::text`].
+    /// True if the program gets exactly [`Word::text`].
     pub fn is_literal(&self) -> bool {
         !self.is_expanded
     }
 }
 
-/// Where a dollar sign stands.
+/// How the place of a dollar sign is quoted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quoting {
     Unquoted,
@@ -69,7 +68,7 @@ impl Reader<'_> {
         self.rest = self.rest.strip_prefix(character).unwrap_or(self.rest);
     }
 
-    /// Whether `next` is a `~` that stands for a home directory: at the start, or where bash takes the word for an
+    /// True if `next` is a `~` that means a home directory: at the start, or where bash takes the word for an
     /// assignment.
     fn is_tilde(&self, next: char) -> bool {
         let before = self.word.text.chars().next_back();

@@ -1,4 +1,4 @@
-//! Stands for the `myclaw` program in tests: started with a hidden argument, it confines itself or tries to escape.
+//! Replaces the `myclaw` program in tests: started with a hidden argument, it confines itself or tries to escape.
 
 use std::process::ExitCode;
 

@@ -14,9 +14,9 @@ use crate::system_files::{CONFIGURATION, DEVICES, MACHINE, PROGRAMS};
 /// The first version that confines signals; it is in Linux 6.12.
 pub(crate) const NEEDED: ABI = ABI::V6;
 
-/// From now on, this process and what it starts can signal, and reach on abstract sockets, only themselves.
+/// From now on, this process and its children can signal, and reach on abstract sockets, only each other.
 pub(crate) fn scope_signals() -> Result<(), Failure> {
-    // Every set of rules refuses to move and link files between directories, unless it says otherwise.
+    // Every rule set refuses to move and link files between directories unless a rule permits it.
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::Refer)

@@ -54,7 +54,7 @@ fn tasks_of_this_user() -> u64 {
         .sum()
 }
 
-/// Gives up what makes root more than the owner of files.
+/// Drops every capability of root except those over files.
 pub(crate) fn drop_capabilities() -> Result<(), Failure> {
     rustix::thread::set_no_new_privs(true)
         .map_err(|error| format!("cannot rule out programs that gain rights: {error}"))?;
@@ -64,7 +64,7 @@ pub(crate) fn drop_capabilities() -> Result<(), Failure> {
         return Ok(());
     }
     for capability in CapabilitySet::all().difference(KEPT).iter() {
-        // It fails without the capability for it, and then an exec gains none either. Newer ones may be unknown.
+        // This fails without the capability for it, and then an exec cannot gain one either. Newer ones may be unknown.
         let _ = rustix::thread::remove_capability_from_bounding_set(capability);
     }
     let kept = KEPT.intersection(held.permitted);

@@ -12,7 +12,7 @@ use std::thread;
 use super::Failure;
 
 const PORT: u16 = 3128;
-/// The proxy as programs are told of it.
+/// The address of the proxy that programs get.
 pub(crate) const ADDRESS_OF_PROXY: &str = "http://127.0.0.1:3128";
 /// More connections at one time are closed at once.
 const MOST_CONNECTIONS: usize = 128;

@@ -1,7 +1,7 @@
 //! The helper as the parent of the command: it ends everything that the command started.
 //!
-//! Orphans of the command become children of this process (it is a "subreaper"), also those that started a session of
-//! their own, so none gets away by losing its parent. The command ends when MyClaw does, however that ended.
+//! Orphans of the command become children of this process (it is a "subreaper"), even those that started a session of
+//! their own, so none escapes by losing its parent. The command ends when MyClaw ends, for whatever reason.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,7 +18,7 @@ use rustix::process::{
 use super::Failure;
 use crate::system;
 
-/// Signals by which somebody asks for the end.
+/// Signals that ask for the end.
 const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 /// Time between asking the command to end and forcing it. Shorter than the half second after which MyClaw forces all.
 const GRACE: Duration = Duration::from_millis(250);
@@ -47,7 +47,7 @@ impl Supervisor {
             .map_err(|error| format!("cannot receive signals: {error}"))?;
         let gone = || "the program that wanted the command has ended".to_owned();
         let parent = Pid::from_raw(parent).ok_or_else(gone)?;
-        // Opened first, checked then: the process behind it cannot have changed in between.
+        // Opened first and then checked, so the process that it refers to cannot change in between.
         let descriptor = pidfd_open(parent, PidfdFlags::empty()).map_err(|_| gone())?;
         if getppid() != Some(parent) {
             return Err(gone());
@@ -55,7 +55,7 @@ impl Supervisor {
         Ok(Self { signals, parent: descriptor })
     }
 
-    /// Waits until the command ends, somebody asks for its end, or MyClaw is gone; then ends all that is left.
+    /// Waits until the command ends, somebody asks for its end, or MyClaw is gone; then ends all remaining processes.
     pub(crate) fn attend(&self, child: Pid) -> End {
         let end = self.wait_for(child);
         end_descendants();
@@ -73,7 +73,7 @@ impl Supervisor {
                 PollFd::new(&self.signals, PollFlags::IN),
                 PollFd::new(&self.parent, PollFlags::IN),
             ];
-            // An interruption only means another look.
+            // After an interruption, only check again.
             let _ =
                 poll(&mut events, timeout(asked.map(|(_, since): (i32, Instant)| since)).as_ref());
             let [has_exited, has_signal, has_no_parent] =
@@ -97,7 +97,7 @@ impl Supervisor {
     }
 }
 
-/// Ends this process as the command ended.
+/// Ends this process in the same way as the command ended.
 pub(crate) fn pass_on(end: End) -> ExitCode {
     match end {
         End::Code(code) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
@@ -105,7 +105,7 @@ pub(crate) fn pass_on(end: End) -> ExitCode {
             let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
             let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
             system::die_by(signal);
-            // What shells report for a program that ended by this signal.
+            // The code that shells report for a program that ended by this signal.
             ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
         }
     }
@@ -132,7 +132,7 @@ fn end_of(status: WaitStatus) -> End {
 }
 
 /// Ends all descendants of this process. They are stopped first: a stopped process starts no others, and does not make
-/// room for others as a dead one does, so that a fork bomb comes to rest.
+/// room for others as a dead one does, so that a fork bomb comes to an end.
 fn end_descendants() {
     while !reap() {
         let mut stopped = HashSet::new();
@@ -167,7 +167,7 @@ fn signal_children(parent: Pid, signal: Signal, done: &mut HashSet<i32>) {
         if done.insert(child.as_raw_pid())
             && let Ok(descriptor) = pidfd_open(child, PidfdFlags::empty())
         {
-            // The descriptor is bound to one process; if that one is a child of ours, it is the one that is meant.
+            // The descriptor is bound to one process. If that process is a child of ours, it is the right one.
             if children(parent).contains(&child) {
                 let _ = pidfd_send_signal(&descriptor, signal);
             }

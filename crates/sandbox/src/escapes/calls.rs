@@ -11,7 +11,7 @@ use std::ptr;
 
 use super::missed;
 
-/// The number that a call returned, or what the system says.
+/// The number that a call returned, or the system's error.
 fn check(result: impl Into<i64>) -> io::Result<i64> {
     match result.into() {
         -1 => Err(io::Error::last_os_error()),
@@ -32,7 +32,7 @@ fn c_path(path: &Path) -> io::Result<CString> {
     Ok(CString::new(path.as_os_str().as_bytes())?)
 }
 
-/// Ends this process after some time, whatever it hangs in.
+/// Ends this process after some time, even if a call hangs.
 pub(super) fn give_up_after_seconds(seconds: u32) {
     // SAFETY: no memory is involved.
     unsafe { libc::alarm(seconds) };

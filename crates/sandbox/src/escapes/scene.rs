@@ -1,4 +1,4 @@
-//! What the attempts aim at: files, servers, and a process that is not confined.
+//! The targets of the attempts: files, servers, and a process that is not confined.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::{BLOCKED, Outcome, REACHED, calls};
 use crate::{Confinement, Level, Limits, Sandbox, SandboxError};
 
-/// What must not be seen inside.
+/// The secret that must not be readable inside.
 pub(super) const SECRET: &str = "secret-3f9a1c77";
 /// A variable with the secret.
 pub(super) const SECRET_VARIABLE: &str = "MYCLAW_ATTEMPT_API_KEY";
@@ -32,7 +32,7 @@ pub(super) const LIMITS: Limits = Limits {
     cpu_seconds: Some(10),
 };
 
-/// Where things are, for an attempt.
+/// The addresses of the targets, for an attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Scene {
     pub outside: PathBuf,
@@ -191,7 +191,7 @@ impl Drop for Stage {
     }
 }
 
-/// Only an attempt that says itself that it was refused counts as refused.
+/// An attempt counts as refused only if it reports so itself.
 fn outcome(output: &Output) -> Outcome {
     let last = |bytes: &[u8]| {
         String::from_utf8_lossy(bytes).trim_end().lines().last().unwrap_or_default().to_owned()

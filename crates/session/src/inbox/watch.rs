@@ -1,9 +1,9 @@
-//! Who wants to know when a message arrives.
+//! Notifies those who wait for messages to arrive.
 //!
-//! A message from this process is told at once. Those of other processes are noticed by one thread for all sessions of
-//! the process: the system tells it which file of a sessions directory was closed after writing. So a running session
-//! costs nothing while nobody writes to it. Where the system cannot do that, the thread looks at the watched files from
-//! time to time.
+//! A message from this process notifies its watchers at once. Messages of other processes are noticed by one thread for
+//! all sessions of the process: the system reports which file of a sessions directory was closed after writing. So a
+//! running session costs nothing while nobody writes to it. Where the system cannot report that, the thread polls the
+//! watched files.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use myclaw_files::parent_of;
 
-/// Pause between two looks where the system tells nothing: soon enough for somebody who waits.
+/// Pause between two polls where the system reports nothing: short enough for somebody who waits.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Stack of the thread, which calls next to nothing.
+/// Stack of the thread, whose calls are shallow.
 const STACK_BYTES: usize = 128 * 1024;
 
 type Notify = Arc<dyn Fn() + Send + Sync>;
@@ -29,7 +29,7 @@ static WATCHES: LazyLock<Mutex<Watches>> = LazyLock::new(Mutex::default);
 struct Watches {
     by_path: HashMap<PathBuf, Vec<(u64, Notify)>>,
     last_id: u64,
-    /// How messages of other processes are noticed; `None` until the first watch.
+    /// How messages of other processes are noticed; `None` until the first watch is added.
     source: Option<Source>,
 }
 
@@ -75,10 +75,10 @@ impl Drop for InboxWatch {
     }
 }
 
-/// Tells everybody in this process who watches the inbox at `path`.
+/// Notifies everybody in this process who watches the inbox at `path`.
 pub(super) fn tell(path: &Path) {
     let found = watches().by_path.get(path).cloned().unwrap_or_default();
-    // Called without the lock: a callback may watch something itself.
+    // Called without the lock, because a callback may add a watch itself.
     for (_, notify) in found {
         notify();
     }
@@ -89,7 +89,7 @@ fn watches() -> MutexGuard<'static, Watches> {
 }
 
 impl Watches {
-    /// Begins to notice what other processes write into the inboxes of `directory`.
+    /// Begins to watch for writes of other processes into the inboxes of `directory`.
     fn listen_to(&mut self, directory: &Path) {
         #[cfg(target_os = "linux")]
         {
@@ -112,7 +112,7 @@ impl Watches {
     }
 }
 
-/// Looks at the length and the time of every watched file, again and again.
+/// Polls the length and the time of every watched file.
 fn look_forever() {
     let mut seen = HashMap::new();
     loop {
@@ -137,7 +137,7 @@ fn look_forever() {
 
 #[cfg(target_os = "linux")]
 mod events {
-    //! What the system tells.
+    //! Watches files with the system's own notifications (inotify).
 
     use std::collections::HashMap;
     use std::ffi::OsStr;
@@ -157,7 +157,7 @@ mod events {
     /// Room for many events at once.
     const BUFFER_BYTES: usize = 16 * 1024;
 
-    /// The directories that are listened to, by the system's number of each.
+    /// The watched directories, by the number that the system gave each.
     type Directories = Arc<Mutex<HashMap<i32, PathBuf>>>;
 
     pub(super) struct Events {
@@ -179,10 +179,10 @@ mod events {
             Some(Self { queue, directories })
         }
 
-        /// Listens to a directory too; whether the system does that.
+        /// Watches one more directory. Returns false if the system refuses.
         pub(super) fn add(&self, directory: &Path) -> bool {
             let mut known = self.directories.lock().unwrap_or_else(PoisonError::into_inner);
-            // A directory that was deleted and made again has another number, so it is added each time.
+            // A directory that was deleted and created again has another number, so it is added each time.
             let Ok(number) = add_watch(&self.queue, directory, WatchFlags::CLOSE_WRITE) else {
                 return false;
             };

@@ -1,7 +1,7 @@
 //! `sessions.journal`: changes of the index that `sessions.json` does not hold yet.
 //!
-//! A turn appends one line to it, under a shared lock, so that turns do not wait for each other and what a turn costs
-//! does not depend on how many sessions there are. Readers apply its lines to `sessions.json`. When it has grown long it
+//! A turn appends one line to it, under a shared lock, so that turns do not wait for each other and the cost of a turn
+//! does not depend on the number of sessions. Readers apply its lines to `sessions.json`. A journal that has grown long
 //! is folded into a new `sessions.json`, under the exclusive lock, and removed.
 
 use std::fs::File;
@@ -28,21 +28,21 @@ pub(super) enum Record {
     Set(Box<Change>),
     /// The entry of this key was removed.
     Remove(String),
-    /// Everything before this line is in `sessions.json` if that has this stamp. Written before the new file gets its
+    /// If `sessions.json` has this stamp, it holds everything before this line. Written before the new file gets its
     /// name: if the program is killed before the journal is removed, tokens are not added twice.
     Folded(Stamp),
 }
 
-/// A change of an entry, as a line holds it.
+/// A change of an entry, in the form of a line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Change {
     key: String,
-    /// The id of the entry if this line makes it.
+    /// The id of the entry if this line creates it.
     session_id: String,
     /// When, in milliseconds since the Unix epoch.
     at: u64,
-    /// Only a new entry gets the time.
+    /// True if only a new entry gets the time.
     #[serde(default, skip_serializing_if = "is_false")]
     keep_updated_at: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ fn is_zero(value: &u64) -> bool {
 }
 
 impl Change {
-    /// The line for `patch`. `session_id` counts only if there is no entry yet.
+    /// The line for `patch`. `session_id` is used only if there is no entry yet.
     pub(super) fn new(key: &SessionKey, session_id: String, patch: MetaPatch) -> Self {
         let MetaPatch { updated_at, last_channel, last_to, chat_type, model, add_tokens, extra } =
             patch;
@@ -88,7 +88,7 @@ impl Change {
         }
     }
 
-    /// The entry after this change; `None` if the key is no session's.
+    /// The entry after this change; `None` if the key is invalid.
     pub(super) fn apply(&self, before: Option<SessionEntry>) -> Option<SessionEntry> {
         let mut entry = match before {
             Some(entry) => entry,
@@ -140,10 +140,10 @@ impl Record {
     }
 }
 
-/// What a journal holds.
+/// The content of a journal.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    /// Its lines in order, without those that `sessions.json` holds already.
+    /// Its lines in order, without those that `sessions.json` already holds.
     pub(super) records: Vec<Record>,
     /// Lines that could not be read.
     pub(super) damaged: usize,
@@ -213,8 +213,8 @@ impl Journal {
         Ok(self.file.metadata().context("check the session index", &self.path)?.len())
     }
 
-    /// Appends a line in one write. It begins with a line feed too, so that it stays whole behind one that a full disk
-    /// cut short: under a shared lock nobody may cut the file.
+    /// Appends a line in one write. The write begins with a line feed too, so that the line stays whole after one that
+    /// a full disk cut short: under a shared lock nobody may truncate the file.
     pub(super) fn append(&self, record: &Record) -> Result<(), SessionError> {
         let mut line = b"\n".to_vec();
         serde_json::to_writer(&mut line, record)
@@ -239,12 +239,12 @@ impl Journal {
         Ok(found)
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes it: everything in it is in `sessions.json`. Needs the exclusive lock.
+    /// Removes the file, whose content is now in `sessions.json`. Needs the exclusive lock.
     pub(super) fn remove(self) -> Result<(), SessionError> {
         std::fs::remove_file(&self.path).context("delete", &self.path)
     }

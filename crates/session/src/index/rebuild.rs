@@ -1,4 +1,4 @@
-//! Making index entries from the logs themselves.
+//! Rebuilds index entries from the logs.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,14 +21,14 @@ pub(super) fn entries_from_logs(directory: &Path) -> Result<EntriesByKey, Sessio
     Ok(listing.filter_map(|found| entry_from_log(&found.ok()?.path())).collect())
 }
 
-/// Adds those of `found` that `entries` has not.
+/// Adds those of `found` that are missing from `entries`.
 pub(super) fn add_missing(entries: &mut EntriesByKey, found: EntriesByKey) {
     for (key, entry) in found {
         entries.entry(key).or_insert(entry);
     }
 }
 
-/// What a log tells about itself. `None` if it is no log, or stands under a name where nobody would look for it.
+/// The key and entry of a log. `None` if the file is not a log, or has a name that does not match its key.
 fn entry_from_log(path: &Path) -> Option<(String, SessionEntry)> {
     if path.extension() != Some(OsStr::new(LOG_EXTENSION)) {
         return None;
@@ -40,7 +40,7 @@ fn entry_from_log(path: &Path) -> Option<(String, SessionEntry)> {
     let header = read_header(&file).ok().flatten();
     let from_header =
         header.as_ref().and_then(|header| SessionKey::parse_canonical(&header.session_key));
-    // A log that lost its header still has its name.
+    // The key of a log without a header is in its name.
     let key =
         from_header.filter(|key| key.slug() == slug).or_else(|| SessionKey::from_slug(slug))?;
     let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -63,7 +63,7 @@ pub(super) fn session_id_of(path: &Path) -> String {
     header.and_then(|header| header.session_id).unwrap_or_else(new_session_id)
 }
 
-/// What the session is called and where it branched off, if there is anything to say.
+/// The title and labels of the session and its fork origin, if it has any.
 fn extra(file: &File, header: Option<&SessionHeader>) -> Option<Map<String, Value>> {
     let about = read_about(file).unwrap_or_default();
     let mut extra = if about == About::default() { Map::new() } else { about.to_extra() };

@@ -1,14 +1,14 @@
-//! What is told about a damaged index.
+//! Reports about a damaged index.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// A part of the index that could not be read and was made again from the logs.
+/// A part of the index that could not be read and was rebuilt from the logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexRepair {
     /// The file that was damaged.
     pub path: PathBuf,
-    /// Where a copy of it is.
+    /// The path of the copy of that file.
     pub backup: PathBuf,
 }
 

@@ -1,8 +1,8 @@
 //! Reading and replacing `sessions.json`.
 //!
-//! A list of many sessions shows few of them. So the file is not parsed as a whole: one pass finds where each entry lies
-//! and when it changed last, and an entry is parsed when somebody looks at it. That works for the layout in which this
-//! program writes the file; a file in another layout is parsed and laid out again first.
+//! A list of many sessions shows few of them. So the file is not parsed as a whole: one pass finds the place and the
+//! time of each entry, and an entry is parsed only when it is needed. That works for the layout in which this program
+//! writes the file; a file in another layout is parsed and laid out again first.
 
 use std::fs::Metadata;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use super::{EntriesByKey, SessionEntry};
 use crate::error::{IoContext, SessionError};
 
-/// Tells two states of a file apart. Each change makes a new file, so that even two of one length within one tick of
+/// Identifies a state of a file. Each change creates a new file, so even two states with one length within one tick of
 /// the clock differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -54,31 +54,31 @@ impl From<&Metadata> for Stamp {
     }
 }
 
-/// What the index file gave.
+/// The content of the index file.
 pub(super) enum Loaded {
-    /// There is none.
+    /// There is no file.
     Missing,
     /// It could be read.
     Sound(Snapshot),
-    /// Something could not be read; here is what could.
+    /// Some of it could not be read; these are the readable entries.
     Corrupt(EntriesByKey),
 }
 
-/// The content of the file, and where its entries lie in it.
+/// The content of the file, and the places of its entries.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     text: Vec<u8>,
     pub(super) spans: Vec<Span>,
 }
 
-/// Where an entry lies.
+/// The place of an entry.
 #[derive(Debug, Clone)]
 pub(super) struct Span {
     /// The key as JSON writes it, with its quotes.
     key: Range<usize>,
     /// The entry, from brace to brace.
     body: Range<usize>,
-    /// When it changed last, in milliseconds since the Unix epoch.
+    /// When the entry changed last, in milliseconds since the Unix epoch.
     pub(super) updated_at: u64,
 }
 
@@ -96,7 +96,7 @@ impl Snapshot {
         parse(&text, path)
     }
 
-    /// The key of an entry; `None` if it is no text.
+    /// The key of an entry; `None` if it is invalid text.
     pub(super) fn key(&self, span: &Span) -> Option<std::borrow::Cow<'_, str>> {
         let quoted = &self.text[span.key.clone()];
         if memchr::memchr(b'\\', quoted).is_some() {
@@ -105,18 +105,18 @@ impl Snapshot {
         std::str::from_utf8(&quoted[1..quoted.len() - 1]).ok().map(std::borrow::Cow::Borrowed)
     }
 
-    /// An entry; `None` if it lacks the fields of one.
+    /// An entry; `None` if it lacks required fields.
     pub(super) fn entry(&self, span: &Span) -> Option<SessionEntry> {
         serde_json::from_slice(&self.text[span.body.clone()]).ok()
     }
 
-    /// The entries that have the fields of one.
+    /// The entries that have all required fields.
     pub(super) fn readable_entries(&self) -> EntriesByKey {
         let pair = |span| Some((self.key(span)?.into_owned(), self.entry(span)?));
         self.spans.iter().filter_map(pair).collect()
     }
 
-    /// The lines of an entry as they stand in the file.
+    /// The key and body of an entry as they are written in the file.
     pub(super) fn lines(&self, span: &Span) -> (&[u8], &[u8]) {
         (&self.text[span.key.clone()], &self.text[span.body.clone()])
     }
@@ -177,7 +177,7 @@ fn scan(text: &[u8]) -> Option<Vec<Span>> {
     }
 }
 
-/// Place of the quote that ends a JSON string whose first character is the first of `text`.
+/// The position of the quote that ends a JSON string. `text` begins with the first character of that string.
 fn closing_quote(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -194,7 +194,7 @@ fn leading_number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(&text[..digits]).ok()?.parse().ok()
 }
 
-/// Composes the file: pretty-printed JSON, one entry behind the other.
+/// Composes the file: pretty-printed JSON, one entry after another.
 #[derive(Debug, Default)]
 pub(super) struct SnapshotWriter {
     text: Vec<u8>,
@@ -211,12 +211,12 @@ impl SnapshotWriter {
         let encode = |source| SessionError::Encode { path: path.to_path_buf(), source };
         let key = serde_json::to_vec(key).map_err(encode)?;
         let body = serde_json::to_string_pretty(entry).map_err(encode)?;
-        // A line feed within a text is escaped, so all of these are the layout's.
+        // A line feed within a text is escaped, so all of these belong to the layout.
         self.lines(&key, body.replace('\n', "\n  ").as_bytes());
         Ok(())
     }
 
-    /// Adds an entry that is laid out already.
+    /// Adds an entry that is already laid out.
     pub(super) fn lines(&mut self, key: &[u8], body: &[u8]) {
         self.text.extend_from_slice(if self.text.is_empty() { b"{\n  " } else { b",\n  " });
         self.text.extend_from_slice(key);
@@ -229,10 +229,10 @@ impl SnapshotWriter {
         self.text
     }
 
-    /// Replaces the file at `path` as a whole. `before_rename` gets the stamp that the file will have. Whoever calls this
-    /// holds the exclusive lock, so the new file always has the same temporary name.
+    /// Replaces the file at `path` as a whole. `before_rename` gets the stamp that the file will have. The caller holds
+    /// the exclusive lock, so the temporary name can always be the same.
     ///
-    /// It is not synchronised to the disk: what a power cut spoils is rebuilt from the logs.
+    /// The file is not synced to disk: entries lost in a power cut are rebuilt from the logs.
     pub(super) fn put_at(
         self,
         path: &Path,

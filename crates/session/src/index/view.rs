@@ -10,7 +10,7 @@ use super::{EntriesByKey, IndexedSession, SessionEntry};
 use crate::SessionKey;
 use crate::error::SessionError;
 
-/// The index as of now.
+/// The current index.
 #[derive(Debug, Default)]
 pub(super) struct View {
     snapshot: Snapshot,
@@ -22,25 +22,25 @@ pub(super) struct View {
 struct Listed<'a> {
     key: std::borrow::Cow<'a, str>,
     updated_at: u64,
-    /// Its place in the snapshot; `None` if the journal has it.
+    /// Its place in the snapshot; `None` if it is in the journal.
     place: Option<usize>,
 }
 
 impl Listed<'_> {
-    /// Sessions of the same time are in the order of their keys.
+    /// Sessions with the same time are ordered by key.
     fn latest_first(&self, other: &Self) -> Ordering {
         other.updated_at.cmp(&self.updated_at).then_with(|| self.key.cmp(&other.key))
     }
 }
 
 impl View {
-    /// Exactly these entries.
+    /// A view of exactly these entries.
     pub(super) fn of(entries: EntriesByKey) -> Self {
         let changed = entries.into_iter().map(|(key, entry)| (key, Some(entry))).collect();
         Self { snapshot: Snapshot::default(), changed }
     }
 
-    /// Applies `records` to `snapshot`. Gives the snapshot back if an entry that they change cannot be read.
+    /// Applies `records` to `snapshot`. Returns the snapshot as the error if an entry that they change cannot be read.
     pub(super) fn new(snapshot: Snapshot, records: &[Record]) -> Result<Self, Snapshot> {
         let keys = records.iter().filter_map(Record::key);
         let mut changed: HashMap<String, Option<SessionEntry>> =
@@ -65,7 +65,7 @@ impl View {
         Ok(Self { snapshot, changed })
     }
 
-    /// The entry of `key`; an error if there is one that cannot be read.
+    /// The entry of `key`; an error if it cannot be read.
     pub(super) fn get(&self, key: &str) -> Result<Option<SessionEntry>, Unreadable> {
         if let Some(entry) = self.changed.get(key) {
             return Ok(entry.clone());
@@ -75,14 +75,14 @@ impl View {
         self.snapshot.entry(span).map(Some).ok_or(Unreadable)
     }
 
-    /// The keys of all sessions, the one that changed last first.
+    /// The keys of all sessions, the most recently changed first.
     pub(super) fn keys(&self) -> Vec<SessionKey> {
         let mut listed = self.listed();
         listed.sort_unstable_by(Listed::latest_first);
         listed.iter().filter_map(|listed| SessionKey::parse_canonical(&listed.key)).collect()
     }
 
-    /// The `limit` sessions that changed last, and how many there are; an error if one of them cannot be read.
+    /// The `limit` most recently changed sessions, and the number of all; an error if one of them cannot be read.
     pub(super) fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), Unreadable> {
         let mut sessions = Vec::new();
         let mut listed = self.listed();
@@ -103,7 +103,7 @@ impl View {
         Ok((sessions, count))
     }
 
-    /// All sessions in no order. What has no key of ours is somebody else's business.
+    /// All sessions, unordered. Entries whose key is not a session key belong to another program and are left out.
     fn listed(&self) -> Vec<Listed<'_>> {
         let mut listed = Vec::with_capacity(self.snapshot.spans.len() + self.changed.len());
         for (place, span) in self.snapshot.spans.iter().enumerate() {
@@ -120,7 +120,7 @@ impl View {
         listed
     }
 
-    /// All entries; those that can be read as the error if one of them cannot.
+    /// All entries. If one of them cannot be read, the readable ones are the error.
     pub(super) fn entries(&self) -> Result<EntriesByKey, EntriesByKey> {
         let mut entries = self.snapshot.readable_entries();
         let is_whole = entries.len() == self.snapshot.spans.len();
@@ -133,7 +133,7 @@ impl View {
         if is_whole { Ok(entries) } else { Err(entries) }
     }
 
-    /// The content of a `sessions.json` that needs no journal. What did not change is copied as it stands.
+    /// The content of a `sessions.json` that needs no journal. Unchanged entries are copied byte by byte.
     pub(super) fn to_snapshot(&self, path: &Path) -> Result<SnapshotWriter, SessionError> {
         let mut writer = SnapshotWriter::default();
         let mut new: Vec<&String> = self.changed.keys().collect();
@@ -164,6 +164,6 @@ impl View {
     }
 }
 
-/// An entry of the index lacks fields of one.
+/// An entry of the index lacks required fields.
 #[derive(Debug)]
 pub(super) struct Unreadable;

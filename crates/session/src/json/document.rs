@@ -24,19 +24,19 @@ pub(super) struct Document {
     /// In milliseconds since the Unix epoch, like `updated_at`.
     created_at: u64,
     updated_at: u64,
-    /// What is known about the session without reading its messages.
+    /// The session's metadata, available without reading its messages.
     index: Option<SessionEntry>,
     /// Fields that other programs have added; they are kept.
     others: Map<String, Value>,
-    /// The rows of the file, written back as they are.
+    /// The rows of the file, written back unchanged.
     rows: Vec<Value>,
-    /// The entries of those rows, and behind them the new ones.
+    /// The entries of those rows, then the new ones.
     entries: Vec<Entry>,
     /// How many entries come from rows.
     loaded: usize,
-    /// Rows that are no entries.
+    /// The number of rows that are not entries.
     skipped: usize,
-    /// Whether the file does not hold all this.
+    /// True if the file does not hold all of this.
     pub(super) is_changed: bool,
 }
 
@@ -109,12 +109,12 @@ impl Document {
         Some(document)
     }
 
-    /// Whether there is nothing that makes it a session.
+    /// True if it has no content that makes it a session.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.entries.is_empty()
     }
 
-    /// The text of the file if that must be written, which counts as done from then on.
+    /// The text of the file, if it must be written. It counts as written from then on.
     pub(super) fn take_text(&mut self, id: &str) -> Option<serde_json::Result<Vec<u8>>> {
         if self.is_empty() || !std::mem::take(&mut self.is_changed) {
             return None;

@@ -1,19 +1,19 @@
 //! Keys as file names, and back.
 //!
-//! A colon becomes two underscores. So that the way back is clear, an underscore before a colon or another underscore
-//! becomes a tilde. Then a run of underscores stands for colons, two for each, and an odd last one for itself. A
-//! single underscore between other characters, by far the usual case, stays as it is.
+//! A colon becomes two underscores. To keep this reversible, an underscore before a colon or another underscore becomes
+//! a tilde. A run of underscores then means colons, two for each, and an odd last one means itself. A single underscore
+//! between other characters, by far the usual case, stays unchanged.
 
 use super::HASH_DIGITS;
 use crate::id::{base36, fnv1a_128};
 
-/// What a colon becomes.
+/// Replaces a colon.
 const SEPARATOR: &str = "__";
-/// What an underscore becomes where it could be taken for a separator. No key holds it.
+/// Replaces an underscore that could be taken for a separator. It occurs in no key.
 const ESCAPED_UNDERSCORE: char = '~';
-/// Before the hash of a shortened slug. Neither a key nor an escape holds it.
+/// Precedes the hash of a shortened slug. It occurs in no key and no escape.
 const HASH_MARK: char = '=';
-/// Longest slug in bytes: a file name has 255, and extensions and names of side files need some.
+/// Longest slug in bytes. A file name may have 255, and extensions and names of side files need some of them.
 const MAX_SLUG_BYTES: usize = 200;
 
 /// The slug of a canonical key.
@@ -36,12 +36,12 @@ fn shorten(slug: &str, key: &str) -> String {
     format!("{}{HASH_MARK}{hash}", &slug[..kept])
 }
 
-/// Whether the slug ends in a hash instead of the rest of its key.
+/// True if the slug ends in a hash instead of the end of its key.
 pub(super) fn is_shortened(slug: &str) -> bool {
     slug.contains(HASH_MARK)
 }
 
-/// The key's text that has this slug, if it was not shortened.
+/// The text of the key with this slug, if it was not shortened.
 pub(super) fn decode(slug: &str) -> Option<String> {
     (!is_shortened(slug)).then(|| slug.replace(SEPARATOR, ":").replace(ESCAPED_UNDERSCORE, "_"))
 }

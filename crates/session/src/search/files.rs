@@ -1,4 +1,4 @@
-//! Which files a search reads, and how much of them.
+//! Selects the files that a search reads, and how much of each.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ use crate::{SessionKey, SessionStore};
 pub(super) struct SearchedFile {
     pub(super) path: PathBuf,
     pub(super) key: SessionKey,
-    /// Bytes of it that count.
+    /// How many bytes of it to search.
     end: u64,
 }
 
@@ -38,8 +38,8 @@ impl SearchedFile {
     }
 }
 
-/// The logs of all sessions within `scope`, and those files of their histories that are the log of none of them: the
-/// parent is gone, or outside. No file is read twice, however many forks share it.
+/// The logs of all sessions within `scope`, and the history files that are not the log of any of them because the
+/// parent was deleted or is out of scope. No file is read twice, however many forks share it.
 pub(super) fn files_to_search(
     store: &SessionStore,
     scope: &SearchScope,
@@ -74,11 +74,11 @@ impl SearchScope {
     }
 }
 
-/// Whose log it is.
+/// The session key of a log.
 fn key_of_log(path: &Path) -> Option<SessionKey> {
     let from_name = path.file_stem().and_then(OsStr::to_str).and_then(SessionKey::from_slug);
     from_name.or_else(|| {
-        // A shortened name does not tell the key.
+        // A shortened name does not identify the key.
         let header = read_header(&File::open(path).ok()?).ok()??;
         SessionKey::parse_canonical(&header.session_key)
     })
@@ -92,7 +92,7 @@ fn log_of_history(found: &DirEntry) -> Option<(PathBuf, usize)> {
     Some((log, number.parse().ok()?))
 }
 
-/// Of each file that only histories have kept: the one of which most counts.
+/// For each file that only histories keep: the history that uses most of it.
 fn orphaned_histories(
     histories: Vec<(u64, PathBuf, usize, PathBuf)>,
     logs: &HashSet<u64>,

@@ -1,4 +1,4 @@
-//! Texts of which every match of an expression holds at least one.
+//! Extracts texts of which every match of an expression contains at least one.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind};
@@ -6,14 +6,13 @@ use regex_syntax::hir::{Hir, HirKind};
 /// Most texts that are worth looking for at once.
 const MOST_LITERALS: usize = 64;
 
-/// Bytes from which on a text is rare enough to be worth looking for.
+/// Shortest text that is rare enough to be worth looking for.
 const SHORTEST_LITERAL: usize = 2;
 
-/// Stands where a half surrogate pair was read, so it may be written in ways that no text has.
+/// Replaces a half surrogate pair when it is read, so the log may contain it in a form that no text has.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// The texts, or `None` if the expression has none that help. An expression whose case is to be ignored has the same
-/// texts, in any case.
+/// The texts, or `None` if the expression has no useful ones. If case is ignored, the texts are the same, in any case.
 pub(super) fn required_literals(expression: &str) -> Option<Vec<String>> {
     let parsed = ParserBuilder::new().multi_line(true).build().parse(expression).ok()?;
     required(&parsed)
@@ -28,11 +27,11 @@ fn required(hir: &Hir) -> Option<Vec<String>> {
         }
         HirKind::Capture(capture) => required(&capture.sub),
         HirKind::Repetition(repetition) if repetition.min > 0 => required(&repetition.sub),
-        // One part's texts are enough; the longer they are, the rarer.
+        // One part's texts are enough. Longer ones are rarer.
         HirKind::Concat(parts) => {
             parts.iter().filter_map(required).max_by_key(|texts| shortest(texts))
         }
-        // Any branch may be the one that matches.
+        // Any branch may match.
         HirKind::Alternation(branches) => {
             let texts: Option<Vec<Vec<String>>> = branches.iter().map(required).collect();
             Some(texts?.concat()).filter(|texts| texts.len() <= MOST_LITERALS)

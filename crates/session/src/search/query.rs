@@ -1,4 +1,4 @@
-//! What is looked for: in the bytes of a line, and in the text of a message.
+//! The pattern of a search, for the bytes of a line and for the text of a message.
 
 use std::ops::Range;
 
@@ -13,23 +13,23 @@ const PATTERN_BYTES: usize = 10 << 20;
 /// Whether upper and lower case differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Case {
-    /// They do.
+    /// Upper and lower case differ.
     #[default]
     Sensitive,
-    /// They do not, in any script.
+    /// Upper and lower case are the same, in every script.
     Ignored,
 }
 
 /// Why a search cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// There is nothing to look for.
+    /// The text or pattern is empty.
     #[error("the text to look for is empty")]
     Empty,
-    /// The pattern is no regular expression.
+    /// The pattern is not a valid regular expression.
     #[error("not a regular expression: {0}")]
     Pattern(#[from] Box<regex::Error>),
-    /// The text makes too large a pattern.
+    /// The pattern made from the text is too large.
     #[error("the text to look for is too long: {0}")]
     TooLong(#[from] Box<grep_regex::Error>),
 }
@@ -37,14 +37,14 @@ pub enum SearchError {
 /// A text or a pattern to look for.
 #[derive(Debug, Clone)]
 pub struct SearchQuery {
-    /// Hits every line whose message matches, and perhaps others.
+    /// Matches every line whose message matches, and perhaps others.
     prefilter: RegexMatcher,
-    /// Decides.
+    /// Decides whether a message matches.
     pattern: Regex,
 }
 
 impl SearchQuery {
-    /// Looks for `text` as it is.
+    /// Searches for `text` literally.
     ///
     /// # Errors
     /// The text is empty or extremely long.
@@ -56,17 +56,17 @@ impl SearchQuery {
         Ok(Self { prefilter: line_matcher(&as_json(text), case)?, pattern })
     }
 
-    /// Looks for a regular expression, in the syntax of the `regex` crate.
+    /// Searches for a regular expression, in the syntax of the `regex` crate.
     ///
     /// # Errors
-    /// It is empty or none, or would take too much memory.
+    /// The expression is empty or invalid, or would take too much memory.
     pub fn regex(expression: &str, case: Case) -> Result<Self, SearchError> {
         if expression.is_empty() {
             return Err(SearchError::Empty);
         }
         let pattern = pattern(expression, case)?;
-        // What an expression matches may be written otherwise in JSON, and its anchors mean the text and not the line.
-        // So a line is decoded if it holds a text that every match does; without such texts, if it holds any text.
+        // JSON may write a match differently, and the anchors refer to the text, not to the line. So a line is decoded
+        // if it contains a text that every match contains; without such texts, if it contains any text.
         let prefilter = match required_literals(expression) {
             Some(literals) => {
                 let written: Vec<String> = literals.iter().map(|text| as_json(text)).collect();
@@ -77,7 +77,7 @@ impl SearchQuery {
         Ok(Self { prefilter, pattern })
     }
 
-    /// Where the text of a message first matches.
+    /// The first match in the text of a message.
     pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
         self.pattern.find(text).map(|found| found.range())
     }
@@ -105,7 +105,8 @@ fn line_matcher(expression: &str, case: Case) -> Result<RegexMatcher, SearchErro
         .map_err(|error| SearchError::TooLong(Box::new(error)))
 }
 
-/// An expression for all the ways in which JSON writers write `text` between quotes. For plain text it is the text.
+/// An expression for all the ways in which JSON writers write `text` between quotes. For plain text it is the text
+/// itself.
 fn as_json(text: &str) -> String {
     let mut expression = String::with_capacity(text.len() + 16);
     for character in text.chars() {

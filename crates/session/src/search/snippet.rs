@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-/// Characters of the text before a match, and behind it: together with the match about a line of a terminal.
+/// Characters of text before a match, and after it: together with the match about one line of a terminal.
 const AROUND: usize = 40;
 /// Characters of the match itself.
 const MATCH: usize = 80;
-/// Stands for text that was left out.
+/// Replaces text that was left out.
 const LEFT_OUT: char = '…';
 
-/// What is before the match at `range`, the match, and what is behind it, each on one line.
+/// The text before the match at `range`, the match, and the text after it, each on one line.
 pub(super) fn around(text: &str, range: Range<usize>) -> (String, String, String) {
     let (before, rest) = text.split_at(range.start);
     let (matched, after) = rest.split_at(range.len());
@@ -30,7 +30,7 @@ fn beginning_of(text: &str, most: usize) -> String {
     }
 }
 
-/// Each run of white space and of other controls becomes one space.
+/// Replaces each run of white space and other control characters by one space.
 fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {

@@ -329,7 +329,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
-/// Carries the steps out. Gives the last branch and its entries, from the first on.
+/// Carries the steps out. Returns the last branch and its entries, from the first on.
 fn grow(home: &Home, steps: &[Step]) -> (SessionKey, Vec<Entry>) {
     let mut key = work();
     let mut all: Vec<Entry> = vec![user("begin").into()];

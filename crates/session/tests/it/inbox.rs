@@ -1,4 +1,4 @@
-//! Messages that wait: durable, each in one state, whoever writes them.
+//! Waiting messages: durable, each in one state, for any writer.
 
 use std::fs;
 

@@ -114,7 +114,7 @@ fn processes_that_take_turns_lose_nothing() {
     let mut all = reader.entries();
     let messages = all.by_ref().count();
     assert_eq!((messages, all.skipped_lines(), all.has_torn_tail()), (200, 0, false));
-    // Each process's messages stand in its own order.
+    // Each process's messages are in its own order.
     let written: Vec<String> = crate::texts(&reader.last_messages(200).unwrap())
         .iter()
         .map(|text| text.trim_end_matches('x').trim_end().to_owned())

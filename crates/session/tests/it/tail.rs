@@ -117,7 +117,7 @@ fn a_reader_sees_the_same_without_the_lock() {
     assert_eq!(reader.tail(TailLimit::UNLIMITED).unwrap(), log.tail(TailLimit::UNLIMITED).unwrap());
 }
 
-/// Writes a log of `count` messages, the last turn behind a compaction, as a long-lived session has it.
+/// Writes a log of `count` messages with the last turn after a compaction, as in a long-lived session.
 fn long_log(home: &Home, count: usize) -> u64 {
     let mut lines =
         String::from("{\"type\":\"session\",\"version\":1,\"sessionKey\":\"k\",\"createdAt\":1}\n");
@@ -256,7 +256,7 @@ proptest! {
         }
         prop_assert!(stored == bytes || stored == [&bytes[..], b"\n"].concat());
 
-        // And the next append stands on a line of its own.
+        // And the next append is on a line of its own.
         let next = TranscriptMessage::new(Role::User, "next", 1);
         log.append(&[Entry::from(next.clone())]).unwrap();
         let messages = log.tail(TailLimit::UNLIMITED).unwrap().messages;

@@ -22,7 +22,7 @@ const SMALLEST_BUDGET: u64 = 1_024;
 /// Image types the service reads.
 const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/// The conversation so far.
+/// The messages so far.
 struct Conversation<'a> {
     calls: Calls<'a>,
 }

@@ -19,7 +19,7 @@ const MOST_CACHE_POINTS: usize = 4;
 /// Image formats the service reads.
 const IMAGE_FORMATS: [&str; 4] = ["jpeg", "png", "gif", "webp"];
 
-/// The conversation so far.
+/// The messages so far.
 struct Conversation<'a> {
     calls: Calls<'a>,
 }
@@ -60,8 +60,8 @@ pub(super) fn check(body: &Value) -> Checked {
     Ok(())
 }
 
-/// Whether a request says who makes it: by a bearer token, or by a signature that has every part it needs. That the
-/// signature is right is not checked here.
+/// True if a request is authenticated: by a bearer token, or by a signature with every required part. The signature
+/// itself is not verified here.
 pub(super) fn check_authorization(request: &RecordedRequest) -> Checked {
     let wrong = |rule: &str| Err(violation("authorization", rule));
     let Some(header) = request.header("authorization") else { return wrong("is missing") };
@@ -204,7 +204,7 @@ fn tools(config: &Value) -> Checked<bool> {
     Ok(true)
 }
 
-/// The only member of a block, which says what it is.
+/// The only member of a block, which names its kind.
 fn only_member<'a>(block: &'a Value, place: &str) -> Checked<(&'a str, &'a Value)> {
     let members = block.as_object().map(|block| block.iter().collect::<Vec<_>>());
     match members.as_deref() {

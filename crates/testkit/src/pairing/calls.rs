@@ -1,4 +1,4 @@
-//! The calls of a conversation in which every message answers all calls of the one before.
+//! The open tool calls, where every message answers all calls of the message before.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The Responses API's rules for a conversation of which the server keeps nothing.
+//! The Responses API's rules for requests of which the server stores nothing.
 
 use std::collections::HashSet;
 
@@ -130,8 +130,8 @@ impl<'a> Input<'a> {
         text_or_items(&item["output"], &format!("{place}.output"), part)
     }
 
-    /// The items of one answer go back as they came, calls among text and reasoning, and the outputs of all its calls
-    /// behind them; nothing stands between those.
+    /// The items of one answer are sent back unchanged, calls among text and reasoning, directly followed by the
+    /// outputs of all its calls.
     fn may_speak(&self, place: &str) -> Checked {
         if self.is_answering { self.all_answered(place) } else { Ok(()) }
     }

@@ -94,7 +94,7 @@ pub(super) fn whole(reply: &Reply) -> Value {
     })
 }
 
-/// The body of an error; its kind stands in a header of the answer or of the stream's message.
+/// The body of an error; its kind is in a header of the answer or of the stream's message.
 pub(super) fn error(failure: &StreamFailure) -> Value {
     json!({"message": failure.message})
 }

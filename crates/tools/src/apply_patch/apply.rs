@@ -36,7 +36,7 @@ enum EndingStyle {
     AsInFile(LineEnding),
 }
 
-/// What a hunk says about the newline at the end of the file.
+/// A hunk's newline at the end of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FinalNewline {
     /// Stays as it is.
@@ -47,7 +47,7 @@ enum FinalNewline {
     Remove,
 }
 
-/// Applies `hunks`, or says for each that cannot be applied what stands in the way.
+/// Applies `hunks`, or returns for each that cannot be applied the reason why.
 pub(super) fn apply(
     document: &Document,
     hunks: &[Hunk],

@@ -144,7 +144,7 @@ fn make_directories(path: &Path, undo: &mut Vec<Undo>) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the file at `path` a second name beside it, or makes a copy where the file system has no links.
+/// Gives the file at `path` a second name next to it, or makes a copy where the file system has no links.
 fn keep(path: &Path) -> io::Result<TempPath> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let link =

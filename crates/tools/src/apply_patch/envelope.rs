@@ -125,7 +125,7 @@ fn parse_update(lines: &[&str], at: usize, name: &str) -> Result<(Section, usize
         } else if is_boundary(lines, index) || line.trim().is_empty() {
             index += 1;
         } else {
-            // The first hunk may stand there without `@@`.
+            // The first hunk may be written there without `@@`.
             let (hunk, end) = parse_body(lines, index, None, is_boundary);
             if hunk.body.is_empty() {
                 return Err(ParseError::at(

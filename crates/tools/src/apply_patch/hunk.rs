@@ -6,13 +6,13 @@ use super::model::{BodyLine, Hunk, ParseError, Role};
 /// numbers stay far from overflow.
 const MAX_NUMBER: usize = 1_000_000_000;
 
-/// What the header of a hunk says.
+/// The parsed header of a hunk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Header {
     old_start: Option<usize>,
-    /// Lines on the old and the new side, where it says so.
+    /// Lines on the old and the new side, if the header has them.
     counts: Option<(usize, usize)>,
-    /// The text behind the second `@@`, or behind the first where there are no numbers.
+    /// The text after the second `@@`, or after the first where there are no numbers.
     heading: Option<String>,
 }
 
@@ -114,8 +114,8 @@ fn take_counted(
     (!goes_on).then_some((body, index))
 }
 
-/// All lines up to a boundary. Lines without a sign count as context that lost its space, but not at the end: there
-/// they are prose behind the patch.
+/// All lines up to a boundary. Lines without a sign count as context that lost its space, except at the end: there they
+/// are prose after the patch.
 fn take_marked(lines: &[&str], start: usize, is_boundary: IsBoundary) -> (Vec<BodyLine>, usize) {
     let mut body = Vec::new();
     let mut certain = 0;
@@ -139,7 +139,7 @@ fn take_marked(lines: &[&str], start: usize, is_boundary: IsBoundary) -> (Vec<Bo
     (body, index)
 }
 
-/// A line with its sign, or an empty line, which stands for an empty context line whose space was lost.
+/// A line with its sign, or an empty line, which means an empty context line whose space was lost.
 fn signed_line(line: &str) -> Option<BodyLine> {
     let (role, raw) = match line.as_bytes().first() {
         None => (Role::Context, line),
@@ -197,7 +197,7 @@ fn split_ranges(rest: &str) -> Option<Ranges> {
     Some(((old, new), (!heading.is_empty()).then(|| heading.to_owned())))
 }
 
-/// `12,3` or `12`, and what is behind it.
+/// `12,3` or `12`, and the text after it.
 fn split_range(text: &str) -> Option<((usize, usize), &str)> {
     let (start, rest) = split_number(text)?;
     match rest.strip_prefix(',').and_then(split_number) {

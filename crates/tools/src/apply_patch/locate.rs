@@ -36,7 +36,7 @@ pub(super) struct Locator<'l> {
     budget: &'l Budget,
     /// Lines that hunks before this one change.
     taken: Taken,
-    /// How far the last hunk was from where its header says.
+    /// How far the last hunk was from the line in its header.
     drift: isize,
     /// Hunks that were not found so far.
     lost: usize,
@@ -97,7 +97,7 @@ impl<'l> Locator<'l> {
         fits.then_some(first)
     }
 
-    /// Places that fit, in order: behind the hunks before this one, or, if there are none, between them.
+    /// Places that fit, in order: after the hunks before this one, or, if there are none, between them.
     fn candidates(&self, hunk: &Hunk, wanted: &[&str], tolerance: Tolerance) -> Vec<Block> {
         let mut blocks = self.finder.find(wanted, tolerance);
         blocks.retain(|block| {
@@ -110,7 +110,7 @@ impl<'l> Locator<'l> {
         blocks
     }
 
-    /// Whether all that `hunk` changes at `first` is behind what the hunks before it change.
+    /// True if everything that `hunk` changes at `first` is after the changes of the hunks before it.
     fn is_behind(&self, hunk: &Hunk, first: usize) -> bool {
         changed_lines(hunk, first).first().is_none_or(|own| own.start >= self.taken.end)
     }
@@ -181,7 +181,7 @@ impl<'l> Locator<'l> {
         if length == 0 || hunk.at_end {
             return place(length);
         }
-        // The header of such a hunk names the line behind which it adds.
+        // The header of such a hunk names the line after which it adds.
         if let Some(line) = hunk.old_start {
             let line = line.saturating_add_signed(self.drift);
             if line <= length {

@@ -66,7 +66,7 @@ impl FileName {
         }
     }
 
-    /// A name that looks prefixed, but stands on both sides of the diff like that.
+    /// A name that looks prefixed, but is the same on both sides of the diff.
     pub(super) fn rather_plain(name: &str) -> Self {
         let mut candidates = vec![name.to_owned()];
         candidates.extend(without_prefix(name).map(str::to_owned));
@@ -97,8 +97,8 @@ fn without_prefix(name: &str) -> Option<&str> {
 pub(super) struct Hunk {
     /// The line of the patch where it starts, from 1.
     pub line: usize,
-    /// First line of the file that it shows, from 1, where its header says so. (For a hunk that only adds: the line
-    /// behind which it does.)
+    /// First line of the file that it shows, from 1, if its header has it. (For a hunk that only adds: the line after
+    /// which it adds.)
     pub old_start: Option<usize>,
     /// Lines that are somewhere above it in the file, outermost first.
     pub anchors: Vec<String>,
@@ -113,7 +113,7 @@ pub(super) struct BodyLine {
     pub role: Role,
     /// Without the sign in front; a `\r` at the end is still there.
     pub raw: String,
-    /// Whether `\ No newline at end of file` stands behind it.
+    /// True if `\ No newline at end of file` follows it.
     pub no_newline: bool,
 }
 

@@ -1,6 +1,6 @@
 //! File names as diffs write them.
 
-/// The name in a `---` or `+++` line, without the time that may stand behind it.
+/// The name in a `---` or `+++` line, without the time that may follow it.
 pub(super) fn clean_name(written: &str) -> String {
     let written = written.trim_end_matches('\r');
     if written.starts_with('"') {
@@ -10,7 +10,7 @@ pub(super) fn clean_name(written: &str) -> String {
     without_time(name).trim_end().to_owned()
 }
 
-/// Both names of a `diff --git` line. Without quotes they are told apart by being the same.
+/// Both names of a `diff --git` line. Without quotes they can be separated only if they are the same.
 pub(super) fn git_names(written: &str) -> Option<(String, String)> {
     let written = written.trim_end();
     if let Some(end) = quoted_end(written) {
@@ -81,7 +81,7 @@ fn quoted_end(written: &str) -> Option<usize> {
 
 /// Cuts off ` 2024-01-31 10:00...`, which some programs put there without a tab.
 fn without_time(name: &str) -> &str {
-    /// The shape of a date and the start of a time; `0` stands for any digit.
+    /// The shape of a date and the start of a time; `0` matches any digit.
     const SHAPE: &[u8] = b" 0000-00-00 00:00";
     let fits = |window: &[u8]| {
         window.iter().zip(SHAPE).all(|(byte, shape)| match shape {

@@ -45,7 +45,7 @@ pub(super) struct Outcome {
 pub(super) enum Verdict {
     /// It can be done: what will be done, and what differs from the patch.
     Fits { done: String, remarks: Vec<String> },
-    /// What stands in the way, one text for each reason.
+    /// The reasons why the patch cannot be applied, one text each.
     Blocked(Vec<String>),
 }
 
@@ -59,11 +59,11 @@ const MAX_SECTIONS: usize = 1000;
 const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
 
 impl Plan {
-    /// Works out all sections, in order; a later one sees what an earlier one did. Sections behind one that does not
-    /// fit are still looked at, so that one report names everything.
+    /// Plans all sections, in order; a later one sees the result of an earlier one. Sections after one that does not
+    /// fit are still checked, so that one report names everything.
     ///
     /// # Errors
-    /// For a patch that is too large, and what [`Budget::check`] says.
+    /// For a patch that is too large, and as for [`Budget::check`].
     pub(super) fn of(
         context: &ToolContext,
         sections: &[Section],
@@ -279,7 +279,7 @@ impl Plan {
         first_error.map_or(Ok(None), Err)
     }
 
-    /// The planned file behind a name, taken from the disk when it is first asked for.
+    /// The planned file for a name, read from disk when it is first needed.
     fn open(&mut self, given: &str) -> Result<usize, Reasons> {
         let path =
             resolve_path(&self.context, given, Access::Write).map_err(|error| reason(&error))?;
@@ -313,7 +313,7 @@ impl Plan {
         }
     }
 
-    /// Refuses a link: the patch does not say whether the link or the file behind it should go.
+    /// Refuses a link: the patch does not say whether the link or its target should be removed.
     fn refuse_link(&self, name: &FileName, candidate: usize) -> Result<(), Reasons> {
         let given = name.candidates().nth(candidate).unwrap_or(name.likeliest());
         let path = self.context.working_directory.join(given);

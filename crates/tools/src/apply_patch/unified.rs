@@ -72,7 +72,7 @@ fn is_boundary(lines: &[&str], index: usize) -> bool {
         || is_mail_signature(lines, index)
 }
 
-/// `---` and `+++` with names. A removed and an added line may look the same, but not with a hunk behind them.
+/// `---` and `+++` with names. A removed and an added line may look the same, but no hunk follows them.
 fn is_names(lines: &[&str], index: usize) -> bool {
     let starts =
         |index: usize, start: &str| lines.get(index).is_some_and(|line| line.starts_with(start));
@@ -102,13 +102,13 @@ fn refuse_binary(lines: &[&str], index: usize) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// All that stands above the hunks of one file.
+/// All lines above the hunks of one file.
 #[derive(Debug, Default)]
 struct Headers {
     line: usize,
     /// Whether there is a `diff --git`.
     has_git: bool,
-    /// Its two names, as they are written; `None` if they cannot be told apart.
+    /// Its two names, as they are written; `None` if they cannot be separated.
     git: Option<(String, String)>,
     is_new: bool,
     is_deleted: bool,
@@ -255,7 +255,7 @@ fn is_other_git_line(line: &str) -> bool {
         .any(|start| line.starts_with(start))
 }
 
-/// What a mode says about the right to execute.
+/// Whether a mode permits execution.
 fn executable(mode: &str, index: usize) -> Result<Option<Executable>, ParseError> {
     match mode.trim() {
         "120000" => Err(ParseError::at(

@@ -12,7 +12,7 @@ use crate::support::{cut_start, plain_text};
 /// Most background processes that are named.
 const MAX_NAMED: usize = 5;
 
-/// The output, and behind it what is to be known about it, each note on a line of its own in brackets.
+/// The output, followed by notes about it, each on a line of its own in brackets.
 pub(super) fn text(finished: &Finished, timeout: Duration, max_chars: usize) -> String {
     let output = plain_text(&finished.output.tail);
     let mut text = output.trim_end_matches('\n').to_owned();

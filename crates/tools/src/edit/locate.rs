@@ -25,7 +25,7 @@ pub(super) const MAX_COUNTED: usize = 1_000;
 /// Most bytes that all copies of `newText` take together.
 const MAX_NEW_BYTES: usize = 64 * 1024 * 1024;
 
-/// One stretch of the file that `oldText` stands for.
+/// One stretch of the file that `oldText` matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Region {
     /// Where the text between its line endings lies: one range for each piece of [`Located::old`].
@@ -206,7 +206,7 @@ impl Search<'_> {
         }
         // Whole lines are replaced by whole lines, even if only oldText has a newline behind the last one.
         let joins_lines = new.last().is_some_and(|last| !last.is_empty());
-        // A file whose last line has no newline keeps it so, whatever stands behind the last line of oldText.
+        // A file whose last line has no newline keeps it so, whatever follows the last line of oldText.
         let is_unended = |first: usize| lines.ending(first + count - 1).is_none();
         let drops_final_piece = ends_with_newline
             && (joins_lines || blocks.iter().all(|block| is_unended(block.first)));

@@ -52,7 +52,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// New lines in front of piece `at`, or behind the last one.
+    /// New lines before piece `at`, or after the last one.
     fn insert(&self, at: usize, new_index: usize, new_len: usize) -> Splice {
         let ending = self.ending.as_str();
         let lines = (new_index..new_index + new_len).map(|index| self.line(index));
@@ -71,7 +71,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Takes pieces away with the line ending behind them, or before them at the end of the region.
+    /// Removes pieces with the line ending after them, or before them at the end of the region.
     fn delete(&self, at: usize, count: usize) -> Splice {
         let pieces = &self.region.pieces;
         let range = match pieces.get(at + count) {

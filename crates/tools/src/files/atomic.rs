@@ -9,19 +9,19 @@ use tempfile::{Builder, TempPath};
 
 /// Names of temporary files start so; they lie beside the file they become.
 const TEMPORARY_PREFIX: &str = ".myclaw-";
-/// Rights of new files before the umask takes its part.
+/// Permissions of new files before the umask is applied.
 const NEW_FILE_MODE: u32 = 0o666;
 /// The same for programs.
 const NEW_PROGRAM_MODE: u32 = 0o777;
 const READ_BITS: u32 = 0o444;
 const EXECUTE_BITS: u32 = 0o111;
 
-/// Who may do what with a file that is written.
+/// The owner and permissions of a file that is written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attributes {
     /// The file whose owner and mode it gets; a new file's if `None`.
     pub like: Option<Metadata>,
-    /// Overrides what `like` says about the right to execute it.
+    /// Overrides the execute permission of `like`.
     pub executable: Option<Executable>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn stage_file(
 }
 
 impl StagedFile {
-    /// Gives the file its name, in place of what had it.
+    /// Renames the file into place, replacing any file of that name.
     ///
     /// # Errors
     /// If it cannot be renamed; it is removed then.
@@ -85,7 +85,7 @@ impl StagedFile {
         self.temporary.persist(path).map_err(|error| error.error)
     }
 
-    /// Gives the file its name if nothing has it.
+    /// Renames the file into place if no file has that name.
     ///
     /// # Errors
     /// If something has that name, or it cannot be renamed; it is removed then.

@@ -2,12 +2,12 @@
 
 use encoding_rs::WINDOWS_1252;
 
-/// Decoded text, with what is needed to find the bytes behind it.
+/// Decoded text, with the data to find its original bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decoded {
     /// The text.
     pub text: String,
-    /// Offsets in `text` just behind each character that stands for one byte that is not UTF-8, ascending.
+    /// Offsets in `text` just after each character that represents one byte that is not UTF-8, ascending.
     pub stray_ends: Vec<usize>,
     /// How many characters beyond ASCII were proper UTF-8.
     pub multibyte: usize,

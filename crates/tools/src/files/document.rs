@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::decode::{decode_lossless, encode_windows_1252};
 
-/// A text file: its bytes, and the text they stand for.
+/// A text file: its bytes, and the decoded text.
 #[derive(Debug)]
 pub(crate) struct Document {
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ enum Layout {
         strays: Vec<(usize, usize)>,
         new_text: NewText,
     },
-    /// UTF-16 behind its byte order mark.
+    /// UTF-16 after its byte order mark.
     Utf16(ByteOrder),
 }
 

@@ -1,4 +1,4 @@
-//! What a file is, told by its first bytes.
+//! Recognises the kind of a file by its first bytes.
 
 use myclaw_engine::ToolError;
 
@@ -103,7 +103,7 @@ const UNMARKED_UTF16: BinaryKind = BinaryKind {
 const UTF32: BinaryKind =
     BinaryKind { name: "text in UTF-32", instead: "iconv -f UTF-32 -t UTF-8 FILE" };
 
-/// Tells what a file is from its start, at least [`BYTES_TO_RECOGNISE`] bytes of it where it has so many.
+/// Recognises the kind of a file from its start: at least [`BYTES_TO_RECOGNISE`] bytes of it if it has so many.
 pub(crate) fn recognise(start: &[u8]) -> FileKind {
     if start.len() >= 12 && start.starts_with(b"RIFF") && &start[8..12] == b"WEBP" {
         return FileKind::Image(ImageKind::WebP);

@@ -76,7 +76,7 @@ impl<'t> Lines<'t> {
         self.spans[index].start..self.spans[index].content_end
     }
 
-    /// Where line `index` starts; the end of the text for the index behind the last line.
+    /// The start of line `index`; the end of the text for the index after the last line.
     pub(crate) fn start(&self, index: usize) -> usize {
         self.spans.get(index).map_or(self.text.len(), |span| span.start)
     }

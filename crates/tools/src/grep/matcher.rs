@@ -188,7 +188,7 @@ impl Matcher for LineMatcher {
     }
 }
 
-/// The pattern without line ends behind it.
+/// The pattern without line ends after it.
 fn checked_pattern(pattern: &str) -> Result<&str, ToolError> {
     let text = match pattern.trim_end_matches(['\r', '\n']) {
         _ if pattern.is_empty() => "the pattern is empty; say what to search for".to_owned(),

@@ -15,11 +15,11 @@ use crate::support::{ResolvedPath, io_failure};
 pub(super) const MAX_LINES: u64 = 2_000;
 /// Most bytes of a character: so much is read of a line for each character that may be shown.
 const LONGEST_CHAR: usize = 4;
-/// Characters of a result that are kept free for the notes behind the text.
+/// Characters of a result that are reserved for the notes after the text.
 const NOTE_CHARS: usize = 600;
 /// Least that is shown of a text, however small the limit on results.
 const LEAST_CHARS: usize = 200;
-/// How far behind the shown part lines are counted, to say how many there are: a fraction of a second.
+/// How far after the shown part lines are counted, to report how many there are: a fraction of a second.
 const MAX_COUNTED_BYTES: u64 = 32 * 1024 * 1024;
 /// Bytes read at once, and between two looks at the cancellation token.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -70,7 +70,7 @@ struct Shown {
 /// Shows `range` of a file.
 ///
 /// # Errors
-/// If it cannot be read, or `range` starts behind its end.
+/// If it cannot be read, or `range` starts after its end.
 pub(super) fn read(
     source: Source<'_>,
     range: LineRange,
@@ -260,7 +260,7 @@ impl<'a> LineReader<'a> {
         Ok(self.fill()?.is_empty())
     }
 
-    /// Passes over `count` lines and says how many there were.
+    /// Skips `count` lines and returns how many there were.
     fn skip(&mut self, count: u64) -> io::Result<u64> {
         let mut passed = 0;
         let mut is_inside = false;

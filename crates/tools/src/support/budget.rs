@@ -10,8 +10,8 @@ const MAX_STEPS: usize = 50_000_000;
 
 /// Bounds work that grows with the product of a call's arguments and a file, and ends it when the run is cancelled.
 ///
-/// Once it is used up it stays so: loops stop where they are, with an incomplete result, and whoever started them asks
-/// [`Budget::check`] before that result is used.
+/// Once it is used up it stays so: loops stop at once with an incomplete result, and their caller asks
+/// [`Budget::check`] before it uses that result.
 #[derive(Debug)]
 pub(crate) struct Budget {
     cancel: CancellationToken,

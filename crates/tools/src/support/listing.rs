@@ -40,7 +40,7 @@ impl Listing {
         Ok(())
     }
 
-    /// The lines, or `if_empty`, and behind them the notes, each on a line of its own in brackets.
+    /// The lines, or `if_empty`, followed by the notes, each on a line of its own in brackets.
     pub(crate) fn finish(mut self, if_empty: &str, notes: &[String]) -> String {
         if self.text.is_empty() {
             self.text.push_str(if_empty);

@@ -100,7 +100,7 @@ pub(crate) fn printable(name: &str) -> String {
         .collect()
 }
 
-/// The error for a path that is not there: names alike in the nearest directory that exists, or what that directory is.
+/// The error for a missing path: similar names in the nearest directory that exists, or the kind of file found instead.
 pub(crate) fn missing_path(path: &ResolvedPath) -> ToolError {
     let mut text = format!("{} does not exist", path.shown);
     let existing = path.real.ancestors().skip(1).find(|ancestor| ancestor.is_dir());
@@ -191,8 +191,8 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
             continue;
         }
         real.push(&part);
-        // An error (missing, not a directory, not permitted) is left to whoever opens the path: no link can be
-        // behind what cannot be looked at.
+        // An error (missing, not a directory, not permitted) is left to the code that opens the path: a path that
+        // cannot be inspected cannot hide a link.
         let Ok(target) = std::fs::read_link(&real) else { continue };
         links += 1;
         if links > MAX_LINKS {
@@ -217,7 +217,7 @@ fn path_part(component: Component<'_>) -> Option<OsString> {
     }
 }
 
-/// Entries of `folder` whose names are close to `wanted`, closest first.
+/// Entries of the directory whose names are close to `wanted`, closest first.
 fn near_names(folder: &Path, wanted: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let wanted = wanted.to_lowercase();

@@ -16,7 +16,7 @@ fn replace(path: &Path) -> Change {
     }
 }
 
-/// Every name below `folder` with its content (none for a directory).
+/// Every name below the directory with its content (`None` for a directory).
 fn everything(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
