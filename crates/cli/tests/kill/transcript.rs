@@ -16,9 +16,10 @@ pub(crate) struct Transcript {
     path: PathBuf,
     /// The whole lines that were read.
     read: Vec<u8>,
+    /// All texts that a request may contain: those of the rows, and those that a reduction cut.
     texts: HashSet<String>,
-    /// The roles of the rows, by their ids.
-    roles: HashMap<String, String>,
+    /// The role and the content of each row, by its id.
+    rows: HashMap<String, (String, String)>,
     pub(crate) calls: HashSet<String>,
     /// How many results each call has.
     results: HashMap<String, usize>,
@@ -35,7 +36,7 @@ impl Transcript {
             path,
             read: Vec::new(),
             texts: HashSet::new(),
-            roles: HashMap::new(),
+            rows: HashMap::new(),
             calls: HashSet::new(),
             results: HashMap::new(),
             taken: HashMap::new(),
@@ -79,7 +80,7 @@ impl Transcript {
                 self.compactions += 1;
                 self.texts.insert(format!("[Conversation summary]\n{}", text("summary")));
                 let (first, own) = (text("firstKeptId"), text("id"));
-                let role = self.roles.get(&first).map(String::as_str);
+                let role = self.rows.get(&first).map(|(role, _)| role.as_str());
                 let begins_well = first == own || matches!(role, Some("user" | "assistant"));
                 assert!(begins_well, "{context}: a summary keeps from {first} ({role:?}) on");
                 return;
@@ -88,14 +89,17 @@ impl Transcript {
                 self.reductions += 1;
                 for message in row["messages"].as_array().unwrap() {
                     let id = message["id"].as_str().unwrap();
-                    assert!(self.roles.contains_key(id), "{context}: {id} is reduced");
+                    let row = self.rows.get(id);
+                    let (_, content) = row.unwrap_or_else(|| panic!("{context}: {id} is reduced"));
+                    let characters = |name: &str| message[name].as_u64().unwrap() as usize;
+                    self.texts.extend(cut(content, characters("head"), characters("tail")));
                 }
                 return;
             }
             Some(_) => return,
             None => {}
         }
-        self.roles.insert(text("id"), text("role"));
+        self.rows.insert(text("id"), (text("role"), text("content")));
         self.texts.insert(text("content"));
         self.interrupted += usize::from(row["content"] == INTERRUPTED);
         // The calls of a message that was cut off are not made.
@@ -152,4 +156,13 @@ impl Transcript {
     pub(crate) fn taken(&self) -> usize {
         self.taken.len()
     }
+}
+
+/// What is sent of a long text of which a reduction keeps only the beginning and the end.
+fn cut(text: &str, head: usize, tail: usize) -> Option<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let removed = characters.len().checked_sub(head + tail).filter(|removed| *removed > 0)?;
+    let beginning = characters[..head].iter().collect::<String>();
+    let end = characters[head + removed..].iter().collect::<String>();
+    Some(format!("{beginning}\n[… {removed} chars left out …]\n{end}"))
 }
