@@ -156,7 +156,7 @@ fn address_problem(config: &Config, provider: &str) -> Option<String> {
 /// The model, the fallbacks and the directories of each agent.
 fn examine_agents(config: &Config, home: &Home, examination: &mut Examination) {
     for id in config.agent_ids() {
-        let agent = match config.agent_settings(Some(id.as_str())) {
+        let agent = match config.resolve_agent(Some(id.as_str())) {
             Ok(agent) => agent,
             Err(error) => {
                 let path = ConfigPath::default().key("agents");
@@ -274,7 +274,7 @@ impl Places {
 /// Checks the keys that the file names. A run fails if the active model's provider has no key.
 fn examine_keys(config: &Config, home: &Home, examination: &mut Examination) {
     let missing = |written: &SecretString| {
-        let source = KeySource::from_settings(written, config.paths.as_ref());
+        let source = KeySource::from_config(written, config.paths.as_ref());
         match source.map(|source| look_for_key(&source, home)) {
             Ok(KeyPresence::Missing(why)) => Some(why),
             Ok(_) => None,
@@ -309,7 +309,7 @@ fn examine_keys(config: &Config, home: &Home, examination: &mut Examination) {
 
 fn has_stored_key(config: &Config, provider: &str) -> bool {
     config.agent_ids().iter().any(|id| {
-        let agent = config.agent_settings(Some(id.as_str()));
+        let agent = config.resolve_agent(Some(id.as_str()));
         agent.is_ok_and(|agent| !stored_keys(&agent).profiles_of(provider).is_empty())
     })
 }

@@ -66,8 +66,8 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        AgentSettings, Config, ConfigError, Environment, ExposeSecret, KEYRING_SERVICE, KeySource,
-        LogLevel, ModelDefinition, Paths, QueueMode, RenderStyle, SecretString, StarterModel,
+        Config, ConfigError, Environment, ExposeSecret, KEYRING_SERVICE, KeySource, LogLevel,
+        ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString, StarterModel,
         holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
         write_config_if_missing,
     };

@@ -85,7 +85,7 @@ pub fn profiles_in_order(model: &ActiveModel, stored: &AuthFile, now_ms: u64) ->
 
 /// A path that cannot be made absolute is left unchanged: the message about the file then names it.
 fn key_source(config: &Config, written: &SecretString) -> KeySource {
-    KeySource::from_settings(written, config.paths.as_ref()).unwrap_or_else(|_| {
+    KeySource::from_config(written, config.paths.as_ref()).unwrap_or_else(|_| {
         let as_written = |path: &str| Ok::<_, Infallible>(PathBuf::from(path));
         let Ok(source) = KeySource::parse(written, as_written);
         source

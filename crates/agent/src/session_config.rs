@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
-use myclaw_config::{AgentSettings, Config, ConfigError, ThinkingDefault};
+use myclaw_config::{Config, ConfigError, ResolvedAgent, ThinkingDefault};
 use myclaw_engine::{
     ActiveModel, Bound, Clock as _, RunParams, RunRules, RunStores, SystemClock, exhausted_budget,
     utc_day,
@@ -49,7 +49,7 @@ pub struct SessionConfig {
     /// The config file, or the defaults.
     pub config: Arc<Config>,
     /// The config of the session's agent.
-    pub agent: AgentSettings,
+    pub agent: ResolvedAgent,
     /// Directory for the tools, if not the workspace; absolute.
     pub directory: Option<PathBuf>,
     /// The key of the session.
@@ -77,13 +77,13 @@ impl SessionConfig {
         config: Arc<Config>,
         options: &SessionOptions,
     ) -> Result<Self, AgentError> {
-        let mut agent = config.agent_settings(options.agent.as_deref()).map_err(agent_error)?;
+        let mut agent = config.resolve_agent(options.agent.as_deref()).map_err(agent_error)?;
         let session_name = options.session.as_deref().unwrap_or(MAIN_SESSION);
         let session_key = SessionKey::parse_for_agent(agent.id.as_str(), session_name)
             .map_err(|error| AgentError::usage(error.to_string()))?;
         check_agent(&config, &home.session_store(), &session_key)?;
         if options.agent.is_none()
-            && let Ok(named) = config.agent_settings(Some(&session_key.parts().agent_id))
+            && let Ok(named) = config.resolve_agent(Some(&session_key.parts().agent_id))
         {
             agent = named;
         }
@@ -187,7 +187,7 @@ impl SessionConfig {
 }
 
 /// The config keys that set the limits of the agent.
-fn config_keys(config: &Config, agent: &AgentSettings) -> Vec<(Bound, String)> {
+fn config_keys(config: &Config, agent: &ResolvedAgent) -> Vec<(Bound, String)> {
     let key = |bound: Bound| config.deciding_key(&agent.id, bound.setting()).to_string();
     Bound::ALL.into_iter().map(|bound| (bound, key(bound))).collect()
 }
@@ -198,7 +198,7 @@ fn config_keys(config: &Config, agent: &AgentSettings) -> Vec<(Bound, String)> {
 /// The totals cannot be read.
 pub fn exhausted_today(
     home: &Home,
-    agent: &AgentSettings,
+    agent: &ResolvedAgent,
     model: &Model,
 ) -> Result<Option<Bound>, SessionError> {
     let spent = spending(home).of(&utc_day(SystemClock.now_ms()))?;
@@ -231,7 +231,7 @@ pub fn check_agent(
     key: &SessionKey,
 ) -> Result<(), AgentError> {
     let agent = key.parts().agent_id;
-    let Err(error) = config.agent_settings(Some(&agent)) else { return Ok(()) };
+    let Err(error) = config.resolve_agent(Some(&agent)) else { return Ok(()) };
     let kept = store.index().keys().unwrap_or_default();
     if kept.iter().any(|key| key.parts().agent_id == agent) {
         return Ok(());
@@ -248,12 +248,12 @@ fn agent_error(error: ConfigError) -> AgentError {
 }
 
 /// The keys in the agent's store. Problems with it are reported by the run, and by `myclaw auth`.
-pub fn stored_keys(agent: &AgentSettings) -> AuthFile {
+pub fn stored_keys(agent: &ResolvedAgent) -> AuthFile {
     let store = agent.agent_dir.as_deref().map(AuthStore::in_agent_dir);
     store.and_then(|store| store.load().ok()).unwrap_or_default()
 }
 
-fn default_thinking(agent: &AgentSettings) -> ThinkingLevel {
+fn default_thinking(agent: &ResolvedAgent) -> ThinkingLevel {
     let configured = agent.thinking.map(ThinkingDefault::as_str);
     configured.and_then(|level| level.parse().ok()).unwrap_or_default()
 }

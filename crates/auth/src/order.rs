@@ -27,7 +27,7 @@ pub struct Arranged {
     /// The profile.
     pub profile: AuthProfile,
     /// End of the cooldown from earlier runs, and its reason, if there is one.
-    pub resting: Option<(u64, FailureReason)>,
+    pub cooldown: Option<(u64, FailureReason)>,
     /// Whether the store holds failures that a success would clear.
     pub has_failures: bool,
 }
@@ -74,24 +74,24 @@ pub fn arrange(
         .map(|profile| {
             let usage = store.usage(provider, &profile.id);
             Arranged {
-                resting: store
+                cooldown: store
                     .usage_now(provider, &profile)
-                    .and_then(|usage| usage.resting(rules.model, rules.now_ms)),
+                    .and_then(|usage| usage.cooldown(rules.model, rules.now_ms)),
                 has_failures: usage.is_some_and(|usage| usage.has_failures(rules.model)),
                 profile,
             }
         })
         .collect();
     // The sort is stable, so profiles of the config keep their order.
-    arranged.sort_by_key(|Arranged { profile, resting, .. }| {
+    arranged.sort_by_key(|Arranged { profile, cooldown, .. }| {
         let is_preferred = preferred.is_some_and(|name| is_named(profile, provider, name));
         let last_used =
             store.usage(provider, &profile.id).and_then(|usage| usage.last_used).unwrap_or(0);
         let unordered = match profile.origin {
-            ProfileOrigin::Settings => None,
+            ProfileOrigin::Config => None,
             ProfileOrigin::Store => Some((profile.credential, last_used)),
         };
-        (resting.map(|(until, _)| until), Reverse(is_preferred), position(profile), unordered)
+        (cooldown.map(|(until, _)| until), Reverse(is_preferred), position(profile), unordered)
     });
     arranged
 }

@@ -37,7 +37,7 @@ impl CredentialType {
 #[serde(rename_all = "snake_case")]
 pub enum ProfileOrigin {
     /// In the config file or the environment, or given by the caller.
-    Settings,
+    Config,
     /// In the agent's store.
     Store,
 }
@@ -77,7 +77,7 @@ impl AuthProfile {
             id: id.into(),
             credential: CredentialType::ApiKey,
             source,
-            origin: ProfileOrigin::Settings,
+            origin: ProfileOrigin::Config,
             expires_at: None,
             login: None,
         }

@@ -99,7 +99,7 @@ impl From<&myclaw_config::CooldownConfig> for CooldownRules {
 
 impl CooldownRules {
     /// Cooldown after the nth failure in a row (from 1).
-    pub fn rest(&self, reason: FailureReason, failures: u32) -> Duration {
+    pub fn cooldown(&self, reason: FailureReason, failures: u32) -> Duration {
         let (first, factor, longest) = match reason {
             FailureReason::Billing => (self.billing_first, 2, self.billing_longest),
             _ => (self.first, self.factor, self.longest),
@@ -188,7 +188,7 @@ impl UsageStats {
         match failure.reason.scope() {
             FailureScope::Profile => {
                 self.error_count = self.error_count.saturating_add(1);
-                let until = rest_until(failure, rules, self.error_count);
+                let until = cooldown_until(failure, rules, self.error_count);
                 if failure.reason == FailureReason::Billing {
                     self.disabled_until = Some(until);
                     self.disabled_reason = Some(failure.reason);
@@ -200,7 +200,7 @@ impl UsageStats {
                 let reasons = self.models.entry(failure.model.to_owned()).or_default();
                 let stats = reasons.entry(failure.reason).or_default();
                 stats.error_count = stats.error_count.saturating_add(1);
-                stats.cooldown_until = rest_until(failure, rules, stats.error_count);
+                stats.cooldown_until = cooldown_until(failure, rules, stats.error_count);
                 stats.last_failure_at = failure.at_ms;
             }
         }
@@ -247,11 +247,11 @@ impl UsageStats {
 
     /// End and reason of the profile's cooldown for a model, if it is in cooldown at `now_ms`. A cooldown that began
     /// under a clock that was ahead is over.
-    pub fn resting(&self, model: &str, now_ms: u64) -> Option<(u64, FailureReason)> {
+    pub fn cooldown(&self, model: &str, now_ms: u64) -> Option<(u64, FailureReason)> {
         if self.is_ahead_of(now_ms) {
             return None;
         }
-        let of_profile = self.resting_profile(now_ms);
+        let of_profile = self.profile_cooldown(now_ms);
         let of_model = self.models.get(model).into_iter().flatten();
         of_model
             .map(|(reason, stats)| (stats.cooldown_until, *reason))
@@ -261,7 +261,7 @@ impl UsageStats {
     }
 
     /// End and reason of the profile's cooldown for every model, if it is in cooldown at `now_ms`.
-    pub fn resting_profile(&self, now_ms: u64) -> Option<(u64, FailureReason)> {
+    pub fn profile_cooldown(&self, now_ms: u64) -> Option<(u64, FailureReason)> {
         if self.is_ahead_of(now_ms) {
             return None;
         }
@@ -281,8 +281,8 @@ impl UsageStats {
     }
 }
 
-fn rest_until(failure: &Failure<'_>, rules: &CooldownRules, failures: u32) -> u64 {
-    let rest = failure.retry_after.unwrap_or_else(|| rules.rest(failure.reason, failures));
+fn cooldown_until(failure: &Failure<'_>, rules: &CooldownRules, failures: u32) -> u64 {
+    let rest = failure.retry_after.unwrap_or_else(|| rules.cooldown(failure.reason, failures));
     failure.at_ms.saturating_add(u64::try_from(rest.as_millis()).unwrap_or(u64::MAX))
 }
 

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use myclaw_agent::auth::AuthFile;
-use myclaw_agent::config::{AgentSettings, Config, Environment, ExposeSecret as _, LogLevel};
+use myclaw_agent::config::{Config, Environment, ExposeSecret as _, LogLevel, ResolvedAgent};
 use myclaw_agent::llm::redact;
 use myclaw_agent::{Home, stored_keys};
 use tracing_subscriber::filter::Targets;
@@ -40,7 +40,7 @@ pub(crate) fn start_on_stderr(environment: &Environment) {
 
 /// Starts the log file, if the config asks for it, and keeps the secrets of the config and of the key store out of all
 /// lines from now on.
-pub(crate) fn start_with_config(config: &Config, agent: &AgentSettings, home: &Home) {
+pub(crate) fn start_with_config(config: &Config, agent: &ResolvedAgent, home: &Home) {
     let logging = &config.logging;
     if logging.file && SINKS.get().is_none() {
         let filter = filter_of_variable(&home.environment);

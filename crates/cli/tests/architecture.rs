@@ -49,7 +49,7 @@ const FORBIDDEN: [(&str, &str, &str); 12] = [
     ("agent", "println", "front-ends print"),
     ("agent", "eprintln", "front-ends print"),
     ("engine", "Config", "the engine takes values"),
-    ("engine", "AgentSettings", "the engine takes values"),
+    ("engine", "ResolvedAgent", "the engine takes values"),
     ("engine", "Environment", "the engine takes values"),
     ("engine", "HttpProvider", "who stands behind a model is passed in"),
 ];

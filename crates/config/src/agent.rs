@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::schema::AgentEntry;
 use crate::{
-    CompactionSettings, Config, ConfigError, ConfigPath, ContextPruning, DeliveryMode,
-    IterationCap, ModelChoice, RunLimits, ThinkingDefault,
+    CompactionConfig, Config, ConfigError, ConfigPath, ContextPruning, DeliveryMode, IterationCap,
+    ModelChoice, RunLimits, ThinkingDefault,
 };
 
 /// Longest agent id, in characters.
@@ -60,7 +60,7 @@ impl fmt::Display for AgentId {
 
 /// The config of one agent, with every default applied.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AgentSettings {
+pub struct ResolvedAgent {
     /// Its id.
     pub id: AgentId,
     /// The agent's name for itself, if the file sets it.
@@ -83,7 +83,7 @@ pub struct AgentSettings {
     /// Most characters of a tool result that the model sees.
     pub max_tool_result_chars: usize,
     /// When and how older messages are summarised.
-    pub compaction: CompactionSettings,
+    pub compaction: CompactionConfig,
     /// Whether old tool results are sent shorter.
     pub context_pruning: ContextPruning,
     /// The user's time zone, if the file sets it; always the name of an existing zone.
@@ -116,7 +116,7 @@ impl Config {
     /// [`ConfigError::UnknownAgent`] if there is no such agent; [`ConfigError::NoPaths`] if this value was made without
     /// [`Config::paths`] and the workspace is not an absolute path; [`ConfigError::NoHome`] if the workspace begins
     /// with `~` and there is no home.
-    pub fn agent_settings(&self, agent_id: Option<&str>) -> Result<AgentSettings, ConfigError> {
+    pub fn resolve_agent(&self, agent_id: Option<&str>) -> Result<ResolvedAgent, ConfigError> {
         let default_id = self.default_agent_id();
         let id = agent_id.map_or_else(|| default_id.clone(), AgentId::new);
         let entry = self.agents.list.iter().find(|entry| AgentId::new(&entry.id) == id);
@@ -132,7 +132,7 @@ impl Config {
         let model = choices.into_iter().flatten().find_map(ModelChoice::primary);
         let fallbacks =
             choices.into_iter().flatten().find_map(ModelChoice::fallbacks).unwrap_or_default();
-        Ok(AgentSettings {
+        Ok(ResolvedAgent {
             name: entry.and_then(|entry| entry.name.clone()),
             workspace: self.workspace(workspace, (id != default_id).then_some(&id))?,
             model: self.model_name(model),

@@ -78,10 +78,7 @@ impl KeySource {
     /// # Errors
     /// [`ConfigError::NoHome`] if a path begins with `~` and there is no home, [`ConfigError::NoPaths`] if it is relative
     /// and the config was made without paths.
-    pub fn from_settings(
-        written: &SecretString,
-        paths: Option<&Paths>,
-    ) -> Result<Self, ConfigError> {
+    pub fn from_config(written: &SecretString, paths: Option<&Paths>) -> Result<Self, ConfigError> {
         Self::parse(written, |path| match paths {
             Some(paths) => paths.resolve_in_config(path),
             None if Path::new(path).is_absolute() => Ok(PathBuf::from(path)),

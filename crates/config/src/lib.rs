@@ -31,7 +31,7 @@ mod tree;
 mod unread;
 mod validate;
 
-pub use agent::{AgentId, AgentSettings};
+pub use agent::{AgentId, ResolvedAgent};
 pub use cache::ConfigCache;
 pub use config_path::ConfigPath;
 pub use environment::Environment;
@@ -50,7 +50,7 @@ pub use scaffold::{
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentsConfig, AnyHookCommand, AuthConfig,
     AuthProfile, BashToolConfig, ChannelsConfig, ChatId, CommandLine, CommandRule,
-    CompactionSettings, Config, ContextPruning, CooldownConfig, DeliveryMode, DropPolicy, ExecAsk,
+    CompactionConfig, Config, ContextPruning, CooldownConfig, DeliveryMode, DropPolicy, ExecAsk,
     ExecRules, ExecSecurity, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand,
     HookEvent, HooksConfig, IterationCap, LaneWidths, LogLevel, LoggingConfig, MessagesConfig,
     ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice,

@@ -20,7 +20,7 @@ mod skills;
 mod values;
 
 pub use agents::{
-    AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionSettings, ContextPruning,
+    AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionConfig, ContextPruning,
 };
 pub use auth::{AuthConfig, CooldownConfig};
 pub use hooks::{

@@ -44,7 +44,7 @@ struct ProfileState {
     /// Whether the store holds failures that a success would clear.
     has_failures: bool,
     /// Why the profile is in cooldown, from this run or an earlier one.
-    resting_for: Option<FailureReason>,
+    cooldown_reason: Option<FailureReason>,
 }
 
 /// The next action.
@@ -65,16 +65,16 @@ impl ProfileRotation {
         let is_alone = arranged.len() == 1;
         let profiles = arranged
             .into_iter()
-            .map(|Arranged { profile, resting, has_failures }| {
-                let resting = resting.filter(|_| !is_alone);
+            .map(|Arranged { profile, cooldown, has_failures }| {
+                let cooldown = cooldown.filter(|_| !is_alone);
                 ProfileState {
                     profile,
                     failures: 0,
-                    available_at_ms: resting.map_or(0, |(until, _)| until),
+                    available_at_ms: cooldown.map_or(0, |(until, _)| until),
                     failed_at_ms: 0,
                     spent: false,
                     has_failures,
-                    resting_for: resting.map(|(_, reason)| reason),
+                    cooldown_reason: cooldown.map(|(_, reason)| reason),
                 }
             })
             .collect();
@@ -82,8 +82,8 @@ impl ProfileRotation {
     }
 
     /// Why no profile is available yet.
-    pub(crate) fn resting_for(&self) -> Option<FailureReason> {
-        self.profiles.iter().find_map(|state| state.resting_for)
+    pub(crate) fn cooldown_reason(&self) -> Option<FailureReason> {
+        self.profiles.iter().find_map(|state| state.cooldown_reason)
     }
 
     /// Number of profiles.
@@ -157,7 +157,7 @@ impl ProfileRotation {
         let reason = failure_reason(error.class);
         state.spent = reason.is_some_and(FailureReason::is_lasting);
         state.has_failures |= reason.is_some();
-        state.resting_for = reason.or(state.resting_for);
+        state.cooldown_reason = reason.or(state.cooldown_reason);
         self.current = (index + 1) % self.profiles.len();
     }
 

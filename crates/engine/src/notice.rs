@@ -28,7 +28,7 @@ pub enum Notice {
         path: PathBuf,
     },
     /// The run waits until a key may be used again.
-    #[error("{}; waiting {:.1} s", every_key_rests(.provider, *.reason), Duration::from_millis(*.wait_ms).as_secs_f64())]
+    #[error("{}; waiting {:.1} s", every_key_in_cooldown(.provider, *.reason), Duration::from_millis(*.wait_ms).as_secs_f64())]
     WaitingForKey {
         /// The provider of the keys.
         provider: String,
@@ -403,9 +403,9 @@ fn hook_summary_unused(hook: &str, problem: SummaryProblem) -> String {
 }
 
 /// The reason why no key of a provider can be used now.
-pub(crate) fn every_key_rests(provider: &str, reason: ErrorClass) -> String {
+pub(crate) fn every_key_in_cooldown(provider: &str, reason: ErrorClass) -> String {
     format!(
-        "{provider}: every key rests after earlier failures ({}; `myclaw auth clear-cooldown` ends that)",
+        "{provider}: every key is in cooldown after earlier failures ({}; `myclaw auth clear-cooldown` ends that)",
         reason.as_str()
     )
 }

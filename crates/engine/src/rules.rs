@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use myclaw_auth::CooldownRules;
 use myclaw_config::{
-    CompactionSettings, ContextPruning, DeliveryMode, IterationCap, LaneWidths, RunLimits,
+    CompactionConfig, ContextPruning, DeliveryMode, IterationCap, LaneWidths, RunLimits,
 };
 use myclaw_llm::{CallLimits, ThinkingLevel};
 
@@ -24,7 +24,7 @@ pub struct RunRules {
     /// Whether tools are kept inside the working directory.
     pub workspace_only: bool,
     /// When and how older messages are summarised.
-    pub compaction: CompactionSettings,
+    pub compaction: CompactionConfig,
     /// Whether old tool results are sent shorter.
     pub context_pruning: ContextPruning,
     /// Most messages of the session that are sent; `None` means all.

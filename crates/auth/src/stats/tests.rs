@@ -18,11 +18,11 @@ fn failure(reason: FailureReason, at_ms: u64) -> Failure<'static> {
 
 #[test]
 fn rests_grow_as_the_rules_say() {
-    let minutes = |reason, failures| LONG.rest(reason, failures).as_secs() / 60;
+    let minutes = |reason, failures| LONG.cooldown(reason, failures).as_secs() / 60;
     assert_eq!([1, 2, 3, 4, 5].map(|n| minutes(FailureReason::RateLimit, n)), [1, 5, 25, 60, 60]);
     assert_eq!([1, 2, 3, 4].map(|n| minutes(FailureReason::Billing, n) / 60), [5, 10, 20, 24]);
     let short = CooldownRules::from(&myclaw_config::CooldownConfig::default());
-    let seconds = |n| short.rest(FailureReason::Timeout, n).as_secs();
+    let seconds = |n| short.cooldown(FailureReason::Timeout, n).as_secs();
     assert_eq!([1, 2, 3, 6, 7, u32::MAX].map(seconds), [1, 2, 4, 32, 60, 60]);
 }
 
@@ -30,14 +30,14 @@ fn rests_grow_as_the_rules_say() {
 fn a_rate_limit_of_one_model_does_not_concern_another_but_a_refused_key_does() {
     let mut usage = UsageStats::default();
     usage.fail(&failure(FailureReason::RateLimit, 0), &LONG);
-    assert_eq!(usage.resting("m", 0), Some((60_000, FailureReason::RateLimit)));
-    assert_eq!(usage.resting("other", 0), None);
-    assert_eq!(usage.resting("m", 60_000), None, "the boundary counts as available");
+    assert_eq!(usage.cooldown("m", 0), Some((60_000, FailureReason::RateLimit)));
+    assert_eq!(usage.cooldown("other", 0), None);
+    assert_eq!(usage.cooldown("m", 60_000), None, "the boundary counts as available");
     usage.fail(&failure(FailureReason::Auth, 0), &LONG);
-    assert_eq!(usage.resting("other", 0), Some((60_000, FailureReason::Auth)));
+    assert_eq!(usage.cooldown("other", 0), Some((60_000, FailureReason::Auth)));
     usage.fail(&failure(FailureReason::Billing, 0), &LONG);
     // The second failure of the profile itself.
-    assert_eq!(usage.resting("other", 0), Some((10 * 3_600_000, FailureReason::Billing)));
+    assert_eq!(usage.cooldown("other", 0), Some((10 * 3_600_000, FailureReason::Billing)));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn what_the_provider_asks_for_goes_before_the_formula() {
         ..failure(FailureReason::RateLimit, 1_000)
     };
     usage.fail(&asked, &LONG);
-    assert_eq!(usage.resting("m", 1_000), Some((8_000, FailureReason::RateLimit)));
+    assert_eq!(usage.cooldown("m", 1_000), Some((8_000, FailureReason::RateLimit)));
 }
 
 #[test]
@@ -58,8 +58,10 @@ fn a_success_forgives_the_model_and_the_profile_but_no_other_model() {
     usage.fail(&failure(FailureReason::RateLimit, 0), &LONG);
     usage.fail(&Failure { model: "n", ..failure(FailureReason::RateLimit, 0) }, &LONG);
     usage.succeed("m", 5);
-    assert_eq!((usage.resting("m", 5), usage.last_used), (None, Some(5)));
-    assert!(usage.resting("n", 5).is_some() && usage.has_failures("n") && !usage.has_failures("m"));
+    assert_eq!((usage.cooldown("m", 5), usage.last_used), (None, Some(5)));
+    assert!(
+        usage.cooldown("n", 5).is_some() && usage.has_failures("n") && !usage.has_failures("m")
+    );
 }
 
 #[test]
@@ -69,7 +71,7 @@ fn failures_of_more_than_a_day_ago_no_longer_count() {
         let mut usage = UsageStats::default();
         usage.fail(&failure(FailureReason::RateLimit, 0), &LONG);
         usage.fail(&failure(FailureReason::RateLimit, later), &LONG);
-        assert_eq!(usage.resting("m", later), Some((later + expected, FailureReason::RateLimit)));
+        assert_eq!(usage.cooldown("m", later), Some((later + expected, FailureReason::RateLimit)));
     }
 }
 
@@ -78,8 +80,10 @@ fn a_clock_that_was_set_back_ends_every_rest() {
     let mut usage = UsageStats::default();
     usage.fail(&failure(FailureReason::Billing, 1_000_000), &LONG);
     usage.fail(&failure(FailureReason::Timeout, 1_000_000), &LONG);
-    assert!(usage.resting("m", 1_000_000).is_some() && usage.resting("other", 1_000_000).is_some());
-    assert_eq!((usage.resting("m", 999_999), usage.resting_profile(999_999)), (None, None));
+    assert!(
+        usage.cooldown("m", 1_000_000).is_some() && usage.cooldown("other", 1_000_000).is_some()
+    );
+    assert_eq!((usage.cooldown("m", 999_999), usage.profile_cooldown(999_999)), (None, None));
 }
 
 #[test]
@@ -119,10 +123,10 @@ proptest! {
             usage.fail(&failure(reason, now), &LONG);
         }
         let longest = LONG.billing_longest.as_millis() as u64;
-        prop_assert!(usage.resting("m", now).is_some());
-        prop_assert_eq!(usage.resting("m", now + longest), None);
+        prop_assert!(usage.cooldown("m", now).is_some());
+        prop_assert_eq!(usage.cooldown("m", now + longest), None);
         usage.succeed("m", now);
-        prop_assert_eq!(usage.resting("m", now), None);
+        prop_assert_eq!(usage.cooldown("m", now), None);
         let stored = serde_json::to_string(&usage).ok().and_then(|text| serde_json::from_str(&text).ok());
         prop_assert_eq!(stored, Some(usage));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use myclaw_agent::auth::{
     Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, OrderRules, arrange,
 };
-use myclaw_agent::config::{AgentSettings, Config, KeySource};
+use myclaw_agent::config::{Config, KeySource, ResolvedAgent};
 use myclaw_agent::configured_model;
 use myclaw_agent::did_you_mean;
 use myclaw_agent::environment_key;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &AuthArgs) -> Result<(), CliError> {
 struct Keys {
     home: Home,
     config: Arc<Config>,
-    agent: AgentSettings,
+    agent: ResolvedAgent,
     store: AuthStore,
     file: AuthFile,
 }
@@ -87,7 +87,7 @@ impl Keys {
         let loaded = load_checked(&home.environment)?;
         let agent = loaded
             .config
-            .agent_settings(agent)
+            .resolve_agent(agent)
             .map_err(|error| CliError::usage(error.to_string()))?;
         let agent_dir = agent.agent_dir.clone().unwrap_or_else(|| home.paths.agent_dir(&agent.id));
         let store = AuthStore::in_agent_dir(&agent_dir);

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use myclaw_agent::config::{AgentSettings, Config, ConfigError};
+use myclaw_agent::config::{Config, ConfigError, ResolvedAgent};
 use myclaw_agent::hooks::{UnusableCommand, unusable_commands};
 use myclaw_agent::llm::{LocalCandidate, LocalFinding, survey_local};
 use myclaw_agent::{
@@ -111,7 +111,7 @@ fn print_check(check: &Check, paint: Paint, printer: &mut Printer) -> Result<(),
 
 fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     let (mut checks, config) = check_config(home);
-    let agent = config.agent_settings(None).ok();
+    let agent = config.resolve_agent(None).ok();
     // If the config file has a mistake, the checks of the model are skipped: their result would be a guess.
     let is_config_usable = checks.iter().all(|check| check.status != Status::Fail);
     let servers = runtime::block_on(async {
@@ -283,7 +283,7 @@ fn check_server(
     })
 }
 
-fn check_workspace(agent: Option<&AgentSettings>, home: &Home) -> Check {
+fn check_workspace(agent: Option<&ResolvedAgent>, home: &Home) -> Check {
     let workspace =
         agent.map_or_else(|| home.paths.workspace_dir(None), |agent| agent.workspace.clone());
     check_directory("workspace", &workspace, "agent.workspaceDir in the config file")
@@ -322,7 +322,7 @@ fn try_to_write(directory: &Path) -> io::Result<()> {
 
 /// Checks that the daily limits are not reached.
 fn check_budget(
-    agent: &AgentSettings,
+    agent: &ResolvedAgent,
     selection: &Selection,
     home: &Home,
     config: &Config,

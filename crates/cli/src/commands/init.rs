@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<(), CliError> {
     };
     let scaffold = write_config_if_missing(&home.paths, &starter)?;
     let loaded = load_or_default(&home.environment);
-    let agent = loaded.and_then(|loaded| loaded.config.agent_settings(None));
+    let agent = loaded.and_then(|loaded| loaded.config.resolve_agent(None));
     let first_step = match &agent {
         Ok(agent) if scaffold.created && agent.model.is_none() => Some(SET_A_KEY.to_owned()),
         Ok(_) => None,
@@ -59,7 +59,7 @@ pub(crate) fn run() -> Result<(), CliError> {
 /// A starter config with the model that answers on this machine today, so that nothing changes by writing it.
 fn starter(home: &Home) -> Result<String, CliError> {
     let config = Config { paths: Some(home.paths.clone()), ..Config::default() };
-    let stored = config.agent_settings(None).map(|agent| stored_keys(&agent)).unwrap_or_default();
+    let stored = config.resolve_agent(None).map(|agent| stored_keys(&agent)).unwrap_or_default();
     let wanted = Wanted { requested: None, configured: None, fallbacks: &[], stored: &stored };
     let selection = runtime::block_on(select(&config, &home.environment, wanted))??;
     let name = selection.reference.to_string();

@@ -102,7 +102,7 @@ pub(crate) async fn find_models(
 
 /// The keys that the store of the default agent holds.
 fn default_keys(config: &Config) -> Result<AuthFile, CliError> {
-    let agent = config.agent_settings(None)?;
+    let agent = config.resolve_agent(None)?;
     Ok(stored_keys(&agent))
 }
 

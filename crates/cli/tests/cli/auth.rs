@@ -92,7 +92,7 @@ fn a_key_is_kept_listed_by_its_end_and_removed() {
         listed(&home),
         [json!({
             "provider": "anthropic", "profile": "anthropic:default", "type": "api_key",
-            "origin": "store", "key": "…abcd", "state": "ok", "resting": [],
+            "origin": "store", "key": "…abcd", "state": "ok", "cooldown": [],
             "pinned": false, "preferred": false,
         })]
     );
@@ -168,8 +168,8 @@ fn a_turn_uses_a_kept_key_and_goes_on_with_the_next() {
     let keys = listed(&home);
     assert_eq!(keys[0]["profile"], "lab:two", "the one that rests comes last");
     assert_eq!(
-        (&keys[1]["state"], &keys[1]["resting"][0]["reason"]),
-        (&json!("resting"), &json!("auth"))
+        (&keys[1]["state"], &keys[1]["cooldown"][0]["reason"]),
+        (&json!("cooldown"), &json!("auth"))
     );
 
     // The next turn leaves the refused key alone, without having tried it.

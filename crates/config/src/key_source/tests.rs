@@ -1,8 +1,7 @@
 use super::*;
 
 fn parse(text: &str) -> KeySource {
-    KeySource::from_settings(&SecretString::from(text), Some(&Paths::in_state_dir("/state")))
-        .unwrap()
+    KeySource::from_config(&SecretString::from(text), Some(&Paths::in_state_dir("/state"))).unwrap()
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub struct AgentDefaults {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<IterationCap>,
     /// When and how older messages are summarised.
-    pub compaction: CompactionSettings,
+    pub compaction: CompactionConfig,
     /// Whether old results of tools are sent shorter, or not at all, before the window is full.
     pub context_pruning: ContextPruning,
     /// What ends a run that would go on.
@@ -106,7 +106,7 @@ pub struct AgentDefaults {
 /// When and how older messages are summarised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct CompactionSettings {
+pub struct CompactionConfig {
     /// Tokens of the model's window that are kept free for its answer; messages are summarised before they need
     /// them. At most half of the window counts. Default: the model's longest answer, at most a quarter of the window.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ pub struct CompactionSettings {
     pub max_result_chars: usize,
 }
 
-impl Default for CompactionSettings {
+impl Default for CompactionConfig {
     fn default() -> Self {
         Self { reserve_tokens: None, keep_messages: 10, max_result_chars: 20_000 }
     }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use myclaw_config::{
-    AgentId, AgentSettings, CompactionSettings, Config, ConfigError, ContextPruning, DeliveryMode,
-    IterationCap, Paths, RunLimits, ThinkingDefault,
+    AgentId, CompactionConfig, Config, ConfigError, ContextPruning, DeliveryMode, IterationCap,
+    Paths, ResolvedAgent, RunLimits, ThinkingDefault,
 };
 
 use crate::support::Home;
@@ -18,7 +18,7 @@ fn config(text: &str) -> (Home, Config) {
 #[test]
 fn without_agents_there_is_main() {
     let (home, config) = config("{}");
-    let expected = AgentSettings {
+    let expected = ResolvedAgent {
         id: AgentId::default(),
         name: None,
         workspace: home.state_dir().join("workspace"),
@@ -29,7 +29,7 @@ fn without_agents_there_is_main() {
         max_iterations: IterationCap::default(),
         max_retries: 3,
         max_tool_result_chars: 50_000,
-        compaction: CompactionSettings::default(),
+        compaction: CompactionConfig::default(),
         context_pruning: ContextPruning::Off,
         user_timezone: None,
         limits: RunLimits {
@@ -44,9 +44,9 @@ fn without_agents_there_is_main() {
         follow_up_mode: DeliveryMode::All,
     };
     for id in [None, Some("main"), Some(""), Some(" MAIN ")] {
-        assert_eq!(config.agent_settings(id).unwrap(), expected, "{id:?}");
+        assert_eq!(config.resolve_agent(id).unwrap(), expected, "{id:?}");
     }
-    let unknown = config.agent_settings(Some("coder")).unwrap_err();
+    let unknown = config.resolve_agent(Some("coder")).unwrap_err();
     assert_eq!(unknown.to_string(), "there is no agent `coder`; known: `main`");
 }
 
@@ -55,20 +55,20 @@ fn the_default_agent_is_the_marked_one_else_the_first() {
     let (home, marked) = config(
         "{ agents: { list: [{ id: 'A' }, { id: 'b', default: true }, { id: 'c', default: true }] } }",
     );
-    assert_eq!(marked.agent_settings(None).unwrap().id.as_str(), "b");
-    assert_eq!(marked.agent_settings(None).unwrap().workspace, home.state_dir().join("workspace"));
+    assert_eq!(marked.resolve_agent(None).unwrap().id.as_str(), "b");
+    assert_eq!(marked.resolve_agent(None).unwrap().workspace, home.state_dir().join("workspace"));
     assert_eq!(
-        marked.agent_settings(Some("a")).unwrap().workspace,
+        marked.resolve_agent(Some("a")).unwrap().workspace,
         home.state_dir().join("workspace-a")
     );
     assert!(
-        matches!(marked.agent_settings(Some("main")), Err(ConfigError::UnknownAgent { known, .. }) if known.len() == 3)
+        matches!(marked.resolve_agent(Some("main")), Err(ConfigError::UnknownAgent { known, .. }) if known.len() == 3)
     );
 
     let (_, first) = config("{ agents: { list: [{ id: 'My Agent' }, { id: 'main' }] } }");
     assert_eq!(first.default_agent_id().as_str(), "my-agent");
-    assert_eq!(first.agent_settings(Some("my agent")).unwrap().id.as_str(), "my-agent");
-    assert!(first.agent_settings(Some("main")).unwrap().workspace.ends_with("workspace-main"));
+    assert_eq!(first.resolve_agent(Some("my agent")).unwrap().id.as_str(), "my-agent");
+    assert!(first.resolve_agent(Some("main")).unwrap().workspace.ends_with("workspace-main"));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn the_entry_goes_before_the_defaults_and_those_before_the_agent() {
     let (home, with) = config(
         &text.replace("DEFAULTS", "workspace: 'here', model: 'groq/llama', maxIterations: 2"),
     );
-    let plain = with.agent_settings(Some("plain")).unwrap();
+    let plain = with.resolve_agent(Some("plain")).unwrap();
     assert_eq!(plain.workspace, home.state_dir().join("here"));
     assert_eq!(
         (plain.model.as_deref(), plain.max_iterations.limit()),
@@ -96,13 +96,10 @@ fn the_entry_goes_before_the_defaults_and_those_before_the_agent() {
     );
     assert_eq!((plain.max_retries, plain.max_tool_result_chars), (7, 9));
 
-    let own = with.agent_settings(Some("own")).unwrap();
+    let own = with.resolve_agent(Some("own")).unwrap();
     assert_eq!((own.name.as_deref(), own.workspace.as_path()), (Some("Own"), Path::new("/own")));
     assert_eq!((own.model.as_deref(), own.max_iterations.limit()), (Some("openai/gpt/x"), None));
-    assert_eq!(
-        with.agent_settings(Some("bare")).unwrap().model.as_deref(),
-        Some("anthropic/other")
-    );
+    assert_eq!(with.resolve_agent(Some("bare")).unwrap().model.as_deref(), Some("anthropic/other"));
 
     let (_home, limited) = config(
         "{ agents: {
@@ -110,7 +107,7 @@ fn the_entry_goes_before_the_defaults_and_those_before_the_agent() {
             list: [{ id: 'plain' }, { id: 'own', limits: { runCost: 0.5, runSeconds: 0 }, steeringMode: 'one-at-a-time' }],
         } }",
     );
-    let of = |agent| limited.agent_settings(Some(agent)).unwrap();
+    let of = |agent| limited.resolve_agent(Some(agent)).unwrap();
     let costs = |agent| (of(agent).limits.run_cost, of(agent).limits.day_tokens);
     assert_eq!((costs("plain"), costs("own")), ((2.0, 9), (0.5, 9)));
     assert_eq!((of("plain").limits.run_seconds, of("own").limits.run_seconds), (600, 0));
@@ -119,7 +116,7 @@ fn the_entry_goes_before_the_defaults_and_those_before_the_agent() {
     assert_eq!((modes("plain"), modes("own")), ((all, single), (single, single)));
 
     let (home, without) = config(&text.replace("DEFAULTS", ""));
-    let plain = without.agent_settings(None).unwrap();
+    let plain = without.resolve_agent(None).unwrap();
     assert_eq!(plain.workspace, home.path().join("agent"));
     assert_eq!(
         (plain.model.as_deref(), plain.max_iterations.limit()),
@@ -141,10 +138,10 @@ fn fallbacks_of_an_agent_go_before_those_of_the_defaults() {
             },
         }",
     );
-    let inherits = config.agent_settings(Some("inherits")).unwrap();
+    let inherits = config.resolve_agent(Some("inherits")).unwrap();
     assert_eq!(inherits.fallbacks, ["openai/gpt", "anthropic/haiku"]);
     assert_eq!(inherits.agent_dir, Some(home.state_dir().join("agents/inherits/agent")));
-    let none = config.agent_settings(Some("none")).unwrap();
+    let none = config.resolve_agent(Some("none")).unwrap();
     assert_eq!(none.fallbacks, [""; 0]);
     assert_eq!(none.agent_dir, Some(home.state_dir().join("kept/here")));
 
@@ -163,30 +160,30 @@ fn no_cap_is_written_in_two_ways() {
         [("0", None), ("'unlimited'", None), ("1", Some(1)), ("4294967295", Some(u32::MAX))]
     {
         let (_, config) = config(&format!("{{ agent: {{ maxIterations: {written} }} }}"));
-        assert_eq!(config.agent_settings(None).unwrap().max_iterations.limit(), limit, "{written}");
+        assert_eq!(config.resolve_agent(None).unwrap().max_iterations.limit(), limit, "{written}");
     }
 }
 
 #[test]
 fn settings_made_by_hand_need_directories_or_an_absolute_workspace() {
     let mut config = Config::default();
-    assert!(matches!(config.agent_settings(None), Err(ConfigError::NoPaths)));
+    assert!(matches!(config.resolve_agent(None), Err(ConfigError::NoPaths)));
     config.agent.workspace_dir = Some("relative".to_owned());
-    assert!(matches!(config.agent_settings(None), Err(ConfigError::NoPaths)));
+    assert!(matches!(config.resolve_agent(None), Err(ConfigError::NoPaths)));
     config.agent.workspace_dir = Some("/absolute".to_owned());
-    assert_eq!(config.agent_settings(None).unwrap().workspace, Path::new("/absolute"));
+    assert_eq!(config.resolve_agent(None).unwrap().workspace, Path::new("/absolute"));
     config.agent.workspace_dir = None;
     config.paths = Some(Paths::in_state_dir("/state"));
-    assert_eq!(config.agent_settings(None).unwrap().workspace, Path::new("/state/workspace"));
+    assert_eq!(config.resolve_agent(None).unwrap().workspace, Path::new("/state/workspace"));
     config.agent.workspace_dir = Some("~/x".to_owned());
-    assert!(matches!(config.agent_settings(None), Err(ConfigError::NoHome)));
+    assert!(matches!(config.resolve_agent(None), Err(ConfigError::NoHome)));
 }
 
 #[test]
 fn a_model_is_trimmed_and_a_blank_one_is_none() {
     let model = |text: &str| {
         let config = Home::with_config(text).load().unwrap().config;
-        config.agent_settings(None).unwrap().model
+        config.resolve_agent(None).unwrap().model
     };
     assert_eq!(model("{ agents: { defaults: { model: '  a/b ' } } }").as_deref(), Some("a/b"));
     assert_eq!(model("{ agents: { defaults: { model: '  ' } } }"), None);
@@ -208,7 +205,7 @@ fn fallbacks_are_kept_in_order() {
 fn an_agents_thinking_goes_before_the_default() {
     let text = "{ agents: { defaults: { thinkingDefault: 'low' }, list: [{ id: 'a' }, { id: 'b', thinking: 'xhigh' }] } }";
     let config = Home::with_config(text).load().unwrap().config;
-    let thinking = |id| config.agent_settings(Some(id)).unwrap().thinking;
+    let thinking = |id| config.resolve_agent(Some(id)).unwrap().thinking;
     assert_eq!(thinking("a"), Some(ThinkingDefault::Low));
     assert_eq!(thinking("b"), Some(ThinkingDefault::Xhigh));
 }

@@ -38,7 +38,7 @@ fn a_variable_is_always_a_key_and_never_names_a_command() {
         .auth_profiles
         .iter()
         .map(|profile| {
-            let source = KeySource::from_settings(&profile.api_key, config.paths.as_ref()).unwrap();
+            let source = KeySource::from_config(&profile.api_key, config.paths.as_ref()).unwrap();
             match &source {
                 KeySource::Literal(key) => format!("key {}", key.expose_secret()),
                 source => source.describe().unwrap(),

@@ -249,7 +249,7 @@ fn without_a_file_there_are_defaults_for_those_who_ask() {
     assert!(!loaded.found);
     assert_eq!(loaded.path, home.config_file());
     assert_eq!(
-        loaded.config.agent_settings(None).unwrap().workspace,
+        loaded.config.resolve_agent(None).unwrap().workspace,
         home.state_dir().join("workspace")
     );
     let named = Home::with_config("{}").variable("MYCLAW_CONFIG_PATH", "~/elsewhere.json");

@@ -34,7 +34,7 @@ fn the_starter_is_written_once_and_loads() {
         .collect();
     assert_eq!(profiles, [("primary", "k")]);
     assert!(config.channels.telegram.is_none() && config.gateway.token.is_none());
-    assert_eq!(config.agent_settings(None).unwrap().workspace, home.state_dir().join("workspace"));
+    assert_eq!(config.resolve_agent(None).unwrap().workspace, home.state_dir().join("workspace"));
 
     fs::write(&path, "{}").unwrap();
     assert_eq!(

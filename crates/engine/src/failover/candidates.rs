@@ -20,7 +20,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) choice: &'a ActiveModel,
     pub(crate) rotation: ProfileRotation,
     /// Why all its keys are in a long cooldown from an earlier run, if they are.
-    pub(crate) resting_for: Option<FailureReason>,
+    pub(crate) cooldown_reason: Option<FailureReason>,
 }
 
 /// The models that are still to be asked, and the failures of those that were asked.
@@ -50,7 +50,7 @@ impl<'a> Candidates<'a> {
     /// [`RunError::UnknownProfile`] if the pinned profile does not exist.
     pub(crate) fn line_up(sources: &Sources<'a, '_>) -> Result<Self, RunError> {
         let mut waiting = VecDeque::with_capacity(sources.choices.len());
-        let mut resting = Vec::new();
+        let mut cooldown = Vec::new();
         let first_provider = sources.choices.first().map(|choice| &choice.model.provider);
         for choice in sources.choices {
             let provider = &choice.model.provider;
@@ -64,25 +64,25 @@ impl<'a> Candidates<'a> {
             if arranged.is_empty() {
                 return Err(unknown_profile(choice, sources, &rules));
             }
-            let rests_long = arranged.iter().all(|entry| {
-                let until = entry.resting.map_or(0, |(until, _)| until);
+            let cooldown_is_long = arranged.iter().all(|entry| {
+                let until = entry.cooldown.map_or(0, |(until, _)| until);
                 let rest = Duration::from_millis(until.saturating_sub(sources.now_ms));
                 rest > LONGEST_WAIT_BEFORE_FALLBACK
             });
-            let resting_for =
-                arranged.first().and_then(|entry| entry.resting).filter(|_| rests_long);
+            let cooldown_reason =
+                arranged.first().and_then(|entry| entry.cooldown).filter(|_| cooldown_is_long);
             let candidate = Candidate {
                 choice,
                 rotation: ProfileRotation::new(arranged),
-                resting_for: resting_for.map(|(_, reason)| reason),
+                cooldown_reason: cooldown_reason.map(|(_, reason)| reason),
             };
-            if rests_long {
-                resting.push(candidate);
+            if cooldown_is_long {
+                cooldown.push(candidate);
             } else {
                 waiting.push_back(candidate);
             }
         }
-        waiting.extend(resting);
+        waiting.extend(cooldown);
         Ok(Self { waiting, failures: Vec::new() })
     }
 
@@ -110,9 +110,9 @@ impl<'a> Candidates<'a> {
     }
 
     /// Why the keys of a model that is still to be asked are in cooldown, if they are.
-    pub(crate) fn resting(&self, choice: &ActiveModel) -> Option<FailureReason> {
+    pub(crate) fn cooldown(&self, choice: &ActiveModel) -> Option<FailureReason> {
         let of_choice = |candidate: &&Candidate<'_>| std::ptr::eq(candidate.choice, choice);
-        self.waiting.iter().find(of_choice)?.resting_for
+        self.waiting.iter().find(of_choice)?.cooldown_reason
     }
 
     /// Whether there is another model to ask.

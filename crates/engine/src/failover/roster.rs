@@ -70,12 +70,12 @@ impl Roster {
         })?;
         let answering = candidates.next().ok_or(RunError::NoModel)?;
         let wanted = self.choices.first().unwrap_or(&self.first);
-        if let Some(reason) = candidates.resting(wanted) {
+        if let Some(reason) = candidates.cooldown(wanted) {
             params.events().emit(AgentRunEvent::Fallback {
                 from: wanted.reference(),
                 to: answering.choice.reference(),
                 reason: error_class(reason),
-                message: "every key rests after earlier failures".to_owned(),
+                message: "every key is in cooldown after earlier failures".to_owned(),
             });
         }
         Ok((answering, candidates))

@@ -4,8 +4,8 @@ fn rotation(names: &[&str]) -> ProfileRotation {
     ProfileRotation::new(names.iter().map(|id| arranged(id, None)).collect())
 }
 
-fn arranged(id: &str, resting: Option<(u64, FailureReason)>) -> Arranged {
-    Arranged { profile: AuthProfile::new(id, None), resting, has_failures: resting.is_some() }
+fn arranged(id: &str, cooldown: Option<(u64, FailureReason)>) -> Arranged {
+    Arranged { profile: AuthProfile::new(id, None), cooldown, has_failures: cooldown.is_some() }
 }
 
 fn error(class: ErrorClass) -> ModelError {
@@ -102,15 +102,15 @@ fn the_upcoming_profile_is_the_one_that_is_picked_next() {
 
 #[test]
 fn a_rest_from_before_the_run_holds_unless_the_profile_is_alone() {
-    let resting = Some((5_000, FailureReason::RateLimit));
-    let mut alone = ProfileRotation::new(vec![arranged("a", resting)]);
-    assert_eq!((alone.pick(0), alone.resting_for()), (Pick::Ready(0), None));
+    let cooldown = Some((5_000, FailureReason::RateLimit));
+    let mut alone = ProfileRotation::new(vec![arranged("a", cooldown)]);
+    assert_eq!((alone.pick(0), alone.cooldown_reason()), (Pick::Ready(0), None));
     assert!(alone.succeeded(0), "the store learns that it works again");
     assert!(!alone.succeeded(0));
 
-    let mut two = ProfileRotation::new(vec![arranged("a", resting), arranged("b", resting)]);
+    let mut two = ProfileRotation::new(vec![arranged("a", cooldown), arranged("b", cooldown)]);
     assert_eq!(two.pick(0), Pick::Wait(Duration::from_secs(5)));
-    assert_eq!(two.resting_for(), Some(FailureReason::RateLimit));
+    assert_eq!(two.cooldown_reason(), Some(FailureReason::RateLimit));
     assert_eq!(two.pick(5_000), Pick::Ready(0));
 }
 

@@ -32,7 +32,7 @@ struct Listed {
     key: String,
     state: State,
     /// Its cooldowns.
-    resting: Vec<Cooldown>,
+    cooldown: Vec<Cooldown>,
     /// Milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_used: Option<u64>,
@@ -104,13 +104,13 @@ fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
     let profile = entry.profile;
     let store_name = profile.store_name(provider);
     let usage = keys.file.usage_now(provider, &profile);
-    let resting = usage.map(|usage| cooldowns(usage, now_ms)).unwrap_or_default();
+    let cooldown = usage.map(|usage| cooldowns(usage, now_ms)).unwrap_or_default();
     let is_named =
         |name: Option<&String>| name.is_some_and(|name| *name == store_name || *name == profile.id);
     let state = match profile.validity(now_ms) {
         Validity::Renewable => State::Renewable,
         Validity::Ended => State::Expired,
-        Validity::Valid if resting.is_empty() => State::Ok,
+        Validity::Valid if cooldown.is_empty() => State::Ok,
         Validity::Valid => State::Resting,
     };
     Listed {
@@ -121,14 +121,14 @@ fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
         origin: profile.origin,
         key: profile.source.as_ref().map_or_else(|| "-".to_owned(), shown),
         state,
-        resting,
+        cooldown,
         last_used: usage.and_then(|usage| usage.last_used),
         profile: profile.id,
     }
 }
 
 fn cooldowns(usage: &UsageStats, now_ms: u64) -> Vec<Cooldown> {
-    let of_profile = usage.resting_profile(now_ms).map(|(until, reason)| Cooldown {
+    let of_profile = usage.profile_cooldown(now_ms).map(|(until, reason)| Cooldown {
         model: None,
         reason,
         until,
@@ -155,8 +155,8 @@ fn table(listed: &[Listed]) -> Vec<String> {
     let head = ["PROVIDER", "PROFILE", "TYPE", "FROM", "KEY", "LAST USED", "STATE"];
     let rows = listed.iter().map(|key| {
         let from = match key.origin {
-            ProfileOrigin::Settings if key.key.starts_with(VARIABLE) => "variable",
-            ProfileOrigin::Settings => "settings",
+            ProfileOrigin::Config if key.key.starts_with(VARIABLE) => "variable",
+            ProfileOrigin::Config => "settings",
             ProfileOrigin::Store => "store",
         };
         vec![
@@ -180,7 +180,7 @@ fn state(key: &Listed) -> String {
         State::Renewable => vec!["expired, renewed when used".to_owned()],
         State::Resting => Vec::new(),
     };
-    words.extend(key.resting.iter().map(|rest| {
+    words.extend(key.cooldown.iter().map(|rest| {
         let model = rest.model.as_ref().map(|model| format!(" for {model}")).unwrap_or_default();
         format!("cooldown{model} until {} ({})", local_minute(rest.until), rest.reason.as_str())
     }));

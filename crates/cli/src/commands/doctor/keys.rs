@@ -6,7 +6,7 @@ use std::fs;
 use myclaw_agent::auth::{
     AuthFile, AuthProfile, AuthStore, ProfileOrigin, Validity, is_private, replacing_command,
 };
-use myclaw_agent::config::{AgentSettings, Config, KeySource as WrittenAs, holds_literal_secret};
+use myclaw_agent::config::{Config, KeySource as WrittenAs, ResolvedAgent, holds_literal_secret};
 use myclaw_agent::{
     ActiveModel, Home, KeyPresence, Selection, look_for_profile, profiles_in_order,
 };
@@ -96,7 +96,7 @@ fn check_key(
     if KeySource::find(provider, config, home, stored) == KeySource::Cloud {
         return Some(check_cloud(selection.model(), home));
     }
-    let is_given = |profile: &&&AuthProfile| profile.origin == ProfileOrigin::Settings;
+    let is_given = |profile: &&&AuthProfile| profile.origin == ProfileOrigin::Config;
     let given: Vec<String> = there
         .iter()
         .filter(is_given)
@@ -135,7 +135,7 @@ fn counted_keys(count: usize) -> String {
 /// Whether files that hold keys can be read by their owner alone, and the store by this program.
 pub(super) fn check_files(
     config: &Config,
-    agent: Option<&AgentSettings>,
+    agent: Option<&ResolvedAgent>,
     home: &Home,
 ) -> Vec<Check> {
     const NAME: &str = "key files";

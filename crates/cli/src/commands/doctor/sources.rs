@@ -17,7 +17,7 @@ pub(super) fn key_files(config: &Config, stored: &AuthFile) -> Vec<std::path::Pa
         .map(|profile| &profile.api_key)
         .chain(config.models.providers.values().filter_map(|own| own.api_key.as_ref()));
     let configured =
-        written.filter_map(|key| KeySource::from_settings(key, config.paths.as_ref()).ok());
+        written.filter_map(|key| KeySource::from_config(key, config.paths.as_ref()).ok());
     let kept = stored.profiles().filter_map(|(name, profile)| {
         let mut profiles = stored.profiles_of(&profile.provider).into_iter();
         profiles.find(|found| found.id == name)?.source

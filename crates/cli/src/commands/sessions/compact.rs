@@ -74,7 +74,7 @@ pub(super) fn run(args: &CompactArgs, sessions: &Sessions, home: Home) -> Result
 fn known_agent(home: &Home, key: &SessionKey) -> Result<Option<String>, CliError> {
     let config = load_or_default(&home.environment)?.config;
     let agent = key.parts().agent_id;
-    Ok(config.agent_settings(Some(&agent)).is_ok().then_some(agent))
+    Ok(config.resolve_agent(Some(&agent)).is_ok().then_some(agent))
 }
 
 fn compact(

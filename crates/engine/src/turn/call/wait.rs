@@ -8,7 +8,7 @@ use myclaw_llm::{ErrorClass, ModelError};
 
 use super::{Caller, NoMessage};
 use crate::failover::{LONGEST_WAIT_BEFORE_FALLBACK, Pick, error_class};
-use crate::notice::every_key_rests;
+use crate::notice::every_key_in_cooldown;
 use crate::turn::Shared;
 use crate::{Notice, RunError};
 
@@ -40,7 +40,7 @@ impl Caller<'_> {
                     return Err(NoMessage::GiveUp(error));
                 }
                 Pick::Wait(wait) if wait > longest => {
-                    let mut error = last_error.cloned().unwrap_or_else(|| self.resting());
+                    let mut error = last_error.cloned().unwrap_or_else(|| self.cooldown());
                     let until = until(now_ms, wait);
                     error.message = if last_error.is_some() {
                         format!("{} (the provider asks to wait until {until})", error.message)
@@ -54,7 +54,7 @@ impl Caller<'_> {
                     if last_error.is_none() {
                         shared.notice(Notice::WaitingForKey {
                             provider: self.model.model.provider.clone(),
-                            reason: self.resting().class,
+                            reason: self.cooldown().class,
                             wait_ms: wait.as_millis() as u64,
                         });
                     }
@@ -76,10 +76,10 @@ impl Caller<'_> {
     }
 
     /// The error when every key is in cooldown.
-    fn resting(&self) -> ModelError {
+    fn cooldown(&self) -> ModelError {
         let provider = &self.model.model.provider;
-        let class = self.rotation.resting_for().map_or(ErrorClass::Unknown, error_class);
-        ModelError::new(class, every_key_rests(provider, class))
+        let class = self.rotation.cooldown_reason().map_or(ErrorClass::Unknown, error_class);
+        ModelError::new(class, every_key_in_cooldown(provider, class))
     }
 }
 

@@ -14,7 +14,7 @@ mod prune;
 mod reduce;
 mod summary;
 
-use myclaw_config::{CompactionSettings, ContextPruning};
+use myclaw_config::{CompactionConfig, ContextPruning};
 use myclaw_llm::{Model, ModelError};
 use myclaw_session::{EntryId, MovedAside, Reduction, ReductionEntry};
 
@@ -30,7 +30,7 @@ pub(super) use summary::{SummaryRequest, Writers};
 /// The step and its state.
 pub(crate) struct Fit {
     /// When and how older messages are summarised.
-    compaction: CompactionSettings,
+    compaction: CompactionConfig,
     /// Whether old tool results are sent shorter.
     pruning: ContextPruning,
     /// Most messages of a chat that are sent.
@@ -87,7 +87,7 @@ const LARGEST_RESERVE_SHARE: u64 = 2;
 const SAFE_QUARTERS: u64 = 3;
 
 /// Tokens that a request to a model may hold: its window minus the part reserved for the answer.
-pub(crate) fn input_budget(model: &Model, settings: &CompactionSettings) -> u64 {
+pub(crate) fn input_budget(model: &Model, settings: &CompactionConfig) -> u64 {
     let window = model.context_window;
     let reserve = match settings.reserve_tokens {
         Some(tokens) => tokens.min(window / LARGEST_RESERVE_SHARE),
@@ -98,7 +98,7 @@ pub(crate) fn input_budget(model: &Model, settings: &CompactionSettings) -> u64 
 
 impl Fit {
     pub(crate) fn new(
-        compaction: CompactionSettings,
+        compaction: CompactionConfig,
         pruning: ContextPruning,
         history_limit: Option<usize>,
         opening: Opening,
