@@ -10,10 +10,10 @@ use myclaw_testkit::{TempHome, WireFormat};
 use crate::scenario::Scenario;
 
 /// The session that every run continues.
-const SESSION: &str = "bench";
+const SESSION: &str = "main";
 
 /// Its key, as the header of a transcript holds it.
-pub(crate) const SESSION_KEY: &str = "agent:main:channel:cli:account:default:peer:direct:bench";
+pub(crate) const SESSION_KEY: &str = "agent:main:channel:cli:account:default:peer:direct:main";
 
 /// The model both ask for; its wire format is Anthropic's.
 const MODEL: &str = "claude-sonnet-4-20250514";

@@ -48,6 +48,8 @@ pub enum FailureClass {
     Workspace,
     /// A hook did not allow it.
     Hook,
+    /// The sandbox that the session needs is not available.
+    Sandbox,
     /// Too many messages wait already.
     QueueFull,
     /// Nothing runs in the session that could take a message.
@@ -76,6 +78,7 @@ impl FailureClass {
             Self::NothingToDo => "nothing_to_do",
             Self::Workspace => "workspace",
             Self::Hook => "hook",
+            Self::Sandbox => "sandbox",
             Self::QueueFull => "queue_full",
             Self::NotRunning => "not_running",
             Self::Busy => "busy",

@@ -7,8 +7,10 @@
 #![forbid(unsafe_code)]
 
 mod config_check;
+mod confinement;
 mod driver;
 mod error;
+mod helper;
 mod home;
 mod key_lookup;
 mod models;
@@ -22,8 +24,12 @@ mod skills;
 mod trial;
 
 pub use config_check::{Examination, examine, load_checked, unread_keys};
+pub use confinement::SandboxReport;
+#[cfg(target_os = "linux")]
+pub use confinement::try_escapes;
 pub use driver::Driver;
 pub use error::{AgentError, FailureClass};
+pub use helper::helper_main;
 pub use home::Home;
 pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use models::{configured_model, profiles_in_order};
@@ -95,6 +101,14 @@ pub mod llm {
     };
     /// The login of GitHub Copilot.
     pub use myclaw_llm_cloud::copilot;
+}
+
+/// What the operating system enforces in sandboxed sessions.
+pub mod sandbox {
+    pub use myclaw_config::SandboxMode;
+    #[cfg(target_os = "linux")]
+    pub use myclaw_sandbox::escapes::{Row, Verdict, known_gaps};
+    pub use myclaw_sandbox::{Confinement, Engine, Level, Limits, Network, WorkspaceAccess};
 }
 
 /// Sessions on disk: keys, transcripts, the index.

@@ -15,6 +15,7 @@ use myclaw_llm::{CallLimits, Model, ThinkingLevel};
 use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore};
 
 use crate::config_check::load_checked;
+use crate::confinement::ExecutorSlot;
 use crate::selection::{Selection, Wanted, select};
 use crate::{AgentError, Home};
 
@@ -56,6 +57,8 @@ pub struct SessionConfig {
     pub session_key: SessionKey,
     /// The only auth profile to use, if the caller names one.
     pub auth_profile: Option<String>,
+    /// Runs the tools of a sandboxed session; ends with the last copy of this value.
+    pub(crate) executor: Arc<ExecutorSlot>,
 }
 
 impl SessionConfig {
@@ -89,13 +92,14 @@ impl SessionConfig {
         }
         let directory = options.directory.as_deref().map(existing_directory).transpose()?;
         let auth_profile = options.auth_profile.clone();
-        Ok(Self { home, config, agent, directory, session_key, auth_profile })
+        let executor = Arc::default();
+        Ok(Self { home, config, agent, directory, session_key, auth_profile, executor })
     }
 
     /// The same for another session of the agent.
     #[must_use]
     pub fn for_session(&self, session_key: SessionKey) -> Self {
-        Self { session_key, ..self.clone() }
+        Self { session_key, executor: Arc::default(), ..self.clone() }
     }
 
     /// The directory in which the tools work.
@@ -138,6 +142,7 @@ impl SessionConfig {
         params.auth_profile.clone_from(&self.auth_profile);
         params.tools = myclaw_tools::builtin_tools(command_timeout);
         params.tools.retain(|tool| self.config.tools.profile.includes(&tool.schema().name));
+        params.tools = self.place_tools(params.tools).await?;
         params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
         params.working_directory.clone_from(&self.directory);

@@ -104,6 +104,11 @@ impl SessionConfig {
             .collect())
     }
 
+    /// Directories that may hold skills.
+    pub(crate) fn skill_directories(&self) -> Result<Vec<PathBuf>, AgentError> {
+        Ok(self.skill_places()?.into_iter().map(|place| place.directory).collect())
+    }
+
     /// What the requirements of skills are checked against.
     fn machine(&self) -> Machine {
         let environment = &self.home.environment;

@@ -14,11 +14,13 @@ mod acp;
 pub(crate) mod auth;
 mod duration;
 mod help;
+mod sandbox;
 mod sessions;
 mod skills;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use duration::Age;
+pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
 pub(crate) use sessions::{
     CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
 };
@@ -99,6 +101,9 @@ pub(crate) enum Command {
     /// List the skills, show one, say which cannot be used
     #[command(long_about = help::SKILLS, after_long_help = help::SKILLS_EXAMPLES)]
     Skills(SkillsArgs),
+    /// Show what the sandbox of a session enforces, and test it on this machine
+    #[command(long_about = help::SANDBOX, after_long_help = help::SANDBOX_EXAMPLES)]
+    Sandbox(SandboxArgs),
     /// List, add, test and order the keys of providers
     #[command(long_about = help::AUTH, after_long_help = help::AUTH_EXAMPLES)]
     Auth(auth::AuthArgs),

@@ -7,5 +7,6 @@ pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod models;
 pub(crate) mod run;
+pub(crate) mod sandbox;
 pub(crate) mod sessions;
 pub(crate) mod skills;

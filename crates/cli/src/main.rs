@@ -18,7 +18,7 @@ mod runtime;
 mod terminal;
 mod time;
 
-use std::process::ExitCode;
+use std::process::{ExitCode, Termination};
 
 use crate::args::{Cli, Command};
 use crate::exit::{CliError, Exit};
@@ -26,7 +26,10 @@ use crate::home::find_home;
 use crate::print::note;
 
 fn main() -> ExitCode {
-    // This comes first, while there is no other thread.
+    // This comes first, while there is no other thread. As a helper process the program does something else.
+    if let Some(end) = myclaw_agent::helper_main() {
+        return end.report();
+    }
     myclaw_agent::hide_environment();
     panic::install_hook();
     interrupt::survive_file_size_limit();
@@ -69,6 +72,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Sessions(args)) => commands::sessions::run(args, find_home()?),
         Some(Command::Models(args)) => commands::models::run(&args),
         Some(Command::Skills(args)) => commands::skills::run(&args),
+        Some(Command::Sandbox(args)) => commands::sandbox::run(&args),
         Some(Command::Auth(args)) => commands::auth::run(&args),
         Some(Command::Doctor(args)) => commands::doctor::run(&args),
         Some(Command::Completions(args)) => commands::completions::run(&args),

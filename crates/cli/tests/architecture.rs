@@ -5,25 +5,29 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 15] = [
+const CRATES: [(&str, &[&str]); 16] = [
     ("cli", &["agent"]),
     (
         "agent",
         &[
             "tools",
             "hooks",
+            "executor",
             "engine",
             "session",
             "llm-cloud",
             "llm",
             "auth",
+            "policy",
+            "sandbox",
             "exec",
             "config",
             "skills",
             "files",
         ],
     ),
-    ("tools", &["engine", "llm", "exec", "files"]),
+    ("tools", &["engine", "llm", "sandbox", "exec", "files"]),
+    ("executor", &["engine", "llm", "sandbox", "exec"]),
     ("hooks", &["engine", "llm", "exec", "config"]),
     ("engine", &["session", "llm", "auth", "config", "files"]),
     ("session", &["files"]),

@@ -16,6 +16,7 @@ mod limits;
 mod messages;
 mod models;
 mod policy;
+mod sandbox;
 mod skills;
 mod values;
 
@@ -34,8 +35,11 @@ pub use models::{
     StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
 };
 pub use policy::{
-    CommandRule, ExecAsk, ExecRules, ExecSecurity, PolicyProfile, ProgramRule, SandboxMode,
-    SandboxRules, ToolRules,
+    AgentSandboxRules, CommandRule, ExecAsk, ExecRules, ExecSecurity, PolicyProfile, ProgramRule,
+    SandboxMode, SandboxRules, ToolRules,
+};
+pub use sandbox::{
+    ConfinementConfig, ConfinementLevel, ConfinementLimits, SandboxNetwork, WorkspaceAccessName,
 };
 use secrecy::SecretString;
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};

@@ -19,6 +19,8 @@ use std::process::{Command, ExitCode};
 use crate::plan::Plan;
 use crate::system::{self, Fork};
 
+pub(crate) use files::open_only;
+
 /// The helper's exit code when it could not start the command.
 pub(crate) const SETUP_FAILED: u8 = 125;
 

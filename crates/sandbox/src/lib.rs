@@ -12,6 +12,7 @@
 //! | `plan` | the plan that the helper process gets from its parent |
 //! | `enter` | the helper process: it confines itself, becomes the command, and ends all that the command started |
 //! | `bubblewrap`, `container` | command lines of other programs that confine |
+//! | `thread` | work of this process that may touch only some files |
 //! | `system_files` | files of the system that every program needs |
 //! | `escapes` | attempts to get out, to try on the user's machine |
 //! | `system` | system calls without a safe wrapper |
@@ -37,6 +38,7 @@ mod sandbox;
 #[expect(unsafe_code, reason = "fork, signals and closing descriptors have no safe wrapper")]
 mod system;
 mod system_files;
+mod thread;
 
 pub use confinement::{Confinement, Engine, Level, Limits, Network, WorkspaceAccess};
 #[cfg(target_os = "linux")]
@@ -44,3 +46,4 @@ pub use enter::enter_and_exec;
 pub use error::SandboxError;
 pub use probe::{Probe, probe};
 pub use sandbox::{Confined, Sandbox};
+pub use thread::{OpenPaths, can_confine_threads, with_open_paths};

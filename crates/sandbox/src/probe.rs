@@ -35,10 +35,12 @@ pub fn probe() -> Probe {
 }
 
 #[cfg(target_os = "linux")]
-use crate::system::{has_seccomp, landlock_version};
+use crate::system::has_seccomp;
+#[cfg(target_os = "linux")]
+pub(crate) use crate::system::landlock_version;
 
 #[cfg(not(target_os = "linux"))]
-fn landlock_version() -> i32 {
+pub(crate) fn landlock_version() -> i32 {
     0
 }
 

@@ -87,7 +87,7 @@ impl Sandbox {
         spec: ChildSpec,
         confinement: &Confinement,
     ) -> Result<Confined, SandboxError> {
-        let Prepared { spec, .. } = self.prepare(spec, confinement)?;
+        let Prepared { spec, token } = self.prepare(spec, confinement)?;
         let child = Command::new(&spec.program)
             .args(&spec.args)
             .current_dir(&spec.directory)
@@ -99,7 +99,7 @@ impl Sandbox {
             .process_group(0)
             .spawn()
             .map_err(SandboxError::Start)?;
-        Ok(Confined { child })
+        Ok(Confined { child, level: confinement.level.clone(), token })
     }
 
     /// A command that confines itself as demanded and then runs `spec`, with the same directory, environment and limits.
@@ -201,6 +201,8 @@ impl Sandbox {
 #[derive(Debug)]
 pub struct Confined {
     child: Child,
+    level: Level,
+    token: String,
 }
 
 impl Confined {
@@ -236,7 +238,7 @@ impl Confined {
     ///
     /// # Errors
     /// An I/O error.
-    pub async fn end(mut self) -> io::Result<ExitStatus> {
+    pub async fn end(&mut self) -> io::Result<ExitStatus> {
         self.ask();
         match timeout(END_GRACE, self.child.wait()).await {
             Ok(status) => status,
@@ -245,6 +247,12 @@ impl Confined {
                 self.child.wait().await
             }
         }
+    }
+
+    /// Why the command was never started, if `printed`, its errors, show that. `status` is how it ended.
+    pub fn setup_failure(&self, status: ExitStatus, printed: &str) -> Option<String> {
+        let exit = Exit::Code(status.code()?);
+        setup_failure(&self.level, exit, printed, &self.token)
     }
 
     fn pid(&self) -> Option<Pid> {

@@ -81,7 +81,10 @@ impl Tool for ApplyPatchTool {
         Box::pin(async move {
             let arguments: Arguments = parse_arguments(aliases::APPLY_PATCH, invocation.arguments)?;
             let context = invocation.context.clone();
-            run_blocking(move || apply_patch(&context, &arguments.patch, &invocation.cancel)).await
+            run_blocking(invocation.context, move || {
+                apply_patch(&context, &arguments.patch, &invocation.cancel)
+            })
+            .await
         })
     }
 }

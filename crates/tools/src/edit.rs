@@ -89,7 +89,8 @@ impl Tool for EditTool {
         Box::pin(async move {
             let arguments = parse_arguments(aliases::EDIT, invocation.arguments)?;
             let context = invocation.context.clone();
-            run_blocking(move || edit(&context, &arguments, &invocation.cancel)).await
+            run_blocking(invocation.context, move || edit(&context, &arguments, &invocation.cancel))
+                .await
         })
     }
 }

@@ -90,7 +90,7 @@ impl Tool for FindTool {
         Box::pin(async move {
             let arguments: Arguments = parse_arguments(aliases::FIND, invocation.arguments)?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
-            run_blocking(move || find(&context, &arguments, cancel)).await
+            run_blocking(invocation.context, move || find(&context, &arguments, cancel)).await
         })
     }
 }

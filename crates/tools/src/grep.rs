@@ -120,7 +120,7 @@ impl Tool for GrepTool {
                 permit = SEARCHES.acquire() => permit,
                 () = cancel.cancelled() => return Err(ToolError::Aborted("aborted before the search began".to_owned())),
             };
-            run_blocking(move || {
+            run_blocking(invocation.context, move || {
                 let _permit = permit;
                 grep(&context, &arguments, &cancel)
             })

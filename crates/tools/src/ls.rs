@@ -86,7 +86,7 @@ impl Tool for LsTool {
         Box::pin(async move {
             let arguments: Arguments = parse_arguments(aliases::LS, invocation.arguments)?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
-            run_blocking(move || list(&context, &arguments, &cancel)).await
+            run_blocking(invocation.context, move || list(&context, &arguments, &cancel)).await
         })
     }
 }

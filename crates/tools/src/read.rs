@@ -84,7 +84,8 @@ impl Tool for ReadTool {
         Box::pin(async move {
             let arguments = parse_arguments(aliases::READ, invocation.arguments)?;
             let context = invocation.context.clone();
-            run_blocking(move || read(&context, &arguments, &invocation.cancel)).await
+            run_blocking(invocation.context, move || read(&context, &arguments, &invocation.cancel))
+                .await
         })
     }
 }

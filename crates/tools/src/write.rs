@@ -81,7 +81,10 @@ impl Tool for WriteTool {
         Box::pin(async move {
             let arguments = parse_arguments(aliases::WRITE, invocation.arguments)?;
             let context = invocation.context.clone();
-            run_blocking(move || write(&context, &arguments, &invocation.cancel)).await
+            run_blocking(invocation.context, move || {
+                write(&context, &arguments, &invocation.cancel)
+            })
+            .await
         })
     }
 }

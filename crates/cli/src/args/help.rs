@@ -193,6 +193,37 @@ Examples:
   myclaw skills show release-notes
   myclaw skills check";
 
+pub(super) const SANDBOX: &str = "\
+Show what the sandbox of a session enforces, and test it on this machine. In a sandboxed session the tools run in a \
+helper process that the operating system confines. By default every session but the agent's main one is sandboxed.";
+
+pub(super) const SANDBOX_EXAMPLES: &str = "\
+Examples:
+  myclaw sandbox explain --session trip
+  myclaw sandbox test";
+
+pub(super) const SANDBOX_EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  myclaw sandbox explain                  the main session
+  myclaw sandbox explain --session trip
+  myclaw sandbox explain -s trip --json | jq .available
+
+Exit codes:
+  0    the session can run
+  1    it is sandboxed, and this machine cannot enforce what the config demands
+  3    the config has a mistake";
+
+pub(super) const SANDBOX_TEST_EXAMPLES: &str = "\
+Each attempt is made without the sandbox and inside it, by processes made for the purpose. Nothing leaves the machine.
+
+Examples:
+  myclaw sandbox test
+  myclaw sandbox test --agent ops         the level that is configured for another agent
+
+Exit codes:
+  0    every attempt was stopped, except for the known gaps of the level (docs/sandbox.md)
+  1    an attempt got out or could not be made, or the level is not available";
+
 pub(super) const AUTH: &str = "\
 List, add, test and order the keys of providers. Keys are kept in a file of the agent that its owner alone can read, \
 or stay where they are: in a variable, in a file, in the system's keyring, or behind a command. A key is never shown.";

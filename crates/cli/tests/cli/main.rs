@@ -28,6 +28,7 @@ mod logs;
 mod models;
 mod rpc;
 mod run;
+mod sandbox;
 mod secrets;
 mod session_branches;
 mod session_export;

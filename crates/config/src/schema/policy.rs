@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::sandbox::ConfinementConfig;
 use super::values::{self, NonBlankText};
 
 /// Which tools may run. Every level of the config has such rules, and a tool must be permitted by all of them.
@@ -62,6 +63,25 @@ pub struct SandboxRules {
     pub denylist: Option<Vec<String>>,
     /// Which commands may run in a sandboxed session.
     pub exec: ExecRules,
+    /// What the operating system enforces in a sandboxed session.
+    pub confinement: ConfinementConfig,
+}
+
+/// Where the sandbox of an agent differs from that of the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct AgentSandboxRules {
+    /// Which sessions are sandboxed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SandboxMode>,
+    /// The only tools of a sandboxed session, instead of the list of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowlist: Option<Vec<String>>,
+    /// Tools that a sandboxed session may not use, instead of the list of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denylist: Option<Vec<String>>,
+    /// What the operating system enforces in a sandboxed session.
+    pub confinement: ConfinementConfig,
 }
 
 /// Which sessions are sandboxed.

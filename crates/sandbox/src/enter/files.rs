@@ -4,10 +4,11 @@ use std::path::Path;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
 use super::Failure;
+use crate::OpenPaths;
 use crate::plan::{FileRules, Tcp};
 use crate::system_files::{CONFIGURATION, DEVICES, MACHINE, PROGRAMS};
 
@@ -51,6 +52,27 @@ pub(crate) fn restrict(rules: &FileRules) -> Result<(), Failure> {
         ruleset = allow(ruleset, path, change)?;
     }
     ruleset.restrict_self().map_err(|error| describe(&error)).map(drop)
+}
+
+/// Restricts the calling thread to files, as far as this kernel can: older ones do not know every kind of access.
+pub(crate) fn open_only(paths: &OpenPaths) -> Result<(), Failure> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEEDED))
+        .and_then(Ruleset::create)
+        .map_err(|error| describe(&error))?;
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    for path in paths.readable.iter().filter(|path| path.exists()) {
+        ruleset = allow(ruleset, path, read)?;
+    }
+    for path in &paths.writable {
+        ruleset = allow(ruleset, path, AccessFs::from_all(NEEDED))?;
+    }
+    let status = ruleset.restrict_self().map_err(|error| describe(&error))?;
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err("this kernel has no Landlock".to_owned()),
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
+    }
 }
 
 fn create(tcp: Tcp) -> Result<RulesetCreated, RulesetError> {

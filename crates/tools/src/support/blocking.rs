@@ -1,21 +1,45 @@
-//! File work off the async threads.
+//! File work off the async threads, confined to the workspace where the config demands it.
 
-use myclaw_engine::ToolError;
+use myclaw_engine::{ToolContext, ToolError};
+use myclaw_sandbox::{OpenPaths, can_confine_threads, with_open_paths};
+
+use super::real_root;
 
 /// Runs `work` on a thread where blocking is allowed and waits for it, so that a change to a file is never reported
 /// before it has happened. Work that takes long asks its own clone of the cancellation token.
 ///
+/// With `workspace_only` the thread can open nothing outside the workspace but the run's side files, whatever becomes of
+/// a path after it was checked. On a kernel without Landlock, the check of the path is all there is.
+///
 /// # Errors
-/// What `work` returns, or [`ToolError::Failed`] if it panicked.
-pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T, ToolError>
+/// What `work` returns, or [`ToolError::Failed`] if it panicked or could not be confined.
+pub(crate) async fn run_blocking<T, F>(context: &ToolContext, work: F) -> Result<T, ToolError>
 where
     T: Send + 'static,
     F: FnOnce() -> Result<T, ToolError> + Send + 'static,
 {
-    match tokio::task::spawn_blocking(work).await {
+    let context = context.clone();
+    let done = tokio::task::spawn_blocking(move || {
+        if !context.workspace_only || !can_confine_threads() {
+            return work();
+        }
+        let paths = OpenPaths {
+            readable: vec![context.artifact_directory.clone()],
+            writable: vec![real_root(&context)],
+        };
+        with_open_paths(&paths, work).unwrap_or_else(|error| {
+            Err(ToolError::Failed(format!(
+                "the tool cannot be confined to the workspace ({error}), so it did not run. Tell the user"
+            )))
+        })
+    });
+    match done.await {
         Ok(result) => result,
         Err(error) => {
             Err(ToolError::Failed(format!("the tool failed inside and did not finish: {error}")))
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,328 @@
+//! Where the tools of a session run: in this process, or in a helper that the operating system confines.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use myclaw_config::{
+    ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork, WorkspaceAccessName,
+};
+use myclaw_engine::Tool;
+use myclaw_exec::EnvironmentPolicy;
+use myclaw_executor::{Executor, Launch};
+use myclaw_files::create_private_directory;
+use myclaw_policy::{SandboxScope, SessionFacts};
+use myclaw_sandbox::{Confinement, Engine, Level, Limits, Network, Sandbox, WorkspaceAccess};
+use myclaw_session::SessionKey;
+
+use crate::helper::{self, ToolSetup};
+use crate::session_config::MAIN_SESSION;
+use crate::{AgentError, FailureClass, SessionConfig};
+
+/// A helper that nobody uses ends after this time: it holds some megabytes, and the next one starts in milliseconds.
+const IDLE: Duration = Duration::from_secs(300);
+/// Variables that mean the same in a container as on the machine.
+const CONTAINER_VARIABLES: [&str; 6] = ["LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "COLORTERM"];
+
+/// The executor of a session, made by its first run and kept for the next ones.
+#[derive(Debug, Default)]
+pub(crate) struct ExecutorSlot(Mutex<Option<Arc<Executor>>>);
+
+/// What the sandbox of a session is, for the user.
+#[derive(Debug, Clone)]
+pub struct SandboxReport {
+    /// Which sessions of the agent are sandboxed.
+    pub mode: SandboxMode,
+    /// Whether this is the owner's main session.
+    pub is_main: bool,
+    /// Whether this session is sandboxed.
+    pub is_sandboxed: bool,
+    /// What is enforced in the sandboxed sessions of the agent.
+    pub confinement: Confinement,
+    /// Why this machine cannot enforce it.
+    pub obstacle: Option<String>,
+}
+
+impl SessionConfig {
+    /// Whether the session is sandboxed.
+    pub fn sandbox_scope(&self) -> SandboxScope {
+        self.with_facts(|facts| facts.scope(self.sandbox_mode()))
+    }
+
+    /// What the sandbox of the session is. Looks at the kernel and at directories; blocks while it does.
+    ///
+    /// # Errors
+    /// The config of the sandbox cannot be used.
+    pub fn sandbox_report(&self) -> Result<SandboxReport, AgentError> {
+        let confinement = self.confinement()?;
+        let checked = sandbox()?.probe().check(&confinement);
+        Ok(SandboxReport {
+            mode: self.sandbox_mode(),
+            is_main: self.with_facts(|facts| facts.is_main()),
+            is_sandboxed: self.sandbox_scope() == SandboxScope::Sandboxed,
+            obstacle: checked.err().map(|error| error.to_string()),
+            confinement,
+        })
+    }
+
+    /// The tools as the session may use them: in a sandboxed session, run by a confined helper.
+    ///
+    /// # Errors
+    /// The sandbox that the config demands is not available here.
+    pub(crate) async fn place_tools(
+        &self,
+        tools: Vec<Arc<dyn Tool>>,
+    ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
+        if self.sandbox_scope() == SandboxScope::Unsandboxed {
+            return Ok(tools);
+        }
+        let this = self.clone();
+        let executor = tokio::task::spawn_blocking(move || this.executor())
+            .await
+            .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))??;
+        if executor.launch().confinement.level != Level::Landlock {
+            // Only starting it shows whether another program can set up its sandbox.
+            executor.start().await.map_err(|error| self.unavailable(&error.to_string()))?;
+        }
+        Ok(executor.wrap(tools))
+    }
+
+    fn sandbox_mode(&self) -> SandboxMode {
+        let agents = &self.config.agents;
+        let entry = agents
+            .list
+            .iter()
+            .find(|entry| myclaw_config::AgentId::new(&entry.id) == self.agent.id);
+        entry.and_then(|entry| entry.sandbox.mode).unwrap_or(agents.defaults.sandbox.mode)
+    }
+
+    fn with_facts<T>(&self, ask: impl FnOnce(SessionFacts<'_>) -> T) -> T {
+        let agent = self.agent.id.as_str();
+        let terminal = SessionKey::for_cli(agent, MAIN_SESSION).to_string();
+        let short = format!("agent:{agent}:{MAIN_SESSION}");
+        ask(SessionFacts {
+            key: &self.session_key.to_string(),
+            main_keys: &[&terminal, &short],
+            host_says_main: false,
+        })
+    }
+
+    /// The executor of the session. The one of an earlier run stays as long as the rules are the same.
+    fn executor(&self) -> Result<Arc<Executor>, AgentError> {
+        let workspace = self.working_directory();
+        if !workspace.is_dir() {
+            create_private_directory(workspace).map_err(|error| {
+                let path = workspace.display();
+                AgentError::new(
+                    FailureClass::Workspace,
+                    format!("cannot make the workspace {path}: {error}"),
+                )
+            })?;
+        }
+        let confinement = self.confinement()?;
+        let sandbox = sandbox()?;
+        sandbox
+            .probe()
+            .check(&confinement)
+            .map_err(|error| self.unavailable(&error.to_string()))?;
+        let mut place = self.executor.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(executor) = &*place
+            && executor.launch().confinement == confinement
+        {
+            return Ok(Arc::clone(executor));
+        }
+        let setup = ToolSetup { command_timeout_seconds: self.config.tools.bash.timeout_seconds };
+        let executor = Executor::new(Launch {
+            sandbox,
+            environment: environment(&confinement.level),
+            confinement,
+            program: program()?,
+            arguments: vec![OsString::from(helper::SERVE)],
+            setup: serde_json::to_value(setup)
+                .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))?,
+            scratch: self.artifacts(),
+            idle: IDLE,
+        });
+        *place = Some(Arc::clone(&executor));
+        Ok(executor)
+    }
+
+    /// What the operating system enforces in the session, if it is sandboxed.
+    fn confinement(&self) -> Result<Confinement, AgentError> {
+        let config = self.config.confinement(&self.agent.id);
+        let mut confinement = Confinement::new(level(&config)?, real(self.working_directory()));
+        confinement.access = match config.workspace_access.unwrap_or_default() {
+            WorkspaceAccessName::None => WorkspaceAccess::None,
+            WorkspaceAccessName::Ro => WorkspaceAccess::Ro,
+            WorkspaceAccessName::Rw => WorkspaceAccess::Rw,
+        };
+        confinement.network = match config.network.unwrap_or_default() {
+            SandboxNetwork::None => Network::None,
+            SandboxNetwork::Open => Network::Open,
+        };
+        confinement.limits = limits(&config);
+        confinement.read_only = self.named_paths(config.read_only.as_deref(), "readOnly")?;
+        confinement.read_write = self.named_paths(config.read_write.as_deref(), "readWrite")?;
+        self.refuse_own_directories(&confinement)?;
+        // The model reads the files of skills, wherever these are.
+        let skills = self.skill_directories()?;
+        confinement
+            .read_only
+            .extend(skills.iter().filter(|path| path.is_dir()).map(|path| real(path)));
+        confinement.read_only.push(program()?);
+        confinement.read_write.push(self.artifacts());
+        Ok(confinement)
+    }
+
+    /// The directory of the session's large outputs, as it is named inside.
+    fn artifacts(&self) -> PathBuf {
+        let directory = self.home.session_store().artifact_directory(&self.session_key);
+        // It need not exist yet, but the state directory does.
+        match directory.strip_prefix(self.home.paths.state_dir()) {
+            Ok(rest) => real(self.home.paths.state_dir()).join(rest),
+            Err(_) => directory,
+        }
+    }
+
+    fn named_paths(&self, paths: Option<&[String]>, key: &str) -> Result<Vec<PathBuf>, AgentError> {
+        let resolve = |path: &String| {
+            let resolved = self.home.paths.resolve_in_config(path)?;
+            resolved.canonicalize().map_err(|error| {
+                AgentError::config(format!(
+                    "`sandbox.confinement.{key}` names {}, which cannot be used: {error}; correct the path or remove it",
+                    resolved.display()
+                ))
+            })
+        };
+        paths.unwrap_or_default().iter().map(resolve).collect()
+    }
+
+    /// Refuses to share a directory that holds the keys and the config of this program.
+    fn refuse_own_directories(&self, confinement: &Confinement) -> Result<(), AgentError> {
+        let paths = &self.home.paths;
+        let own =
+            [Some(paths.state_dir()), Some(paths.config_file()), self.agent.agent_dir.as_deref()];
+        let own: Vec<PathBuf> = own.into_iter().flatten().map(real).collect();
+        let workspace =
+            (confinement.access != WorkspaceAccess::None).then_some(&confinement.workspace);
+        let shared = confinement.read_only.iter().chain(&confinement.read_write).chain(workspace);
+        for path in shared {
+            if let Some(own) = own.iter().find(|own| own.starts_with(path)) {
+                return Err(AgentError::new(
+                    FailureClass::Sandbox,
+                    format!(
+                        "the sandbox of session {} would open {}, which holds {}: a sandboxed session could read keys and \
+                         change the config. Choose another directory, or set `agents.defaults.sandbox.mode` to \"off\"",
+                        self.session_key,
+                        path.display(),
+                        own.display()
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn unavailable(&self, reason: &str) -> AgentError {
+        let message = format!(
+            "session {} is sandboxed, and {reason}. Nothing was run. `myclaw sandbox explain` shows what the config \
+             demands (`agents.defaults.sandbox`)",
+            self.session_key
+        );
+        AgentError::new(FailureClass::Sandbox, message)
+    }
+}
+
+/// Starts confined processes with this program as their helper.
+fn sandbox() -> Result<Sandbox, AgentError> {
+    if !helper::is_available() {
+        return Err(AgentError::new(
+            FailureClass::Sandbox,
+            "this program cannot run sandboxed sessions, because its `main` does not begin with \
+             `myclaw_agent::helper_main()`; add the call, or set `agents.defaults.sandbox.mode` to \"off\"",
+        ));
+    }
+    Ok(Sandbox::new(program()?, [OsString::from(helper::CONFINE)]))
+}
+
+/// The table of attempts to leave a sandbox of this level, tried on this machine. Blocks for some seconds.
+///
+/// # Errors
+/// The level is not available here, or the attempts cannot be made.
+#[cfg(target_os = "linux")]
+pub fn try_escapes(level: Level) -> Result<Vec<myclaw_sandbox::escapes::Row>, AgentError> {
+    let hidden = [OsString::from(helper::ATTEMPT)];
+    myclaw_sandbox::escapes::try_all(&sandbox()?, &program()?, &hidden, level)
+        .map_err(|error| AgentError::new(FailureClass::Sandbox, error.to_string()))
+}
+
+/// This program's file.
+fn program() -> Result<PathBuf, AgentError> {
+    let gone = |problem: &str| {
+        AgentError::new(
+            FailureClass::Sandbox,
+            format!(
+                "the program's own file cannot be started again ({problem}); start MyClaw anew"
+            ),
+        )
+    };
+    let program = std::env::current_exe().map_err(|error| gone(&error.to_string()))?;
+    if program.is_file() { Ok(program) } else { Err(gone("it was replaced or removed")) }
+}
+
+fn level(config: &ConfinementConfig) -> Result<Level, AgentError> {
+    let container = |engine: Engine| match &config.image {
+        Some(image) => Ok(Level::Container { engine, image: image.clone() }),
+        None => Err(AgentError::config(format!(
+            "`sandbox.confinement.level` is \"{}\", and no image is named; set `sandbox.confinement.image` to an image on \
+             this machine",
+            engine.program()
+        ))),
+    };
+    match config.level.unwrap_or_default() {
+        ConfinementLevel::Landlock => Ok(Level::Landlock),
+        ConfinementLevel::Bubblewrap => Ok(Level::Bubblewrap),
+        ConfinementLevel::Podman => container(Engine::Podman),
+        ConfinementLevel::Docker => container(Engine::Docker),
+    }
+}
+
+/// The limits of the config; 0 means none.
+fn limits(config: &ConfinementConfig) -> Limits {
+    const MEGABYTE: u64 = 1 << 20;
+    let (wanted, default) = (&config.limits, Limits::default());
+    let choose = |wanted: Option<u64>, unit: u64, default: Option<u64>| match wanted {
+        Some(0) => None,
+        Some(value) => Some(value.saturating_mul(unit)),
+        None => default,
+    };
+    Limits {
+        memory: choose(wanted.memory_mb, MEGABYTE, default.memory),
+        processes: choose(wanted.processes, 1, default.processes),
+        file_size: choose(wanted.file_size_mb, MEGABYTE, default.file_size),
+        open_files: choose(wanted.open_files, 1, default.open_files),
+        cpu_seconds: choose(wanted.cpu_seconds, 1, default.cpu_seconds),
+    }
+}
+
+/// The variables of a helper. Paths and programs of this machine mean nothing in an image.
+fn environment(level: &Level) -> EnvironmentPolicy {
+    match level {
+        Level::Container { .. } => {
+            let shared = std::env::vars_os().filter(|(name, _)| {
+                name.to_str().is_some_and(|name| CONTAINER_VARIABLES.contains(&name))
+            });
+            EnvironmentPolicy::filtered(shared, &[])
+        }
+        _ => EnvironmentPolicy::inherited(),
+    }
+}
+
+/// The path with all links followed, as the kernel compares it; unchanged if it does not exist.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

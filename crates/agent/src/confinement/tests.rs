@@ -1,0 +1,112 @@
+use std::sync::Arc;
+
+use myclaw_config::{Config, Environment, Paths};
+use myclaw_testkit::TempHome;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{Home, SessionOptions};
+
+fn session(config: Value, name: &str) -> (TempHome, SessionConfig) {
+    let directory = TempHome::new();
+    let paths = Paths::in_state_dir(directory.path().join("state"));
+    let mut config: Config = serde_json::from_value(config).unwrap();
+    config.paths = Some(paths.clone());
+    let home = Home { environment: Environment::default(), paths };
+    let options = SessionOptions { session: Some(name.to_owned()), ..SessionOptions::default() };
+    let session = SessionConfig::new(home, Arc::new(config), &options).unwrap();
+    (directory, session)
+}
+
+#[test]
+fn the_main_session_is_that_of_the_agent_in_the_terminal() {
+    let config = json!({"agents": {"list": [{"id": "main"}, {"id": "ops"}]}});
+    for (name, expected) in [
+        ("main", SandboxScope::Unsandboxed),
+        ("agent:ops:main", SandboxScope::Unsandboxed),
+        ("trip", SandboxScope::Sandboxed),
+        ("main:telegram:42", SandboxScope::Sandboxed),
+        ("agent:main:channel:telegram:account:default:peer:direct:main", SandboxScope::Sandboxed),
+    ] {
+        assert_eq!(session(config.clone(), name).1.sandbox_scope(), expected, "{name}");
+    }
+}
+
+#[test]
+fn the_mode_of_the_agent_goes_before_that_of_all() {
+    let config = json!({"agents": {
+        "defaults": {"sandbox": {"mode": "all"}},
+        "list": [{"id": "main"}, {"id": "ops", "sandbox": {"mode": "off"}}],
+    }});
+    assert_eq!(session(config.clone(), "main").1.sandbox_scope(), SandboxScope::Sandboxed);
+    assert_eq!(session(config, "agent:ops:x").1.sandbox_scope(), SandboxScope::Unsandboxed);
+}
+
+#[test]
+fn the_values_of_the_agent_go_before_those_of_all() {
+    let (directory, session) = session(
+        json!({"agents": {
+            "defaults": {"sandbox": {"confinement": {
+                "workspaceAccess": "ro", "network": "open", "limits": {"processes": 0, "memoryMb": 512},
+            }}},
+            "list": [{"id": "main", "sandbox": {"confinement": {
+                "level": "bubblewrap", "workspaceAccess": "none", "limits": {"openFiles": 50},
+            }}}],
+        }}),
+        "x",
+    );
+    std::fs::create_dir_all(directory.path().join("state/skills")).unwrap();
+    let confinement = session.confinement().unwrap();
+    let state = directory.path().canonicalize().unwrap().join("state");
+    let expected = Confinement {
+        access: WorkspaceAccess::None,
+        network: Network::Open,
+        read_only: vec![state.join("skills"), program().unwrap()],
+        read_write: vec![session.artifacts()],
+        limits: Limits {
+            memory: Some(512 << 20),
+            processes: None,
+            open_files: Some(50),
+            ..Limits::default()
+        },
+        ..Confinement::new(Level::Bubblewrap, session.working_directory())
+    };
+    assert_eq!(confinement, expected);
+    assert!(session.artifacts().starts_with(state));
+}
+
+#[test]
+fn a_container_needs_an_image() {
+    for level in ["podman", "docker"] {
+        let config =
+            json!({"agents": {"defaults": {"sandbox": {"confinement": {"level": level}}}}});
+        let error = session(config, "x").1.confinement().unwrap_err();
+        assert!(error.class == FailureClass::Config && error.message.contains("image"), "{error}");
+    }
+}
+
+#[test]
+fn a_directory_with_keys_is_never_shared() {
+    for (key, path) in [
+        ("readOnly", "."),
+        ("readWrite", ".."),
+        ("readOnly", "myclaw.json"),
+        ("readOnly", "agents"),
+    ] {
+        let config = json!({"agents": {"defaults": {"sandbox": {"confinement": {key: [path]}}}}});
+        let (directory, session) = session(config, "x");
+        let state = directory.path().join("state");
+        std::fs::create_dir_all(state.join("agents/main/agent")).unwrap();
+        std::fs::write(state.join("myclaw.json"), "{}").unwrap();
+        let error = session.confinement().unwrap_err();
+        assert_eq!(error.class, FailureClass::Sandbox, "{path}: {error}");
+    }
+}
+
+#[test]
+fn a_path_that_is_not_there_is_a_mistake_in_the_config() {
+    let config =
+        json!({"agents": {"defaults": {"sandbox": {"confinement": {"readOnly": ["no/such"]}}}}});
+    let error = session(config, "x").1.confinement().unwrap_err();
+    assert!(error.class == FailureClass::Config && error.message.contains("no/such"), "{error}");
+}

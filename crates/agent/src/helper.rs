@@ -1,0 +1,58 @@
+//! What this program does when it is started as its own helper process.
+
+use std::io;
+use std::process::Termination;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// First argument of a process that confines itself.
+pub(crate) const CONFINE: &str = "__sandbox-exec";
+/// First argument of a process that runs tools.
+pub(crate) const SERVE: &str = "__tool-executor";
+/// First argument of a process that tries to leave a sandbox.
+pub(crate) const ATTEMPT: &str = "__sandbox-attempt";
+
+/// Whether this program can be started as its own helper. It is a property of the program, decided by its `main`.
+static IS_HELPER: AtomicBool = AtomicBool::new(false);
+
+/// How the helper makes its tools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ToolSetup {
+    /// Limit of commands whose call sets none.
+    pub command_timeout_seconds: u64,
+}
+
+/// Does what the first argument demands if this process was started as a helper of another one; the caller's `main`
+/// then returns the value. `None` in a process of the user's own.
+///
+/// A program that runs sandboxed sessions calls this first thing in `main`, while there is one thread: the sandbox
+/// starts the program again to confine itself and to run the tools. Without the call, sandboxed sessions fail.
+pub fn helper_main() -> Option<impl Termination> {
+    IS_HELPER.store(true, Ordering::Relaxed);
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next()?.to_str()? {
+        #[cfg(target_os = "linux")]
+        CONFINE => Some(myclaw_sandbox::enter_and_exec(arguments)),
+        #[cfg(target_os = "linux")]
+        ATTEMPT => Some(myclaw_sandbox::escapes::attempt(arguments)),
+        SERVE => {
+            // What calls start must not reach the memory and the pipes of this process either.
+            myclaw_exec::hide_environment();
+            Some(myclaw_executor::serve(tools))
+        }
+        _ => None,
+    }
+}
+
+/// Whether `main` calls [`helper_main`].
+pub(crate) fn is_available() -> bool {
+    IS_HELPER.load(Ordering::Relaxed)
+}
+
+fn tools(setup: serde_json::Value) -> io::Result<Vec<std::sync::Arc<dyn myclaw_engine::Tool>>> {
+    let setup: ToolSetup = serde_json::from_value(setup)?;
+    Ok(myclaw_tools::builtin_tools(Duration::from_secs(setup.command_timeout_seconds)))
+}

@@ -1,0 +1,169 @@
+//! `myclaw sandbox`: what the operating system enforces in a session, and whether it holds.
+
+use std::path::PathBuf;
+
+use myclaw_agent::SandboxReport;
+use myclaw_agent::sandbox::{Confinement, Level, Limits, Network, SandboxMode, WorkspaceAccess};
+use serde_json::json;
+
+use crate::args::{SandboxArgs, SandboxCommand, SessionArgs};
+use crate::exit::CliError;
+use crate::home::session_config;
+use crate::print::{Printer, columns};
+
+/// Runs one of the commands.
+pub(crate) fn run(args: &SandboxArgs) -> Result<(), CliError> {
+    match &args.command {
+        SandboxCommand::Explain { session, json } => explain(session, *json),
+        SandboxCommand::Test { session } => test(session),
+    }
+}
+
+fn explain(args: &SessionArgs, as_json: bool) -> Result<(), CliError> {
+    let session = session_config(args)?;
+    let report = session.sandbox_report()?;
+    let mut printer = Printer::stdout();
+    if as_json {
+        printer.json(&json!({
+            "session": session.session_key,
+            "mode": report.mode.as_str(),
+            "main": report.is_main,
+            "sandboxed": report.is_sandboxed,
+            "available": report.obstacle.is_none(),
+            "obstacle": report.obstacle,
+            "confinement": report.confinement,
+        }))?;
+    } else {
+        let mut rows =
+            vec![row("session", session.session_key.to_string()), row("sandboxed", scope(&report))];
+        rows.extend(described(&report));
+        printer.safe_lines(columns(&rows))?;
+    }
+    printer.finish()?;
+    match report.obstacle {
+        Some(_) if report.is_sandboxed => Err(CliError::failure_of_class(
+            "sandbox",
+            "the session cannot run, because this machine cannot enforce its sandbox",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn row(name: &str, value: String) -> Vec<String> {
+    vec![name.to_owned(), value]
+}
+
+fn scope(report: &SandboxReport) -> String {
+    let kind = if report.is_main { "the main session" } else { "not the main session" };
+    let answer = if report.is_sandboxed { "yes" } else { "no" };
+    match report.mode {
+        SandboxMode::NonMain => format!("{answer}: it is {kind}, and the mode is non-main"),
+        mode => format!("{answer}: the mode is {}", mode.as_str()),
+    }
+}
+
+/// What is enforced in sandboxed sessions.
+fn described(report: &SandboxReport) -> Vec<Vec<String>> {
+    let Confinement { level, workspace, access, read_only, read_write, network, limits, .. } =
+        &report.confinement;
+    let availability = report.obstacle.clone().unwrap_or_else(|| "available here".to_owned());
+    let access = match access {
+        WorkspaceAccess::None => "closed",
+        WorkspaceAccess::Ro => "read only",
+        WorkspaceAccess::Rw => "may be changed",
+    };
+    let network = match network {
+        Network::None => "none".to_owned(),
+        Network::Open => "open".to_owned(),
+        Network::Proxy { socket } => format!("only the proxy at {}", socket.display()),
+    };
+    let level = match level {
+        Level::Limits => "limits".to_owned(),
+        Level::Landlock => "landlock".to_owned(),
+        Level::Bubblewrap => "bubblewrap".to_owned(),
+        Level::Container { engine, image } => {
+            format!("{} with the image {image}", engine.program())
+        }
+        other => format!("{other:?}"),
+    };
+    vec![
+        row("level", format!("{level}: {availability}")),
+        row("workspace", format!("{} ({access})", workspace.display())),
+        row("read only", paths(read_only)),
+        row("read and write", paths(read_write)),
+        row("network", network),
+        row("limits", described_limits(limits)),
+    ]
+}
+
+fn paths(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    names.join(", ")
+}
+
+fn described_limits(limits: &Limits) -> String {
+    const MEGABYTE: u64 = 1 << 20;
+    let Limits { memory, processes, file_size, open_files, cpu_seconds } = limits;
+    let named = [
+        memory.map(|bytes| format!("{} MB of memory for each process", bytes / MEGABYTE)),
+        processes.map(|count| format!("{count} processes")),
+        file_size.map(|bytes| format!("{} MB for each file", bytes / MEGABYTE)),
+        open_files.map(|count| format!("{count} open files for each process")),
+        cpu_seconds.map(|seconds| format!("{seconds} s of processor time for each process")),
+    ];
+    let named: Vec<String> = named.into_iter().flatten().collect();
+    if named.is_empty() { "none".to_owned() } else { named.join(", ") }
+}
+
+#[cfg(target_os = "linux")]
+fn test(args: &SessionArgs) -> Result<(), CliError> {
+    use myclaw_agent::sandbox::{Verdict, known_gaps};
+
+    let level = session_config(args)?.sandbox_report()?.confinement.level;
+    if matches!(level, Level::Container { .. }) {
+        return Err(CliError::failure(
+            "the attempts cannot be made in a container, whose image lacks what they aim at; test the levels landlock and \
+             bubblewrap",
+        ));
+    }
+    let rows = myclaw_agent::try_escapes(level.clone())?;
+    let mut printer = Printer::stdout();
+    printer.safe_lines(rows.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict() == verdict).count();
+    let gaps = known_gaps(&level);
+    let escaped: Vec<&str> = rows
+        .iter()
+        .filter(|row| row.verdict() == Verdict::Escaped && !gaps.contains(&row.name))
+        .map(|row| row.name)
+        .collect();
+    printer.line(format_args!(
+        "{} held, {} not possible here, {} known gaps, {} unknown, {} escaped",
+        count(Verdict::Held),
+        count(Verdict::NotPossible),
+        count(Verdict::Escaped) - escaped.len(),
+        count(Verdict::Unknown),
+        escaped.len()
+    ))?;
+    printer.finish()?;
+    if !escaped.is_empty() {
+        return Err(CliError::failure_of_class(
+            "sandbox",
+            format!(
+                "the sandbox did not stop: {}; set `agents.defaults.sandbox.confinement.level` to another level",
+                escaped.join(", ")
+            ),
+        ));
+    }
+    if count(Verdict::Unknown) > 0 {
+        return Err(CliError::failure_of_class(
+            "sandbox",
+            "some attempts could not be made; the lines above say why",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn test(_: &SessionArgs) -> Result<(), CliError> {
+    Err(CliError::failure("the attempts need Linux; on this system only containers are available"))
+}

@@ -1,0 +1,106 @@
+//! This program's side: one helper at a time, started when it is needed.
+
+mod helper;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use myclaw_engine::{Tool, ToolError, ToolInvocation, ToolOutput};
+use myclaw_exec::EnvironmentPolicy;
+use myclaw_sandbox::{Confinement, Sandbox};
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use self::helper::Helper;
+use crate::ExecutorError;
+use crate::tool::ConfinedTool;
+
+/// How helpers are started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// Starts confined processes.
+    pub sandbox: Sandbox,
+    /// What the helper and everything it starts may do. The helper's own directory for temporary files is added.
+    pub confinement: Confinement,
+    /// A program that calls [`serve`](crate::serve) when it is started with `arguments`: usually this program itself.
+    pub program: PathBuf,
+    /// The arguments that make it serve.
+    pub arguments: Vec<OsString>,
+    /// The helper's variables.
+    pub environment: EnvironmentPolicy,
+    /// How the helper makes its tools; passed to the function that [`serve`](crate::serve) is given.
+    pub setup: Value,
+    /// Where large outputs go, as [`ToolContext::artifact_directory`](myclaw_engine::ToolContext). The helper's directory
+    /// for temporary files is made in it, and removed with the helper. It is made if it is missing.
+    pub scratch: PathBuf,
+    /// A helper without calls and without background processes ends after this time.
+    pub idle: Duration,
+}
+
+/// Runs tools in a confined helper process, which starts at the first call and serves until it has been idle for some
+/// time. When the executor is dropped, the helper ends with everything it started; so it does when this process dies.
+#[derive(Debug)]
+pub struct Executor {
+    launch: Launch,
+    /// Filled once by the first call that needs it; replaced when the helper has ended.
+    helper: Mutex<Arc<OnceCell<Helper>>>,
+}
+
+impl Executor {
+    /// An executor that has started nothing yet.
+    pub fn new(launch: Launch) -> Arc<Self> {
+        Arc::new(Self { launch, helper: Mutex::default() })
+    }
+
+    /// How helpers are started.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    /// The same tools, run by the helper.
+    pub fn wrap(self: &Arc<Self>, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+        let confined =
+            |tool| -> Arc<dyn Tool> { Arc::new(ConfinedTool { tool, executor: Arc::clone(self) }) };
+        tools.into_iter().map(confined).collect()
+    }
+
+    /// Starts the helper now, to find out whether that is possible. Nothing happens if it runs.
+    ///
+    /// # Errors
+    /// The sandbox cannot be set up, or the helper does not start.
+    pub async fn start(&self) -> Result<(), ExecutorError> {
+        let cell = self.current();
+        cell.get_or_try_init(|| Helper::start(&self.launch)).await.map(drop)
+    }
+
+    /// Runs one call in the helper. A helper that ends during the call fails it; the next call starts another.
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        invocation: ToolInvocation<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        let cell = self.current();
+        let started = tokio::select! {
+            biased;
+            () = invocation.cancel.cancelled() => {
+                return Err(ToolError::Aborted("aborted before the call began".to_owned()));
+            }
+            started = cell.get_or_try_init(|| Helper::start(&self.launch)) => started,
+        };
+        let helper = started.map_err(|error| {
+            ToolError::Failed(format!("{error}. Nothing was run. Tell the user"))
+        })?;
+        helper.call(tool, invocation).await
+    }
+
+    /// The running helper, or the place for the next one.
+    fn current(&self) -> Arc<OnceCell<Helper>> {
+        let mut place = self.helper.lock().unwrap_or_else(PoisonError::into_inner);
+        if place.get().is_some_and(Helper::has_ended) {
+            *place = Arc::default();
+        }
+        Arc::clone(&place)
+    }
+}

@@ -1,0 +1,28 @@
+//! The tool executor: runs tools in a confined helper process.
+//!
+//! An [`Executor`] starts the helper at its first call, which is this program itself under a sandbox, and forwards the
+//! calls of the tools that it [wraps](Executor::wrap). The helper [serves](serve) the same tools, so they have one
+//! implementation, and the operating system confines file tools and commands alike. What the helper returns is external
+//! data: bounded, checked, and of no effect unless it belongs to a call that waits for it.
+//!
+//! | module | is |
+//! |---|---|
+//! | `protocol` | the messages between the two processes, and their limits |
+//! | `frames` | the messages as bytes: a length and JSON |
+//! | `serve` | the helper's side |
+//! | `client` | this program's side: starts, replaces and ends helpers |
+//! | `tool` | a tool whose calls run in the helper |
+//!
+//! This crate does not know which tools there are, nor what a session is.
+#![forbid(unsafe_code)]
+
+mod client;
+mod error;
+mod frames;
+mod protocol;
+mod serve;
+mod tool;
+
+pub use client::{Executor, Launch};
+pub use error::ExecutorError;
+pub use serve::serve;

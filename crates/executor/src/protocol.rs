@@ -1,0 +1,174 @@
+//! The messages between this program and the helper process, and their limits.
+
+use std::path::PathBuf;
+
+use myclaw_engine::{ToolContext, ToolError, ToolOutput, ToolUpdate};
+use myclaw_llm::{ContentBlock, ImageContent};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// Both sides must be the same program: it may have been replaced on disk since this process started.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Most blocks of one result. The built-in tools return one or two.
+const MAX_BLOCKS: usize = 64;
+/// Most bytes of the details of a result, which are stored with it. Diffs, the largest part, have at most 20,000
+/// characters each.
+const MAX_DETAILS_BYTES: usize = 8 << 20;
+/// Most bytes of the text of an update. The built-in tools send at most 4 KiB.
+const MAX_UPDATE_BYTES: usize = 64 << 10;
+/// The kinds of pictures that models take.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// Identifies a call between the two processes. Never used twice for one helper.
+pub(crate) type CallNumber = u64;
+
+/// What this program sends to the helper.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Request {
+    /// Comes first: how to make the tools.
+    Begin { version: String, setup: Value },
+    /// Run a call.
+    Call(CallRequest),
+    /// End a call, with everything it started. Nothing happens if it has ended.
+    Cancel { number: CallNumber },
+    /// Answer with [`Reply::Idle`] if no call and no process is running.
+    AreYouIdle,
+}
+
+/// One call.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CallRequest {
+    pub number: CallNumber,
+    pub tool: String,
+    /// The model's id for the call.
+    pub call_id: String,
+    pub arguments: Map<String, Value>,
+    pub context: CallContext,
+}
+
+/// A [`ToolContext`].
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CallContext {
+    pub working_directory: PathBuf,
+    pub artifact_directory: PathBuf,
+    pub max_result_chars: usize,
+    pub workspace_only: bool,
+}
+
+/// What the helper sends.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Reply {
+    /// Comes first: the helper takes calls.
+    Ready { version: String },
+    /// Progress of a call.
+    Update { number: CallNumber, text: String, details: Option<Box<RawValue>> },
+    /// The end of a call.
+    Result { number: CallNumber, outcome: Outcome },
+    /// No call and no process is running.
+    Idle,
+}
+
+/// The end of a call.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum Outcome {
+    Output { content: Vec<ContentBlock>, details: Option<Box<RawValue>>, is_error: bool },
+    Failed { text: String },
+    Aborted { text: String },
+}
+
+impl From<CallContext> for ToolContext {
+    fn from(context: CallContext) -> Self {
+        Self {
+            working_directory: context.working_directory,
+            artifact_directory: context.artifact_directory,
+            max_result_chars: context.max_result_chars,
+            workspace_only: context.workspace_only,
+        }
+    }
+}
+
+impl From<Result<ToolOutput, ToolError>> for Outcome {
+    fn from(result: Result<ToolOutput, ToolError>) -> Self {
+        match result {
+            Ok(ToolOutput { content, details, is_error }) => {
+                Self::Output { content, details: details.as_ref().and_then(raw), is_error }
+            }
+            Err(ToolError::Failed(text)) => Self::Failed { text },
+            Err(ToolError::Aborted(text)) => Self::Aborted { text },
+        }
+    }
+}
+
+/// JSON that is not looked into before its size is known.
+pub(crate) fn raw(details: &Value) -> Option<Box<RawValue>> {
+    serde_json::value::to_raw_value(details).ok()
+}
+
+impl Outcome {
+    /// What the engine gets. The helper may have been taken over by what it runs, so everything is checked.
+    ///
+    /// # Errors
+    /// The call failed or was aborted, or its result is not one that a tool may have.
+    pub(crate) fn check(self) -> Result<ToolOutput, ToolError> {
+        match self {
+            Self::Failed { text } => Err(ToolError::Failed(text)),
+            Self::Aborted { text } => Err(ToolError::Aborted(text)),
+            Self::Output { content, details, is_error } => {
+                if content.len() > MAX_BLOCKS {
+                    return Err(refuse(&format!("it has {} blocks", content.len())));
+                }
+                let content = content.into_iter().map(check_block).collect::<Result<_, _>>()?;
+                let details = details.map(|details| check_details(&details)).transpose()?;
+                Ok(ToolOutput { content, details, is_error })
+            }
+        }
+    }
+}
+
+/// Only text and pictures, and nothing of what the engine or a provider attaches to them.
+fn check_block(block: ContentBlock) -> Result<ContentBlock, ToolError> {
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    match block {
+        ContentBlock::Text(text) => Ok(ContentBlock::text(text.text)),
+        ContentBlock::Image(ImageContent { data, mime_type })
+            if PICTURES.contains(&mime_type.as_str()) && data.bytes().all(is_base64) =>
+        {
+            Ok(ContentBlock::Image(ImageContent { data, mime_type }))
+        }
+        ContentBlock::Image(_) => Err(refuse("it has a picture that is not one")),
+        ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) => {
+            Err(refuse("it has a block that only a model may write"))
+        }
+    }
+}
+
+fn check_details(details: &RawValue) -> Result<Value, ToolError> {
+    let text = details.get();
+    if text.len() > MAX_DETAILS_BYTES {
+        return Err(refuse(&format!("its details have {} bytes", text.len())));
+    }
+    serde_json::from_str(text).map_err(|error| refuse(&error.to_string()))
+}
+
+/// The progress that user interfaces get; `None` if it is too large.
+pub(crate) fn check_update(text: String, details: Option<Box<RawValue>>) -> Option<ToolUpdate> {
+    let size = text.len() + details.as_ref().map_or(0, |details| details.get().len());
+    if size > MAX_UPDATE_BYTES {
+        return None;
+    }
+    let details = details.map(|details| serde_json::from_str(details.get())).transpose().ok()?;
+    Some(ToolUpdate { text, details })
+}
+
+fn refuse(reason: &str) -> ToolError {
+    ToolError::Failed(format!(
+        "the sandboxed helper process returned a result that cannot be used: {reason}. Try another way"
+    ))
+}

@@ -1,0 +1,300 @@
+//! Calls through a real helper process: what it returns, how it ends, and what happens when it breaks the rules.
+#![cfg(target_os = "linux")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of this is test code, where a panic is a failed test"
+)]
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+use myclaw_exec::EnvironmentPolicy;
+use myclaw_executor::{Executor, Launch};
+use myclaw_llm::{ContentBlock, ToolSchema};
+use myclaw_sandbox::{Confinement, Level, Sandbox, probe};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+const HELPER: &str = env!("CARGO_BIN_EXE_myclaw-executor-helper");
+/// Longest wait for something to happen, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What this process knows of the helper's tool.
+struct Shape(ToolSchema);
+
+impl Tool for Shape {
+    fn schema(&self) -> &ToolSchema {
+        &self.0
+    }
+
+    fn execute<'a>(
+        &'a self,
+        _: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        panic!("the tool must run in the helper")
+    }
+}
+
+struct Place {
+    directory: TempDir,
+    executor: Arc<Executor>,
+    tool: Arc<dyn Tool>,
+    cancel: CancellationToken,
+    updates: Mutex<Vec<ToolUpdate>>,
+}
+
+impl Place {
+    fn new(role: &str) -> Self {
+        Self::with(role, |_| {})
+    }
+
+    fn with(role: &str, change: impl FnOnce(&mut Launch)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("workspace")).unwrap();
+        let mut confinement = Confinement::new(Level::Landlock, root.join("workspace"));
+        confinement.read_only.push(HELPER.into());
+        let mut launch = Launch {
+            sandbox: Sandbox::new(HELPER, [OsString::from("__sandbox-exec")]),
+            confinement,
+            program: HELPER.into(),
+            arguments: vec![role.into()],
+            environment: EnvironmentPolicy::inherited(),
+            setup: json!("test"),
+            scratch: root.join("files"),
+            idle: PATIENCE,
+        };
+        change(&mut launch);
+        let executor = Executor::new(launch);
+        let parameters = json!({"type": "object"});
+        let schema = ToolSchema { name: "test".to_owned(), description: String::new(), parameters };
+        let tool = executor.wrap(vec![Arc::new(Shape(schema))]).remove(0);
+        let cancel = CancellationToken::new();
+        Self { directory, executor, tool, cancel, updates: Mutex::default() }
+    }
+
+    async fn call(&self, action: &str) -> Result<ToolOutput, ToolError> {
+        let context = ToolContext {
+            working_directory: self.directory.path().join("workspace"),
+            artifact_directory: self.directory.path().join("files"),
+            max_result_chars: 1234,
+            workspace_only: false,
+        };
+        let mut arguments = Map::new();
+        arguments.insert("do".to_owned(), json!(action));
+        self.tool
+            .execute(ToolInvocation {
+                call_id: "call_1",
+                arguments,
+                on_update: &|update| self.updates.lock().unwrap().push(update),
+                context: &context,
+                cancel: self.cancel.clone(),
+            })
+            .await
+    }
+
+    async fn text(&self, action: &str) -> String {
+        match &self.call(action).await.unwrap().content[..] {
+            [ContentBlock::Text(text)] => text.text.clone(),
+            other => panic!("not one text: {other:?}"),
+        }
+    }
+
+    async fn failure(&self, action: &str) -> String {
+        match self.call(action).await {
+            Err(ToolError::Failed(text)) => text,
+            other => panic!("{action}: {other:?}"),
+        }
+    }
+
+    fn temporary_directories(&self) -> usize {
+        std::fs::read_dir(self.directory.path().join("files")).map_or(0, Iterator::count)
+    }
+}
+
+fn is_running(pid: &str) -> bool {
+    Path::new("/proc").join(pid).exists()
+}
+
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "{what} never happened");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_runs_in_the_helper_and_returns_what_the_tool_returns() {
+    let place = Place::new("serve");
+    let workspace = place.directory.path().canonicalize().unwrap().join("workspace");
+    assert_eq!(place.text("describe").await, format!("call_1 1234 Ok({workspace:?})"));
+    assert_eq!(place.failure("fail").await, "as demanded");
+    assert_eq!(place.text("progress").await, "done");
+    let update = |number: u32| ToolUpdate {
+        text: format!("step {number}"),
+        details: Some(json!({"number": number})),
+    };
+    assert_eq!(*place.updates.lock().unwrap(), [update(0), update(1), update(2)]);
+}
+
+#[tokio::test]
+async fn calls_at_the_same_time_share_one_helper() {
+    let place = Place::new("serve");
+    let calls = futures_util::future::join_all((0..8).map(|_| place.text("pid"))).await;
+    assert!(calls.iter().all(|pid| *pid == calls[0]), "{calls:?}");
+    assert_eq!(place.temporary_directories(), 1);
+}
+
+#[tokio::test]
+async fn a_helper_that_dies_fails_its_calls_and_is_replaced() {
+    let place = Place::new("serve");
+    let first = place.text("pid").await;
+    let (waiting, dying) = tokio::join!(place.failure("wait"), async {
+        until("the other call", || !place.updates.lock().unwrap().is_empty()).await;
+        place.failure("die").await
+    });
+    for text in [waiting, dying] {
+        assert!(text.contains("exit code 9") && text.contains("starts a new helper"), "{text}");
+    }
+    let second = place.text("pid").await;
+    assert_ne!(first, second);
+    until("the old directory goes", || place.temporary_directories() == 1).await;
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_fails_only_its_call() {
+    let place = Place::new("serve");
+    let pid = place.text("pid").await;
+    assert!(place.failure("panic").await.contains("failed inside"));
+    assert_eq!(place.text("pid").await, pid);
+}
+
+#[tokio::test]
+async fn what_only_a_model_or_a_provider_may_write_does_not_get_through() {
+    let place = Place::new("serve");
+    let signed = place.call("signed").await.unwrap();
+    assert_eq!(signed.content, [ContentBlock::text("words")]);
+    let picture = place.call("picture").await.unwrap();
+    assert!(matches!(picture.content[..], [ContentBlock::Image(_)]));
+    for action in ["strange picture", "broken picture", "think", "many", "large details"] {
+        let text = place.failure(action).await;
+        assert!(text.contains("cannot be used"), "{action}: {text}");
+    }
+    assert!(place.failure("large").await.contains("too long"));
+}
+
+#[tokio::test]
+async fn a_helper_that_breaks_the_rules_is_ended() {
+    for (rule, reason) in [
+        ("unknown call", "which does not wait"),
+        ("unknown progress", "which does not wait"),
+        ("twice", "began twice"),
+        ("no json", "key must be a string"),
+        ("too long", "too long"),
+    ] {
+        let place = Place::new(rule);
+        let text = place.failure("anything").await;
+        assert!(text.contains(reason), "{rule}: {text}");
+        until("its directory goes", || place.temporary_directories() == 0).await;
+    }
+    // The first result counts; the second ends the helper.
+    let place = Place::new("second result");
+    assert!(place.call("anything").await.unwrap().content.is_empty());
+    until("its directory goes", || place.temporary_directories() == 0).await;
+}
+
+#[tokio::test]
+async fn a_helper_that_cannot_start_fails_the_call_with_the_reason() {
+    let missing = |launch: &mut Launch| launch.program = "/no/such/program".into();
+    let hidden = |launch: &mut Launch| launch.confinement.workspace.push("missing");
+    let no_name = |launch: &mut Launch| launch.setup = Value::Null;
+    let closed = |launch: &mut Launch| launch.confinement.read_only.clear();
+    let places = [
+        (Place::new("version"), "version"),
+        (Place::new("end"), "something is missing here"),
+        (Place::with("serve", missing), "/no/such/program"),
+        (Place::with("serve", hidden), "No such file"),
+        (Place::with("serve", no_name), "no name"),
+        (Place::with("serve", closed), "the sandbox may not execute it"),
+    ];
+    for (place, reason) in places {
+        let text = place.failure("pid").await;
+        assert!(text.contains(reason) && text.contains("Nothing was run"), "{reason}: {text}");
+        let error = place.executor.start().await.unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        until("its directory goes", || place.temporary_directories() == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_and_the_helper_stays() {
+    let place = Place::new("serve");
+    let pid = place.text("pid").await;
+    let (result, ()) = tokio::join!(place.call("wait"), async {
+        until("the call begins", || !place.updates.lock().unwrap().is_empty()).await;
+        place.cancel.cancel();
+    });
+    assert_eq!(result, Err(ToolError::Aborted("cancelled".to_owned())));
+    let cancelled = place.call("pid").await;
+    assert!(matches!(cancelled, Err(ToolError::Aborted(_))), "{cancelled:?}");
+    assert!(is_running(&pid));
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_ends_the_helper_with_all_it_started() {
+    let place = Place::new("serve");
+    let helper = place.text("pid").await;
+    let started = place.text("start").await;
+    let given_up = tokio::select! {
+        result = place.call("ignore") => panic!("{result:?}"),
+        () = until("the call begins", || !place.updates.lock().unwrap().is_empty()) => true,
+    };
+    assert!(given_up);
+    until("all end", || !is_running(&helper) && !is_running(&started)).await;
+    assert_ne!(place.text("pid").await, helper);
+}
+
+#[tokio::test]
+async fn everything_ends_with_the_executor() {
+    let place = Place::new("serve");
+    let (helper, started) = (place.text("pid").await, place.text("start").await);
+    drop(place);
+    until("all end", || !is_running(&helper) && !is_running(&started)).await;
+}
+
+#[tokio::test]
+async fn an_idle_helper_ends_unless_something_runs_in_it() {
+    let soon = |launch: &mut Launch| launch.idle = Duration::from_millis(20);
+    let place = Place::with("serve", soon);
+    let helper = place.text("pid").await;
+    until("the idle helper ends", || !is_running(&helper)).await;
+    // One with a child stays, while another comes and goes.
+    let started = place.text("start").await;
+    let busy = place.text("pid").await;
+    assert_ne!(busy, helper);
+    for _ in 0..3 {
+        let other = Place::with("serve", soon);
+        let idle = other.text("pid").await;
+        until("the other helper ends", || !is_running(&idle)).await;
+    }
+    assert!(is_running(&busy) && is_running(&started));
+    assert_eq!(place.text("pid").await, busy);
+}
+
+#[tokio::test]
+async fn the_levels_with_other_programs_work_as_well() {
+    if probe().bubblewrap.is_none() {
+        println!("skipped: bwrap is not installed (apt install bubblewrap)");
+        return;
+    }
+    let place = Place::with("serve", |launch| launch.confinement.level = Level::Bubblewrap);
+    place.executor.start().await.unwrap();
+    assert_eq!(place.text("progress").await, "done");
+}
