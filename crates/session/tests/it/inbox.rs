@@ -309,7 +309,8 @@ fn whoever_watches_is_told_of_messages_from_this_process_and_others() {
     told.try_recv().unwrap();
     assert!(told_other.try_recv().is_err(), "another session's message");
 
-    let (_third, told) = watch(store.inbox(&elsewhere));
+    let (third, told) = watch(store.inbox(&elsewhere));
+    third.notice_other_processes();
     let mut child = Child::new("acknowledge").directory(home.sessions()).command().spawn().unwrap();
     let patience = std::time::Duration::from_secs(30);
     told.recv_timeout(patience).unwrap();
