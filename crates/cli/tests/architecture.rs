@@ -24,7 +24,7 @@ const CRATES: [(&str, &[&str]); 15] = [
         ],
     ),
     ("tools", &["engine", "llm", "exec", "files"]),
-    ("hooks", &["engine", "llm", "exec", "config"]),
+    ("hooks", &["engine", "llm", "policy", "exec", "config"]),
     ("engine", &["session", "llm", "auth", "config", "files"]),
     ("session", &["files"]),
     ("llm-cloud", &["llm"]),
