@@ -44,8 +44,7 @@ struct Listed {
 #[serde(rename_all = "lowercase")]
 enum State {
     Ok,
-    #[serde(rename = "resting")]
-    InCooldown,
+    Cooldown,
     /// The key has expired and cannot be renewed.
     Expired,
     /// The key has expired or was never used, and is renewed on use.
@@ -112,7 +111,7 @@ fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
         Validity::Renewable => State::Renewable,
         Validity::Ended => State::Expired,
         Validity::Valid if cooldown.is_empty() => State::Ok,
-        Validity::Valid => State::InCooldown,
+        Validity::Valid => State::Cooldown,
     };
     Listed {
         pinned: is_named(keys.file.pinned.get(provider)),
@@ -179,7 +178,7 @@ fn state(key: &Listed) -> String {
         State::Ok => vec!["ok".to_owned()],
         State::Expired => vec!["expired".to_owned()],
         State::Renewable => vec!["expired, renewed when used".to_owned()],
-        State::InCooldown => Vec::new(),
+        State::Cooldown => Vec::new(),
     };
     words.extend(key.cooldown.iter().map(|cooldown| {
         let model =
