@@ -26,7 +26,7 @@ const CRATES: [(&str, &[&str]); 16] = [
     ),
     ("web", &["tools", "engine", "llm", "exec"]),
     ("tools", &["engine", "llm", "exec", "files"]),
-    ("hooks", &["engine", "llm", "exec", "config"]),
+    ("hooks", &["engine", "llm", "policy", "exec", "config"]),
     ("engine", &["session", "llm", "auth", "config", "files"]),
     ("session", &["files"]),
     ("llm-cloud", &["llm"]),

@@ -261,7 +261,7 @@ impl OpenInbox {
             SessionError::from_io("write to the inbox", &self.path, source)
         })?;
         if !messages.is_empty() {
-            watch::tell(&self.path);
+            watch::notify(&self.path);
         }
         Ok(())
     }

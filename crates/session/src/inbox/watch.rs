@@ -81,7 +81,7 @@ impl Drop for InboxWatch {
 }
 
 /// Notifies everybody in this process who watches the inbox at `path`.
-pub(super) fn tell(path: &Path) {
+pub(super) fn notify(path: &Path) {
     let found = watches().by_path.get(path).cloned().unwrap_or_default();
     // Called without the lock, because a callback may add a watch itself.
     for (_, notify) in found {
@@ -133,7 +133,7 @@ fn look_forever() {
             .collect();
         for (path, state) in &now {
             if seen.get(path).is_some_and(|before| before != state) {
-                tell(path);
+                notify(path);
             }
         }
         seen = now;
@@ -157,7 +157,7 @@ mod events {
 
     use rustix::io::Errno;
 
-    use super::{STACK_BYTES, tell};
+    use super::{STACK_BYTES, notify};
 
     /// Room for many events at once.
     const BUFFER_BYTES: usize = 16 * 1024;
@@ -213,7 +213,7 @@ mod events {
             let directory = known.get(&event.wd()).cloned();
             drop(known);
             if let Some(directory) = directory {
-                tell(&directory.join(OsStr::from_bytes(name.to_bytes())));
+                notify(&directory.join(OsStr::from_bytes(name.to_bytes())));
             }
         }
     }
