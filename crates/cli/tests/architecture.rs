@@ -21,6 +21,7 @@ const CRATES: [(&str, &[&str]); 15] = [
             "config",
             "skills",
             "files",
+            "policy",
         ],
     ),
     ("tools", &["engine", "llm", "exec", "files"]),
