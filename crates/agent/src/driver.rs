@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use myclaw_engine::{Approver, Bound, CompactionReport, Engine, RunError, RunParams, RunResult};
+use myclaw_engine::{
+    Approver, CompactionReport, ConfigKeys, Engine, RunError, RunParams, RunResult,
+};
 use myclaw_llm::{ErrorClass, ModelError, StopReason};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
@@ -108,7 +110,7 @@ async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + '
 }
 
 /// A run without an answer counts as a failure, whatever else it did.
-fn has_reply(result: RunResult, config_keys: &[(Bound, String)]) -> Result<RunResult, AgentError> {
+fn has_reply(result: RunResult, config_keys: &ConfigKeys) -> Result<RunResult, AgentError> {
     if let Some(bound) = result.bound {
         let calls = if result.iterations == 1 { "model call" } else { "model calls" };
         let go_on = match bound.is_of_a_day() {
@@ -119,10 +121,7 @@ fn has_reply(result: RunResult, config_keys: &[(Bound, String)]) -> Result<RunRe
             "stopped after {} {calls} without a final answer, because {}; {go_on}, or raise {} in the config file",
             result.iterations,
             bound.reason(),
-            config_keys
-                .iter()
-                .find(|(limit, _)| *limit == bound)
-                .map_or(bound.setting(), |(_, key)| key)
+            config_keys.of(bound)
         );
         return Err(AgentError::new(FailureClass::Bound(bound), message));
     }

@@ -35,7 +35,7 @@ pub use selection::{
     local_base_url, local_probe, select, unknown_provider,
 };
 pub use session::{
-    Done, Foreground, Next, Outcome, Said, Session, SessionCallback, SessionEvent, Work,
+    Accepted, Done, Foreground, Next, Outcome, Session, SessionCallback, SessionEvent, Work,
 };
 pub use session_config::{
     MAIN_SESSION, RunAdditions, SessionConfig, SessionOptions, call_limits, check_agent,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
-use myclaw_config::{Config, ConfigError, ResolvedAgent, ThinkingDefault};
+use myclaw_config::{AgentId, Config, ConfigError, ResolvedAgent, ThinkingDefault};
 use myclaw_engine::{
-    ActiveModel, Approver, Bound, Clock as _, Hook, RunParams, RunRules, RunStores, SystemClock,
-    Tool, exhausted_budget, utc_day,
+    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, RunParams, RunRules, RunStores,
+    SystemClock, Tool, exhausted_budget, utc_day,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
@@ -191,7 +191,7 @@ impl SessionConfig {
             lanes: config.agents.defaults.lanes,
             call: call_limits(config),
             time_zone: agent.user_timezone.clone(),
-            config_keys: config_keys(config, agent),
+            config_keys: config_keys(Arc::clone(config), agent.id.clone()),
             cooldowns: CooldownRules::from(&config.auth.cooldowns),
         }
     }
@@ -207,9 +207,8 @@ impl SessionConfig {
 }
 
 /// The config keys that set the limits of the agent.
-fn config_keys(config: &Config, agent: &ResolvedAgent) -> Vec<(Bound, String)> {
-    let key = |bound: Bound| config.deciding_key(&agent.id, bound.setting()).to_string();
-    Bound::ALL.into_iter().map(|bound| (bound, key(bound))).collect()
+fn config_keys(config: Arc<Config>, agent: AgentId) -> ConfigKeys {
+    ConfigKeys::new(move |bound| config.deciding_key(&agent, bound.config_key()).to_string())
 }
 
 /// The daily limit that forbids further calls of `model` today, if one is reached. Reads the totals of the day.

@@ -422,7 +422,7 @@ pub(crate) fn every_key_in_cooldown(provider: &str, reason: ErrorClass) -> Strin
 pub(crate) fn window_too_small(model: &str, tokens: u64, minimum: u64) -> String {
     format!(
         "{model} has a context window of {tokens} tokens, and the least to work in is {minimum}; use a model with a \
-         larger one, or state contextWindow for it under models.providers in the settings file to use it all the same"
+         larger one, or state contextWindow for it under models.providers in the config file to use it all the same"
     )
 }
 
