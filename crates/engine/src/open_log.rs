@@ -66,6 +66,8 @@ pub(crate) struct PendingCalls {
     pub(crate) calls: Vec<ToolCall>,
     /// Whether the message was cut off by the output limit: then no call of it runs.
     pub(crate) message_was_cut: bool,
+    /// The model that made the calls, as `provider/model`.
+    pub(crate) model: String,
 }
 
 impl OpenLog {
@@ -219,7 +221,11 @@ impl OpenLog {
         if calls.is_empty() {
             return NextStep::CallModel;
         }
-        NextStep::RunTools(PendingCalls { calls, message_was_cut: !stop_reason.runs_tool_calls() })
+        NextStep::RunTools(PendingCalls {
+            calls,
+            message_was_cut: !stop_reason.runs_tool_calls(),
+            model: format!("{}/{}", assistant.provider, assistant.model),
+        })
     }
 
     /// Takes the messages out as [`PairedMessages`], the only form that a request accepts.
