@@ -8,7 +8,9 @@ use std::process::{ExitCode, Termination};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::{Home, SessionConfig, SessionOptions, Tool, ToolContext, ToolInvocation};
+use myclaw_agent::{
+    Home, RunAdditions, SessionConfig, SessionOptions, Tool, ToolContext, ToolInvocation,
+};
 use myclaw_config::{Config, Environment, Paths};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -95,7 +97,7 @@ impl Place {
             SessionConfig::new(self.home.clone(), Arc::new(config), &SessionOptions::default())
                 .expect("a session");
         let selection = session.select_model(Some("builtin/demo")).await.expect("a model");
-        session.run_params(&selection).await.expect("the tools").tools
+        session.run_params(&selection, RunAdditions::default()).await.expect("the tools").tools
     }
 
     async fn call(&self, tools: &[Arc<dyn Tool>], name: &str, arguments: &Value) -> Duration {

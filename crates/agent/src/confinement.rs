@@ -12,13 +12,11 @@ use myclaw_engine::Tool;
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_executor::{Executor, Launch};
 use myclaw_files::create_private_directory;
-use myclaw_policy::{SandboxScope, SessionFacts};
+use myclaw_policy::SandboxScope;
 use myclaw_sandbox::{Confinement, Engine, Level, Limits, Network, Sandbox, WorkspaceAccess};
-use myclaw_session::SessionKey;
 
 use crate::helper::{self, ToolSetup};
-use crate::session_config::MAIN_SESSION;
-use crate::{AgentError, FailureClass, SessionConfig};
+use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
 /// A helper that nobody uses ends after this time: it holds some megabytes, and the next one starts in milliseconds.
 const IDLE: Duration = Duration::from_secs(300);
@@ -45,11 +43,6 @@ pub struct SandboxReport {
 }
 
 impl SessionConfig {
-    /// Whether the session is sandboxed.
-    pub fn sandbox_scope(&self) -> SandboxScope {
-        self.with_facts(|facts| facts.scope(self.sandbox_mode()))
-    }
-
     /// What the sandbox of the session is. Looks at the kernel and at directories; blocks while it does.
     ///
     /// # Errors
@@ -58,9 +51,9 @@ impl SessionConfig {
         let confinement = self.confinement()?;
         let checked = sandbox()?.probe().check(&confinement);
         Ok(SandboxReport {
-            mode: self.sandbox_mode(),
-            is_main: self.with_facts(|facts| facts.is_main()),
-            is_sandboxed: self.sandbox_scope() == SandboxScope::Sandboxed,
+            mode: permissions::sandbox_rules(&self.config, &self.agent).mode,
+            is_main: permissions::is_main(self),
+            is_sandboxed: permissions::scope(self) == SandboxScope::Sandboxed,
             obstacle: checked.err().map(|error| error.to_string()),
             confinement,
         })
@@ -74,7 +67,7 @@ impl SessionConfig {
         &self,
         tools: Vec<Arc<dyn Tool>>,
     ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
-        if self.sandbox_scope() == SandboxScope::Unsandboxed {
+        if permissions::scope(self) == SandboxScope::Unsandboxed {
             return Ok(tools);
         }
         let this = self.clone();
@@ -86,26 +79,6 @@ impl SessionConfig {
             executor.start().await.map_err(|error| self.unavailable(&error.to_string()))?;
         }
         Ok(executor.wrap(tools))
-    }
-
-    fn sandbox_mode(&self) -> SandboxMode {
-        let agents = &self.config.agents;
-        let entry = agents
-            .list
-            .iter()
-            .find(|entry| myclaw_config::AgentId::new(&entry.id) == self.agent.id);
-        entry.and_then(|entry| entry.sandbox.mode).unwrap_or(agents.defaults.sandbox.mode)
-    }
-
-    fn with_facts<T>(&self, ask: impl FnOnce(SessionFacts<'_>) -> T) -> T {
-        let agent = self.agent.id.as_str();
-        let terminal = SessionKey::for_cli(agent, MAIN_SESSION).to_string();
-        let short = format!("agent:{agent}:{MAIN_SESSION}");
-        ask(SessionFacts {
-            key: &self.session_key.to_string(),
-            main_keys: &[&terminal, &short],
-            host_says_main: false,
-        })
     }
 
     /// The executor of the session. The one of an earlier run stays as long as the rules are the same.
@@ -150,7 +123,7 @@ impl SessionConfig {
 
     /// What the operating system enforces in the session, if it is sandboxed.
     fn confinement(&self) -> Result<Confinement, AgentError> {
-        let config = self.config.confinement(&self.agent.id);
+        let config = permissions::sandbox_rules(&self.config, &self.agent).confinement;
         let mut confinement = Confinement::new(level(&config)?, real(self.working_directory()));
         confinement.access = match config.workspace_access.unwrap_or_default() {
             WorkspaceAccessName::None => WorkspaceAccess::None,

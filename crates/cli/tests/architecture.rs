@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 16] = [
+const CRATES: [(&str, &[&str]); 17] = [
     ("cli", &["agent"]),
     (
         "agent",
         &[
+            "web",
             "tools",
             "hooks",
             "executor",
@@ -24,11 +25,13 @@ const CRATES: [(&str, &[&str]); 16] = [
             "config",
             "skills",
             "files",
+            "policy",
         ],
     ),
+    ("web", &["tools", "engine", "llm", "exec"]),
     ("tools", &["engine", "llm", "sandbox", "exec", "files"]),
     ("executor", &["engine", "llm", "sandbox", "exec"]),
-    ("hooks", &["engine", "llm", "exec", "config"]),
+    ("hooks", &["engine", "llm", "policy", "exec", "config"]),
     ("engine", &["session", "llm", "auth", "config", "files"]),
     ("session", &["files"]),
     ("llm-cloud", &["llm"]),

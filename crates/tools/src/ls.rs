@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::aliases;
 use crate::support::{
     Access, Listing, io_failure, lenient_u64, parse_arguments, printable, resolve_path,
-    run_blocking,
+    run_on_files,
 };
 
 /// Entries listed unless the call asks for another number.
@@ -86,7 +86,7 @@ impl Tool for LsTool {
         Box::pin(async move {
             let arguments: Arguments = parse_arguments(aliases::LS, invocation.arguments)?;
             let (context, cancel) = (invocation.context.clone(), invocation.cancel);
-            run_blocking(invocation.context, move || list(&context, &arguments, &cancel)).await
+            run_on_files(invocation.context, move || list(&context, &arguments, &cancel)).await
         })
     }
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::aliases;
 use crate::files::{BYTES_TO_RECOGNISE, FileKind, open_regular, recognise, refuse_binary};
 use crate::support::{
-    Access, io_failure, lenient_u64, parse_arguments, resolve_path, run_blocking,
+    Access, io_failure, lenient_u64, parse_arguments, resolve_path, run_on_files,
 };
 use text::LineRange;
 
@@ -84,7 +84,7 @@ impl Tool for ReadTool {
         Box::pin(async move {
             let arguments = parse_arguments(aliases::READ, invocation.arguments)?;
             let context = invocation.context.clone();
-            run_blocking(invocation.context, move || read(&context, &arguments, &invocation.cancel))
+            run_on_files(invocation.context, move || read(&context, &arguments, &invocation.cancel))
                 .await
         })
     }

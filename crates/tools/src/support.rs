@@ -10,9 +10,9 @@
 //! - [`Listing`] collects the lines of a result up to its limit; [`plain_text`] removes what only terminals understand.
 //! - [`Walker`] walks a directory in order, by the rules of ignore files; [`PathPatterns`] are the globs of a call.
 //! - [`Budget`] bounds what a call computes.
-//! - [`run_blocking`] runs file work off the async threads.
+//! - [`run_blocking`] runs work off the async threads, `run_on_files` work on files of the workspace.
 //!
-//! Everything that touches the disk here is blocking: call it inside [`run_blocking`].
+//! Everything that touches the disk here is blocking: call it inside `run_on_files`.
 
 mod arguments;
 mod blocking;
@@ -25,8 +25,10 @@ pub(crate) mod testing;
 mod text;
 mod walk;
 
-pub(crate) use arguments::{lenient_bool, lenient_u64, parse_arguments};
-pub(crate) use blocking::run_blocking;
+pub(crate) use arguments::lenient_bool;
+pub use arguments::{lenient_u64, parse_arguments};
+pub use blocking::run_blocking;
+pub(crate) use blocking::run_on_files;
 pub(crate) use budget::Budget;
 pub(crate) use listing::Listing;
 pub(crate) use paths::{

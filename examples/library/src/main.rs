@@ -2,6 +2,7 @@
 //! `cargo run -- "run the command `echo hello`"`.
 
 use std::io::Write;
+use std::process::{ExitCode, Termination};
 use std::sync::Arc;
 
 use myclaw_agent::config::{Environment, load_or_default};
@@ -9,12 +10,26 @@ use myclaw_agent::llm::{StreamEvent, ToolSchema};
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
     AgentRunEvent, BoxFuture, Hook, HookError, PendingToolCall, RunAgentParams, Tool, ToolCallVerdict,
-    ToolError, ToolInvocation, ToolOutput, run_agent,
+    ToolError, ToolInvocation, ToolOutput, helper_main, run_agent,
 };
 use serde_json::json;
 
+fn main() -> ExitCode {
+    // In sandboxed sessions this program is its own helper process.
+    if let Some(end) = helper_main() {
+        return end.report();
+    }
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let message = std::env::args().nth(1).unwrap_or_else(|| "run `echo hello`".to_owned());
     // Keys, the model and the hooks of the config are found as the program `myclaw` finds them.
     let environment = Environment::from_process();

@@ -28,7 +28,7 @@ fn the_main_session_is_that_of_the_agent_in_the_terminal() {
         ("main:telegram:42", SandboxScope::Sandboxed),
         ("agent:main:channel:telegram:account:default:peer:direct:main", SandboxScope::Sandboxed),
     ] {
-        assert_eq!(session(config.clone(), name).1.sandbox_scope(), expected, "{name}");
+        assert_eq!(permissions::scope(&session(config.clone(), name).1), expected, "{name}");
     }
 }
 
@@ -38,8 +38,8 @@ fn the_mode_of_the_agent_goes_before_that_of_all() {
         "defaults": {"sandbox": {"mode": "all"}},
         "list": [{"id": "main"}, {"id": "ops", "sandbox": {"mode": "off"}}],
     }});
-    assert_eq!(session(config.clone(), "main").1.sandbox_scope(), SandboxScope::Sandboxed);
-    assert_eq!(session(config, "agent:ops:x").1.sandbox_scope(), SandboxScope::Unsandboxed);
+    assert_eq!(permissions::scope(&session(config.clone(), "main").1), SandboxScope::Sandboxed);
+    assert_eq!(permissions::scope(&session(config, "agent:ops:x").1), SandboxScope::Unsandboxed);
 }
 
 #[test]

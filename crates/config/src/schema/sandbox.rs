@@ -4,8 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::{self, NonBlankText};
-use crate::{AgentId, Config};
-
 /// What the operating system enforces in sandboxed sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -121,14 +119,5 @@ impl ConfinementConfig {
                 cpu_seconds: own.cpu_seconds.or(other.cpu_seconds),
             },
         }
-    }
-}
-
-impl Config {
-    /// What the operating system enforces in the sandboxed sessions of an agent.
-    pub fn confinement(&self, agent: &AgentId) -> ConfinementConfig {
-        let entry = self.agents.list.iter().find(|entry| AgentId::new(&entry.id) == *agent);
-        let own = entry.map(|entry| entry.sandbox.confinement.clone()).unwrap_or_default();
-        own.or(self.agents.defaults.sandbox.confinement.clone())
     }
 }

@@ -8,18 +8,34 @@ use super::real_root;
 /// Runs `work` on a thread where blocking is allowed and waits for it, so that a change to a file is never reported
 /// before it has happened. Work that takes long asks its own clone of the cancellation token.
 ///
-/// With `workspace_only` the thread can open nothing outside the workspace but the run's side files, whatever becomes of
-/// a path after it was checked. On a kernel without Landlock, the check of the path is all there is.
+/// # Errors
+/// What `work` returns, or [`ToolError::Failed`] if it panicked.
+pub async fn run_blocking<T, F>(work: F) -> Result<T, ToolError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T, ToolError> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => {
+            Err(ToolError::Failed(format!("the tool failed inside and did not finish: {error}")))
+        }
+    }
+}
+
+/// [`run_blocking`] for work on files. With `workspace_only` the thread can open nothing outside the workspace but the
+/// run's side files, whatever becomes of a path after it was checked. On a kernel without Landlock, the check of the
+/// path is all there is.
 ///
 /// # Errors
-/// What `work` returns, or [`ToolError::Failed`] if it panicked or could not be confined.
-pub(crate) async fn run_blocking<T, F>(context: &ToolContext, work: F) -> Result<T, ToolError>
+/// As [`run_blocking`], or the thread cannot be confined.
+pub(crate) async fn run_on_files<T, F>(context: &ToolContext, work: F) -> Result<T, ToolError>
 where
     T: Send + 'static,
     F: FnOnce() -> Result<T, ToolError> + Send + 'static,
 {
     let context = context.clone();
-    let done = tokio::task::spawn_blocking(move || {
+    run_blocking(move || {
         if !context.workspace_only || !can_confine_threads() {
             return work();
         }
@@ -32,13 +48,8 @@ where
                 "the tool cannot be confined to the workspace ({error}), so it did not run. Tell the user"
             )))
         })
-    });
-    match done.await {
-        Ok(result) => result,
-        Err(error) => {
-            Err(ToolError::Failed(format!("the tool failed inside and did not finish: {error}")))
-        }
-    }
+    })
+    .await
 }
 
 #[cfg(test)]
