@@ -26,7 +26,7 @@ pub(crate) type CallNumber = u64;
 
 /// What this program sends to the helper.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum Request {
     /// Comes first: how to make the tools.
     Begin { version: String, setup: Value },
@@ -62,7 +62,7 @@ pub(crate) struct CallContext {
 
 /// What the helper sends.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum Reply {
     /// Comes first: the helper takes calls.
     Ready { version: String },
@@ -76,7 +76,7 @@ pub(crate) enum Reply {
 
 /// The end of a call.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum Outcome {
     Output { content: Vec<ContentBlock>, details: Option<Box<RawValue>>, is_error: bool },
     Failed { text: String },

@@ -7,6 +7,9 @@ use crate::{Confinement, Engine, Level, Network, SandboxError};
 /// The first version of Landlock that confines signals and abstract sockets; it is in Linux 6.12.
 const LANDLOCK_NEEDED: i32 = 6;
 
+/// Where the controller of processes is, in version 1 and in version 2.
+pub(crate) const CGROUP_ROOTS: [&str; 2] = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
+
 /// What this machine can enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -75,6 +78,13 @@ impl Probe {
             Level::Container { engine, .. } => {
                 self.engine(*engine)?;
             }
+        }
+        let is_container = matches!(confinement.level, Level::Container { .. });
+        if confinement.limits.processes.is_some() && !is_container && !can_bound_processes() {
+            return Err(SandboxError::unavailable(
+                "the number of processes cannot be limited for root, because no cgroup for it can be made here",
+                "run MyClaw as another user, or set no limit on processes",
+            ));
         }
         match (&confinement.network, &confinement.level) {
             (Network::Proxy { socket }, Level::Bubblewrap) if !socket.exists() => {
@@ -154,6 +164,20 @@ impl Probe {
              bubblewrap)",
         ))
     }
+}
+
+/// Whether the number of processes can be bounded. The kernel does not apply the limit of users to root, who needs a
+/// cgroup instead.
+fn can_bound_processes() -> bool {
+    !rustix::process::geteuid().is_root()
+        || CGROUP_ROOTS.iter().map(Path::new).any(|root| {
+            let offers_it = match std::fs::read_to_string(root.join("cgroup.subtree_control")) {
+                Ok(controllers) => controllers.split_whitespace().any(|name| name == "pids"),
+                // Version 1 has a directory for each controller.
+                Err(_) => root.join("cgroup.procs").exists(),
+            };
+            offers_it && rustix::fs::access(root, rustix::fs::Access::WRITE_OK).is_ok()
+        })
 }
 
 fn find(program: &str) -> Option<PathBuf> {

@@ -39,7 +39,12 @@ fn the_mode_of_the_agent_goes_before_that_of_all() {
         "list": [{"id": "main"}, {"id": "ops", "sandbox": {"mode": "off"}}],
     }});
     assert_eq!(permissions::scope(&session(config.clone(), "main").1), SandboxScope::Sandboxed);
-    assert_eq!(permissions::scope(&session(config, "agent:ops:x").1), SandboxScope::Unsandboxed);
+    assert_eq!(
+        permissions::scope(
+            &session(config, "agent:ops:channel:telegram:account:a:peer:direct:1").1
+        ),
+        SandboxScope::Unsandboxed
+    );
 }
 
 #[test]

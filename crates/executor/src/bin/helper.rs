@@ -121,20 +121,20 @@ fn break_rule(rule: &str) -> io::Result<()> {
         eprintln!("something is missing here");
         return Ok(());
     }
-    send(&json!({"type": "ready", "version": version}))?;
+    send(&json!({"ready": {"version": version}}))?;
     receive()?;
-    let outcome = json!({"type": "output", "content": [], "details": null, "isError": false});
+    let outcome = json!({"output": {"content": [], "details": null, "isError": false}});
     match rule {
-        "unknown call" => send(&json!({"type": "result", "number": 77, "outcome": outcome}))?,
+        "unknown call" => send(&json!({"result": {"number": 77, "outcome": outcome}}))?,
         "unknown progress" => {
-            send(&json!({"type": "update", "number": 77, "text": "x", "details": null}))?
+            send(&json!({"update": {"number": 77, "text": "x", "details": null}}))?
         }
         "second result" => {
             for _ in 0..2 {
-                send(&json!({"type": "result", "number": 1, "outcome": outcome}))?;
+                send(&json!({"result": {"number": 1, "outcome": outcome}}))?;
             }
         }
-        "twice" => send(&json!({"type": "ready", "version": version}))?,
+        "twice" => send(&json!({"ready": {"version": version}}))?,
         "no json" => io::stdout().write_all(b"\0\0\0\x03{]}")?,
         "too long" => io::stdout().write_all(&[0xff; 4])?,
         _ => {}

@@ -4,9 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
-
-/// Where the controller of processes is, in version 1 and in version 2.
-const ROOTS: [&str; 2] = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
+use crate::probe::CGROUP_ROOTS;
 
 /// Made for one command.
 pub(crate) struct Cgroup(PathBuf);
@@ -15,7 +13,9 @@ impl Cgroup {
     /// A cgroup with room for `most` processes and threads.
     pub(crate) fn create(most: u64) -> Result<Self, Failure> {
         let mut reason = "no controller of processes is mounted".to_owned();
-        for root in ROOTS.iter().map(Path::new).filter(|root| root.join("cgroup.procs").exists()) {
+        for root in
+            CGROUP_ROOTS.iter().map(Path::new).filter(|root| root.join("cgroup.procs").exists())
+        {
             let directory = root.join(format!("myclaw-{}", std::process::id()));
             let made = fs::create_dir(&directory)
                 .and_then(|()| fs::write(directory.join("pids.max"), most.to_string()));
