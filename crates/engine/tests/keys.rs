@@ -132,7 +132,10 @@ async fn several_keys_that_all_rest_are_waited_for_or_the_time_is_named() {
     assert_eq!(run(&bench, &both).await.unwrap().reply, "Waited.");
     assert_eq!(seen(&bench)[2], "k2 m", "the one that is free first");
     let notice = bench.events_named("notice")[0]["message"].as_str().unwrap().to_owned();
-    assert!(notice.contains("every key is in cooldown") && notice.contains("; waiting "), "{notice}");
+    assert!(
+        notice.contains("every key is in cooldown") && notice.contains("; waiting "),
+        "{notice}"
+    );
 
     bench.server.push(limited("7200"));
     run(&bench, &both).await.unwrap_err();

@@ -28,7 +28,7 @@ pub(crate) use kind::{
 };
 pub(crate) use lines::{LineEnding, Lines};
 pub(crate) use load::{
-    load, open_regular, read_whole, require_regular_file, require_text, require_writable,
+    Loaded, load, open_regular, read_whole, require_regular_file, require_text, require_writable,
 };
 pub(crate) use matching::{Block, BlockFinder, MAX_BLOCKS, Tolerance};
 pub(crate) use nearest::{describe_nearest, show_lines};

@@ -14,6 +14,7 @@ mod find;
 mod grep;
 mod ls;
 mod picture;
+mod preview;
 mod read;
 mod support;
 mod write;
@@ -30,6 +31,7 @@ pub use find::FindTool;
 pub use grep::GrepTool;
 pub use ls::LsTool;
 pub use picture::picture_from_base64;
+pub use preview::preview;
 pub use read::ReadTool;
 pub use write::WriteTool;
 

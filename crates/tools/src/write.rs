@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
@@ -124,6 +124,17 @@ fn write(
         details: Some(details),
         ..ToolOutput::text(format!("{verb} {} ({size})", path.shown))
     })
+}
+
+/// What a call would change, as a unified diff; see [`crate::preview`].
+pub(crate) fn preview(
+    context: &ToolContext,
+    arguments: Map<String, Value>,
+) -> Result<Option<String>, ToolError> {
+    let arguments: Arguments = parse_arguments(aliases::WRITE, arguments)?;
+    let path = resolve_path(context, &arguments.path, Access::Write)?;
+    let present = look_at(&path, &arguments.path)?;
+    Ok(diff(&path, &present, &arguments.content))
 }
 
 fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {

@@ -58,8 +58,13 @@ impl InboxWatch {
         watches.last_id += 1;
         let id = watches.last_id;
         watches.by_path.entry(path.to_path_buf()).or_default().push((id, notify));
-        watches.listen_to(&parent_of(path));
         Self { path: path.to_path_buf(), id }
+    }
+
+    /// Notices messages of other processes too, from now on. What they wrote before is not reported: read the inbox
+    /// afterwards.
+    pub fn notice_other_processes(&self) {
+        watches().listen_to(&parent_of(&self.path));
     }
 }
 

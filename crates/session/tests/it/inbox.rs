@@ -309,7 +309,8 @@ fn watchers_are_notified_of_messages_from_this_process_and_others() {
     notified.try_recv().unwrap();
     assert!(of_other.try_recv().is_err(), "another session's message");
 
-    let (_third, notified) = watch(store.inbox(&elsewhere));
+    let (third, notified) = watch(store.inbox(&elsewhere));
+    third.notice_other_processes();
     let mut child = Child::new("acknowledge").directory(home.sessions()).command().spawn().unwrap();
     let patience = std::time::Duration::from_secs(30);
     notified.recv_timeout(patience).unwrap();
