@@ -10,7 +10,7 @@ use myclaw_config::{
 };
 use myclaw_engine::Tool;
 use myclaw_exec::EnvironmentPolicy;
-use myclaw_executor::{Executor, Launch};
+use myclaw_executor::{Executor, Launch, MessageListener};
 use myclaw_files::create_private_directory;
 use myclaw_policy::SandboxScope;
 use myclaw_sandbox::{Confinement, Engine, Level, Limits, Network, Sandbox, WorkspaceAccess};
@@ -116,6 +116,7 @@ impl SessionConfig {
                 .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))?,
             scratch: self.artifacts(),
             idle: IDLE,
+            on_message: MessageListener::default(),
         });
         *place = Some(Arc::clone(&executor));
         Ok(executor)

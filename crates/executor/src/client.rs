@@ -3,6 +3,7 @@
 mod helper;
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -37,6 +38,25 @@ pub struct Launch {
     pub scratch: PathBuf,
     /// A helper without calls and without background processes ends after this time.
     pub idle: Duration,
+    /// Receives what the helper tells the agent outside of calls. The text is external data.
+    pub on_message: MessageListener,
+}
+
+/// Receives messages of a helper. It must not block.
+#[derive(Clone)]
+pub struct MessageListener(pub Arc<dyn Fn(String) + Send + Sync>);
+
+impl fmt::Debug for MessageListener {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("MessageListener")
+    }
+}
+
+impl Default for MessageListener {
+    /// Nobody listens.
+    fn default() -> Self {
+        Self(Arc::new(|_| {}))
+    }
 }
 
 /// Runs tools in a confined helper process, which starts at the first call and serves until it has been idle for some

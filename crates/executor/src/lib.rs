@@ -23,6 +23,6 @@ mod protocol;
 mod serve;
 mod tool;
 
-pub use client::{Executor, Launch};
+pub use client::{Executor, Launch, MessageListener};
 pub use error::ExecutorError;
-pub use serve::serve;
+pub use serve::{Messenger, serve};

@@ -18,6 +18,10 @@ const MAX_BLOCKS: usize = 64;
 const MAX_DETAILS_BYTES: usize = 8 << 20;
 /// Most bytes of the text of an update. The built-in tools send at most 4 KiB.
 const MAX_UPDATE_BYTES: usize = 64 << 10;
+/// Most bytes of a message to the agent; the rest is cut off.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 10;
+/// Most messages of one helper. A session has at most a few dozen background jobs at a time.
+pub(crate) const MAX_MESSAGES: usize = 1000;
 /// The kinds of pictures that models take.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
@@ -72,6 +76,8 @@ pub(crate) enum Reply {
     Result { number: CallNumber, outcome: Outcome },
     /// No call and no process is running.
     Idle,
+    /// Something that the agent should know although no call asks, such as the end of a background job.
+    Message { text: String },
 }
 
 /// The end of a call.

@@ -18,10 +18,24 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::frames;
-use crate::protocol::{CallNumber, CallRequest, Outcome, Reply, Request, VERSION, raw};
+use crate::protocol::{
+    CallNumber, CallRequest, MAX_MESSAGE_BYTES, Outcome, Reply, Request, VERSION, raw,
+};
 
 /// Most calls at the same time. The engine makes at most eight.
 const MAX_CALLS: usize = 64;
+
+/// Tells the agent something although no call asks, such as the end of a background job.
+#[derive(Debug, Clone)]
+pub struct Messenger(mpsc::Sender<Vec<u8>>);
+
+impl Messenger {
+    /// Passes a text on. When this returns, the other side will get it unless this process is killed at once.
+    pub async fn send(&self, mut text: String) {
+        text.truncate(text.floor_char_boundary(MAX_MESSAGE_BYTES));
+        send(&self.0, &Reply::Message { text }).await;
+    }
+}
 
 /// Serves calls until the standard input ends. `build` makes the tools from what the other side was given as
 /// [`Launch::setup`](crate::Launch::setup).
@@ -29,7 +43,7 @@ const MAX_CALLS: usize = 64;
 /// The value is for the caller's `main` to return. A failure is printed to standard error, which the other side reads:
 /// the runtime cannot be started, the input is not from an [`Executor`](crate::Executor) of this version, or the tools
 /// cannot be made.
-pub fn serve(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> ExitCode {
+pub fn serve(build: impl FnOnce(Value, Messenger) -> io::Result<Vec<Arc<dyn Tool>>>) -> ExitCode {
     let served =
         tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
             let served = runtime.block_on(attend(build));
@@ -46,7 +60,9 @@ pub fn serve(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> Exi
     }
 }
 
-async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> io::Result<()> {
+async fn attend(
+    build: impl FnOnce(Value, Messenger) -> io::Result<Vec<Arc<dyn Tool>>>,
+) -> io::Result<()> {
     let mut input = BufReader::new(tokio::io::stdin());
     let Some(Request::Begin { version, setup }) = frames::read(&mut input).await? else {
         return Err(io::Error::other(
@@ -58,8 +74,8 @@ async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> 
             "MyClaw {version} was replaced by {VERSION} while it ran; start it again"
         )));
     }
-    let tools = build(setup)?;
     let (replies, queue) = mpsc::channel(frames::QUEUE);
+    let tools = build(setup, Messenger(replies.clone()))?;
     let writing = tokio::spawn(frames::write_all(queue, tokio::io::stdout()));
     let mut server = Server { tools, replies, running: HashMap::new(), tasks: JoinSet::new() };
     server.send(&Reply::Ready { version: VERSION.to_owned() }).await;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
 use myclaw_exec::EnvironmentPolicy;
-use myclaw_executor::{Executor, Launch};
+use myclaw_executor::{Executor, Launch, MessageListener};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use myclaw_sandbox::{Confinement, Level, Sandbox, probe};
 use serde_json::{Map, Value, json};
@@ -69,6 +69,7 @@ impl Place {
             setup: json!("test"),
             scratch: root.join("files"),
             idle: PATIENCE,
+            on_message: MessageListener::default(),
         };
         change(&mut launch);
         let executor = Executor::new(launch);
@@ -145,6 +146,19 @@ async fn a_call_runs_in_the_helper_and_returns_what_the_tool_returns() {
 }
 
 #[tokio::test]
+async fn messages_to_the_agent_arrive_and_are_cut() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&heard);
+    let listen = move |launch: &mut Launch| {
+        launch.on_message =
+            MessageListener(Arc::new(move |text| listener.lock().unwrap().push(text)));
+    };
+    let place = Place::with("serve", listen);
+    assert_eq!(place.text("tell").await, "told");
+    assert_eq!(*heard.lock().unwrap(), ["é".repeat(32 << 10)]);
+}
+
+#[tokio::test]
 async fn calls_at_the_same_time_share_one_helper() {
     let place = Place::new("serve");
     let calls = futures_util::future::join_all((0..8).map(|_| place.text("pid"))).await;
@@ -196,6 +210,7 @@ async fn a_helper_that_breaks_the_rules_is_ended() {
         ("unknown call", "which does not wait"),
         ("unknown progress", "which does not wait"),
         ("twice", "began twice"),
+        ("talkative", "too many messages"),
         ("no json", "key must be a string"),
         ("too long", "too long"),
     ] {

@@ -55,7 +55,7 @@ fn tool_rules() -> impl Strategy<Value = ToolRules> {
 fn sandbox() -> impl Strategy<Value = SandboxRules> {
     let mode = select(vec![SandboxMode::Off, SandboxMode::NonMain, SandboxMode::All]);
     (mode, entries(), entries(), exec_rules()).prop_map(|(mode, allowlist, denylist, exec)| {
-        SandboxRules { mode, allowlist, denylist, exec }
+        SandboxRules { mode, allowlist, denylist, exec, ..SandboxRules::default() }
     })
 }
 

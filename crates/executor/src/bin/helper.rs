@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+use myclaw_executor::Messenger;
 use myclaw_llm::{ContentBlock, ImageContent, TextContent, ToolSchema};
 use serde_json::{Value, json};
 
@@ -28,15 +29,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn tools(setup: Value) -> io::Result<Vec<Arc<dyn Tool>>> {
+fn tools(setup: Value, messenger: Messenger) -> io::Result<Vec<Arc<dyn Tool>>> {
     let name = setup.as_str().ok_or_else(|| io::Error::other("the set-up is no name"))?;
     let parameters = json!({"type": "object"});
     let schema = ToolSchema { name: name.to_owned(), description: String::new(), parameters };
-    Ok(vec![Arc::new(TestTool(schema))])
+    Ok(vec![Arc::new(TestTool(schema, messenger))])
 }
 
 /// Does what the argument `do` says.
-struct TestTool(ToolSchema);
+struct TestTool(ToolSchema, Messenger);
 
 impl Tool for TestTool {
     fn schema(&self) -> &ToolSchema {
@@ -47,12 +48,15 @@ impl Tool for TestTool {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(run(invocation))
+        Box::pin(run(&self.1, invocation))
     }
 }
 
 #[expect(clippy::panic, reason = "a test wants to see it")]
-async fn run(invocation: ToolInvocation<'_>) -> Result<ToolOutput, ToolError> {
+async fn run(
+    messenger: &Messenger,
+    invocation: ToolInvocation<'_>,
+) -> Result<ToolOutput, ToolError> {
     let text = |text: String| Ok(ToolOutput::text(text));
     let content = |block| Ok(ToolOutput { content: vec![block], ..ToolOutput::default() });
     let image = |data: &str, mime_type: &str| {
@@ -67,6 +71,10 @@ async fn run(invocation: ToolInvocation<'_>) -> Result<ToolOutput, ToolError> {
             invocation.context.max_result_chars,
             std::env::current_dir()
         )),
+        "tell" => {
+            messenger.send("é".repeat(50_000)).await;
+            text("told".to_owned())
+        }
         "fail" => Err(ToolError::Failed("as demanded".to_owned())),
         "progress" => {
             for number in 0..3 {
@@ -132,6 +140,11 @@ fn break_rule(rule: &str) -> io::Result<()> {
         "second result" => {
             for _ in 0..2 {
                 send(&json!({"result": {"number": 1, "outcome": outcome}}))?;
+            }
+        }
+        "talkative" => {
+            for _ in 0..1001 {
+                send(&json!({"message": {"text": "x"}}))?;
             }
         }
         "twice" => send(&json!({"ready": {"version": version}}))?,

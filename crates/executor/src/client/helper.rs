@@ -19,9 +19,10 @@ use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Launch;
+use super::{Launch, MessageListener};
 use crate::protocol::{
-    CallContext, CallNumber, CallRequest, Outcome, Reply, Request, VERSION, check_update,
+    CallContext, CallNumber, CallRequest, MAX_MESSAGE_BYTES, MAX_MESSAGES, Outcome, Reply, Request,
+    VERSION, check_update,
 };
 use crate::{ExecutorError, frames};
 
@@ -122,6 +123,7 @@ impl Helper {
             shared: Arc::clone(&shared),
             requests: requests.clone(),
             idle: launch.idle,
+            on_message: launch.on_message.clone(),
             _writing: writing,
         };
         let attending = AbortOnDropHandle::new(tokio::spawn(attendant.attend(process, replies)));
@@ -272,7 +274,7 @@ impl Shared {
                 let _ = waiting.result.send(outcome);
             }
             Reply::Ready { .. } => return Err("it began twice".to_owned()),
-            Reply::Idle => {}
+            Reply::Idle | Reply::Message { .. } => {}
         }
         Ok(())
     }
@@ -283,6 +285,7 @@ struct Attendant {
     shared: Arc<Shared>,
     requests: mpsc::Sender<Vec<u8>>,
     idle: Duration,
+    on_message: MessageListener,
     _writing: AbortOnDropHandle<io::Result<()>>,
 }
 
@@ -310,8 +313,16 @@ impl Attendant {
                 }
             }
         }));
+        let mut messages = 0;
         loop {
             match tokio::time::timeout(self.idle, arrived.recv()).await {
+                Ok(Some(Ok(Some(Reply::Message { text })))) => {
+                    messages += 1;
+                    if messages > MAX_MESSAGES || text.len() > MAX_MESSAGE_BYTES {
+                        return "it sent too many messages".to_owned();
+                    }
+                    (self.on_message.0)(text);
+                }
                 Ok(Some(Ok(Some(Reply::Idle)))) => {
                     if self.shared.end_if_idle() {
                         return IDLE.to_owned();
