@@ -20,7 +20,7 @@ mod skills;
 pub(crate) use acp::AcpArgs;
 pub(crate) use duration::Age;
 pub(crate) use sessions::{
-    CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
+    CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, UndoArgs, WhichSessions,
 };
 pub(crate) use skills::{SkillsArgs, SkillsCommand, WhoseSkills};
 

@@ -23,6 +23,8 @@ pub(super) enum Command {
     SetThinking(SetThinking),
     /// Summarises older messages.
     Compact(Compact),
+    /// Undoes the file changes of a turn, or makes them again.
+    Undo(Undo),
     /// Returns the state of the session.
     GetState,
     /// Returns messages of the session.
@@ -40,7 +42,7 @@ pub(super) enum Command {
 }
 
 /// The commands by name.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "prompt",
     "steer",
     "follow_up",
@@ -48,6 +50,7 @@ const NAMES: [&str; 14] = [
     "set_model",
     "set_thinking",
     "compact",
+    "undo",
     "get_state",
     "get_messages",
     "fork",
@@ -152,6 +155,18 @@ pub(super) struct SetThinking {
 pub(super) struct Compact {
     #[serde(default, alias = "customInstructions")]
     pub(super) focus: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Undo {
+    /// Counted from the latest turn that changed files, which is 1.
+    #[serde(default)]
+    pub(super) turn: Option<usize>,
+    #[serde(default)]
+    pub(super) redo: bool,
+    #[serde(default)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Deserialize)]
