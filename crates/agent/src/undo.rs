@@ -107,13 +107,13 @@ fn remark(direction: Direction, undone: &Undone) -> String {
     }
     .to_owned();
     let mut names_left = MOST_NAMES;
-    for (heading, is_meant) in GROUPS {
+    for group in [Group::OtherContent, Group::Removed, Group::LeftAlone] {
         let files: Vec<&UndoneFile> =
-            undone.files.iter().filter(|file| is_meant(&file.outcome)).collect();
+            undone.files.iter().filter(|file| Group::of(&file.outcome) == group).collect();
         if files.is_empty() {
             continue;
         }
-        text.push_str(&format!("\n{heading}:"));
+        text.push_str(&format!("\n{}:", group.heading()));
         let shown = files.len().min(names_left);
         names_left -= shown;
         for file in &files[..shown] {
@@ -127,14 +127,31 @@ fn remark(direction: Direction, undone: &Undone) -> String {
     text
 }
 
-/// Headings for the model, and what is below each.
-const GROUPS: [(&str, fn(&FileOutcome) -> bool); 3] = [
-    ("Back to the other content", |outcome| {
-        matches!(outcome, FileOutcome::Restored | FileOutcome::Unchanged)
-    }),
-    ("Removed", |outcome| matches!(outcome, FileOutcome::Removed)),
-    (
-        "Left as they are, because something else changed them or their old content is not known",
-        |outcome| matches!(outcome, FileOutcome::LeftAlone { .. }),
-    ),
-];
+/// Files that are listed together for the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    OtherContent,
+    Removed,
+    LeftAlone,
+}
+
+impl Group {
+    fn of(outcome: &FileOutcome) -> Self {
+        match outcome {
+            // An earlier attempt, which was killed before the model was told, did this.
+            FileOutcome::Unchanged | FileOutcome::Restored => Self::OtherContent,
+            FileOutcome::Removed => Self::Removed,
+            FileOutcome::LeftAlone { .. } => Self::LeftAlone,
+        }
+    }
+
+    fn heading(self) -> &'static str {
+        match self {
+            Self::OtherContent => "These have their other content again",
+            Self::Removed => "These are removed",
+            Self::LeftAlone => {
+                "These are left as they are, because something else changed them or their old content was not kept"
+            }
+        }
+    }
+}

@@ -4,7 +4,7 @@ use myclaw_llm::UserMessage;
 use myclaw_session::{OpenSession, SessionError, SwitchedOff};
 
 use crate::Clock;
-use crate::conversation::Conversation;
+use crate::open_log::OpenLog;
 
 /// Tokens of the end of the log that are read. The last message of the user and what follows it are always read, and
 /// that is all that is needed here.
@@ -20,8 +20,8 @@ pub fn tell_model(
     text: &str,
     clock: &dyn Clock,
 ) -> Result<(), SessionError> {
-    let (mut conversation, _) = Conversation::load(log, LEAST_BUDGET, SwitchedOff::default())?;
-    conversation.close_interrupted_calls(|| clock.now_ms())?;
-    conversation.append_user(UserMessage::text(text, clock.now_ms()))?;
-    conversation.sync_handle().sync()
+    let (mut log, _) = OpenLog::load(log, LEAST_BUDGET, SwitchedOff::default())?;
+    log.close_interrupted_calls(|| clock.now_ms())?;
+    log.append_user(UserMessage::text(text, clock.now_ms()))?;
+    log.sync_handle().sync()
 }

@@ -29,7 +29,7 @@ use locate::{Located, MAX_COUNTED, Search};
 /// Line numbers that an error lists.
 const MAX_LINES_LISTED: usize = 10;
 /// A `newText` shorter than this is likely to be somewhere in the file by chance.
-const LEAST_TELLING_CHARS: usize = 12;
+const LEAST_DISTINCT_CHARS: usize = 12;
 
 /// The tool; see the module.
 #[derive(Debug)]
@@ -208,7 +208,7 @@ fn not_found(path: &ResolvedPath, search: &Search<'_>) -> ToolError {
     let Search { lines, arguments, .. } = search;
     let mut text = format!("oldText was not found in {}, which was not changed.", path.shown);
     let new_text = arguments.new_text.trim();
-    if new_text.chars().count() >= LEAST_TELLING_CHARS
+    if new_text.chars().count() >= LEAST_DISTINCT_CHARS
         && let Some(offset) = search.text.find(new_text)
     {
         let line = lines.index_at(offset) + 1;

@@ -1,4 +1,4 @@
-//! What the file tools (read, write, edit, apply_patch) share: telling text from other files, decoding it without
+//! What the file tools (read, write, edit, apply_patch) share: recognising text files, decoding it without
 //! losing a byte, finding blocks of lines, and replacing files atomically.
 //!
 //! The rule that everything here serves: **a byte that no edit names never changes.** A [`Document`] therefore keeps

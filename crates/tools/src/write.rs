@@ -171,9 +171,9 @@ impl Present {
 }
 
 fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
-    let names_a_folder = given.trim_end().ends_with('/');
+    let names_a_directory = given.trim_end().ends_with('/');
     match std::fs::symlink_metadata(&path.real) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && names_a_folder => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && names_a_directory => {
             Err(ToolError::Failed(format!(
                 "{given:?} ends with a slash, so it names a directory. Add a file name; missing directories are created"
             )))
@@ -194,8 +194,8 @@ fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
 }
 
 fn put(path: &ResolvedPath, content: &[u8], attributes: &Attributes) -> Result<(), ToolError> {
-    if let Some(folder) = path.real.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
+    if let Some(directory) = path.real.parent() {
+        std::fs::create_dir_all(directory).map_err(|error| match error.kind() {
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => blocked_by_file(path),
             _ => io_failure("make the directory of", path, &error),
         })?;

@@ -8,6 +8,6 @@ use super::Shared;
 use crate::RunError;
 
 pub(super) fn close_interrupted_calls(shared: &mut Shared) -> Result<(), RunError> {
-    let Shared { run, conversation, .. } = shared;
-    Ok(conversation.close_interrupted_calls(|| run.clock.now_ms())?)
+    let Shared { run, log, .. } = shared;
+    Ok(log.close_interrupted_calls(|| run.clock.now_ms())?)
 }
