@@ -12,6 +12,7 @@ use myclaw_agent::{
     Home, RunAdditions, SessionConfig, SessionOptions, Tool, ToolContext, ToolInvocation,
 };
 use myclaw_config::{Config, Environment, Paths};
+use myclaw_engine::TurnId;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -107,6 +108,7 @@ impl Place {
             artifact_directory: self.directory.path().join("artifacts"),
             max_result_chars: 50_000,
             workspace_only: false,
+            turn: TurnId::generate(),
         };
         let arguments: Map<String, Value> = arguments.as_object().cloned().unwrap_or_default();
         let started = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use myclaw_engine::{ToolContext, ToolError, ToolOutput, ToolUpdate};
+use myclaw_engine::{ToolContext, ToolError, ToolOutput, ToolUpdate, TurnId};
 use myclaw_llm::{ContentBlock, ImageContent};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -62,6 +62,7 @@ pub(crate) struct CallContext {
     pub artifact_directory: PathBuf,
     pub max_result_chars: usize,
     pub workspace_only: bool,
+    pub turn: TurnId,
 }
 
 /// What the helper sends.
@@ -96,6 +97,7 @@ impl From<CallContext> for ToolContext {
             artifact_directory: context.artifact_directory,
             max_result_chars: context.max_result_chars,
             workspace_only: context.workspace_only,
+            turn: context.turn,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId};
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_executor::{Executor, Launch, MessageListener};
 use myclaw_llm::{ContentBlock, ToolSchema};
@@ -86,6 +86,7 @@ impl Place {
             artifact_directory: self.directory.path().join("files"),
             max_result_chars: 1234,
             workspace_only: false,
+            turn: TurnId::generate(),
         };
         let mut arguments = Map::new();
         arguments.insert("do".to_owned(), json!(action));

@@ -163,6 +163,7 @@ impl Helper {
                 artifact_directory: self.scratch.clone(),
                 max_result_chars: invocation.context.max_result_chars,
                 workspace_only: invocation.context.workspace_only,
+                turn: invocation.context.turn.clone(),
             },
         });
         match frames::encode(&call) {

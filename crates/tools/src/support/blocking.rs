@@ -1,6 +1,7 @@
 //! File work off the async threads, confined to the workspace where the config demands it.
 
 use myclaw_engine::{ToolContext, ToolError};
+use myclaw_files::create_private_directory;
 use myclaw_sandbox::{OpenPaths, can_confine_threads, with_open_paths};
 
 use super::real_root;
@@ -39,10 +40,11 @@ where
         if !context.workspace_only || !can_confine_threads() {
             return work();
         }
-        let paths = OpenPaths {
-            readable: vec![context.artifact_directory.clone()],
-            writable: vec![real_root(&context)],
-        };
+        let mut paths = OpenPaths { readable: Vec::new(), writable: vec![real_root(&context)] };
+        // The thread could not make it: it may not change the directory above. Without it, nothing can be recorded there.
+        if create_private_directory(&context.artifact_directory).is_ok() {
+            paths.writable.push(context.artifact_directory.clone());
+        }
         with_open_paths(&paths, work).unwrap_or_else(|error| {
             Err(ToolError::Failed(format!(
                 "the tool cannot be confined to the workspace ({error}), so it did not run. Tell the user"
