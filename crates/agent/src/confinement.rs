@@ -13,7 +13,10 @@ use myclaw_exec::EnvironmentPolicy;
 use myclaw_executor::{Executor, Launch, MessageListener};
 use myclaw_files::create_private_directory;
 use myclaw_policy::SandboxScope;
-use myclaw_sandbox::{Confinement, Engine, Level, Limits, Network, Sandbox, WorkspaceAccess};
+use myclaw_sandbox::{
+    Confinement, Engine, Level, Limits, Network, OpenPaths, Sandbox, WorkspaceAccess,
+    with_open_paths,
+};
 
 use crate::helper::{self, ToolSetup};
 use crate::{AgentError, FailureClass, SessionConfig, permissions};
@@ -79,6 +82,33 @@ impl SessionConfig {
             executor.start().await.map_err(|error| self.unavailable(&error.to_string()))?;
         }
         Ok(executor.wrap(tools))
+    }
+
+    /// Does `work` with the files that the session's tools may touch. In a sandboxed session these tools wrote the record
+    /// of changes that undo follows, so it may name any path.
+    ///
+    /// # Errors
+    /// The session is sandboxed, and this kernel cannot confine a thread.
+    pub(crate) fn as_its_tools<T: Send>(
+        &self,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, AgentError> {
+        if permissions::scope(self) == SandboxScope::Unsandboxed {
+            return Ok(work());
+        }
+        let Confinement { workspace, access, read_only, read_write, .. } = self.confinement()?;
+        let mut paths = OpenPaths { readable: read_only, writable: read_write };
+        match access {
+            WorkspaceAccess::None => {}
+            WorkspaceAccess::Ro => paths.readable.push(workspace),
+            WorkspaceAccess::Rw => paths.writable.push(workspace),
+        }
+        paths.writable.retain(|path| path.exists());
+        with_open_paths(&paths, work).map_err(|error| {
+            self.unavailable(&format!(
+                "its files cannot be touched outside of the sandbox ({error})"
+            ))
+        })
     }
 
     /// The executor of the session. The one of an earlier run stays as long as the rules are the same.
@@ -162,7 +192,8 @@ impl SessionConfig {
     fn named_paths(&self, paths: Option<&[String]>, key: &str) -> Result<Vec<PathBuf>, AgentError> {
         let resolve = |path: &String| {
             let resolved = self.home.paths.resolve_in_config(path)?;
-            resolved.canonicalize().map_err(|error| {
+            // As it is written: programs inside look for it there, also where it is a link.
+            resolved.metadata().map(|_| resolved.clone()).map_err(|error| {
                 AgentError::config(format!(
                     "`sandbox.confinement.{key}` names {}, which cannot be used: {error}; correct the path or remove it",
                     resolved.display()
@@ -182,7 +213,7 @@ impl SessionConfig {
             (confinement.access != WorkspaceAccess::None).then_some(&confinement.workspace);
         let shared = confinement.read_only.iter().chain(&confinement.read_write).chain(workspace);
         for path in shared {
-            if let Some(own) = own.iter().find(|own| own.starts_with(path)) {
+            if let Some(own) = own.iter().find(|own| own.starts_with(real(path))) {
                 return Err(AgentError::new(
                     FailureClass::Sandbox,
                     format!(

@@ -115,3 +115,19 @@ fn a_path_that_is_not_there_is_a_mistake_in_the_config() {
     let error = session(config, "x").1.confinement().unwrap_err();
     assert!(error.class == FailureClass::Config && error.message.contains("no/such"), "{error}");
 }
+
+#[test]
+fn what_is_done_for_the_tools_of_a_sandboxed_session_stays_in_its_files() {
+    if !myclaw_sandbox::can_confine_threads() {
+        println!("skipped: this kernel has no Landlock");
+        return;
+    }
+    for (name, is_open) in [("main", true), ("x", false)] {
+        let (directory, session) = session(json!({}), name);
+        let outside = directory.path().join("outside");
+        std::fs::create_dir_all(session.working_directory()).unwrap();
+        let inside = session.working_directory().join("inside");
+        let write = |path: &Path| session.as_its_tools(|| std::fs::write(path, "x")).unwrap();
+        assert_eq!((write(&outside).is_ok(), write(&inside).is_ok()), (is_open, true), "{name}");
+    }
+}
