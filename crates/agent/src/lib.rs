@@ -20,6 +20,7 @@ mod session_config;
 mod similar;
 mod skills;
 mod trial;
+mod web_tools;
 
 pub use config_check::{Examination, examine, load_checked, unread_keys};
 pub use driver::Driver;

@@ -18,6 +18,7 @@ mod models;
 mod policy;
 mod skills;
 mod values;
+mod web;
 
 pub use agents::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionConfig, ContextPruning,
@@ -41,6 +42,7 @@ use secrecy::SecretString;
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
+pub use web::{HostEntry, SearchProvider, WebFetchConfig, WebSearchConfig, WebToolsConfig};
 
 /// Overrides `gateway.port`.
 pub const GATEWAY_PORT_VARIABLE: &str = "MYCLAW_GATEWAY_PORT";
@@ -209,7 +211,7 @@ impl LogLevel {
 }
 
 /// Config of the built-in tools.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ToolsConfig {
     /// Which of the built-in tools models get.
@@ -218,6 +220,8 @@ pub struct ToolsConfig {
     pub fs: FsToolConfig,
     /// The tool that runs shell commands.
     pub bash: BashToolConfig,
+    /// The tools that read and search the web.
+    pub web: WebToolsConfig,
 }
 
 /// A selection of the built-in tools.
@@ -225,7 +229,7 @@ pub struct ToolsConfig {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum ToolProfile {
-    /// All eight.
+    /// All of them.
     #[default]
     Myclaw,
     /// The four of the Pi agent: read, bash, edit and write.

@@ -21,7 +21,7 @@ fn full() -> Value {
         "agent": { "workspaceDir": "~/w", "maxIterations": 3, "maxRetries": 0, "maxToolResultChars": 10 },
         "agents": {
             "defaults": {
-                "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"],
+                "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"], "imageModel": "p/v",
                 "userTimezone": "UTC", "thinkingDefault": "low", "maxIterations": "unlimited",
                 "compaction": { "reserveTokens": 1, "keepMessages": 1, "maxResultChars": 1 }, "contextPruning": "cache-ttl",
                 "limits": {
@@ -43,7 +43,16 @@ fn full() -> Value {
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
-        "tools": { "profile": "pi", "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },
+        "tools": { "profile": "pi", "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 },
+            "web": {
+                "fetch": {
+                    "enabled": false, "allowPrivate": true, "allowHosts": ["localhost:8080"], "maxChars": 500,
+                    "timeoutSeconds": 600,
+                },
+                "search": {
+                    "provider": "brave", "apiKey": "k", "baseUrl": "https://h", "maxResults": 20, "timeoutSeconds": 1,
+                },
+            } },
         "skills": { "load": { "extraDirs": ["~/skills"] }, "entries": { "mine": { "enabled": false } } },
         "auth": { "cooldowns": {
             "firstSeconds": 60, "factor": 5, "longestSeconds": 3600, "billingFirstSeconds": 18_000,
