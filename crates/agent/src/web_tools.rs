@@ -121,10 +121,8 @@ fn sight(session: &SessionConfig, models: &[ActiveModel]) -> Sight {
         return Sight::Own;
     }
     let named = &session.config.agents.defaults.image_model;
-    match named.as_ref().and_then(|choice| choice.primary()) {
-        Some(name) => {
-            Sight::Other(Arc::new(ImageModel { name: name.to_owned(), session: session.clone() }))
-        }
+    match named.clone() {
+        Some(name) => Sight::Other(Arc::new(ImageModel { name, session: session.clone() })),
         None => Sight::Missing,
     }
 }
