@@ -53,14 +53,14 @@ pub use schema::{
     ChannelsConfig, ChatId, CommandLine, CommandRule, CompactionConfig, Config, ConfinementConfig,
     ConfinementLevel, ConfinementLimits, ContextPruning, CooldownConfig, DeliveryMode, DropPolicy,
     ExecAsk, ExecRules, ExecSecurity, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig,
-    HookCommand, HookEvent, HooksConfig, IterationCap, LaneWidths, LogLevel, LoggingConfig,
-    MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelName,
-    ModelPrice, ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel, ProgramRule,
+    HookCommand, HookEvent, HooksConfig, HostEntry, IterationCap, LaneWidths, LogLevel,
+    LoggingConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput,
+    ModelName, ModelPrice, ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel, ProgramRule,
     ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
-    SandboxMode, SandboxNetwork, SandboxRules, SkillDirectory, SkillEntry, SkillPlaces,
-    SkillsConfig, StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault,
+    SandboxMode, SandboxNetwork, SandboxRules, SearchProvider, SkillDirectory, SkillEntry,
+    SkillPlaces, SkillsConfig, StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault,
     ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
-    WorkspaceAccessName,
+    WebFetchConfig, WebSearchConfig, WebToolsConfig, WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;
