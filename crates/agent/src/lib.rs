@@ -24,11 +24,8 @@ mod session_config;
 mod similar;
 mod skills;
 mod trial;
-<<<<<<< HEAD
 mod undo;
-=======
 mod web_tools;
->>>>>>> web
 
 pub use config_check::{Examination, examine, load_checked, unread_keys};
 pub use confinement::SandboxReport;

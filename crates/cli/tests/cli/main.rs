@@ -39,11 +39,8 @@ mod skills;
 mod special_files;
 mod time_zone;
 mod tools;
-<<<<<<< HEAD
 mod undo;
-=======
 mod web_tools;
->>>>>>> web
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.
 fn myclaw(home: &TempHome, arguments: &[&str]) -> Command {
