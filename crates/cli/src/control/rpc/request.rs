@@ -44,7 +44,7 @@ pub(super) enum Command {
 }
 
 /// The commands by name.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "prompt",
     "steer",
     "follow_up",
