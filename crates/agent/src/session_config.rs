@@ -13,6 +13,7 @@ use myclaw_engine::{
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
 use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore};
+use myclaw_tools::ToolOptions;
 
 use crate::config_check::load_checked;
 use crate::selection::{Selection, Wanted, select};
@@ -136,7 +137,7 @@ impl SessionConfig {
         let command_timeout = Duration::from_secs(self.config.tools.bash.timeout_seconds);
         let mut params = self.bare_run(selection.models.clone());
         params.auth_profile.clone_from(&self.auth_profile);
-        params.tools = myclaw_tools::builtin_tools(command_timeout);
+        params.tools = myclaw_tools::builtin_tools(ToolOptions { command_timeout, jobs: None });
         params.tools.retain(|tool| self.config.tools.profile.includes(&tool.schema().name));
         params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
