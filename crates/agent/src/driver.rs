@@ -1,14 +1,15 @@
 //! Runs in sessions: the engine and the listener that all sessions of a front-end share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use myclaw_engine::{Bound, CompactionReport, Engine, RunError, RunParams, RunResult};
+use myclaw_engine::{CompactionReport, ConfigKeys, Engine, RunError, RunParams, RunResult};
 use myclaw_llm::{ErrorClass, ModelError, StopReason};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
+use crate::jobs::BackgroundJobs;
 use crate::selection::{Selection, SelectionSource};
-use crate::session::SessionCallback;
+use crate::session::{SessionCallback, SessionEvent};
 use crate::{AgentError, FailureClass};
 
 /// What all sessions of a front-end share.
@@ -17,13 +18,21 @@ pub struct Driver {
     stop: CancellationToken,
     tasks: TaskTracker,
     on_event: SessionCallback,
+    /// The background jobs of its sessions.
+    jobs: Mutex<Vec<Weak<BackgroundJobs>>>,
 }
 
 impl Driver {
     /// Runs go through `engine`, and end when `stop` fires. `on_event` receives the events of work that sessions do in
     /// the background.
     pub fn new(engine: Engine, stop: CancellationToken, on_event: SessionCallback) -> Arc<Self> {
-        Arc::new(Self { engine: Arc::new(engine), stop, tasks: TaskTracker::new(), on_event })
+        Arc::new(Self {
+            engine: Arc::new(engine),
+            stop,
+            tasks: TaskTracker::new(),
+            on_event,
+            jobs: Mutex::default(),
+        })
     }
 
     /// Like [`Driver::new`], for a front-end that runs everything in the foreground.
@@ -46,10 +55,23 @@ impl Driver {
         self.tasks.spawn(work);
     }
 
-    /// Waits until all work in the background is over.
+    /// Notes the background jobs of a session, which end with this driver.
+    pub(crate) fn has_jobs(&self, jobs: &Arc<BackgroundJobs>) {
+        let mut known = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|other| other.strong_count() > 0);
+        if !known.iter().any(|other| Weak::as_ptr(other) == Arc::as_ptr(jobs)) {
+            known.push(Arc::downgrade(jobs));
+        }
+    }
+
+    /// Waits until all work in the background is over, and ends the background jobs of the sessions.
     pub async fn finish(&self) {
         self.tasks.close();
         self.tasks.wait().await;
+        let known = std::mem::take(&mut *self.jobs.lock().unwrap_or_else(PoisonError::into_inner));
+        for jobs in known.iter().filter_map(Weak::upgrade) {
+            jobs.close(&|event| (self.on_event)(&event.session, SessionEvent::Run(&event))).await;
+        }
     }
 
     /// Runs one turn with `params`, without an open session. An open session has
@@ -95,7 +117,7 @@ async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + '
 }
 
 /// A run without an answer counts as a failure, whatever else it did.
-fn has_reply(result: RunResult, config_keys: &[(Bound, String)]) -> Result<RunResult, AgentError> {
+fn has_reply(result: RunResult, config_keys: &ConfigKeys) -> Result<RunResult, AgentError> {
     if let Some(bound) = result.bound {
         let calls = if result.iterations == 1 { "model call" } else { "model calls" };
         let go_on = match bound.is_of_a_day() {
@@ -106,10 +128,7 @@ fn has_reply(result: RunResult, config_keys: &[(Bound, String)]) -> Result<RunRe
             "stopped after {} {calls} without a final answer, because {}; {go_on}, or raise {} in the config file",
             result.iterations,
             bound.reason(),
-            config_keys
-                .iter()
-                .find(|(limit, _)| *limit == bound)
-                .map_or(bound.setting(), |(_, key)| key)
+            config_keys.of(bound)
         );
         return Err(AgentError::new(FailureClass::Bound(bound), message));
     }

@@ -10,6 +10,7 @@ mod config_check;
 mod driver;
 mod error;
 mod home;
+mod jobs;
 mod key_lookup;
 mod models;
 mod providers;
@@ -25,6 +26,7 @@ pub use config_check::{Examination, examine, load_checked, unread_keys};
 pub use driver::Driver;
 pub use error::{AgentError, FailureClass};
 pub use home::Home;
+pub use jobs::JobWake;
 pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use models::{configured_model, profiles_in_order};
 pub use providers::{HttpProviders, engine, key_resolver};
@@ -34,7 +36,7 @@ pub use selection::{
     local_base_url, local_probe, select, unknown_provider,
 };
 pub use session::{
-    Done, Foreground, Next, Outcome, Said, Session, SessionCallback, SessionEvent, Work,
+    Accepted, Done, Foreground, Next, Outcome, Session, SessionCallback, SessionEvent, Work,
 };
 pub use session_config::{
     MAIN_SESSION, SessionConfig, SessionOptions, call_limits, check_agent, exhausted_today,
@@ -114,7 +116,9 @@ pub mod skill {
 
 /// Tools and what prepares their input.
 pub mod tools {
-    pub use myclaw_tools::{builtin_tools, picture_from_base64};
+    pub use myclaw_tools::{
+        JobEnd, JobEnding, JobRecord, ToolOptions, builtin_tools, picture_from_base64,
+    };
 }
 
 /// The example of this page must compile.

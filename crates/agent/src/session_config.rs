@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
-use myclaw_config::{Config, ConfigError, ResolvedAgent, ThinkingDefault};
+use myclaw_config::{AgentId, Config, ConfigError, ResolvedAgent, ThinkingDefault};
 use myclaw_engine::{
-    ActiveModel, Bound, Clock as _, RunParams, RunRules, RunStores, SystemClock, exhausted_budget,
-    utc_day,
+    ActiveModel, Bound, Clock as _, ConfigKeys, RunEvent, RunParams, RunRules, RunStores,
+    SystemClock, exhausted_budget, utc_day,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
 use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore};
-use myclaw_tools::ToolOptions;
+use myclaw_tools::{Jobs, ToolOptions, builtin_tools};
 
 use crate::config_check::load_checked;
+use crate::jobs::{BackgroundJobs, JobWake};
 use crate::selection::{Selection, Wanted, select};
 use crate::{AgentError, Home};
 
@@ -57,6 +58,8 @@ pub struct SessionConfig {
     pub session_key: SessionKey,
     /// The only auth profile to use, if the caller names one.
     pub auth_profile: Option<String>,
+    /// Of all sessions that are made from this one.
+    pub(crate) background: Arc<BackgroundJobs>,
 }
 
 impl SessionConfig {
@@ -90,7 +93,8 @@ impl SessionConfig {
         }
         let directory = options.directory.as_deref().map(existing_directory).transpose()?;
         let auth_profile = options.auth_profile.clone();
-        Ok(Self { home, config, agent, directory, session_key, auth_profile })
+        let background = BackgroundJobs::new(home.clone());
+        Ok(Self { home, config, agent, directory, session_key, auth_profile, background })
     }
 
     /// The same for another session of the agent.
@@ -137,12 +141,41 @@ impl SessionConfig {
         let command_timeout = Duration::from_secs(self.config.tools.bash.timeout_seconds);
         let mut params = self.bare_run(selection.models.clone());
         params.auth_profile.clone_from(&self.auth_profile);
-        params.tools = myclaw_tools::builtin_tools(ToolOptions { command_timeout, jobs: None });
+        // Without the tool `process` nobody could look after a job.
+        let jobs = match self.config.tools.profile.includes("process") {
+            true => Some(self.jobs().await),
+            false => None,
+        };
+        params.tools = builtin_tools(ToolOptions { command_timeout, jobs });
         params.tools.retain(|tool| self.config.tools.profile.includes(&tool.schema().name));
         params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
         params.working_directory.clone_from(&self.directory);
         Ok(params)
+    }
+
+    /// The background jobs of the session. The first call in a process ends what killed processes left running.
+    pub(crate) async fn jobs(&self) -> Arc<Jobs> {
+        let yield_after = Duration::from_millis(self.config.tools.bash.yield_ms);
+        let yield_after = (!yield_after.is_zero()).then_some(yield_after);
+        self.background.of(&self.session_key, yield_after).await
+    }
+
+    /// Sets what happens when a background job ends in this session, or in one that is made from it. To be called before
+    /// the first run, by front-ends whose sessions stay open: only then do commands become jobs by themselves.
+    pub fn wake_for_jobs(&self, wake: JobWake) {
+        self.background.set_wake(wake);
+    }
+
+    /// Ends the background jobs of this session and of those that are made from it. `on_event` receives a notice if
+    /// there are any.
+    pub async fn close_jobs(&self, on_event: &(dyn Fn(RunEvent) + Send + Sync)) {
+        self.background.close(on_event).await;
+    }
+
+    /// Like [`SessionConfig::close_jobs`], by force and without waiting. For a process that is about to exit.
+    pub fn kill_jobs_now(&self) {
+        self.background.kill_now();
     }
 
     /// As [`SessionConfig::run_params`], without tools, skills and hooks.
@@ -172,7 +205,7 @@ impl SessionConfig {
             lanes: config.agents.defaults.lanes,
             call: call_limits(config),
             time_zone: agent.user_timezone.clone(),
-            config_keys: config_keys(config, agent),
+            config_keys: config_keys(Arc::clone(config), agent.id.clone()),
             cooldowns: CooldownRules::from(&config.auth.cooldowns),
         }
     }
@@ -188,9 +221,8 @@ impl SessionConfig {
 }
 
 /// The config keys that set the limits of the agent.
-fn config_keys(config: &Config, agent: &ResolvedAgent) -> Vec<(Bound, String)> {
-    let key = |bound: Bound| config.deciding_key(&agent.id, bound.setting()).to_string();
-    Bound::ALL.into_iter().map(|bound| (bound, key(bound))).collect()
+fn config_keys(config: Arc<Config>, agent: AgentId) -> ConfigKeys {
+    ConfigKeys::new(move |bound| config.deciding_key(&agent, bound.config_key()).to_string())
 }
 
 /// The daily limit that forbids further calls of `model` today, if one is reached. Reads the totals of the day.

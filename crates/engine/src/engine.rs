@@ -247,7 +247,7 @@ impl Engine {
                     cancel: Cancellation::new(&params.cancel),
                     pauses,
                 },
-                conversation: opened.conversation,
+                log: opened.log,
                 prompt: Prompt::new(system_prompt, tool_schemas, files),
                 tally: Tally::default(),
             },

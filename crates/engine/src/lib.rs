@@ -10,7 +10,6 @@ mod approval;
 mod arguments;
 mod bound;
 mod clock;
-mod conversation;
 mod embedded;
 mod engine;
 mod error;
@@ -21,6 +20,7 @@ mod hook;
 mod inbox;
 mod lanes;
 mod notice;
+mod open_log;
 mod prompt;
 mod providers;
 mod queue;
@@ -37,7 +37,7 @@ mod workspace;
 
 pub use active_model::{ActiveModel, WindowSource};
 pub use approval::{Approval, ApprovalRequest, Approver};
-pub use bound::{Bound, exhausted_budget};
+pub use bound::{Bound, ConfigKeys, exhausted_budget};
 pub use clock::{Clock, SystemClock};
 pub use embedded::{
     AgentMeta, BootstrapFileReport, EmbeddedMeta, EmbeddedResult, Payload, SystemPromptReport,
@@ -54,7 +54,7 @@ pub use hook::{
 pub use inbox::{InboxError, PendingMessage, SessionInbox, WhenIdle};
 pub use lanes::{Enqueue, Lane, LanePermit, LaneRequest, Lanes};
 pub use myclaw_auth::AuthProfile;
-pub use notice::{HookPoint, Notice, SummaryProblem};
+pub use notice::{EndedJob, HookPoint, Notice, SummaryProblem};
 pub use providers::Providers;
 pub use queue::Arrival;
 pub use rules::RunRules;

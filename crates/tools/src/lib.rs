@@ -15,6 +15,7 @@ mod grep;
 mod jobs;
 mod ls;
 mod picture;
+mod preview;
 mod process;
 mod read;
 mod support;
@@ -36,6 +37,7 @@ pub use jobs::{
 };
 pub use ls::LsTool;
 pub use picture::picture_from_base64;
+pub use preview::preview;
 pub use process::ProcessTool;
 pub use read::ReadTool;
 pub use write::WriteTool;

@@ -51,11 +51,14 @@ fn run_turn(
         None => text_reporter(Arc::clone(output), verbosity),
     };
     let interrupts = Interrupts::install()?;
+    let jobs = config.clone();
+    interrupts.before_leaving(move || jobs.kill_jobs_now());
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
         let driver = Driver::foreground(engine(config.home.http_options()));
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
+        let emit = Arc::clone(&on_event);
         let params = RunParams {
             user_message: vec![ContentBlock::text(message)],
             thinking: args.session.thinking,
@@ -63,7 +66,10 @@ fn run_turn(
             on_event: Some(on_event),
             ..config.run_params(&selection).await?
         };
-        output.flushing(driver.run(params, &selection)).await?;
+        let outcome = output.flushing(driver.run(params, &selection)).await;
+        // Nobody is there any more who could look after them.
+        config.close_jobs(&|event| emit(event)).await;
+        outcome?;
         Ok(())
     }))?
 }

@@ -87,7 +87,7 @@ pub struct AgentDefaults {
     pub context_pruning: ContextPruning,
     /// What ends a run that would go on.
     pub limits: RunLimits,
-    /// The time zone of the people who talk with the agent, as the model is told it, such as `Europe/Berlin`. Default:
+    /// The time zone of the people who talk with the agent, named in the prompt, such as `Europe/Berlin`. Default:
     /// that of this machine.
     #[serde(
         deserialize_with = "values::optional_non_blank",

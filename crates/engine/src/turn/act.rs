@@ -16,8 +16,8 @@ use super::repetition::Repetition;
 use super::shared::Stop;
 use super::{Intake, RunContext, Shared, result_text};
 use crate::arguments::fit_arguments;
-use crate::conversation::PendingCalls;
 use crate::hook::unless_aborted;
+use crate::open_log::PendingCalls;
 use crate::{
     AgentRunEvent, Approver, HookError, HookPoint, Notice, PendingToolCall, RunError, Tool,
     ToolCallVerdict, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate,
@@ -125,7 +125,7 @@ impl Act {
         group: Vec<ToolCall>,
     ) -> Result<(), RunError> {
         let Self { toolbox, repetition } = self;
-        let Shared { run, conversation, .. } = shared;
+        let Shared { run, log, .. } = shared;
         // The futures only read; storing a result changes nothing that they read.
         let running = |call| toolbox.run_call(run, call);
         let mut finished: FuturesOrdered<_> = group.iter().map(running).collect();
@@ -134,7 +134,7 @@ impl Act {
             let note = repetition.note(call, &joined_text(&output.content, "\n"));
             output.content.extend(note.map(ContentBlock::text));
             emit_end(run, call, took, &output);
-            conversation.append(result_message(call, output, run.clock.now_ms()))?;
+            log.append(result_message(call, output, run.clock.now_ms()))?;
         }
         Ok(())
     }
@@ -303,7 +303,7 @@ pub(super) fn append_result(
     output: ToolOutput,
 ) -> Result<(), RunError> {
     let timestamp = shared.now_ms();
-    Ok(shared.conversation.append(result_message(call, output, timestamp))?)
+    Ok(shared.log.append(result_message(call, output, timestamp))?)
 }
 
 fn result_message(call: &ToolCall, output: ToolOutput, timestamp: u64) -> Message {

@@ -7,15 +7,16 @@ use myclaw_agent::PendingMessage;
 use myclaw_agent::Selection;
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
-use myclaw_agent::{Driver, Said, Session};
+use myclaw_agent::tools::JobRecord;
+use myclaw_agent::{Accepted, Driver, Session};
 use myclaw_agent::{SessionConfig, SessionOptions, check_agent};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::reply::Compacted;
 use super::request::{
-    Block, Command, Compact, Fork, GetMessages, ListModels, Message, Name, Prompt, Request,
-    SetModel, SetThinking, Spoken,
+    Block, Command, Compact, Fork, GetMessages, KillJob, ListModels, Message, Name, Prompt,
+    Request, SetModel, SetThinking, Spoken,
 };
 use crate::args::SessionArgs;
 use crate::commands::models::{ModelFilter, find_models};
@@ -102,7 +103,7 @@ impl Controller {
     async fn answer(&mut self, session: Arc<Session>, command: Command) -> Result<Value, CliError> {
         match command {
             Command::Prompt(Prompt { message, mode }) => {
-                Ok(said(&session.say(content(message).await?, mode).await?))
+                Ok(accepted(&session.send(content(message).await?, mode).await?))
             }
             Command::Steer(message) => meanwhile(&session, QueuedKind::Steer, message).await,
             Command::FollowUp(message) => meanwhile(&session, QueuedKind::FollowUp, message).await,
@@ -121,6 +122,14 @@ impl Controller {
                 self.list_sessions(wanted.limit.unwrap_or(SOME_SESSIONS))
             }
             Command::ListModels(wanted) => self.list_models(wanted).await,
+            Command::ListJobs => {
+                let jobs: Vec<Value> = session.jobs().await.iter().map(job).collect();
+                Ok(json!({"jobs": jobs}))
+            }
+            Command::KillJob(KillJob { job: id }) => {
+                let killed = session.kill_job(&id).await.map_err(CliError::usage)?;
+                Ok(json!({"job": job(&killed)}))
+            }
             // The caller replies later, because this takes long.
             Command::Compact(_) => Ok(Value::Null),
         }
@@ -264,11 +273,11 @@ async fn content(message: Message) -> Result<Vec<ContentBlock>, CliError> {
     Ok(content)
 }
 
-fn said(said: &Said) -> Value {
-    let (state, id) = match said {
-        Said::Started(id) => ("started", id),
-        Said::Queued(id) => ("queued", id),
-        Said::Interrupting(id) => ("interrupting", id),
+fn accepted(accepted: &Accepted) -> Value {
+    let (state, id) = match accepted {
+        Accepted::Started(id) => ("started", id),
+        Accepted::Queued(id) => ("queued", id),
+        Accepted::Interrupting(id) => ("interrupting", id),
     };
     json!({"state": state, "messageId": id})
 }
@@ -278,7 +287,7 @@ async fn meanwhile(
     kind: QueuedKind,
     message: Message,
 ) -> Result<Value, CliError> {
-    let id = session.say_meanwhile(kind, content(message).await?).await?;
+    let id = session.send_to_turn(kind, content(message).await?).await?;
     Ok(json!({"messageId": id}))
 }
 
@@ -346,6 +355,21 @@ fn waiting(message: &PendingMessage) -> Value {
         "kind": message.kind,
         "text": joined_text(&message.content, "\n"),
         "ts": message.ts,
+    })
+}
+
+fn job(job: &JobRecord) -> Value {
+    json!({
+        "job": job.id,
+        "command": job.command,
+        "directory": job.directory,
+        "running": job.is_running(),
+        "state": job.state(),
+        "pid": job.pid(),
+        "terminal": job.terminal,
+        "startedAt": job.started_at,
+        "end": job.end,
+        "outputPath": job.output,
     })
 }
 

@@ -37,10 +37,14 @@ pub(super) enum Command {
     ListSessions(Limit),
     /// Lists models.
     ListModels(ListModels),
+    /// Lists the background jobs of the session.
+    ListJobs,
+    /// Ends a background job.
+    KillJob(KillJob),
 }
 
 /// The commands by name.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
     "prompt",
     "steer",
     "follow_up",
@@ -55,6 +59,8 @@ const NAMES: [&str; 14] = [
     "switch_session",
     "list_sessions",
     "list_models",
+    "list_jobs",
+    "kill_job",
 ];
 
 /// One line of a program.
@@ -131,6 +137,12 @@ pub(super) struct Prompt {
     /// What happens to the message while the session is busy.
     #[serde(default)]
     pub(super) mode: Option<QueueMode>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct KillJob {
+    /// The id of the job.
+    pub(super) job: String,
 }
 
 #[derive(Debug, Deserialize)]
