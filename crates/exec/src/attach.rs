@@ -210,3 +210,6 @@ fn traced_tree(trace: &TreeTrace) -> Option<Tree> {
 fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -347,6 +347,3 @@ pub(crate) fn elsewhere(record: &JobRecord) -> String {
         record.id
     )
 }
-
-#[cfg(test)]
-mod tests;

@@ -21,7 +21,7 @@ fn names_offered(profile: Option<&str>) -> Vec<String> {
 
 #[test]
 fn a_profile_selects_the_tools() {
-    let all = ["read", "bash", "edit", "write", "grep", "find", "ls", "apply_patch"];
+    let all = ["read", "bash", "edit", "write", "grep", "find", "ls", "apply_patch", "process"];
     assert_eq!(names_offered(None), all);
     assert_eq!(names_offered(Some("myclaw")), all);
     assert_eq!(names_offered(Some("pi")), ["read", "bash", "edit", "write"]);
