@@ -193,6 +193,7 @@ impl BackgroundJobs {
                 on_event(RunEvent::notice(key, Notice::JobsEnded { jobs }));
             }
         }
+        self.owner.close();
     }
 
     /// Ends all jobs by force, and returns at once. For a process that is about to exit.

@@ -110,6 +110,11 @@ impl JobOwner {
         work(journal)
     }
 
+    /// Gives the files up, which also happens when this is dropped. The next command makes new ones.
+    pub fn close(&self) {
+        *self.lock() = None;
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Journal>> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
