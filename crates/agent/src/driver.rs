@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use myclaw_engine::{CompactionReport, ConfigKeys, Engine, RunError, RunParams, RunResult};
+use myclaw_engine::{
+    Approver, CompactionReport, ConfigKeys, Engine, RunError, RunParams, RunResult,
+};
 use myclaw_llm::{ErrorClass, ModelError, StopReason};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
@@ -20,24 +22,31 @@ pub struct Driver {
     on_event: SessionCallback,
     /// The background jobs of its sessions.
     jobs: Mutex<Vec<Weak<BackgroundJobs>>>,
+    approver: Option<Arc<dyn Approver>>,
 }
 
 impl Driver {
     /// Runs go through `engine`, and end when `stop` fires. `on_event` receives the events of work that sessions do in
     /// the background.
-    pub fn new(engine: Engine, stop: CancellationToken, on_event: SessionCallback) -> Arc<Self> {
-        Arc::new(Self {
-            engine: Arc::new(engine),
-            stop,
-            tasks: TaskTracker::new(),
-            on_event,
-            jobs: Mutex::default(),
-        })
+    /// `approver` answers the questions about calls that need an approval; without one they are denied.
+    pub fn new(
+        engine: Engine,
+        stop: CancellationToken,
+        on_event: SessionCallback,
+        approver: Option<Arc<dyn Approver>>,
+    ) -> Arc<Self> {
+        let (engine, tasks) = (Arc::new(engine), TaskTracker::new());
+        Arc::new(Self { engine, stop, tasks, on_event, jobs: Mutex::default(), approver })
     }
 
     /// Like [`Driver::new`], for a front-end that runs everything in the foreground.
-    pub fn foreground(engine: Engine) -> Arc<Self> {
-        Self::new(engine, CancellationToken::new(), Arc::new(|_, _| {}))
+    pub fn foreground(engine: Engine, approver: Option<Arc<dyn Approver>>) -> Arc<Self> {
+        Self::new(engine, CancellationToken::new(), Arc::new(|_, _| {}), approver)
+    }
+
+    /// Answers the questions about calls that need an approval.
+    pub(crate) fn approver(&self) -> Option<&Arc<dyn Approver>> {
+        self.approver.as_ref()
     }
 
     /// Fires when everything is to end.

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::driver::Driver;
 use crate::selection::Selection;
-use crate::{AgentError, FailureClass, SessionConfig, SessionOptions};
+use crate::{AgentError, FailureClass, RunAdditions, SessionConfig, SessionOptions};
 
 mod event;
 
@@ -441,7 +441,9 @@ impl Session {
         running: Running,
         on_event: EventCallback,
     ) -> Result<RunParams, AgentError> {
-        let mut params = self.config.run_params(selection).await?;
+        let added =
+            RunAdditions { approver: self.driver.approver().cloned(), ..RunAdditions::default() };
+        let mut params = self.config.run_params(selection, added).await?;
         params.thinking = self.lock().thinking_of(selection);
         params.switch = running.switch;
         params.cancel = running.cancel;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
 use myclaw_config::{AgentId, Config, ConfigError, ResolvedAgent, ThinkingDefault};
 use myclaw_engine::{
-    ActiveModel, Bound, Clock as _, ConfigKeys, RunEvent, RunParams, RunRules, RunStores,
-    SystemClock, exhausted_budget, utc_day,
+    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, RunEvent, RunParams, RunRules,
+    RunStores, SystemClock, Tool, exhausted_budget, utc_day,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
@@ -17,8 +17,9 @@ use myclaw_tools::{Jobs, ToolOptions, builtin_tools};
 
 use crate::config_check::load_checked;
 use crate::jobs::{BackgroundJobs, JobWake};
+use crate::permissions::Permissions;
 use crate::selection::{Selection, Wanted, select};
-use crate::{AgentError, Home};
+use crate::{AgentError, Home, permissions};
 
 /// Name of the session if the caller gives no name.
 pub const MAIN_SESSION: &str = "main";
@@ -41,6 +42,20 @@ pub struct SessionOptions {
     pub thinking: Option<ThinkingLevel>,
     /// The only auth profile to use.
     pub auth_profile: Option<String>,
+    /// Who sends the messages, as `channel:id`, for the rules of `tools.bySender`. In a direct chat this is the other
+    /// side unless the caller says otherwise.
+    pub sender: Option<String>,
+}
+
+/// What the caller of a run adds to the tools and hooks of the config.
+#[derive(Clone, Default)]
+pub struct RunAdditions {
+    /// Tools beside the built-in ones. One with the name of a built-in tool replaces it.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Hooks that are called after those of the config.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// Answers the questions about calls that need an approval.
+    pub approver: Option<Arc<dyn Approver>>,
 }
 
 /// The config of an open session.
@@ -58,6 +73,8 @@ pub struct SessionConfig {
     pub session_key: SessionKey,
     /// The only auth profile to use, if the caller names one.
     pub auth_profile: Option<String>,
+    /// Who sends the messages, if the caller says so.
+    pub sender: Option<String>,
     /// Of all sessions that are made from this one.
     pub(crate) background: Arc<BackgroundJobs>,
 }
@@ -92,9 +109,9 @@ impl SessionConfig {
             agent = named;
         }
         let directory = options.directory.as_deref().map(existing_directory).transpose()?;
-        let auth_profile = options.auth_profile.clone();
+        let (auth_profile, sender) = (options.auth_profile.clone(), options.sender.clone());
         let background = BackgroundJobs::new(home.clone());
-        Ok(Self { home, config, agent, directory, session_key, auth_profile, background })
+        Ok(Self { home, config, agent, directory, session_key, auth_profile, sender, background })
     }
 
     /// The same for another session of the agent.
@@ -131,8 +148,12 @@ impl SessionConfig {
     /// What a run in the session needs: tools, skills and hooks, limits and stores. It has no message yet.
     ///
     /// # Errors
-    /// A hook or a directory of the config cannot be used.
-    pub async fn run_params(&self, selection: &Selection) -> Result<RunParams, AgentError> {
+    /// A hook, a rule or a directory of the config cannot be used.
+    pub async fn run_params(
+        &self,
+        selection: &Selection,
+        added: RunAdditions,
+    ) -> Result<RunParams, AgentError> {
         let run = RunInfo {
             session_key: self.session_key.to_string(),
             agent: self.agent.id.to_string(),
@@ -142,14 +163,14 @@ impl SessionConfig {
         let mut params = self.bare_run(selection.models.clone());
         params.auth_profile.clone_from(&self.auth_profile);
         // Without the tool `process` nobody could look after a job.
-        let jobs = match self.config.tools.profile.includes("process") {
+        let jobs = match Permissions::new(self, None, &[])?.offers("process") {
             true => Some(self.jobs().await),
             false => None,
         };
         params.tools = builtin_tools(ToolOptions { command_timeout, jobs });
-        params.tools.retain(|tool| self.config.tools.profile.includes(&tool.schema().name));
         params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
+        permissions::apply(self, added, &mut params)?;
         params.working_directory.clone_from(&self.directory);
         Ok(params)
     }

@@ -22,6 +22,7 @@ const CRATES: [(&str, &[&str]); 16] = [
             "config",
             "skills",
             "files",
+            "policy",
         ],
     ),
     ("web", &["tools", "engine", "llm", "exec"]),

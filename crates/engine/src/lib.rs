@@ -61,6 +61,8 @@ pub use rules::RunRules;
 pub use run::{RunParams, RunResult, RunStores};
 pub use skills::SkillSummary;
 pub use switch::ModelSwitch;
-pub use tool::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+pub use tool::{
+    Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, WithheldTool,
+};
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport, utc_day};

@@ -60,6 +60,14 @@ pub enum Notice {
     /// A message stopped the run; the next run answers it.
     #[error("a message interrupted this run; the next one answers it")]
     Interrupted {},
+    /// A rule denied a tool call.
+    #[error("{reason}")]
+    ToolDenied {
+        /// Tool name, as the model wrote it.
+        tool: String,
+        /// The tool and the rule.
+        reason: String,
+    },
     /// The model does not offer the requested thinking level.
     #[error("{}", thinking_level_changed(.model, *.asked, *.used, .offered))]
     ThinkingLevelChanged {

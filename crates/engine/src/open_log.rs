@@ -66,6 +66,10 @@ pub(crate) struct PendingCalls {
     pub(crate) calls: Vec<ToolCall>,
     /// Whether the message was cut off by the output limit: then no call of it runs.
     pub(crate) message_was_cut: bool,
+    /// The model that made the calls, as `provider/model`.
+    pub(crate) model: String,
+    /// Whether an earlier run ended while it waited for the approval of one of them.
+    pub(crate) are_asked_again: bool,
 }
 
 impl OpenLog {
@@ -219,7 +223,12 @@ impl OpenLog {
         if calls.is_empty() {
             return NextStep::CallModel;
         }
-        NextStep::RunTools(PendingCalls { calls, message_was_cut: !stop_reason.runs_tool_calls() })
+        NextStep::RunTools(PendingCalls {
+            calls,
+            message_was_cut: !stop_reason.runs_tool_calls(),
+            model: format!("{}/{}", assistant.provider, assistant.model),
+            are_asked_again: false,
+        })
     }
 
     /// Takes the messages out as [`PairedMessages`], the only form that a request accepts.

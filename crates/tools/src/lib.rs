@@ -36,10 +36,11 @@ pub use jobs::{
     end_leftovers, message_of_leftover,
 };
 pub use ls::LsTool;
-pub use picture::picture_from_base64;
+pub use picture::{picture_from_base64, picture_from_bytes};
 pub use preview::preview;
 pub use process::ProcessTool;
 pub use read::ReadTool;
+pub use support::{lenient_u64, parse_arguments, run_blocking};
 pub use write::WriteTool;
 
 /// What the built-in tools need. Every process that runs tools makes them from this.

@@ -54,7 +54,7 @@ fn the_end_of_a_turn_says_why() {
 #[test]
 fn a_turn_that_reaches_a_limit_is_no_failure() {
     let server = ModelServer::spawn_blocking_thread(Script::from([
-        Reply::anthropic().tool_call("call_1", "ls", json!({})),
+        Reply::anthropic().tool_call("call_1", "bash", json!({"command": "true"})),
         answer("I was not done."),
     ]));
     let home = TempHome::new();

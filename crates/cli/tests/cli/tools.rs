@@ -23,7 +23,8 @@ fn names_offered(profile: Option<&str>) -> Vec<String> {
 fn a_profile_selects_the_tools() {
     let all = ["read", "bash", "edit", "write", "grep", "find", "ls", "apply_patch", "process"];
     assert_eq!(names_offered(None), all);
-    assert_eq!(names_offered(Some("myclaw")), all);
+    assert_eq!(names_offered(Some("full")), all);
+    assert_eq!(names_offered(Some("myclaw")), all[..8]);
     assert_eq!(names_offered(Some("pi")), ["read", "bash", "edit", "write"]);
 }
 
