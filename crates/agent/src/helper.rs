@@ -5,6 +5,7 @@ use std::process::Termination;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use myclaw_tools::{ToolOptions, builtin_tools};
 use serde::{Deserialize, Serialize};
 
 /// First argument of a process that confines itself.
@@ -57,5 +58,6 @@ fn tools(
     _: myclaw_executor::Messenger,
 ) -> io::Result<Vec<std::sync::Arc<dyn myclaw_engine::Tool>>> {
     let setup: ToolSetup = serde_json::from_value(setup)?;
-    Ok(myclaw_tools::builtin_tools(Duration::from_secs(setup.command_timeout_seconds)))
+    let command_timeout = Duration::from_secs(setup.command_timeout_seconds);
+    Ok(builtin_tools(ToolOptions { command_timeout, jobs: None }))
 }

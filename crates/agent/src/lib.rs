@@ -13,6 +13,7 @@ mod driver;
 mod error;
 mod helper;
 mod home;
+mod jobs;
 mod key_lookup;
 mod models;
 pub mod permissions;
@@ -35,6 +36,7 @@ pub use driver::Driver;
 pub use error::{AgentError, FailureClass};
 pub use helper::helper_main;
 pub use home::Home;
+pub use jobs::JobWake;
 pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use models::{configured_model, profiles_in_order};
 pub use providers::{HttpProviders, engine, key_resolver};
@@ -135,8 +137,8 @@ pub mod skill {
 /// Tools and what prepares their input.
 pub mod tools {
     pub use myclaw_tools::{
-        ChangedTurn, Direction, FileOutcome, Undone, UndoneFile, WhichTurn, builtin_tools,
-        picture_from_base64, preview,
+        ChangedTurn, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, ToolOptions, Undone,
+        UndoneFile, WhichTurn, builtin_tools, picture_from_base64, preview,
     };
 }
 
