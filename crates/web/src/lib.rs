@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod guard;
+mod proxy;
 
 pub use guard::{
     AddressGuard, AddressKind, AddressRules, AllowedHost, InvalidHost, Lookup, PrivateNetworks,
     Refusal, SystemLookup, address_kind,
 };
+pub use proxy::{Proxy, ProxyAddress, ProxyHosts, ProxyLimits, ProxyRules};
