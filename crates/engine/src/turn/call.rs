@@ -99,11 +99,11 @@ impl Patience {
     /// Adds the errors of the other keys to the final error.
     fn explain(&self, mut error: ModelError) -> ModelError {
         let Some(((last, _), earlier)) = self.failures.split_last() else { return error };
-        let mut told = vec![last];
+        let mut listed = vec![last];
         let mut lines = String::new();
         for (id, message) in earlier.iter().rev() {
-            if !told.contains(&id) {
-                told.push(id);
+            if !listed.contains(&id) {
+                listed.push(id);
                 let _infallible = write!(lines, "\n  {id}: {message}");
             }
         }
@@ -240,7 +240,7 @@ impl<'a> Caller<'a> {
                         && matches!(question, Question::Next)
                         && error.rejects_thinking() =>
                 {
-                    let newest = unsigned::newest_answer(shared.conversation.messages());
+                    let newest = unsigned::newest_answer(shared.log.messages());
                     self.unsigned_until = Some(newest);
                     let model = self.model.reference();
                     shared.notice(Notice::ThinkingRejected { model, error: error.message });
@@ -334,7 +334,7 @@ impl<'a> Caller<'a> {
         let call = self.use_of(shared, profile);
         if concerns_every_model(error.class) {
             let provider = &self.model.model.provider;
-            self.candidates.spend(provider, &self.rotation.profile(profile).id);
+            self.candidates.exhaust(provider, &self.rotation.profile(profile).id);
             self.keys.forget(self.rotation.profile(profile));
         }
         if let Some(complaint) = self.ledger.failed(call, reason, error.retry_after).await {
@@ -405,5 +405,5 @@ fn keep_partial(
     if partial.content.is_empty() {
         return Ok(());
     }
-    Ok(shared.conversation.append(Message::Assistant(*partial))?)
+    Ok(shared.log.append(Message::Assistant(*partial))?)
 }

@@ -7,7 +7,7 @@ use myclaw_agent::PendingMessage;
 use myclaw_agent::Selection;
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
-use myclaw_agent::{Driver, Said, Session};
+use myclaw_agent::{Accepted, Driver, Session};
 use myclaw_agent::{SessionConfig, SessionOptions, check_agent};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ impl Controller {
     async fn answer(&mut self, session: Arc<Session>, command: Command) -> Result<Value, CliError> {
         match command {
             Command::Prompt(Prompt { message, mode }) => {
-                Ok(said(&session.say(content(message).await?, mode).await?))
+                Ok(accepted(&session.send(content(message).await?, mode).await?))
             }
             Command::Steer(message) => meanwhile(&session, QueuedKind::Steer, message).await,
             Command::FollowUp(message) => meanwhile(&session, QueuedKind::FollowUp, message).await,
@@ -264,11 +264,11 @@ async fn content(message: Message) -> Result<Vec<ContentBlock>, CliError> {
     Ok(content)
 }
 
-fn said(said: &Said) -> Value {
-    let (state, id) = match said {
-        Said::Started(id) => ("started", id),
-        Said::Queued(id) => ("queued", id),
-        Said::Interrupting(id) => ("interrupting", id),
+fn accepted(accepted: &Accepted) -> Value {
+    let (state, id) = match accepted {
+        Accepted::Started(id) => ("started", id),
+        Accepted::Queued(id) => ("queued", id),
+        Accepted::Interrupting(id) => ("interrupting", id),
     };
     json!({"state": state, "messageId": id})
 }
@@ -278,7 +278,7 @@ async fn meanwhile(
     kind: QueuedKind,
     message: Message,
 ) -> Result<Value, CliError> {
-    let id = session.say_meanwhile(kind, content(message).await?).await?;
+    let id = session.send_to_turn(kind, content(message).await?).await?;
     Ok(json!({"messageId": id}))
 }
 
