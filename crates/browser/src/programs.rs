@@ -21,8 +21,10 @@ const OWN_CHROMIUM_DEPTH: usize = 2;
 ///
 /// The first group leaves the proxy as the only way to the network: no QUIC, no UDP of WebRTC, no lookups of names (the
 /// proxy's own address needs none). The second stops what Chromium sends of its own accord, and bounds its cache.
-const CHROMIUM_ARGUMENTS: [&str; 14] = [
+const CHROMIUM_ARGUMENTS: [&str; 17] = [
     "--disable-quic",
+    // The newer name and the older one.
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--dns-prefetch-disable",
@@ -31,7 +33,9 @@ const CHROMIUM_ARGUMENTS: [&str; 14] = [
     "--no-pings",
     "--disable-domain-reliability",
     "--disable-client-side-phishing-detection",
+    "--disable-extensions",
     "--disable-component-extensions-with-background-pages",
+    "--allow-browser-signin=false",
     "--disable-breakpad",
     "--disable-crash-reporter",
     "--deny-permission-prompts",

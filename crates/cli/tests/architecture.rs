@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 16] = [
+const CRATES: [(&str, &[&str]); 17] = [
     ("cli", &["agent"]),
     (
         "agent",
         &[
+            "browser",
             "web",
             "tools",
             "hooks",
@@ -25,6 +26,7 @@ const CRATES: [(&str, &[&str]); 16] = [
             "policy",
         ],
     ),
+    ("browser", &["web", "tools", "engine", "llm", "exec", "files"]),
     ("web", &["tools", "engine", "llm", "exec"]),
     ("tools", &["engine", "llm", "exec", "files"]),
     ("hooks", &["engine", "llm", "policy", "exec", "config"]),

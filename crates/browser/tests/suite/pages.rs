@@ -144,7 +144,7 @@ async fn dialogs_uploads_downloads_and_tabs() {
 
     let link = session.element("New tab").await;
     session.text(json!({"action": "click", "ref": link})).await;
-    session.until(json!({"action": "tabs"}), "Inner page").await;
+    session.until(json!({"action": "tabs"}), "/inner\"").await;
     session.text(json!({"action": "tabs", "operation": "switch", "tab": "t1"})).await;
     session.until(json!({"action": "snapshot"}), "Heron").await;
     let url = site.url("app.test", "/sent");

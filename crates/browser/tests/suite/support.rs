@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The program; `None` (and a word about it) if it is not installed.
-pub fn agent_browser() -> Option<PathBuf> {
+pub(crate) fn agent_browser() -> Option<PathBuf> {
     let program = std::env::var_os("MYCLAW_AGENT_BROWSER").map(PathBuf::from);
     if program.is_none() {
         println!("skipped: MYCLAW_AGENT_BROWSER is not set; scripts/test sets it");
@@ -33,14 +33,14 @@ pub fn agent_browser() -> Option<PathBuf> {
 
 /// A web server with fixed pages by path. A path without a page is answered with 404; one with [`Page::Never`] not at
 /// all.
-pub struct Site {
-    pub port: u16,
+pub(crate) struct Site {
+    pub(crate) port: u16,
     requests: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
 
 #[derive(Clone)]
-pub enum Page {
+pub(crate) enum Page {
     Html(String),
     Redirect(String),
     Download(Vec<u8>),
@@ -54,7 +54,7 @@ impl Drop for Site {
 }
 
 impl Site {
-    pub async fn start(pages: impl FnOnce(u16) -> Vec<(&'static str, Page)>) -> Self {
+    pub(crate) async fn start(pages: impl FnOnce(u16) -> Vec<(&'static str, Page)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let pages: Arc<HashMap<&str, Page>> = Arc::new(pages(port).into_iter().collect());
@@ -85,15 +85,15 @@ impl Site {
     }
 
     /// The targets that were asked for so far.
-    pub fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
-    pub fn has_request(&self, target: &str) -> bool {
+    pub(crate) fn has_request(&self, target: &str) -> bool {
         self.requests().iter().any(|seen| seen == target)
     }
 
-    pub fn url(&self, host: &str, path: &str) -> String {
+    pub(crate) fn url(&self, host: &str, path: &str) -> String {
         format!("http://{host}:{}{path}", self.port)
     }
 }
@@ -124,7 +124,7 @@ fn answer(page: Option<&Page>) -> Option<Vec<u8>> {
     }
 }
 
-/// All names lead to this machine, but for those with an address of their own.
+/// All names of `.test` lead to this machine, but for those with an address of their own. Others do not exist.
 struct Names(HashMap<String, Vec<IpAddr>>, Mutex<HashMap<String, usize>>);
 
 impl Lookup for Names {
@@ -136,28 +136,34 @@ impl Lookup for Names {
             // One answer after the other; the last one stays.
             answers[(*count - 1).min(answers.len() - 1)]
         });
-        let address = own.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        Box::pin(async move { Ok(vec![address]) })
+        let is_known = name.ends_with(".test") || name == "localhost";
+        let here = is_known.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let address = own.or(here).ok_or(io::ErrorKind::NotFound.into());
+        Box::pin(async move { Ok(vec![address?]) })
     }
 }
 
 /// A session with the browser tool.
-pub struct Session {
-    pub tool: BrowserTool,
-    pub slot: BrowserSlot,
-    pub directory: TempDir,
+pub(crate) struct Session {
+    pub(crate) tool: BrowserTool,
+    pub(crate) slot: BrowserSlot,
+    _directory: TempDir,
     context: ToolContext,
-    pub cancel: CancellationToken,
+    pub(crate) cancel: CancellationToken,
 }
 
 impl Session {
     /// A session whose browser may visit `allowed` (`host:port`), though these are on this machine.
-    pub fn new(program: &Path, allowed: &[&str]) -> Self {
+    pub(crate) fn new(program: &Path, allowed: &[&str]) -> Self {
         Self::with_names(program, allowed, &[])
     }
 
     /// The same, with names that have addresses of their own, one after the other.
-    pub fn with_names(program: &Path, allowed: &[&str], names: &[(&str, &[IpAddr])]) -> Self {
+    pub(crate) fn with_names(
+        program: &Path,
+        allowed: &[&str],
+        names: &[(&str, &[IpAddr])],
+    ) -> Self {
         let names = names.iter().map(|(name, to)| ((*name).to_owned(), to.to_vec())).collect();
         let rules = AddressRules {
             allowed_hosts: allowed.iter().map(|entry| entry.parse().unwrap()).collect(),
@@ -177,7 +183,7 @@ impl Session {
         })
     }
 
-    pub fn with_options(options: BrowserOptions) -> Self {
+    pub(crate) fn with_options(options: BrowserOptions) -> Self {
         let directory = TempDir::new().unwrap();
         let work = directory.path().join("work");
         std::fs::create_dir(&work).unwrap();
@@ -189,25 +195,25 @@ impl Session {
         };
         let slot = BrowserSlot::default();
         let tool = BrowserTool::new(options, slot.clone());
-        Self { tool, slot, directory, context, cancel: CancellationToken::new() }
+        Self { tool, slot, _directory: directory, context, cancel: CancellationToken::new() }
     }
 
     /// The directory of the running browser: the one that names this session's proxy and socket is found by its
     /// processes.
-    pub fn directory_of_browser(&self) -> String {
+    pub(crate) fn directory_of_browser(&self) -> String {
         self.tool.directory().unwrap().display().to_string()
     }
 
-    pub fn work(&self) -> &Path {
+    pub(crate) fn work(&self) -> &Path {
         &self.context.working_directory
     }
 
-    pub fn artifacts(&self) -> Vec<PathBuf> {
+    pub(crate) fn artifacts(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(&self.context.artifact_directory).into_iter().flatten();
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    pub async fn call(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
+    pub(crate) async fn call(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
         let invocation = ToolInvocation {
             call_id: "call",
             arguments: arguments.as_object().unwrap().clone(),
@@ -219,7 +225,7 @@ impl Session {
     }
 
     /// The text of a call that succeeds.
-    pub async fn text(&self, arguments: Value) -> String {
+    pub(crate) async fn text(&self, arguments: Value) -> String {
         let output = self.call(arguments.clone()).await.unwrap();
         let text = text_of(&output);
         assert!(!output.is_error, "{arguments}: {text}");
@@ -227,7 +233,7 @@ impl Session {
     }
 
     /// The text of a call that fails.
-    pub async fn failure(&self, arguments: Value) -> String {
+    pub(crate) async fn failure(&self, arguments: Value) -> String {
         match self.call(arguments.clone()).await {
             Err(error) => error.to_string(),
             Ok(output) => {
@@ -239,7 +245,7 @@ impl Session {
     }
 
     /// Makes the same call until its text contains `wanted`.
-    pub async fn until(&self, arguments: Value, wanted: &str) -> String {
+    pub(crate) async fn until(&self, arguments: Value, wanted: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let text = self.call(arguments.clone()).await.map(|output| text_of(&output));
@@ -251,7 +257,7 @@ impl Session {
     }
 
     /// The reference of the element that the newest snapshot shows as `name`.
-    pub async fn element(&self, name: &str) -> String {
+    pub(crate) async fn element(&self, name: &str) -> String {
         let snapshot = self.text(serde_json::json!({"action": "snapshot"})).await;
         let line = snapshot.lines().find(|line| line.contains(name));
         let line = line.unwrap_or_else(|| panic!("{name} is not in {snapshot}"));
@@ -260,7 +266,7 @@ impl Session {
     }
 }
 
-pub fn text_of(output: &ToolOutput) -> String {
+pub(crate) fn text_of(output: &ToolOutput) -> String {
     let texts = output.content.iter().filter_map(|block| match block {
         ContentBlock::Text(text) => Some(text.text.as_str()),
         _ => None,
@@ -269,7 +275,7 @@ pub fn text_of(output: &ToolOutput) -> String {
 }
 
 /// Waits for a condition.
-pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < deadline, "{what} did not happen");
@@ -278,7 +284,7 @@ pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// The processes that have `text` in their command line or environment, by id.
-pub fn processes_with(text: &str) -> Vec<i32> {
+pub(crate) fn processes_with(text: &str) -> Vec<i32> {
     let own = std::process::id().cast_signed();
     let ids = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
         entry.file_name().to_str()?.parse::<i32>().ok().filter(|id| *id != own)
@@ -292,6 +298,6 @@ pub fn processes_with(text: &str) -> Vec<i32> {
     .collect()
 }
 
-pub fn path_with_nothing() -> OsString {
+pub(crate) fn path_with_nothing() -> OsString {
     "/nonexistent".into()
 }

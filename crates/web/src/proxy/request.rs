@@ -64,6 +64,15 @@ enum Failure {
 }
 
 impl Failure {
+    /// Whether a rule forbids the connection. A name that does not exist is no such case.
+    fn is_by_rule(&self) -> bool {
+        match self {
+            Self::NotListed { .. } => true,
+            Self::Refused(refusal) => !matches!(refusal, Refusal::NotFound { .. }),
+            Self::NoTarget | Self::Unreachable { .. } | Self::Broken(_) => false,
+        }
+    }
+
     fn status(&self) -> StatusCode {
         match self {
             Self::NoTarget => StatusCode::BAD_REQUEST,
@@ -84,7 +93,7 @@ pub(super) async fn answer(
         _ => forward(request, shared).await,
     };
     Ok(answered.unwrap_or_else(|failure| {
-        if matches!(failure, Failure::NotListed { .. } | Failure::Refused(_)) {
+        if failure.is_by_rule() {
             shared.refused(failure.to_string());
         }
         let mut response = text(format!("{failure}\n"));
