@@ -6,6 +6,7 @@
 //! [`AgentError`] with a class.
 #![forbid(unsafe_code)]
 
+pub mod approvals;
 mod config_check;
 mod driver;
 mod error;
@@ -21,6 +22,7 @@ mod session_config;
 mod similar;
 mod skills;
 mod trial;
+mod web_tools;
 
 pub use config_check::{Examination, examine, load_checked, unread_keys};
 pub use driver::Driver;

@@ -11,7 +11,9 @@ mod external;
 mod fetch;
 mod guard;
 mod html;
+mod image;
 mod proxy;
+mod search;
 
 pub use download::{Download, DownloadError, DownloadOptions, Downloader, Wanted};
 pub use external::{harmless, mark};
@@ -22,4 +24,6 @@ pub use guard::{
     Refusal, SystemLookup, address_kind,
 };
 pub use html::{Readable, to_markdown};
+pub use image::{ImageTool, Sight, Viewer};
 pub use proxy::{Proxy, ProxyAddress, ProxyHosts, ProxyLimits, ProxyRules};
+pub use search::{SearchOptions, SearchService, WebSearchTool};
