@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
+use myclaw_browser::BrowserSlot;
 use myclaw_config::{AgentId, Config, ConfigError, ResolvedAgent, ThinkingDefault};
 use myclaw_engine::{
     ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, RunParams, RunRules, RunStores,
@@ -14,6 +15,7 @@ use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
 use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore};
 
+use crate::browser_tool::browser_tool;
 use crate::config_check::load_checked;
 use crate::selection::{Selection, Wanted, select};
 use crate::web_tools::web_tools;
@@ -73,6 +75,8 @@ pub struct SessionConfig {
     pub auth_profile: Option<String>,
     /// Who sends the messages, if the caller says so.
     pub sender: Option<String>,
+    /// The browser of the session, once a page was opened. It ends with the last clone.
+    pub(crate) browser: BrowserSlot,
 }
 
 impl SessionConfig {
@@ -106,13 +110,14 @@ impl SessionConfig {
         }
         let directory = options.directory.as_deref().map(existing_directory).transpose()?;
         let (auth_profile, sender) = (options.auth_profile.clone(), options.sender.clone());
-        Ok(Self { home, config, agent, directory, session_key, auth_profile, sender })
+        let browser = BrowserSlot::default();
+        Ok(Self { home, config, agent, directory, session_key, auth_profile, sender, browser })
     }
 
     /// The same for another session of the agent.
     #[must_use]
     pub fn for_session(&self, session_key: SessionKey) -> Self {
-        Self { session_key, ..self.clone() }
+        Self { session_key, browser: BrowserSlot::default(), ..self.clone() }
     }
 
     /// The directory in which the tools work.
@@ -159,6 +164,7 @@ impl SessionConfig {
         params.auth_profile.clone_from(&self.auth_profile);
         params.tools = myclaw_tools::builtin_tools(command_timeout);
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
+        params.tools.extend(browser_tool(self)?);
         params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
         permissions::apply(self, added, &mut params)?;

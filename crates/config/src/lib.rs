@@ -50,16 +50,17 @@ pub use scaffold::{
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentSandboxRules, AgentToolRules,
     AgentsConfig, AnyHookCommand, ApprovalConfig, AuthConfig, AuthProfile, BashToolConfig,
-    ChannelsConfig, ChatId, CommandLine, CommandRule, CompactionConfig, Config, ContextPruning,
-    CooldownConfig, DeliveryMode, DropPolicy, ExecAsk, ExecRules, ExecSecurity, FsToolConfig,
-    GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand, HookEvent, HooksConfig, HostEntry,
-    IterationCap, LaneWidths, LogLevel, LoggingConfig, MessagesConfig, ModelApi, ModelChoice,
-    ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
-    OutputLimitName, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig,
-    QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxRules, SearchProvider,
-    SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, StreamUsageRule, SystemRoleName,
-    TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile,
-    ToolRules, ToolsConfig, WebFetchConfig, WebSearchConfig, WebToolsConfig,
+    BrowserToolConfig, ChannelsConfig, ChatId, CommandLine, CommandRule, CompactionConfig, Config,
+    ContextPruning, CooldownConfig, DeliveryMode, DropPolicy, ExecAsk, ExecRules, ExecSecurity,
+    FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand, HookEvent, HooksConfig,
+    HostEntry, IterationCap, LaneWidths, LogLevel, LoggingConfig, MessagesConfig, ModelApi,
+    ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts,
+    ModelsConfig, OutputLimitName, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels,
+    QueueConfig, QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxRules,
+    SearchProvider, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, StreamUsageRule,
+    SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords,
+    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, WebFetchConfig, WebSearchConfig,
+    WebToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;
