@@ -10,6 +10,7 @@
 //! | `tool` | the tool as the model sees it |
 //! | `action` | from the arguments of a call to the commands of `agent-browser` |
 //! | `reply` | from the answers of `agent-browser` to text for the model |
+//! | `shown` | what a call shows to the model |
 //! | `browser` | one running browser: start, commands, end |
 //! | `programs` | finding the programs, and how Chromium is started |
 //! | `transfer` | files that go into the browser and come out of it |
@@ -22,6 +23,7 @@ mod browser;
 mod error;
 mod programs;
 mod reply;
+mod shown;
 mod tool;
 mod transfer;
 
