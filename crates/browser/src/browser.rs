@@ -182,7 +182,7 @@ impl Browser {
     /// Whether `agent-browser` takes commands.
     pub(crate) fn is_alive(&self) -> bool {
         let socket = self.directory.join(format!("{SESSION}.sock"));
-        !self.stop.is_cancelled() && UnixStream::connect(socket).is_ok()
+        !self.stop.is_cancelled() && !self.life.is_finished() && UnixStream::connect(socket).is_ok()
     }
 
     /// Where everything is that the browser writes.
