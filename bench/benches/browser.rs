@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use myclaw_browser::{BrowserOptions, BrowserSlot, BrowserTool, Programs};
-use myclaw_engine::{Tool as _, ToolContext, ToolInvocation};
+use myclaw_engine::{Tool as _, ToolContext, ToolInvocation, TurnId};
 use myclaw_web::{AddressGuard, AddressRules, PrivateNetworks};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -51,6 +51,7 @@ fn main() {
         artifact_directory: directory.path().join("artifacts"),
         max_result_chars: 50_000,
         workspace_only: false,
+        turn: TurnId::generate(),
     };
     let call = |arguments: Value| {
         let invocation = ToolInvocation {

@@ -12,6 +12,7 @@ mod config_check;
 mod driver;
 mod error;
 mod home;
+mod jobs;
 mod key_lookup;
 mod models;
 pub mod permissions;
@@ -30,6 +31,7 @@ pub use config_check::{Examination, examine, load_checked, unread_keys};
 pub use driver::Driver;
 pub use error::{AgentError, FailureClass};
 pub use home::Home;
+pub use jobs::JobWake;
 pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use models::{configured_model, profiles_in_order};
 pub use providers::{HttpProviders, engine, key_resolver};
@@ -122,8 +124,8 @@ pub mod skill {
 /// Tools and what prepares their input.
 pub mod tools {
     pub use myclaw_tools::{
-        ChangedTurn, Direction, FileOutcome, Undone, UndoneFile, WhichTurn, builtin_tools,
-        picture_from_base64, preview,
+        ChangedTurn, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, ToolOptions, Undone,
+        UndoneFile, WhichTurn, builtin_tools, picture_from_base64, preview,
     };
 }
 

@@ -118,7 +118,11 @@ impl Session {
         let inbox = inbox.with_events(Arc::new(move |event| {
             (listener.on_event())(&key, SessionEvent::Run(&event));
         }));
-        Arc::new(Self { driver, config, first_model, inbox, state: Mutex::new(state) })
+        let session =
+            Arc::new(Self { driver, config, first_model, inbox, state: Mutex::new(state) });
+        session.config.background.opened(&session);
+        session.driver.has_jobs(&session.config.background);
+        session
     }
 
     /// The key of the session.
@@ -207,6 +211,9 @@ impl Session {
         let running = self.begin_with(Work::Turn, foreground.cancel).ok_or_else(|| self.busy())?;
         let _place = Place(self);
         let mut params = self.params(&selection, running, foreground.on_event).await?;
+        if message.is_some() {
+            self.config.background.attended(self.key()).await;
+        }
         params.user_message.extend(message.map(ContentBlock::text));
         self.driver.run(params, &selection).await
     }
@@ -271,6 +278,7 @@ impl Session {
         mode: Option<QueueMode>,
     ) -> Result<Accepted, AgentError> {
         self.selection().await?;
+        self.config.background.attended(self.key()).await;
         let configured = &self.config.config.messages.queue;
         // Only the current work is interrupted: work that begins meanwhile may already answer this message.
         let running_before = self.lock().running.clone();
@@ -361,7 +369,7 @@ impl Session {
     }
 
     /// Starts a turn for waiting messages, unless work goes on.
-    fn go_on(self: &Arc<Self>) {
+    pub(crate) fn go_on(self: &Arc<Self>) {
         let Some(running) = self.begin(Work::Turn) else {
             self.lock().is_due = true;
             return;

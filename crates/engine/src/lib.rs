@@ -55,7 +55,7 @@ pub use hook::{
 pub use inbox::{InboxError, PendingMessage, SessionInbox, WhenIdle};
 pub use lanes::{Enqueue, Lane, LanePermit, LaneRequest, Lanes};
 pub use myclaw_auth::AuthProfile;
-pub use notice::{HookPoint, Notice, SummaryProblem};
+pub use notice::{EndedJob, HookPoint, Notice, SummaryProblem};
 pub use providers::Providers;
 pub use queue::Arrival;
 pub use remark::tell_model;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use myclaw_browser::{BrowserOptions, BrowserSlot, BrowserTool, Programs};
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId};
 use myclaw_llm::ContentBlock;
 use myclaw_web::{AddressGuard, AddressRules, BoxFuture, Lookup};
 use serde_json::Value;
@@ -192,6 +192,7 @@ impl Session {
             artifact_directory: directory.path().join("artifacts"),
             max_result_chars: 20_000,
             workspace_only: false,
+            turn: TurnId::generate(),
         };
         let slot = BrowserSlot::default();
         let tool = BrowserTool::new(options, slot.clone());

@@ -3,10 +3,11 @@
 use myclaw_agent::did_you_mean;
 use myclaw_agent::tools::Direction;
 
+use super::jobs::killed_id;
 use super::talk::queue_number;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 13] = [
+pub(super) const NAMES: [&str; 14] = [
     "/help",
     "/new",
     "/model",
@@ -17,6 +18,7 @@ pub(super) const NAMES: [&str; 13] = [
     "/redo",
     "/skill",
     "/queue",
+    "/jobs",
     "/continue",
     "/usage",
     "/quit",
@@ -34,6 +36,7 @@ pub(super) const HELP: &str = "\
 /redo                    make the changes again that were undone last
 /skill [NAME [MESSAGE]]  list the skills, or ask the agent to use one
 /queue [drop NUMBER]     list the waiting messages, or take one back
+/jobs [kill ID]          list the background jobs, or end one
 /continue                answer the waiting messages, or continue an interrupted turn
 /usage                   tokens and cost so far
 /quit                    leave (also: exit, quit, Ctrl-D)
@@ -58,6 +61,8 @@ pub(super) enum Command {
     Skill(Option<String>),
     /// Lists waiting messages, or takes the message of that number back.
     Queue(Option<usize>),
+    /// Lists the background jobs, or ends the one with this id.
+    Jobs(Option<String>),
     Continue,
     /// Undoes the file changes of a turn, or makes them again.
     Undo(Direction),
@@ -113,6 +118,13 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/undo" | "/redo", Some(_)) => Parsed::Unknown(format!(
             "{name} takes no argument; `myclaw sessions undo NAME --turn N` undoes a certain turn"
         )),
+        ("/jobs", None) => Parsed::Command(Command::Jobs(None)),
+        ("/jobs", Some(argument)) => match killed_id(&argument) {
+            Some(id) => Parsed::Command(Command::Jobs(Some(id))),
+            None => Parsed::Unknown(
+                "/jobs lists the background jobs; /jobs kill ID ends one".to_owned(),
+            ),
+        },
         ("/continue", None) => Parsed::Command(Command::Continue),
         ("/later", Some(message)) => Parsed::Message(message),
         ("/later", None) => Parsed::Unknown("/later needs a text: /later TEXT".to_owned()),

@@ -25,6 +25,7 @@ mod config_check;
 mod doctor;
 mod hooks;
 mod interrupt;
+mod jobs;
 mod logs;
 mod models;
 mod rpc;

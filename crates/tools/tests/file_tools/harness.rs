@@ -115,7 +115,8 @@ impl Workspace {
 }
 
 pub(crate) fn tool(name: &str) -> Arc<dyn Tool> {
-    myclaw_tools::builtin_tools(std::time::Duration::from_secs(60))
+    let command_timeout = std::time::Duration::from_secs(60);
+    myclaw_tools::builtin_tools(myclaw_tools::ToolOptions { command_timeout, jobs: None })
         .into_iter()
         .find(|tool| tool.schema().name == name)
         .unwrap()

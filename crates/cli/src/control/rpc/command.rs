@@ -6,7 +6,7 @@ use std::sync::Arc;
 use myclaw_agent::PendingMessage;
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
-use myclaw_agent::tools::{Direction, WhichTurn};
+use myclaw_agent::tools::{Direction, JobRecord, WhichTurn};
 use myclaw_agent::{Accepted, Driver, Session};
 use myclaw_agent::{Approval, Selection};
 use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use super::approvals::Approvals;
 use super::reply::Compacted;
 use super::request::{
-    Approve, Block, Command, Compact, Decision, Fork, GetMessages, ListModels, Message, Name,
-    Prompt, Request, SetModel, SetThinking, Spoken, Undo,
+    Approve, Block, Command, Compact, Decision, Fork, GetMessages, KillJob, ListModels, Message,
+    Name, Prompt, Request, SetModel, SetThinking, Spoken, Undo,
 };
 use crate::args::SessionArgs;
 use crate::commands::models::{ModelFilter, find_models};
@@ -128,6 +128,14 @@ impl Controller {
                 self.list_sessions(wanted.limit.unwrap_or(SOME_SESSIONS))
             }
             Command::ListModels(wanted) => self.list_models(wanted).await,
+            Command::ListJobs => {
+                let jobs: Vec<Value> = session.jobs().await.iter().map(job).collect();
+                Ok(json!({"jobs": jobs}))
+            }
+            Command::KillJob(KillJob { job: id }) => {
+                let killed = session.kill_job(&id).await.map_err(CliError::usage)?;
+                Ok(json!({"job": job(&killed)}))
+            }
             // The caller replies later, because this takes long.
             Command::Compact(_) => Ok(Value::Null),
         }
@@ -376,6 +384,21 @@ fn waiting(message: &PendingMessage) -> Value {
         "kind": message.kind,
         "text": joined_text(&message.content, "\n"),
         "ts": message.ts,
+    })
+}
+
+fn job(job: &JobRecord) -> Value {
+    json!({
+        "job": job.id,
+        "command": job.command,
+        "directory": job.directory,
+        "running": job.is_running(),
+        "state": job.state(),
+        "pid": job.pid(),
+        "terminal": job.terminal,
+        "startedAt": job.started_at,
+        "end": job.end,
+        "outputPath": job.output,
     })
 }
 

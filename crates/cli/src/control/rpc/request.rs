@@ -41,10 +41,14 @@ pub(super) enum Command {
     ListSessions(Limit),
     /// Lists models.
     ListModels(ListModels),
+    /// Lists the background jobs of the session.
+    ListJobs,
+    /// Ends a background job.
+    KillJob(KillJob),
 }
 
 /// The commands by name.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 18] = [
     "prompt",
     "steer",
     "follow_up",
@@ -61,6 +65,8 @@ const NAMES: [&str; 15] = [
     "switch_session",
     "list_sessions",
     "list_models",
+    "list_jobs",
+    "kill_job",
 ];
 
 /// One line of a program.
@@ -156,6 +162,12 @@ pub(super) enum Decision {
     Once,
     Always,
     No,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct KillJob {
+    /// The id of the job.
+    pub(super) job: String,
 }
 
 #[derive(Debug, Deserialize)]
