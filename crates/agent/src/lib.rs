@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod approvals;
+mod browser_tool;
 mod config_check;
 mod confinement;
 mod driver;
