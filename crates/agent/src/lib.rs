@@ -6,6 +6,7 @@
 //! [`AgentError`] with a class.
 #![forbid(unsafe_code)]
 
+pub mod approvals;
 mod config_check;
 mod driver;
 mod error;

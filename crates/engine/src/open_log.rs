@@ -71,6 +71,8 @@ pub(crate) struct PendingCalls {
     pub(crate) message_was_cut: bool,
     /// The model that made the calls, as `provider/model`.
     pub(crate) model: String,
+    /// Whether an earlier run ended while it waited for the approval of one of them.
+    pub(crate) are_asked_again: bool,
 }
 
 impl OpenLog {
@@ -247,6 +249,7 @@ impl OpenLog {
             calls,
             message_was_cut: !stop_reason.runs_tool_calls(),
             model: format!("{}/{}", assistant.provider, assistant.model),
+            are_asked_again: false,
         })
     }
 

@@ -193,6 +193,27 @@ Exit codes:
   3  the config file has to be changed
   4  the provider refused, failed or could not be reached";
 
+pub(super) const POLICY: &str = "\
+Show what a session may do. Rules of the config decide which tools a session has and which commands may run: `tools`, \
+agents.list[].tools, tools.byProvider, channels.telegram.tools, tools.bySender, and agents.defaults.sandbox for all \
+sessions but the main one. Each can only take away.";
+
+pub(super) const POLICY_EXAMPLES: &str = "\
+Examples:
+  myclaw policy explain                                all tools of the main session
+  myclaw policy explain write --session trip
+  myclaw policy explain bash --command 'git push'";
+
+pub(super) const APPROVALS: &str = "\
+List or revoke the approvals of tool calls. A rule of the config (tools.ask, tools.exec) or a hook can require that you \
+approve a call. The answer \"always\" is kept until it is revoked.";
+
+pub(super) const APPROVALS_EXAMPLES: &str = "\
+Examples:
+  myclaw approvals list
+  myclaw approvals revoke 3f9a
+  myclaw approvals revoke --all";
+
 pub(super) const SKILLS: &str = "\
 List the skills, show one, or say which cannot be used. A skill is a directory with a SKILL.md that teaches the agent a \
 task. The agent's prompt lists each with its name and description, and the model reads the rest when a task matches.

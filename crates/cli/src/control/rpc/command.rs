@@ -4,19 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use myclaw_agent::PendingMessage;
-use myclaw_agent::Selection;
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
 use myclaw_agent::tools::{Direction, WhichTurn};
 use myclaw_agent::{Accepted, Driver, Session};
+use myclaw_agent::{Approval, Selection};
 use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::approvals::Approvals;
 use super::reply::Compacted;
 use super::request::{
-    Block, Command, Compact, Fork, GetMessages, ListModels, Message, Name, Prompt, Request,
-    SetModel, SetThinking, Spoken, Undo,
+    Approve, Block, Command, Compact, Decision, Fork, GetMessages, ListModels, Message, Name,
+    Prompt, Request, SetModel, SetThinking, Spoken, Undo,
 };
 use crate::args::SessionArgs;
 use crate::commands::models::{ModelFilter, find_models};
@@ -44,6 +45,7 @@ pub(super) struct Controller {
     sessions: Sessions,
     open: HashMap<SessionKey, Arc<Session>>,
     current: Arc<Session>,
+    approvals: Approvals,
 }
 
 impl Controller {
@@ -52,6 +54,7 @@ impl Controller {
         driver: Arc<Driver>,
         session_config: SessionConfig,
         args: &SessionArgs,
+        approvals: Approvals,
     ) -> Self {
         let options = args.options();
         let current = Session::open(Arc::clone(&driver), session_config.clone(), &options);
@@ -62,6 +65,7 @@ impl Controller {
             session_config,
             options,
             current,
+            approvals,
         }
     }
 
@@ -111,6 +115,7 @@ impl Controller {
                 "aborted": session.abort(),
                 "busyElsewhere": is_busy_elsewhere(&session, &self.sessions.store).await?,
             })),
+            Command::Approve(answer) => self.approve(&session, answer),
             Command::SetModel(wanted) => set_model(&session, wanted).await,
             Command::SetThinking(wanted) => set_thinking(&session, &wanted).await,
             Command::Undo(wanted) => undo(&session, wanted).await,
@@ -126,6 +131,22 @@ impl Controller {
             // The caller replies later, because this takes long.
             Command::Compact(_) => Ok(Value::Null),
         }
+    }
+
+    fn approve(&self, session: &Session, answer: Approve) -> Result<Value, CliError> {
+        let Approve { tool_call_id, decision, reason } = answer;
+        let approval = match decision {
+            Decision::Once => Approval::Once,
+            Decision::Always => Approval::Always,
+            Decision::No => Approval::Denied { reason: reason.unwrap_or_default() },
+        };
+        if self.approvals.answer(session.key().as_str(), &tool_call_id, approval) {
+            return Ok(Value::Null);
+        }
+        Err(CliError::usage(format!(
+            "approve: no question about the call `{tool_call_id}` waits in this session; it was answered, its time is \
+             over, or `session` names another one"
+        )))
     }
 
     fn key(&self, name: &str) -> Result<SessionKey, CliError> {

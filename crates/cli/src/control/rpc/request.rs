@@ -17,6 +17,8 @@ pub(super) enum Command {
     FollowUp(Message),
     /// Aborts the current work.
     Abort,
+    /// Answers a question about a call that needs an approval.
+    Approve(Approve),
     /// Changes the active model.
     SetModel(SetModel),
     /// Changes the thinking level.
@@ -47,6 +49,7 @@ const NAMES: [&str; 15] = [
     "steer",
     "follow_up",
     "abort",
+    "approve",
     "set_model",
     "set_thinking",
     "compact",
@@ -134,6 +137,25 @@ pub(super) struct Prompt {
     /// What happens to the message while the session is busy.
     #[serde(default)]
     pub(super) mode: Option<QueueMode>,
+}
+
+/// The answer to a question.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Approve {
+    pub(super) tool_call_id: String,
+    pub(super) decision: Decision,
+    /// Why not, for the model.
+    #[serde(default)]
+    pub(super) reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Decision {
+    Once,
+    Always,
+    No,
 }
 
 #[derive(Debug, Deserialize)]
