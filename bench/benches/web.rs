@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dom_smoothie::{Config, Readability, TextMode};
-use myclaw_engine::{Tool as _, ToolContext, ToolInvocation};
+use myclaw_engine::{Tool as _, ToolContext, ToolInvocation, TurnId};
 use myclaw_web::{
     AddressGuard, AddressRules, DownloadOptions, Downloader, FetchLimits, PrivateNetworks,
     WebFetchTool,
@@ -121,6 +121,7 @@ async fn ours(url: &str) {
         artifact_directory: directory.path().join("artifacts"),
         max_result_chars: 50_000,
         workspace_only: false,
+        turn: TurnId::generate(),
     };
     let invocation = ToolInvocation {
         call_id: "call",

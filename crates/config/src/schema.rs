@@ -52,6 +52,10 @@ pub const GATEWAY_PORT_VARIABLE: &str = "MYCLAW_GATEWAY_PORT";
 const DEFAULT_GATEWAY_PORT: u16 = 18_789;
 /// Seconds that a shell command may run: long enough for a build, short enough that a hung command is noticed.
 const DEFAULT_BASH_TIMEOUT_SECONDS: u64 = 600;
+/// As in OpenClaw.
+const DEFAULT_YIELD_MS: u64 = 10_000;
+/// Longer waits are the command's own time limit.
+const MAX_YIELD_MS: u64 = 600_000;
 /// A day: a longer task needs a service, not a tool call.
 const MAX_SECONDS: u64 = 86_400;
 
@@ -274,10 +278,15 @@ pub struct BashToolConfig {
     #[serde(deserialize_with = "values::within::<_, _, 1, MAX_SECONDS>")]
     #[schemars(range(min = 1, max = MAX_SECONDS))]
     pub timeout_seconds: u64,
+    /// Milliseconds after which a command goes on as a background job, in sessions that stay open; 0 for never, at most
+    /// 600000 (10 minutes).
+    #[serde(deserialize_with = "values::within::<_, _, 0, MAX_YIELD_MS>")]
+    #[schemars(range(min = 0, max = MAX_YIELD_MS))]
+    pub yield_ms: u64,
 }
 
 impl Default for BashToolConfig {
     fn default() -> Self {
-        Self { timeout_seconds: DEFAULT_BASH_TIMEOUT_SECONDS }
+        Self { timeout_seconds: DEFAULT_BASH_TIMEOUT_SECONDS, yield_ms: DEFAULT_YIELD_MS }
     }
 }

@@ -9,6 +9,7 @@ use myclaw_agent::{PendingMessage, Session};
 use tokio::sync::mpsc;
 
 use super::display::Display;
+use super::jobs;
 use super::typed::{SendKey, SentLine, TypedLine};
 use crate::approval::{Asked, question, read_answer};
 use crate::exit::CliError;
@@ -27,6 +28,8 @@ enum Talk {
     Say(QueuedKind, String),
     ShowQueue,
     Drop(usize),
+    Jobs,
+    Kill(String),
     Model(String),
     Thinking(String),
     Stop,
@@ -153,6 +156,8 @@ async fn act(talk: Talk, session: &Session) -> Result<String, CliError> {
         }
         Talk::ShowQueue => Ok(list(&session.pending().await?)),
         Talk::Drop(number) => drop_one(session, number).await,
+        Talk::Jobs => Ok(jobs::list(session).await),
+        Talk::Kill(id) => Ok(jobs::kill(session, &id).await),
         Talk::Model(name) => change_model(session, &name).await,
         Talk::Thinking(level) => change_thinking(session, &level).await,
         Talk::Stop => {
@@ -183,6 +188,8 @@ fn parse(line: SentLine) -> Talk {
         ("/later", later) if !later.is_empty() => Talk::Say(QueuedKind::FollowUp, later.to_owned()),
         ("/queue", "") => Talk::ShowQueue,
         ("/queue", argument) => queue_number(argument).map_or(Talk::Help, Talk::Drop),
+        ("/jobs", "") => Talk::Jobs,
+        ("/jobs", argument) => jobs::killed_id(argument).map_or(Talk::Help, Talk::Kill),
         ("/model", name) if !name.is_empty() => Talk::Model(name.to_owned()),
         ("/thinking", level) if !level.is_empty() => Talk::Thinking(level.to_owned()),
         ("/stop", "") => Talk::Stop,

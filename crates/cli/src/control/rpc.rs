@@ -11,7 +11,7 @@ mod request;
 use std::sync::Arc;
 
 use myclaw_agent::{AgentRunEvent, Approver, RunEvent};
-use myclaw_agent::{Driver, SessionCallback, SessionConfig, SessionEvent, engine};
+use myclaw_agent::{Driver, JobWake, SessionCallback, SessionConfig, SessionEvent, engine};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -98,6 +98,7 @@ async fn serve(
     );
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
+    session_config.wake_for_jobs(JobWake::StartTurn);
     let mut controller = Controller::begin(Arc::clone(&driver), session_config, args, approvals);
     let model = controller.current().selection().await?;
     announce(&model, Verbosity::Normal);

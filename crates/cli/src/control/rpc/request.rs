@@ -25,6 +25,8 @@ pub(super) enum Command {
     SetThinking(SetThinking),
     /// Summarises older messages.
     Compact(Compact),
+    /// Undoes the file changes of a turn, or makes them again.
+    Undo(Undo),
     /// Returns the state of the session.
     GetState,
     /// Returns messages of the session.
@@ -39,10 +41,14 @@ pub(super) enum Command {
     ListSessions(Limit),
     /// Lists models.
     ListModels(ListModels),
+    /// Lists the background jobs of the session.
+    ListJobs,
+    /// Ends a background job.
+    KillJob(KillJob),
 }
 
 /// The commands by name.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 18] = [
     "prompt",
     "steer",
     "follow_up",
@@ -51,6 +57,7 @@ const NAMES: [&str; 15] = [
     "set_model",
     "set_thinking",
     "compact",
+    "undo",
     "get_state",
     "get_messages",
     "fork",
@@ -58,6 +65,8 @@ const NAMES: [&str; 15] = [
     "switch_session",
     "list_sessions",
     "list_models",
+    "list_jobs",
+    "kill_job",
 ];
 
 /// One line of a program.
@@ -156,6 +165,12 @@ pub(super) enum Decision {
 }
 
 #[derive(Debug, Deserialize)]
+pub(super) struct KillJob {
+    /// The id of the job.
+    pub(super) job: String,
+}
+
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SetModel {
     /// `provider/model`; without a provider, the model's id alone, where `provider` stands beside it.
@@ -174,6 +189,18 @@ pub(super) struct SetThinking {
 pub(super) struct Compact {
     #[serde(default, alias = "customInstructions")]
     pub(super) focus: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Undo {
+    /// Counted from the latest turn that changed files, which is 1.
+    #[serde(default)]
+    pub(super) turn: Option<usize>,
+    #[serde(default)]
+    pub(super) redo: bool,
+    #[serde(default)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Deserialize)]
