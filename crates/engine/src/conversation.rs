@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
 use myclaw_session::{
     CompactionEntry, Entry, EntryId, MovedAside, OpenSession, RefusalEntry, SessionError,
-    SwitchedOff, SyncHandle, Tail, TailLimit, TranscriptMessage,
+    SwitchedOff, SyncHandle, Tail, TailLimit, TranscriptMessage, UnsignedEntry,
 };
 
 use crate::estimate::row_cost;
@@ -34,6 +34,8 @@ pub(crate) struct Conversation {
     switched_off: SwitchedOff,
     /// By model: tokens of the smallest request that it refused as too long, in this run or an earlier one.
     refused: HashMap<String, u64>,
+    /// By model: when the newest message was written whose signatures it has rejected.
+    unsigned: HashMap<String, u64>,
 }
 
 /// Findings from opening a session.
@@ -83,12 +85,14 @@ impl Conversation {
             budget,
             switched_off,
             refused: HashMap::new(),
+            unsigned: HashMap::new(),
         };
         let mut tail = conversation.read(budget)?;
         if tail.older_messages_exist {
             tail = conversation.read(budget / 2)?;
         }
         conversation.refused = std::mem::take(&mut tail.refused);
+        conversation.unsigned = std::mem::take(&mut tail.unsigned);
         let opening = Opening {
             skipped_lines: tail.skipped_lines,
             moved_aside: tail.moved_aside.clone(),
@@ -255,6 +259,29 @@ impl Conversation {
     /// Tokens of the smallest request that `model` has refused as too long.
     pub(crate) fn smallest_refused(&self, model: &str) -> Option<u64> {
         self.refused.get(model).copied()
+    }
+
+    /// Records that `model` rejected the signatures of the messages up to `until`, for later runs too.
+    pub(crate) fn note_unsigned(
+        &mut self,
+        model: String,
+        until: u64,
+        ts: u64,
+    ) -> Result<(), SessionError> {
+        let id = EntryId::generate();
+        self.log.append(&[Entry::Unsigned(UnsignedEntry {
+            id,
+            ts,
+            model: model.clone(),
+            until,
+        })])?;
+        self.unsigned.insert(model, until);
+        Ok(())
+    }
+
+    /// When the newest message was written whose signatures `model` has rejected.
+    pub(crate) fn unsigned_until(&self, model: &str) -> Option<u64> {
+        self.unsigned.get(model).copied()
     }
 
     /// A handle to sync the log off the async thread.
