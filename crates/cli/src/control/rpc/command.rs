@@ -102,7 +102,8 @@ impl Controller {
     async fn answer(&mut self, session: Arc<Session>, command: Command) -> Result<Value, CliError> {
         match command {
             Command::Prompt(Prompt { message, mode }) => {
-                Ok(said(&session.say(content(message).await?, mode).await?))
+                let content = content(message, session.config()).await?;
+                Ok(said(&session.say(content, mode).await?))
             }
             Command::Steer(message) => meanwhile(&session, QueuedKind::Steer, message).await,
             Command::FollowUp(message) => meanwhile(&session, QueuedKind::FollowUp, message).await,
@@ -121,6 +122,7 @@ impl Controller {
                 self.list_sessions(wanted.limit.unwrap_or(SOME_SESSIONS))
             }
             Command::ListModels(wanted) => self.list_models(wanted).await,
+            Command::ListSkills => list_skills(session.config()).await,
             // The caller replies later, because this takes long.
             Command::Compact(_) => Ok(Value::Null),
         }
@@ -244,10 +246,24 @@ impl Controller {
     }
 }
 
-/// The blocks of a message, its pictures checked.
-async fn content(message: Message) -> Result<Vec<ContentBlock>, CliError> {
+async fn list_skills(config: &SessionConfig) -> Result<Value, CliError> {
+    let found = config.read_skills().await?;
+    let skills: Vec<Value> = found
+        .offered()
+        .map(|skill| json!({"name": skill.name, "description": skill.description}))
+        .collect();
+    Ok(json!({"skills": skills}))
+}
+
+/// The blocks of a message: the request for a skill if there is one, the text, and the pictures, which are checked.
+async fn content(message: Message, config: &SessionConfig) -> Result<Vec<ContentBlock>, CliError> {
     let mut content = Vec::new();
+    if let Some(skill) = message.skill {
+        let request = config.read_skills().await?.request(&skill, "")?;
+        content.push(ContentBlock::text(request));
+    }
     match message.message {
+        Spoken::Text(text) if !content.is_empty() && text.trim().is_empty() => {}
         Spoken::Text(text) => content.push(ContentBlock::text(text)),
         Spoken::Blocks(blocks) => {
             for block in blocks {
@@ -278,7 +294,8 @@ async fn meanwhile(
     kind: QueuedKind,
     message: Message,
 ) -> Result<Value, CliError> {
-    let id = session.say_meanwhile(kind, content(message).await?).await?;
+    let content = content(message, session.config()).await?;
+    let id = session.say_meanwhile(kind, content).await?;
     Ok(json!({"messageId": id}))
 }
 

@@ -37,10 +37,12 @@ pub(super) enum Command {
     ListSessions(Limit),
     /// Lists models.
     ListModels(ListModels),
+    /// Lists the skills that the agent can use.
+    ListSkills,
 }
 
 /// The commands by name.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "prompt",
     "steer",
     "follow_up",
@@ -55,6 +57,7 @@ const NAMES: [&str; 14] = [
     "switch_session",
     "list_sessions",
     "list_models",
+    "list_skills",
 ];
 
 /// One line of a program.
@@ -88,6 +91,9 @@ pub(super) struct Message {
     /// Pictures after the content.
     #[serde(default)]
     pub(super) images: Vec<Picture>,
+    /// A skill that the agent shall use.
+    #[serde(default)]
+    pub(super) skill: Option<String>,
 }
 
 /// The content of a message.
