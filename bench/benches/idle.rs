@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use myclaw_agent::{Home, SessionConfig, SessionOptions, configured_model, engine};
-use myclaw_config::{Environment, Paths};
+use myclaw_config::{Config, Environment, Paths};
 use myclaw_engine::{Engine, SessionInbox, SystemClock};
 use myclaw_llm::{ContentBlock, HttpOptions, parse_model_ref};
 use tempfile::TempDir;
@@ -62,7 +62,8 @@ async fn turn(engine: &Engine, home: &Home, number: usize) -> SessionInbox {
     let reference = parse_model_ref("builtin/demo").expect("the name of a model");
     let options =
         SessionOptions { session: Some(format!("session-{number}")), ..SessionOptions::default() };
-    let session = SessionConfig::new(home.clone(), Arc::default(), &options).expect("a session");
+    let config = Arc::new(Config { paths: Some(home.paths.clone()), ..Config::default() });
+    let session = SessionConfig::new(home.clone(), config, &options).expect("a session");
     let mut params = session.bare_run(vec![configured_model(&session.config, &reference)]);
     params.user_message.push(ContentBlock::text("hello"));
     engine.run(params).await.expect("a reply");

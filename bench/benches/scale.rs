@@ -19,9 +19,9 @@ use myclaw_config::{Config, Environment, Paths};
 use myclaw_engine::Engine;
 use myclaw_llm::{ContentBlock, HttpOptions, parse_model_ref};
 use myclaw_session::{SessionKey, SessionStore};
+use myclaw_testkit::peak_memory;
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
-use wait4::Wait4;
 
 /// Sessions of the homes.
 const HOMES: [usize; 4] = [1, 1_000, 10_000, 100_000];
@@ -31,6 +31,8 @@ const RUNS: usize = 21;
 const PROCESSES: usize = 8;
 /// Turns of each of these.
 const TURNS_EACH: usize = 5;
+/// Pause between two looks at the memory of a process.
+const LOOK_PAUSE: Duration = Duration::from_micros(200);
 /// Turns at once in one process.
 const CONCURRENT: [usize; 3] = [50, 200, 1_000];
 
@@ -100,6 +102,8 @@ impl Home {
         }
         index.push_str("\n}\n");
         fs::write(sessions.join("sessions.json"), index).expect("room on the disk");
+        // Otherwise the first turns would wait until the disk has all these files.
+        rustix::fs::sync();
         home
     }
 
@@ -125,12 +129,27 @@ impl Home {
     }
 }
 
-/// Wall time and peak memory of a command.
-fn measure(mut command: Command) -> (Duration, u64) {
+/// Wall time of a command.
+fn measure(mut command: Command) -> Duration {
     let begun = Instant::now();
-    let done = command.spawn().expect("starts").wait4().expect("ends");
-    assert!(done.status.success(), "the program failed");
-    (begun.elapsed(), done.rusage.maxrss)
+    let status = command.status().expect("starts");
+    let time = begun.elapsed();
+    assert!(status.success(), "the program failed");
+    time
+}
+
+/// Peak memory of a command, read from the running process. `wait4` would begin at the peak of this process.
+fn peak(mut command: Command) -> u64 {
+    let mut child = command.spawn().expect("starts");
+    let mut peak = 0;
+    loop {
+        peak = peak.max(peak_memory(child.id()).unwrap_or(0));
+        if let Some(status) = child.try_wait().expect("a child") {
+            assert!(status.success(), "the program failed");
+            return peak;
+        }
+        std::thread::sleep(LOOK_PAUSE);
+    }
 }
 
 fn one_at_a_time(homes: &[Home]) {
@@ -139,10 +158,11 @@ fn one_at_a_time(homes: &[Home]) {
     // In turns, so that a busy machine slows all of them; the first round warms up.
     for round in 0..=RUNS {
         for (place, home) in homes.iter().enumerate() {
-            let (time, peak) = measure(home.turn(&format!("s{}", round % home.count)));
+            let turn = || home.turn(&format!("s{}", round % home.count));
+            let time = measure(turn());
             if round > 0 {
                 times[place].push(time.as_secs_f64());
-                memory[place].push(peak as f64);
+                memory[place].push(peak(turn()) as f64);
             }
         }
     }
@@ -188,9 +208,8 @@ fn many_at_a_time(homes: &[Home]) {
 fn lists(homes: &[Home]) {
     println!("lists (aim: less than 100 ms)");
     for home in homes {
-        let mut times: Vec<f64> = (0..RUNS)
-            .map(|_| measure(home.command(&["sessions", "list"])).0.as_secs_f64())
-            .collect();
+        let mut times: Vec<f64> =
+            (0..RUNS).map(|_| measure(home.command(&["sessions", "list"])).as_secs_f64()).collect();
         let mut names: Vec<f64> = (0..RUNS)
             .map(|_| {
                 let begun = Instant::now();
@@ -219,6 +238,7 @@ fn concurrent_turns() {
         let paths = Paths::in_state_dir(directory.path().join("state"));
         let home = myclaw_agent::Home { environment: Environment::default(), paths };
         let mut config = Config::default();
+        config.paths = Some(home.paths.clone());
         config.agents.defaults.lanes.main = count;
         let config = Arc::new(config);
         let engine = Arc::new(engine(HttpOptions::default()));

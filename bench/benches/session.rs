@@ -33,7 +33,7 @@ fn main() {
 /// Opens the log and takes as much of its end as a model's window holds.
 #[divan::bench(args = MESSAGES)]
 fn open_and_read_a_window(bencher: Bencher<'_, '_>, messages: usize) {
-    let directory = conversation(messages, &[]);
+    let directory = long_log(messages, &[]);
     bencher.bench_local(|| {
         let limit = TailLimit {
             max_cost: WINDOW_BYTES,
@@ -59,7 +59,7 @@ fn open_and_read_since_the_summary(bencher: Bencher<'_, '_>, messages: usize) {
     };
     let mut end: Vec<Entry> = kept.into_iter().map(Entry::from).collect();
     end.push(summary.into());
-    let directory = conversation(messages, &end);
+    let directory = long_log(messages, &end);
     bencher.bench_local(|| {
         black_box(open(directory.path()).tail(TailLimit::UNLIMITED).expect("the end of the log"))
     });
@@ -69,7 +69,7 @@ fn open_and_read_since_the_summary(bencher: Bencher<'_, '_>, messages: usize) {
 /// `fsync` below.
 #[divan::bench(args = [1, 10_000], sample_count = 400, sample_size = 1)]
 fn acknowledge_a_steering_message(bencher: Bencher<'_, '_>, waiting: usize) {
-    let directory = conversation(0, &[]);
+    let directory = long_log(0, &[]);
     let inbox = SessionStore::new(directory.path()).inbox(&SessionKey::for_cli("main", "bench"));
     let earlier: Vec<QueuedMessage> = (0..waiting).map(|_| steering()).collect();
     inbox
@@ -94,7 +94,7 @@ fn steering() -> QueuedMessage {
 /// What the disk alone takes for the same bytes.
 #[divan::bench(sample_count = 400, sample_size = 1)]
 fn bare_append_and_fsync(bencher: Bencher<'_, '_>) {
-    let directory = conversation(0, &[]);
+    let directory = long_log(0, &[]);
     let path = directory.path().join("bare");
     let mut file =
         std::fs::OpenOptions::new().append(true).create(true).open(path).expect("a file");
@@ -106,7 +106,7 @@ fn bare_append_and_fsync(bencher: Bencher<'_, '_>) {
 /// Appends one message to an open log, without waiting for the disk.
 #[divan::bench]
 fn append_one_message(bencher: Bencher<'_, '_>) {
-    let directory = conversation(0, &[]);
+    let directory = long_log(0, &[]);
     let mut log = open(directory.path());
     bencher
         .with_inputs(|| [Entry::from(message(0))])
@@ -116,7 +116,7 @@ fn append_one_message(bencher: Bencher<'_, '_>) {
 /// Appends one message and waits until it is on the disk.
 #[divan::bench(sample_count = 20)]
 fn append_one_message_and_sync(bencher: Bencher<'_, '_>) {
-    let directory = conversation(0, &[]);
+    let directory = long_log(0, &[]);
     let mut log = open(directory.path());
     let disk = log.sync_handle();
     bencher.with_inputs(|| [Entry::from(message(0))]).bench_local_refs(|entries| {
@@ -133,7 +133,7 @@ fn open(directory: &Path) -> SessionLog {
 }
 
 /// A log of `messages` messages and then `end`.
-fn conversation(messages: usize, end: &[Entry]) -> TempDir {
+fn long_log(messages: usize, end: &[Entry]) -> TempDir {
     let directory = TempDir::new().expect("a temporary directory");
     let mut log = open(directory.path());
     let entries: Vec<Entry> = (0..messages).map(|number| message(number).into()).collect();

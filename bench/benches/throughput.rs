@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use myclaw_agent::{Home, SessionConfig, SessionOptions, engine};
-use myclaw_config::{Environment, Paths};
+use myclaw_config::{Config, Environment, Paths};
 use myclaw_engine::{
     ActiveModel, AgentRunEvent, AuthProfile, Engine, EventCallback, RunEvent, RunParams,
 };
@@ -285,7 +285,9 @@ impl EngineRun {
             session: Some(format!("bench-{number}")),
             ..SessionOptions::default()
         };
-        let session = SessionConfig::new(self.home.clone(), Arc::default(), &options);
+        let paths = Some(self.home.paths.clone());
+        let config = Arc::new(Config { paths, ..Config::default() });
+        let session = SessionConfig::new(self.home.clone(), config, &options);
         let params = RunParams {
             user_message: vec![ContentBlock::text("How are you?")],
             on_event: Some(Arc::clone(&self.on_event)),

@@ -100,7 +100,7 @@ fn each_frame<'a>(
 #[divan::bench(args = FORMATS)]
 fn request(bencher: Bencher<'_, '_>, format: WireFormat) {
     let model = model(format);
-    let messages = conversation(&model);
+    let messages = long_session(&model);
     let request = ModelRequest {
         model: &model,
         system_prompt: "You are a benchmark.",
@@ -145,7 +145,7 @@ fn model(format: WireFormat) -> Model {
     }
 }
 
-fn conversation(model: &Model) -> PairedMessages {
+fn long_session(model: &Model) -> PairedMessages {
     let messages = (0..ROUNDS).flat_map(|round| {
         let id = format!("call_{round}");
         let call = ToolCall {

@@ -16,7 +16,7 @@ use myclaw_llm::{BUILTIN_PROVIDER, Catalog, ModelRef, parse_model_ref, provider_
 
 use crate::key_lookup::{KeyPresence, look_for_key};
 use crate::selection::{check_allowed, find_access, missing_address, unknown_provider};
-use crate::{Home, stored_keys};
+use crate::{Home, permissions, stored_keys};
 
 /// Other names under which people know a provider, each with the provider's name here.
 const NICKNAMES: [(&str, &str); 12] = [
@@ -46,10 +46,12 @@ pub struct Examination {
 /// Reads the config file, or gives the defaults where there is none.
 ///
 /// # Errors
-/// As [`load_or_default`], or a provider has no address, so its messages and its key would go to another provider.
+/// As [`load_or_default`], or a provider has no address, so its messages and its key would go to another provider, or a
+/// rule names a tool or program that does not exist.
 pub fn load_checked(environment: &Environment) -> Result<Loaded, ConfigError> {
     let loaded = load_or_default(environment)?;
-    let mistakes = address_mistakes(&loaded.config);
+    let mut mistakes = address_mistakes(&loaded.config);
+    mistakes.extend(permissions::mistakes(&loaded.config));
     if mistakes.is_empty() { Ok(loaded) } else { Err(loaded.refuse(mistakes)) }
 }
 

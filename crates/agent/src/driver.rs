@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use myclaw_engine::{Bound, CompactionReport, Engine, RunError, RunParams, RunResult};
+use myclaw_engine::{
+    Approver, CompactionReport, ConfigKeys, Engine, RunError, RunParams, RunResult,
+};
 use myclaw_llm::{ErrorClass, ModelError, StopReason};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
@@ -17,18 +19,31 @@ pub struct Driver {
     stop: CancellationToken,
     tasks: TaskTracker,
     on_event: SessionCallback,
+    approver: Option<Arc<dyn Approver>>,
 }
 
 impl Driver {
     /// Runs go through `engine`, and end when `stop` fires. `on_event` receives the events of work that sessions do in
     /// the background.
-    pub fn new(engine: Engine, stop: CancellationToken, on_event: SessionCallback) -> Arc<Self> {
-        Arc::new(Self { engine: Arc::new(engine), stop, tasks: TaskTracker::new(), on_event })
+    /// `approver` answers the questions about calls that need an approval; without one they are denied.
+    pub fn new(
+        engine: Engine,
+        stop: CancellationToken,
+        on_event: SessionCallback,
+        approver: Option<Arc<dyn Approver>>,
+    ) -> Arc<Self> {
+        let (engine, tasks) = (Arc::new(engine), TaskTracker::new());
+        Arc::new(Self { engine, stop, tasks, on_event, approver })
     }
 
     /// Like [`Driver::new`], for a front-end that runs everything in the foreground.
-    pub fn foreground(engine: Engine) -> Arc<Self> {
-        Self::new(engine, CancellationToken::new(), Arc::new(|_, _| {}))
+    pub fn foreground(engine: Engine, approver: Option<Arc<dyn Approver>>) -> Arc<Self> {
+        Self::new(engine, CancellationToken::new(), Arc::new(|_, _| {}), approver)
+    }
+
+    /// Answers the questions about calls that need an approval.
+    pub(crate) fn approver(&self) -> Option<&Arc<dyn Approver>> {
+        self.approver.as_ref()
     }
 
     /// Fires when everything is to end.
@@ -95,7 +110,7 @@ async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + '
 }
 
 /// A run without an answer counts as a failure, whatever else it did.
-fn has_reply(result: RunResult, config_keys: &[(Bound, String)]) -> Result<RunResult, AgentError> {
+fn has_reply(result: RunResult, config_keys: &ConfigKeys) -> Result<RunResult, AgentError> {
     if let Some(bound) = result.bound {
         let calls = if result.iterations == 1 { "model call" } else { "model calls" };
         let go_on = match bound.is_of_a_day() {
@@ -106,10 +121,7 @@ fn has_reply(result: RunResult, config_keys: &[(Bound, String)]) -> Result<RunRe
             "stopped after {} {calls} without a final answer, because {}; {go_on}, or raise {} in the config file",
             result.iterations,
             bound.reason(),
-            config_keys
-                .iter()
-                .find(|(limit, _)| *limit == bound)
-                .map_or(bound.setting(), |(_, key)| key)
+            config_keys.of(bound)
         );
         return Err(AgentError::new(FailureClass::Bound(bound), message));
     }

@@ -12,6 +12,7 @@ mod error;
 mod home;
 mod key_lookup;
 mod models;
+pub mod permissions;
 mod providers;
 mod run;
 mod selection;
@@ -34,11 +35,11 @@ pub use selection::{
     local_base_url, local_probe, select, unknown_provider,
 };
 pub use session::{
-    Done, Foreground, Next, Outcome, Said, Session, SessionCallback, SessionEvent, Work,
+    Accepted, Done, Foreground, Next, Outcome, Session, SessionCallback, SessionEvent, Work,
 };
 pub use session_config::{
-    MAIN_SESSION, SessionConfig, SessionOptions, call_limits, check_agent, exhausted_today,
-    stored_keys,
+    MAIN_SESSION, RunAdditions, SessionConfig, SessionOptions, call_limits, check_agent,
+    exhausted_today, stored_keys,
 };
 pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
@@ -46,11 +47,12 @@ pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
 
 pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{
-    ActiveModel, AgentRunEvent, AgentStart, Bound, CompactionOutcome, CompactionReason,
-    CompactionReport, CompactionVerdict, ContextChange, Engine, EventCallback, Hook, HookError,
-    Notice, PendingCompaction, PendingMessage, PendingToolCall, Providers, RunError, RunEvent,
-    RunId, RunOutcome, RunParams, RunResult, RunWork, SkillSummary, Tool, ToolCallVerdict,
-    ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, message_to_row,
+    ActiveModel, AgentRunEvent, AgentStart, Approval, ApprovalRequest, Approver, Bound,
+    CompactionOutcome, CompactionReason, CompactionReport, CompactionVerdict, ContextChange,
+    Engine, EventCallback, Hook, HookError, Notice, PendingCompaction, PendingMessage,
+    PendingToolCall, Providers, RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult,
+    RunWork, SkillSummary, Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation,
+    ToolOutput, ToolUpdate, message_to_row,
 };
 pub use myclaw_exec::hide_environment;
 

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use myclaw_config::{Config, ConfigError, Environment};
-use myclaw_engine::{Engine, EventCallback, Hook, RunResult, Tool};
+use myclaw_engine::{Approver, Engine, EventCallback, Hook, RunResult, Tool};
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use myclaw_session::SessionKey;
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::run_error;
-use crate::{AgentError, Home, SessionConfig, SessionOptions, engine};
+use crate::{AgentError, Home, RunAdditions, SessionConfig, SessionOptions, engine};
 
 /// Parameters of [`run_agent`]. Start from [`RunAgentParams::new`] and set the fields that differ.
 #[derive(Clone)]
@@ -28,10 +28,14 @@ pub struct RunAgentParams {
     pub model: Option<String>,
     /// How much the model should think, if not as the config says.
     pub thinking: Option<ThinkingLevel>,
-    /// Tools beside the built-in ones. One with the name of a built-in tool replaces it.
+    /// Tools beside the built-in ones. One with the name of a built-in tool replaces it. The lists of the config that
+    /// permit and deny tools apply to them as well.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Hooks beside those of the config. They are called after them.
     pub hooks: Vec<Arc<dyn Hook>>,
+    /// Answers the questions about calls that need an approval. Without it they are denied, except for those that an
+    /// earlier "always" covers.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Directory in which tools work, if not the agent's workspace. It must exist.
     pub working_directory: Option<PathBuf>,
     /// Aborts the run when it fires.
@@ -56,6 +60,7 @@ impl RunAgentParams {
             thinking: None,
             tools: Vec::new(),
             hooks: Vec::new(),
+            approver: None,
             working_directory: None,
             cancel: CancellationToken::new(),
             on_event: None,
@@ -107,17 +112,10 @@ async fn run_in(
     };
     let config = SessionConfig::new(home, params.config, &options)?;
     let selection = config.select_model(params.model.as_deref()).await?;
-    let mut run = config.run_params(&selection).await?;
+    let RunAgentParams { tools, hooks, approver, .. } = params;
+    let mut run = config.run_params(&selection, RunAdditions { tools, hooks, approver }).await?;
     run.user_message = params.user_message;
     run.thinking = params.thinking;
-    for tool in params.tools {
-        let name = &tool.schema().name;
-        match run.tools.iter_mut().find(|builtin| builtin.schema().name == *name) {
-            Some(builtin) => *builtin = tool,
-            None => run.tools.push(tool),
-        }
-    }
-    run.hooks.extend(params.hooks);
     run.cancel = params.cancel;
     run.on_event = params.on_event;
     engine.run(run).await.map_err(|error| run_error(&error, &selection))

@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::driver::Driver;
 use crate::selection::Selection;
-use crate::{AgentError, FailureClass, SessionConfig, SessionOptions};
+use crate::{AgentError, FailureClass, RunAdditions, SessionConfig, SessionOptions};
 
 mod event;
 
-pub use event::{Done, Next, Outcome, Said, SessionCallback, SessionEvent, Work};
+pub use event::{Accepted, Done, Next, Outcome, SessionCallback, SessionEvent, Work};
 
 /// An open session.
 pub struct Session {
@@ -231,7 +231,7 @@ impl Session {
     ///
     /// # Errors
     /// It cannot be written.
-    pub async fn send(
+    pub async fn enqueue(
         &self,
         kind: QueuedKind,
         content: Vec<ContentBlock>,
@@ -244,11 +244,11 @@ impl Session {
     ///
     /// # Errors
     /// The message is not accepted: no model can be used, too many messages wait, or it cannot be written.
-    pub async fn say(
+    pub async fn send(
         self: &Arc<Self>,
         content: Vec<ContentBlock>,
         mode: Option<QueueMode>,
-    ) -> Result<Said, AgentError> {
+    ) -> Result<Accepted, AgentError> {
         self.selection().await?;
         let configured = &self.config.config.messages.queue;
         // Only the current work is interrupted: work that begins meanwhile may already answer this message.
@@ -263,14 +263,14 @@ impl Session {
             Arrival::Idle => {
                 let id = self.inbox.send(QueuedKind::Steer, content, WhenIdle::Keep).await?;
                 self.go_on();
-                Ok(Said::Started(id))
+                Ok(Accepted::Started(id))
             }
             Arrival::Queued { id, .. } => {
                 if work_before == Some(Work::Compaction) {
                     // A compaction reads no messages.
                     self.go_on();
                 }
-                Ok(Said::Queued(id))
+                Ok(Accepted::Queued(id))
             }
             Arrival::Interrupting { id, .. } => {
                 if let Some(running) = &running_before {
@@ -278,7 +278,7 @@ impl Session {
                 }
                 // A run of another process ends too; the turn that begins waits for it.
                 self.go_on();
-                Ok(Said::Interrupting(id))
+                Ok(Accepted::Interrupting(id))
             }
             Arrival::Refused { waiting } => Err(AgentError::new(
                 FailureClass::QueueFull,
@@ -294,7 +294,7 @@ impl Session {
     ///
     /// # Errors
     /// No turn runs in the session, or the message cannot be written.
-    pub async fn say_meanwhile(
+    pub async fn send_to_turn(
         self: &Arc<Self>,
         kind: QueuedKind,
         content: Vec<ContentBlock>,
@@ -329,7 +329,7 @@ impl Session {
         let (sender, receiver) = oneshot::channel();
         let this = Arc::clone(self);
         self.driver.spawn(async move {
-            this.tell(SessionEvent::Begin(Work::Compaction));
+            this.emit(SessionEvent::Begin(Work::Compaction));
             let report = this.run_compaction(focus.as_deref(), running).await;
             let next = this.end(report.clone().map(Done::Compacted)).await;
             // The caller may have dropped its end.
@@ -373,7 +373,7 @@ impl Session {
     /// Runs turns as long as one is due.
     async fn answer(self: &Arc<Self>, mut next: Option<Running>) {
         while let Some(running) = next.take() {
-            self.tell(SessionEvent::Begin(Work::Turn));
+            self.emit(SessionEvent::Begin(Work::Turn));
             let result = self.run_turn(running).await;
             next = self.end(result.map(|result| Done::Answered(Box::new(result)))).await;
         }
@@ -383,7 +383,7 @@ impl Session {
     async fn end(&self, outcome: Outcome) -> Option<Running> {
         let next = self.next_turn().await;
         let follows = if next.is_some() { Next::GoesOn } else { Next::Idle };
-        self.tell(SessionEvent::End(&outcome, follows));
+        self.emit(SessionEvent::End(&outcome, follows));
         next
     }
 
@@ -424,7 +424,7 @@ impl Session {
     /// Passes the events of a run to the driver's listener.
     fn listener(self: &Arc<Self>) -> EventCallback {
         let this = Arc::clone(self);
-        Arc::new(move |event| this.tell(SessionEvent::Run(&event)))
+        Arc::new(move |event| this.emit(SessionEvent::Run(&event)))
     }
 
     async fn params(
@@ -433,7 +433,9 @@ impl Session {
         running: Running,
         on_event: EventCallback,
     ) -> Result<RunParams, AgentError> {
-        let mut params = self.config.run_params(selection).await?;
+        let added =
+            RunAdditions { approver: self.driver.approver().cloned(), ..RunAdditions::default() };
+        let mut params = self.config.run_params(selection, added).await?;
         params.thinking = self.lock().thinking_of(selection);
         params.switch = running.switch;
         params.cancel = running.cancel;
@@ -441,7 +443,7 @@ impl Session {
         Ok(params)
     }
 
-    fn tell(&self, event: SessionEvent<'_>) {
+    fn emit(&self, event: SessionEvent<'_>) {
         (self.driver.on_event())(self.key(), event);
     }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
-use myclaw_config::{Config, ConfigError, ResolvedAgent, ThinkingDefault};
+use myclaw_config::{AgentId, Config, ConfigError, ResolvedAgent, ThinkingDefault};
 use myclaw_engine::{
-    ActiveModel, Bound, Clock as _, RunParams, RunRules, RunStores, SystemClock, exhausted_budget,
-    utc_day,
+    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, RunParams, RunRules, RunStores,
+    SystemClock, Tool, exhausted_budget, utc_day,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
@@ -16,7 +16,7 @@ use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionSto
 
 use crate::config_check::load_checked;
 use crate::selection::{Selection, Wanted, select};
-use crate::{AgentError, Home};
+use crate::{AgentError, Home, permissions};
 
 /// Name of the session if the caller gives no name.
 pub const MAIN_SESSION: &str = "main";
@@ -39,6 +39,20 @@ pub struct SessionOptions {
     pub thinking: Option<ThinkingLevel>,
     /// The only auth profile to use.
     pub auth_profile: Option<String>,
+    /// Who sends the messages, as `channel:id`, for the rules of `tools.bySender`. In a direct chat this is the other
+    /// side unless the caller says otherwise.
+    pub sender: Option<String>,
+}
+
+/// What the caller of a run adds to the tools and hooks of the config.
+#[derive(Clone, Default)]
+pub struct RunAdditions {
+    /// Tools beside the built-in ones. One with the name of a built-in tool replaces it.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Hooks that are called after those of the config.
+    pub hooks: Vec<Arc<dyn Hook>>,
+    /// Answers the questions about calls that need an approval.
+    pub approver: Option<Arc<dyn Approver>>,
 }
 
 /// The config of an open session.
@@ -56,6 +70,8 @@ pub struct SessionConfig {
     pub session_key: SessionKey,
     /// The only auth profile to use, if the caller names one.
     pub auth_profile: Option<String>,
+    /// Who sends the messages, if the caller says so.
+    pub sender: Option<String>,
 }
 
 impl SessionConfig {
@@ -88,8 +104,8 @@ impl SessionConfig {
             agent = named;
         }
         let directory = options.directory.as_deref().map(existing_directory).transpose()?;
-        let auth_profile = options.auth_profile.clone();
-        Ok(Self { home, config, agent, directory, session_key, auth_profile })
+        let (auth_profile, sender) = (options.auth_profile.clone(), options.sender.clone());
+        Ok(Self { home, config, agent, directory, session_key, auth_profile, sender })
     }
 
     /// The same for another session of the agent.
@@ -126,8 +142,12 @@ impl SessionConfig {
     /// What a run in the session needs: tools, skills and hooks, limits and stores. It has no message yet.
     ///
     /// # Errors
-    /// A hook or a directory of the config cannot be used.
-    pub async fn run_params(&self, selection: &Selection) -> Result<RunParams, AgentError> {
+    /// A hook, a rule or a directory of the config cannot be used.
+    pub async fn run_params(
+        &self,
+        selection: &Selection,
+        added: RunAdditions,
+    ) -> Result<RunParams, AgentError> {
         let run = RunInfo {
             session_key: self.session_key.to_string(),
             agent: self.agent.id.to_string(),
@@ -137,9 +157,9 @@ impl SessionConfig {
         let mut params = self.bare_run(selection.models.clone());
         params.auth_profile.clone_from(&self.auth_profile);
         params.tools = myclaw_tools::builtin_tools(command_timeout);
-        params.tools.retain(|tool| self.config.tools.profile.includes(&tool.schema().name));
         params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
+        permissions::apply(self, added, &mut params)?;
         params.working_directory.clone_from(&self.directory);
         Ok(params)
     }
@@ -171,7 +191,7 @@ impl SessionConfig {
             lanes: config.agents.defaults.lanes,
             call: call_limits(config),
             time_zone: agent.user_timezone.clone(),
-            config_keys: config_keys(config, agent),
+            config_keys: config_keys(Arc::clone(config), agent.id.clone()),
             cooldowns: CooldownRules::from(&config.auth.cooldowns),
         }
     }
@@ -187,9 +207,8 @@ impl SessionConfig {
 }
 
 /// The config keys that set the limits of the agent.
-fn config_keys(config: &Config, agent: &ResolvedAgent) -> Vec<(Bound, String)> {
-    let key = |bound: Bound| config.deciding_key(&agent.id, bound.setting()).to_string();
-    Bound::ALL.into_iter().map(|bound| (bound, key(bound))).collect()
+fn config_keys(config: Arc<Config>, agent: AgentId) -> ConfigKeys {
+    ConfigKeys::new(move |bound| config.deciding_key(&agent, bound.config_key()).to_string())
 }
 
 /// The daily limit that forbids further calls of `model` today, if one is reached. Reads the totals of the day.

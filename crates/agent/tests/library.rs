@@ -27,7 +27,7 @@ fn params(
 ) -> RunAgentParams {
     let mut config: Config = serde_json::from_value(config).unwrap();
     config.paths = Some(Paths::in_state_dir(home.state_directory()));
-    let key = SessionKey::for_cli("main", "library");
+    let key = SessionKey::for_cli("main", "main");
     let no_servers = [("MYCLAW_LOCAL_SERVERS", "none")];
     let variables = no_servers.into_iter().chain(variables.iter().copied());
     RunAgentParams {

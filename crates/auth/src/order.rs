@@ -41,13 +41,13 @@ pub struct Arranged {
 /// with the same name, and of two with the same key the first is used. The list is empty if a pinned profile does not
 /// exist.
 pub fn arrange(
-    settings: &[AuthProfile],
+    configured: &[AuthProfile],
     store: &AuthFile,
     rules: &OrderRules<'_>,
 ) -> Vec<Arranged> {
     let provider = rules.provider;
     let stored = store.profiles_of(provider);
-    let mut profiles: Vec<AuthProfile> = settings.to_vec();
+    let mut profiles: Vec<AuthProfile> = configured.to_vec();
     profiles.retain(|profile| profile.source.is_some() || stored.is_empty());
     profiles.extend(stored);
     without_repetitions(&mut profiles, provider);

@@ -282,8 +282,8 @@ impl UsageStats {
 }
 
 fn cooldown_until(failure: &Failure<'_>, rules: &CooldownRules, failures: u32) -> u64 {
-    let rest = failure.retry_after.unwrap_or_else(|| rules.cooldown(failure.reason, failures));
-    failure.at_ms.saturating_add(u64::try_from(rest.as_millis()).unwrap_or(u64::MAX))
+    let length = failure.retry_after.unwrap_or_else(|| rules.cooldown(failure.reason, failures));
+    failure.at_ms.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

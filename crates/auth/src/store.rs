@@ -133,10 +133,10 @@ impl AuthStore {
         let (_lock, before) = self.lock_and_load()?;
         before?;
         let target = self.target();
-        let folder = target.parent().unwrap_or(Path::new("."));
+        let directory = target.parent().unwrap_or(Path::new("."));
         let reserve = || {
             let size = fs::metadata(&target)?.len().saturating_add(ROOM_FOR_TOKENS);
-            let mut file = NewFile::named(&folder.join(RESERVED_FILE))?;
+            let mut file = NewFile::named(&directory.join(RESERVED_FILE))?;
             io::copy(&mut io::repeat(0).take(size), &mut file)?;
             file.as_file().sync_all()?;
             Ok(Reservation(file))
@@ -213,12 +213,12 @@ impl AuthStore {
         &self,
     ) -> Result<(StoreLock, Result<AuthFile, AuthStoreError>), AuthStoreError> {
         let target = self.target();
-        let folder = target.parent().unwrap_or(Path::new("."));
-        create_private_directory(folder).map_err(failed_to("make", folder))?;
+        let directory = target.parent().unwrap_or(Path::new("."));
+        create_private_directory(directory).map_err(failed_to("make", directory))?;
         let lock = StoreLock::acquire(&target.with_extension("json.lock"))?;
         // The process that made this file is dead, since the lock is ours. The file is removed, because it may contain
         // keys that were deleted since.
-        remove_if_there(&folder.join(NEW_FILE)).map_err(failed_to("write", &self.path))?;
+        remove_if_there(&directory.join(NEW_FILE)).map_err(failed_to("write", &self.path))?;
         let found = self.load().and_then(|file| match file.version {
             found if found > VERSION => Err(AuthStoreError::NewerVersion {
                 path: self.path.clone(),
@@ -246,10 +246,10 @@ impl AuthStore {
         let mut text = serde_json::to_vec_pretty(file)?;
         text.push(b'\n');
         let target = self.target();
-        let folder = target.parent().unwrap_or(Path::new("."));
+        let directory = target.parent().unwrap_or(Path::new("."));
         let mut new = match reserved {
             Some(Reservation(file)) => file,
-            None => NewFile::named(&folder.join(NEW_FILE))?,
+            None => NewFile::named(&directory.join(NEW_FILE))?,
         };
         new.as_file().rewind()?;
         new.write_all(&text)?;

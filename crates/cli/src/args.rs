@@ -137,7 +137,8 @@ impl SessionArgs {
     /// The options in the form of the agent crate.
     pub(crate) fn options(&self) -> SessionOptions {
         let Self { session, model, thinking, auth_profile, agent, directory } = self.clone();
-        SessionOptions { session, agent, directory, model, thinking, auth_profile }
+        let options = SessionOptions::default();
+        SessionOptions { session, agent, directory, model, thinking, auth_profile, ..options }
     }
 }
 

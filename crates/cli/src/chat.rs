@@ -81,7 +81,7 @@ impl Chat {
         args: &SessionArgs,
     ) -> Result<Self, CliError> {
         let sessions = Sessions::of_agent(&config);
-        let driver = Driver::foreground(engine(config.home.http_options()));
+        let driver = Driver::foreground(engine(config.home.http_options()), None);
         let session = Session::open(driver, config, &args.options());
         let selection = session.selection().await?;
         announce(&selection, Verbosity::Normal);

@@ -10,8 +10,8 @@ use crate::report::Verbosity;
 /// Prints the active model to standard error if the user did not choose it, and fallbacks that cannot be used. The
 /// built-in planner is always announced.
 pub(crate) fn announce(selection: &Selection, verbosity: Verbosity) {
-    let is_told = verbosity == Verbosity::Normal || selection.is_builtin();
-    if let Some(line) = announcement(selection).filter(|_| is_told) {
+    let is_announced = verbosity == Verbosity::Normal || selection.is_builtin();
+    if let Some(line) = announcement(selection).filter(|_| is_announced) {
         note(format_args!("myclaw: {line}"));
     }
     let notes = selection.unusable.iter().cloned().chain(selection.window_note());

@@ -16,7 +16,7 @@ use crate::terminal::{JsonMode, Output, Paint, Style, escaped, truncated};
 /// Columns of a tool's arguments or first line of output in one line of activity.
 pub(crate) const SUMMARY_COLUMNS: usize = 100;
 /// Arguments that describe a call best, the best first.
-const TELLING_ARGUMENTS: [&str; 4] = ["command", "pattern", "path", "file"];
+const SUBJECT_ARGUMENTS: [&str; 4] = ["command", "pattern", "path", "file"];
 
 /// How much goes to standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,8 +230,8 @@ pub(crate) fn tokens_and_cost(usage: &Usage) -> String {
 
 /// What a call is about, in one short line.
 pub(crate) fn summarise_arguments(arguments: &Map<String, Value>) -> String {
-    let telling = TELLING_ARGUMENTS.iter().find_map(|name| arguments.get(*name)?.as_str());
-    match telling {
+    let found = SUBJECT_ARGUMENTS.iter().find_map(|name| arguments.get(*name)?.as_str());
+    match found {
         Some(text) => first_line(text),
         None if arguments.is_empty() => String::new(),
         None => first_line(&Value::Object(arguments.clone()).to_string()),

@@ -1,6 +1,6 @@
 //! Turns against a mock model server that was not written for this project: `@copilotkit/aimock` from npm.
 //!
-//! `MYCLAW_AIMOCK` names the installed package's folder; `scripts/test` installs it and sets the variable. Without it
+//! `MYCLAW_AIMOCK` names the directory of the installed package; `scripts/test` installs it and sets the variable. Without
 //! these tests say that they were skipped.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 15] = [
+const CRATES: [(&str, &[&str]); 16] = [
     ("cli", &["agent"]),
     (
         "agent",
         &[
+            "web",
             "tools",
             "hooks",
             "engine",
@@ -21,10 +22,12 @@ const CRATES: [(&str, &[&str]); 15] = [
             "config",
             "skills",
             "files",
+            "policy",
         ],
     ),
+    ("web", &["tools", "engine", "llm", "exec"]),
     ("tools", &["engine", "llm", "exec", "files"]),
-    ("hooks", &["engine", "llm", "exec", "config"]),
+    ("hooks", &["engine", "llm", "policy", "exec", "config"]),
     ("engine", &["session", "llm", "auth", "config", "files"]),
     ("session", &["files"]),
     ("llm-cloud", &["llm"]),

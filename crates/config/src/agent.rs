@@ -159,10 +159,10 @@ impl Config {
         })
     }
 
-    /// The key that decides a limit of an agent. `setting` is one of the keys that can set it, such as
+    /// The key that decides a limit of an agent. `key` is one of the keys that can set it, such as
     /// `agent.maxIterations` or `agents.defaults.limits.runSeconds`; an entry in `agents.list` overrides those.
-    pub fn deciding_key(&self, agent: &AgentId, setting: &str) -> ConfigPath {
-        let mut keys: Vec<&str> = setting.split('.').collect();
+    pub fn deciding_key(&self, agent: &AgentId, key: &str) -> ConfigPath {
+        let mut keys: Vec<&str> = key.split('.').collect();
         if keys == ["agent", "maxIterations"] && self.agents.defaults.max_iterations.is_some() {
             keys = vec!["agents", "defaults", "maxIterations"];
         }

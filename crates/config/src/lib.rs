@@ -48,17 +48,18 @@ pub use scaffold::{
     write_config_if_missing,
 };
 pub use schema::{
-    AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentsConfig, AnyHookCommand, AuthConfig,
-    AuthProfile, BashToolConfig, ChannelsConfig, ChatId, CommandLine, CommandRule,
-    CompactionConfig, Config, ContextPruning, CooldownConfig, DeliveryMode, DropPolicy, ExecAsk,
-    ExecRules, ExecSecurity, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand,
-    HookEvent, HooksConfig, IterationCap, LaneWidths, LogLevel, LoggingConfig, MessagesConfig,
-    ModelApi, ModelChoice, ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice,
-    ModelTimeouts, ModelsConfig, OutputLimitName, PolicyProfile, PrimaryModel, ProgramRule,
-    ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule, RunLimits,
-    SandboxMode, SandboxRules, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig,
-    StreamUsageRule, SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName,
-    ThinkingWords, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
+    AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentSandboxRules, AgentToolRules,
+    AgentsConfig, AnyHookCommand, ApprovalConfig, AuthConfig, AuthProfile, BashToolConfig,
+    ChannelsConfig, ChatId, CommandLine, CommandRule, CompactionConfig, Config, ContextPruning,
+    CooldownConfig, DeliveryMode, DropPolicy, ExecAsk, ExecRules, ExecSecurity, FsToolConfig,
+    GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand, HookEvent, HooksConfig, IterationCap,
+    LaneWidths, LogLevel, LoggingConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat,
+    ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
+    OutputLimitName, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig,
+    QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxRules, SkillDirectory,
+    SkillEntry, SkillPlaces, SkillsConfig, StreamUsageRule, SystemRoleName, TelegramConfig,
+    ThinkingDefault, ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile, ToolRules,
+    ToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

@@ -4,6 +4,8 @@
 //! keys are in [`crate::semantics`]. Editors show the doc comments of the fields as descriptions, so they are written
 //! for the person who edits the file.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +36,8 @@ pub use models::{
     StreamUsageRule, SystemRoleName, ThinkingDefault, ThinkingFormName, ThinkingWords,
 };
 pub use policy::{
-    CommandRule, ExecAsk, ExecRules, ExecSecurity, PolicyProfile, ProgramRule, SandboxMode,
-    SandboxRules, ToolRules,
+    AgentSandboxRules, AgentToolRules, ApprovalConfig, CommandRule, ExecAsk, ExecRules,
+    ExecSecurity, ProgramRule, SandboxMode, SandboxRules, ToolProfile, ToolRules,
 };
 use secrecy::SecretString;
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
@@ -119,6 +121,9 @@ pub struct TelegramConfig {
     /// How many of a direct chat's newest messages are sent to the model; 0 for all.
     #[serde(default = "default_dm_history_limit")]
     pub dm_history_limit: usize,
+    /// Which tools may run for messages of this channel.
+    #[serde(default)]
+    pub tools: ToolRules,
 }
 
 /// Groups are busy, and most messages in them are not meant for the agent.
@@ -212,33 +217,40 @@ impl LogLevel {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ToolsConfig {
-    /// Which of the built-in tools models get.
-    pub profile: ToolProfile,
+    /// A named set of tools. Tools outside it are denied. Default: `full`, every tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ToolProfile>,
+    /// The only tools that may run: names, names with `*`, and groups such as `group:fs`. Leave it out to set no
+    /// limit; an empty list denies every tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
+    /// Tools that may not run, written as in `allow`. A tool in both lists is denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deny: Option<Vec<String>>,
+    /// Tools whose calls need your approval, written as in `allow`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask: Option<Vec<String>>,
+    /// Which commands may run.
+    pub exec: ExecRules,
+    /// Further rules for models of a provider, by its name, or for one model, as `provider/model`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_provider: BTreeMap<String, ToolRules>,
+    /// Further rules for messages of one person, as `channel:id` or `id`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_sender: BTreeMap<String, ToolRules>,
+    /// How an approval is waited for.
+    pub approvals: ApprovalConfig,
     /// The tools that read and change files.
     pub fs: FsToolConfig,
     /// The tool that runs shell commands.
     pub bash: BashToolConfig,
 }
 
-/// A selection of the built-in tools.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-pub enum ToolProfile {
-    /// All eight.
-    #[default]
-    Myclaw,
-    /// The four of the Pi agent: read, bash, edit and write.
-    Pi,
-}
-
-impl ToolProfile {
-    /// Whether models get the built-in tool of this name.
-    pub fn includes(self, tool: &str) -> bool {
-        match self {
-            Self::Myclaw => true,
-            Self::Pi => ["read", "bash", "edit", "write"].contains(&tool),
-        }
+impl ToolsConfig {
+    /// The rules for tools alone.
+    pub fn rules(&self) -> ToolRules {
+        let Self { profile, allow, deny, ask, .. } = self.clone();
+        ToolRules { profile, allow, deny, ask }
     }
 }
 

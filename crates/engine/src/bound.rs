@@ -1,5 +1,8 @@
 //! The limits that end a run.
 
+use std::fmt;
+use std::sync::Arc;
+
 use myclaw_config::RunLimits;
 use myclaw_llm::{Model, Price};
 use myclaw_session::Spent;
@@ -50,8 +53,8 @@ impl Bound {
         }
     }
 
-    /// The config key that sets the limit.
-    pub fn setting(self) -> &'static str {
+    /// The config key that usually sets the limit.
+    pub fn config_key(self) -> &'static str {
         match self {
             Self::MaxIterations => "agent.maxIterations",
             Self::RunSeconds => "agents.defaults.limits.runSeconds",
@@ -79,6 +82,28 @@ impl Bound {
             Self::DayCost => "the money of this day is used up",
             Self::RepeatedCalls => "the same calls gave the same results again and again",
         }
+    }
+}
+
+/// Names the config key that sets a limit, for messages. A key is looked up only when a message needs it.
+#[derive(Clone)]
+pub struct ConfigKeys(Arc<dyn Fn(Bound) -> String + Send + Sync>);
+
+impl ConfigKeys {
+    /// Looks keys up with `key_of`.
+    pub fn new(key_of: impl Fn(Bound) -> String + Send + Sync + 'static) -> Self {
+        Self(Arc::new(key_of))
+    }
+
+    /// The config key that sets `bound`.
+    pub fn of(&self, bound: Bound) -> String {
+        (self.0)(bound)
+    }
+}
+
+impl fmt::Debug for ConfigKeys {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ConfigKeys")
     }
 }
 

@@ -232,7 +232,12 @@ impl Engine {
         let ledger = roster.ledger(rules.cooldowns);
         let inbox = sessions.inbox(key);
         let interrupts = Interrupts::new(inbox.clone(), opened.interrupts);
-        let toolbox = Toolbox::new(params.tools.clone(), tool_context, params.approver.clone());
+        let toolbox = Toolbox::new(
+            params.tools.clone(),
+            params.withheld.clone(),
+            tool_context,
+            params.approver.clone(),
+        );
         let pauses = Pauses::default();
         let most_calls = rules.max_iterations.limit();
         Turn {
@@ -247,7 +252,7 @@ impl Engine {
                     cancel: Cancellation::new(&params.cancel),
                     pauses,
                 },
-                conversation: opened.conversation,
+                log: opened.log,
                 prompt: Prompt::new(system_prompt, tool_schemas, files),
                 tally: Tally::default(),
             },

@@ -40,7 +40,7 @@ struct ProfileState {
     /// is over.
     failed_at_ms: u64,
     /// The key is exhausted or was refused, which waiting does not change: it is not used again in this run.
-    spent: bool,
+    is_exhausted: bool,
     /// Whether the store holds failures that a success would clear.
     has_failures: bool,
     /// Why the profile is in cooldown, from this run or an earlier one.
@@ -72,7 +72,7 @@ impl ProfileRotation {
                     failures: 0,
                     available_at_ms: cooldown.map_or(0, |(until, _)| until),
                     failed_at_ms: 0,
-                    spent: false,
+                    is_exhausted: false,
                     has_failures,
                     cooldown_reason: cooldown.map(|(_, reason)| reason),
                 }
@@ -97,8 +97,8 @@ impl ProfileRotation {
         for offset in 0..count {
             let index = (self.current + offset) % count;
             let state = &self.profiles[index];
-            let has_rested = state.available_at_ms <= now_ms || now_ms < state.failed_at_ms;
-            if !state.spent && has_rested {
+            let cooldown_is_over = state.available_at_ms <= now_ms || now_ms < state.failed_at_ms;
+            if !state.is_exhausted && cooldown_is_over {
                 self.current = index;
                 return Pick::Ready(index);
             }
@@ -106,7 +106,7 @@ impl ProfileRotation {
         match self
             .profiles
             .iter()
-            .filter(|state| !state.spent)
+            .filter(|state| !state.is_exhausted)
             .map(|state| state.available_at_ms)
             .min()
         {
@@ -124,7 +124,7 @@ impl ProfileRotation {
         let count = self.profiles.len();
         (0..count)
             .map(|offset| &self.profiles[(self.current + offset) % count])
-            .filter(|state| !state.spent)
+            .filter(|state| !state.is_exhausted)
             .map(|state| (state, state.available_at_ms.saturating_sub(now_ms)))
             .min_by_key(|(_, wait_ms)| *wait_ms)
             .map(|(state, wait_ms)| (state.profile.id.clone(), Duration::from_millis(wait_ms)))
@@ -140,9 +140,9 @@ impl ProfileRotation {
     }
 
     /// Removes a profile from this run, together with its earlier failures.
-    pub(crate) fn spend(&mut self, id: &str) {
+    pub(crate) fn exhaust(&mut self, id: &str) {
         for state in self.profiles.iter_mut().filter(|state| state.profile.id == id) {
-            state.spent = true;
+            state.is_exhausted = true;
         }
     }
 
@@ -151,11 +151,11 @@ impl ProfileRotation {
     pub(crate) fn failed(&mut self, index: usize, error: &ModelError, now_ms: u64) {
         let state = &mut self.profiles[index];
         state.failures += 1;
-        let rest = error.retry_after.unwrap_or_else(|| cooldown(state.failures)).max(SHORTEST_WAIT);
-        state.available_at_ms = now_ms.saturating_add(rest.as_millis() as u64);
+        let wait = error.retry_after.unwrap_or_else(|| cooldown(state.failures)).max(SHORTEST_WAIT);
+        state.available_at_ms = now_ms.saturating_add(wait.as_millis() as u64);
         state.failed_at_ms = now_ms;
         let reason = failure_reason(error.class);
-        state.spent = reason.is_some_and(FailureReason::is_lasting);
+        state.is_exhausted = reason.is_some_and(FailureReason::is_lasting);
         state.has_failures |= reason.is_some();
         state.cooldown_reason = reason.or(state.cooldown_reason);
         self.current = (index + 1) % self.profiles.len();
@@ -164,13 +164,16 @@ impl ProfileRotation {
     /// Whether a profile other than `index` is available that has not failed in this run.
     pub(crate) fn has_fresh_other_than(&self, index: usize, now_ms: u64) -> bool {
         self.profiles.iter().enumerate().any(|(at, state)| {
-            at != index && !state.spent && state.failures == 0 && state.available_at_ms <= now_ms
+            at != index
+                && !state.is_exhausted
+                && state.failures == 0
+                && state.available_at_ms <= now_ms
         })
     }
 
     /// Whether a profile other than `index` may still be tried.
     pub(crate) fn has_other_than(&self, index: usize) -> bool {
-        self.profiles.iter().enumerate().any(|(at, state)| at != index && !state.spent)
+        self.profiles.iter().enumerate().any(|(at, state)| at != index && !state.is_exhausted)
     }
 }
 

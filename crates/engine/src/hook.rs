@@ -127,6 +127,8 @@ pub struct PendingToolCall {
     pub tool_call_id: String,
     /// Validated arguments.
     pub arguments: Map<String, Value>,
+    /// The model that made the call, as `provider/model`.
+    pub model: String,
 }
 
 /// The decision about a tool call.
@@ -138,6 +140,11 @@ pub enum ToolCallVerdict {
     /// The call may run if the run's [`crate::Approver`] agrees. Without an approver it may not.
     Ask {
         /// Why the call needs an approval.
+        reason: String,
+    },
+    /// A rule denies the call: the model gets the reason, and a notice is emitted.
+    Deny {
+        /// The tool and the rule.
         reason: String,
     },
     /// The call may not run; the model gets the reason.

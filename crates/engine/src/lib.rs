@@ -10,7 +10,6 @@ mod approval;
 mod arguments;
 mod bound;
 mod clock;
-mod conversation;
 mod embedded;
 mod engine;
 mod error;
@@ -21,6 +20,7 @@ mod hook;
 mod inbox;
 mod lanes;
 mod notice;
+mod open_log;
 mod prompt;
 mod providers;
 mod queue;
@@ -37,7 +37,7 @@ mod workspace;
 
 pub use active_model::{ActiveModel, WindowSource};
 pub use approval::{Approval, ApprovalRequest, Approver};
-pub use bound::{Bound, exhausted_budget};
+pub use bound::{Bound, ConfigKeys, exhausted_budget};
 pub use clock::{Clock, SystemClock};
 pub use embedded::{
     AgentMeta, BootstrapFileReport, EmbeddedMeta, EmbeddedResult, Payload, SystemPromptReport,
@@ -61,6 +61,8 @@ pub use rules::RunRules;
 pub use run::{RunParams, RunResult, RunStores};
 pub use skills::SkillSummary;
 pub use switch::ModelSwitch;
-pub use tool::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+pub use tool::{
+    Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, WithheldTool,
+};
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport, utc_day};

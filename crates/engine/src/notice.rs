@@ -60,6 +60,14 @@ pub enum Notice {
     /// A message stopped the run; the next run answers it.
     #[error("a message interrupted this run; the next one answers it")]
     Interrupted {},
+    /// A rule denied a tool call.
+    #[error("{reason}")]
+    ToolDenied {
+        /// Tool name, as the model wrote it.
+        tool: String,
+        /// The tool and the rule.
+        reason: String,
+    },
     /// The model does not offer the requested thinking level.
     #[error("{}", thinking_level_changed(.model, *.asked, *.used, .offered))]
     ThinkingLevelChanged {
@@ -414,7 +422,7 @@ pub(crate) fn every_key_in_cooldown(provider: &str, reason: ErrorClass) -> Strin
 pub(crate) fn window_too_small(model: &str, tokens: u64, minimum: u64) -> String {
     format!(
         "{model} has a context window of {tokens} tokens, and the least to work in is {minimum}; use a model with a \
-         larger one, or state contextWindow for it under models.providers in the settings file to use it all the same"
+         larger one, or state contextWindow for it under models.providers in the config file to use it all the same"
     )
 }
 

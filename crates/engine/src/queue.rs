@@ -55,8 +55,8 @@ impl SessionInbox {
             .iter()
             .map(|kind| QueuedMessage { id: EntryId::generate(), kind: *kind, ..message.clone() })
             .collect();
-        let (this, settings) = (self.clone(), queue.clone());
-        let arrival = blocking(move || this.enqueue(messages, &settings)).await?;
+        let (this, rules) = (self.clone(), queue.clone());
+        let arrival = blocking(move || this.enqueue(messages, &rules)).await?;
         self.report(&arrival, queue);
         if let Arrival::Interrupting { .. } = arrival {
             self.abort();

@@ -8,7 +8,7 @@ use myclaw_config::{
 };
 use myclaw_llm::{CallLimits, ThinkingLevel};
 
-use crate::Bound;
+use crate::ConfigKeys;
 
 /// The rules of a run, whichever model answers.
 #[derive(Debug, Clone)]
@@ -43,8 +43,8 @@ pub struct RunRules {
     pub call: CallLimits,
     /// The IANA name of the user's time zone; `None` means the zone of this machine.
     pub time_zone: Option<String>,
-    /// The config key that sets a limit, for messages, if it differs from [`Bound::setting`].
-    pub config_keys: Vec<(Bound, String)>,
+    /// The config keys that set the limits.
+    pub config_keys: ConfigKeys,
     /// How long a key is in cooldown after failures that are remembered beyond the run.
     pub cooldowns: CooldownRules,
 }

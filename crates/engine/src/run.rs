@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::event::Events;
 use crate::{
     ActiveModel, Approver, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch, RunId,
-    RunRules, SkillSummary, SystemClock, SystemPromptReport, Tool,
+    RunRules, SkillSummary, SystemClock, SystemPromptReport, Tool, WithheldTool,
 };
 
 /// How long a run waits for a session that another process runs. Most turns end sooner after an abort, and a user does
@@ -43,6 +43,8 @@ pub struct RunParams {
     pub stores: RunStores,
     /// The tools on offer, in the order in which the model sees them.
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Tools that a rule withholds from the model. A call of one gets the rule as its result.
+    pub withheld: Vec<WithheldTool>,
     /// The skills that the prompt lists, the most important ones first: it lists 100 at most.
     pub skills: Vec<SkillSummary>,
     /// Called around the run and its tool calls, in this order.
@@ -139,6 +141,7 @@ impl RunParams {
             rules,
             stores,
             tools: Vec::new(),
+            withheld: Vec::new(),
             skills: Vec::new(),
             hooks: Vec::new(),
             approver: None,

@@ -1,6 +1,7 @@
 //! The interface between the engine and a tool.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_llm::{ContentBlock, ToolSchema};
@@ -32,6 +33,15 @@ pub trait Tool: Send + Sync {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// A tool that is not offered.
+#[derive(Clone)]
+pub struct WithheldTool {
+    /// The tool; it is never called.
+    pub tool: Arc<dyn Tool>,
+    /// The tool and the rule that withholds it, for the model and the user.
+    pub reason: String,
 }
 
 /// Other names of a tool and its arguments, which models know from the agents they were trained with.

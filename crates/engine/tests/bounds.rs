@@ -69,9 +69,9 @@ async fn a_limit_on_money_says_that_it_cannot_apply_to_a_model_without_a_price()
         messages.filter(|message| message.contains("price")).collect::<Vec<_>>()
     };
     // Both have a limit by default.
-    let told = notices(|bench| bench.config.agents.defaults.limits.run_cost = 0.000_001).await;
+    let reported = notices(|bench| bench.config.agents.defaults.limits.run_cost = 0.000_001).await;
     assert_eq!(
-        told,
+        reported,
         [
             "the price of anthropic/test-model is unknown, so limits.runCost and limits.dayCost cannot apply: set `price` for the model in models.providers.anthropic.models"
         ]

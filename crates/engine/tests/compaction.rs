@@ -1,4 +1,4 @@
-//! Who writes a summary, and what becomes of a conversation when nobody can.
+//! Who writes a summary, and what becomes of a session when nobody can.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
@@ -46,8 +46,8 @@ fn summaries_by(able: &'static str) -> Script {
     })
 }
 
-/// A conversation of eight turns, with fallback models `second`, `third`, …
-async fn conversation(script: Script, fallbacks: &[&str]) -> (Bench, RunParams) {
+/// A session of eight turns, with fallback models `second`, `third`, …
+async fn long_session(script: Script, fallbacks: &[&str]) -> (Bench, RunParams) {
     let bench = Bench::new(WireFormat::AnthropicMessages, script).await;
     for turn in 0..8 {
         bench.run(&format!("question {turn}")).await.unwrap();
@@ -75,7 +75,7 @@ fn summaries(bench: &Bench) -> Vec<Value> {
 
 #[tokio::test]
 async fn the_next_model_writes_the_summary_and_the_first_one_goes_on_answering() {
-    let (bench, params) = conversation(summaries_by("second"), &["second"]).await;
+    let (bench, params) = long_session(summaries_by("second"), &["second"]).await;
     let before = bench.server.requests().len();
     bench.server.push(too_long());
 
@@ -102,7 +102,7 @@ async fn the_next_model_writes_the_summary_and_the_first_one_goes_on_answering()
 #[tokio::test]
 async fn a_bounded_number_of_models_is_asked_before_a_note_takes_the_place() {
     let (bench, params) =
-        conversation(summaries_by("nobody"), &["second", "third", "fourth"]).await;
+        long_session(summaries_by("nobody"), &["second", "third", "fourth"]).await;
     bench.server.push(too_long());
 
     run_agent(RunParams { user_message: bench.params("go on").user_message, ..params })
@@ -114,7 +114,7 @@ async fn a_bounded_number_of_models_is_asked_before_a_note_takes_the_place() {
     assert!(note.contains("later messages were left out without a summary"), "{note}");
 }
 
-/// A conversation in which the first request for a summary gets `first`, and a later one a summary.
+/// A session in which the first request for a summary gets `first`, and a later one a summary.
 async fn one_failure(first: Step, profiles: &[&'static str]) -> (Bench, RunParams) {
     let first = Mutex::new(Some(first));
     let script = Script::answer_with(move |request, _| match asks_for_summary(request) {
@@ -125,7 +125,7 @@ async fn one_failure(first: Step, profiles: &[&'static str]) -> (Bench, RunParam
             .unwrap_or_else(|| Reply::anthropic().text("All of it.").usage(20, 3).into()),
         false => Reply::anthropic().text("word ".repeat(700)).usage(0, 0).into(),
     });
-    let (mut bench, _) = conversation(script, &[]).await;
+    let (mut bench, _) = long_session(script, &[]).await;
     bench.profiles = profiles.to_vec();
     let params = bench.params("");
     (bench, params)
@@ -171,7 +171,7 @@ async fn a_summary_that_breaks_off_is_asked_for_again_and_counts() {
     let result = bench.run("go on").await.unwrap();
 
     assert_eq!(summaries(&bench), ["All of it."]);
-    assert_eq!(bench.rows().len(), rows + 3, "of the first attempt nothing is in the conversation");
+    assert_eq!(bench.rows().len(), rows + 3, "of the first attempt nothing is in the session");
     assert_eq!(result.usage.input, 30);
 }
 
@@ -190,7 +190,7 @@ async fn what_one_model_has_summarised_is_not_lost_when_the_next_goes_on() {
             }
         }
     });
-    let (bench, mut params) = conversation(script, &["second"]).await;
+    let (bench, mut params) = long_session(script, &["second"]).await;
     params.models[0].model.context_window = 25_000;
 
     engine().compact(params, None).await.unwrap();
@@ -206,7 +206,7 @@ async fn what_one_model_has_summarised_is_not_lost_when_the_next_goes_on() {
 
 #[tokio::test]
 async fn by_hand_a_failure_or_a_long_summary_changes_nothing() {
-    let (bench, params) = conversation(summaries_by("nobody"), &[]).await;
+    let (bench, params) = long_session(summaries_by("nobody"), &[]).await;
     let rows = bench.rows();
     let error = engine().compact(params.clone(), None).await.unwrap_err();
     assert!(matches!(error, RunError::Model(_)), "{error}");
@@ -220,7 +220,7 @@ async fn by_hand_a_failure_or_a_long_summary_changes_nothing() {
     assert_eq!(bench.events_named("compaction"), Vec::<Value>::new());
 }
 
-/// Decides about compactions as it was told, and notes what it is asked and told.
+/// Decides about compactions as configured, and records its questions and reports.
 #[derive(Default)]
 struct Judge {
     verdict: Option<CompactionVerdict>,
@@ -247,8 +247,8 @@ impl Hook for Judge {
         report: &'a CompactionReport,
         summary: &'a str,
     ) -> BoxFuture<'a, Result<(), HookError>> {
-        let told = format!("{} to {}: {summary}", report.old_count, report.new_count);
-        self.heard.lock().unwrap().push(told);
+        let reported = format!("{} to {}: {summary}", report.old_count, report.new_count);
+        self.heard.lock().unwrap().push(reported);
         Box::pin(async { Ok(()) })
     }
 }
@@ -262,7 +262,7 @@ async fn hooks_are_asked_where_the_beginning_of_a_long_session_is_left_out() {
         (Some(veto), None, ""),
         (None, Some("12 later messages were left out without a summary"), "17 to 6: 12 later"),
     ] {
-        let (bench, mut params) = conversation(summaries_by("nobody"), &[]).await;
+        let (bench, mut params) = long_session(summaries_by("nobody"), &[]).await;
         params.user_message = bench.params("go on").user_message;
         params.models[0].model.context_window = 6_000;
         let judge = Arc::new(Judge { verdict, ..Judge::default() });
@@ -274,9 +274,9 @@ async fn hooks_are_asked_where_the_beginning_of_a_long_session_is_left_out() {
         let summary = summaries.first().map(|summary| summary.as_str().unwrap());
         assert_eq!(summary.is_some(), stored.is_some(), "{summary:?}");
         assert!(summary.unwrap_or_default().starts_with(stored.unwrap_or_default()));
-        let told = judge.heard.lock().unwrap().clone();
-        assert_eq!(told[0], "Estimate, 12 messages");
-        assert!(told.get(1).map_or("", String::as_str).starts_with(heard), "{told:?}");
+        let reported = judge.heard.lock().unwrap().clone();
+        assert_eq!(reported[0], "Estimate, 12 messages");
+        assert!(reported.get(1).map_or("", String::as_str).starts_with(heard), "{reported:?}");
         let sent = bench.server.last_request().body_text();
         assert!(!sent.contains("question 0") && sent.contains("go on"), "{sent}");
     }

@@ -112,7 +112,7 @@ async fn cut_at(format: WireFormat, cut: usize) -> Fate {
     let results = request.body_text().matches("echo: one").count() as u64;
     assert_eq!(results, runs, "cut at {cut}: one result for each call that ran");
     assert!(bench.rows().starts_with(&rows_then), "cut at {cut}: nothing is rewritten");
-    // The server refuses requests that break the provider's rules, and tells here.
+    // The server refuses requests that break the provider's rules; a refusal fails here.
     bench.server.assert_finished();
     fate
 }

@@ -81,7 +81,7 @@ async fn a_second_empty_answer_is_the_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_before_it_says_anything_is_told_as_such() {
+async fn an_answer_that_is_cut_before_it_says_anything_is_reported_as_such() {
     for format in FORMATS {
         let cut = Reply::new(format).thinking("Hm, let me see", "").stop(Stop::Length).usage(10, 5);
         let bench = Bench::new(format, Script::repeat(cut)).await;
@@ -109,7 +109,7 @@ async fn an_answer_that_is_cut_before_it_says_anything_is_told_as_such() {
     }
 }
 
-/// This format tells at the start what the request cost.
+/// This format reports at the start what the request cost.
 #[tokio::test]
 async fn an_attempt_that_failed_unseen_is_paid() {
     let script = Script::new()

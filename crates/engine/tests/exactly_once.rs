@@ -1,4 +1,4 @@
-//! The invariant of talking into a session: an acknowledged message is in the conversation exactly once, whatever is
+//! The invariant of talking into a session: an acknowledged message is in the session exactly once, whatever is
 //! dropped and when. `MYCLAW_CASES` sets the number of random schedules.
 
 mod common;

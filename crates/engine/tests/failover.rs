@@ -12,7 +12,7 @@ use myclaw_llm::{ErrorClass, Model};
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, TempHome, WireFormat};
 use serde_json::json;
 
-/// Retries of one model; the setting's default.
+/// Retries of one model; the default of the config.
 const RETRIES: usize = 3;
 
 /// One kind of failure, and how a server expresses it.

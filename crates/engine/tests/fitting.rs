@@ -109,7 +109,7 @@ async fn what_nobody_can_summarise_just_now_is_not_given_away() {
     bench.context_window = 16_000;
 
     bench.run("go on").await.unwrap();
-    assert!(summaries(&bench).is_empty(), "the older messages are still in the conversation");
+    assert!(summaries(&bench).is_empty(), "the older messages are still in the session");
     assert!(
         bench
             .events_named("notice")

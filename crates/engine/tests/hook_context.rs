@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 const FORMAT: WireFormat = WireFormat::AnthropicMessages;
 
-/// Does what it is set to do, and notes what it was told.
+/// Does what it is set to do, and records its input.
 #[derive(Default)]
 struct TestHook {
     context: Option<ContextChange>,
@@ -27,7 +27,7 @@ struct TestHook {
     arguments: Option<serde_json::Value>,
     /// Fires this and then never returns.
     hang: Option<(&'static str, CancellationToken)>,
-    told: Mutex<Vec<String>>,
+    reported: Mutex<Vec<String>>,
 }
 
 enum ContextChange {
@@ -110,7 +110,7 @@ impl Hook for TestHook {
             self.hang_in("before_session_compact").await;
             assert_eq!(compaction.reason, CompactionReason::Manual);
             let (count, focus) = (compaction.messages.len(), compaction.focus.as_deref());
-            self.told.lock().unwrap().push(format!("{count} messages, focus {focus:?}"));
+            self.reported.lock().unwrap().push(format!("{count} messages, focus {focus:?}"));
             compaction.focus = self.focus.map(str::to_owned);
             self.compaction.clone().unwrap_or(Ok(CompactionVerdict::Proceed))
         })
@@ -122,8 +122,8 @@ impl Hook for TestHook {
         summary: &'a str,
     ) -> BoxFuture<'a, Result<(), HookError>> {
         Box::pin(async move {
-            let told = format!("{} to {}: {summary}", report.old_count, report.new_count);
-            self.told.lock().unwrap().push(told);
+            let reported = format!("{} to {}: {summary}", report.old_count, report.new_count);
+            self.reported.lock().unwrap().push(reported);
             Ok(())
         })
     }
@@ -201,7 +201,7 @@ async fn whatever_a_hook_gives_is_sent_in_a_form_that_providers_accept() {
             request.messages().iter().map(in_short).collect()
         })
         .collect();
-    // Of the second list, the answer that was moved to the front: a conversation begins with its user. Its call went
+    // Of the second list, the answer that was moved to the front: a session begins with its user. Its call went
     // with it, for the hook had taken the result away.
     assert_eq!(sent, [["user: go | Go on."], ["user: go | Go on."]]);
 }
@@ -233,8 +233,8 @@ async fn changed_arguments_have_to_fit_the_tool() {
     );
 }
 
-/// A conversation of 16 messages.
-async fn long_conversation() -> Bench {
+/// A session of 16 messages.
+async fn long_session() -> Bench {
     let bench = Bench::new(FORMAT, Script::new()).await;
     for turn in 0..8 {
         bench.server.push(Reply::anthropic().text(format!("answer {turn}")));
@@ -246,30 +246,33 @@ async fn long_conversation() -> Bench {
 async fn compact(bench: &Bench, hook: TestHook) -> (CompactionReport, Vec<String>) {
     let (params, hook) = with_hook(bench.params(""), hook);
     let report = engine().compact(params, Some("numbers")).await.unwrap();
-    let told = hook.told.lock().unwrap().clone();
-    (report, told)
+    let reported = hook.reported.lock().unwrap().clone();
+    (report, reported)
 }
 
 #[tokio::test]
-async fn a_hook_writes_the_summary_and_is_told_of_it() {
-    let bench = long_conversation().await;
+async fn a_hook_writes_the_summary_and_gets_the_report() {
+    let bench = long_session().await;
     let verdict = Ok(CompactionVerdict::Summary("They counted to eight.".to_owned()));
     let hook = TestHook { compaction: Some(verdict), ..TestHook::default() };
-    let (report, told) = compact(&bench, hook).await;
+    let (report, reported) = compact(&bench, hook).await;
     assert_eq!((report.old_count, report.new_count), (16, 11));
-    assert_eq!(told, ["6 messages, focus Some(\"numbers\")", "16 to 11: They counted to eight."]);
+    assert_eq!(
+        reported,
+        ["6 messages, focus Some(\"numbers\")", "16 to 11: They counted to eight."]
+    );
     assert_eq!(bench.server.requests().len(), 8, "the model was not asked");
     assert_eq!(bench.rows().last().unwrap()["summary"], "They counted to eight.");
 }
 
 #[tokio::test]
 async fn a_hook_forbids_the_compaction() {
-    let bench = long_conversation().await;
+    let bench = long_session().await;
     let verdict = Ok(CompactionVerdict::Veto { reason: "an audit runs".to_owned() });
     let hook = TestHook { compaction: Some(verdict), ..TestHook::default() };
-    let (report, told) = compact(&bench, hook).await;
+    let (report, reported) = compact(&bench, hook).await;
     assert_eq!((report.old_count, report.new_count), (16, 16));
-    assert_eq!(told, ["6 messages, focus Some(\"numbers\")"]);
+    assert_eq!(reported, ["6 messages, focus Some(\"numbers\")"]);
     assert_eq!(notices(&bench), ["the hook test forbids the compaction: an audit runs"]);
     assert_eq!(bench.rows().len(), 16);
 }
@@ -296,11 +299,11 @@ async fn the_model_is_asked_with_the_focus_of_the_hook_or_when_it_fails() {
             ),
         ),
     ] {
-        let bench = long_conversation().await;
+        let bench = long_session().await;
         bench.server.push(Reply::anthropic().text("They talked."));
         let hook = TestHook { compaction: Some(verdict), focus, ..TestHook::default() };
-        let (_, told) = compact(&bench, hook).await;
-        assert_eq!(told[1], "16 to 11: They talked.");
+        let (_, reported) = compact(&bench, hook).await;
+        assert_eq!(reported[1], "16 to 11: They talked.");
         assert_eq!(notices(&bench), notice.into_iter().collect::<Vec<_>>());
         let asked = bench.server.last_request().body_text();
         assert_eq!(asked.contains("above all: the birds"), focus.is_some(), "{asked}");
@@ -321,7 +324,7 @@ async fn an_abort_does_not_wait_for_a_hook() {
         let found = if rows == 0 { bench.home.transcripts().len() } else { bench.rows().len() };
         assert_eq!(found, rows, "{place}");
     }
-    let bench = long_conversation().await;
+    let bench = long_session().await;
     let cancel = CancellationToken::new();
     let hook =
         TestHook { hang: Some(("before_session_compact", cancel.clone())), ..TestHook::default() };

@@ -182,7 +182,7 @@ async fn an_observer_that_fails_is_reported_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn the_end_is_told_of_failures_too() {
+async fn the_end_reports_failures_too() {
     let hook = WordHook::new("look");
     let refusal = Step::status(400, &[], r#"{"error":{"message":"no such field"}}"#);
     let (_bench, outcome) = run_with(&hook, refusal).await;

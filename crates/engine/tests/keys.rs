@@ -69,7 +69,7 @@ async fn a_limit_of_one_model_lets_the_same_key_serve_another() {
     assert_eq!(usage.failure_counts.get(&FailureReason::RateLimit), Some(&1));
     assert_eq!(usage.models["big"][&FailureReason::RateLimit].error_count, 1);
 
-    // The key that rests for the big model is first for the small one.
+    // The key that is in cooldown for the big model is first for the small one.
     run(&bench, &[choice(&bench, "p", "small", &keys)]).await.unwrap();
     run(&bench, &[choice(&bench, "p", "big", &keys)]).await.unwrap();
     assert_eq!(seen(&bench), ["k1 big", "k2 big", "k1 small", "k2 big"]);
@@ -132,7 +132,10 @@ async fn several_keys_that_all_rest_are_waited_for_or_the_time_is_named() {
     assert_eq!(run(&bench, &both).await.unwrap().reply, "Waited.");
     assert_eq!(seen(&bench)[2], "k2 m", "the one that is free first");
     let notice = bench.events_named("notice")[0]["message"].as_str().unwrap().to_owned();
-    assert!(notice.contains("every key rests") && notice.contains("; waiting "), "{notice}");
+    assert!(
+        notice.contains("every key is in cooldown") && notice.contains("; waiting "),
+        "{notice}"
+    );
 
     bench.server.push(limited("7200"));
     run(&bench, &both).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Conversations that do not fit: every rung makes the request smaller, and a session never overflows for good.
+//! Sessions that do not fit: every rung makes the request smaller, and a session never overflows for good.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
@@ -60,7 +60,7 @@ async fn every_rung_makes_the_request_smaller_and_the_ladder_ends() {
 }
 
 #[tokio::test]
-async fn a_summary_of_a_long_conversation_takes_a_bounded_number_of_calls() {
+async fn a_summary_of_a_long_session_takes_a_bounded_number_of_calls() {
     let script = Script::answer_with(|request, _| match asks_for_summary(request) {
         true => Reply::anthropic().text("So far.").into(),
         false => Reply::anthropic().text("done").into(),
@@ -105,7 +105,7 @@ async fn by_hand_the_older_messages_become_a_summary_with_a_focus() {
 }
 
 #[tokio::test]
-async fn by_hand_an_empty_conversation_stays_as_it_is() {
+async fn by_hand_an_empty_session_stays_as_it_is() {
     let bench = Bench::new(FORMAT, Script::new()).await;
     let CompactionReport { old_count, new_count, .. } =
         engine().compact(bench.params(""), None).await.unwrap();

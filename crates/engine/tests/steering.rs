@@ -340,7 +340,7 @@ async fn busy_bench() -> Bench {
     bench
 }
 
-/// Notes what it is told of a start, and refuses it.
+/// Records the start of a run, and refuses it.
 struct Gate(std::sync::Mutex<Vec<AgentStart>>);
 
 impl Hook for Gate {

@@ -1,4 +1,4 @@
-//! A conversation that goes on with another model: whatever one format recorded, every other one accepts, and the log is
+//! A session that goes on with another model: whatever one format recorded, every other one accepts, and the log is
 //! never changed by it.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that uses it")]
@@ -76,7 +76,7 @@ fn params(bench: &Bench, message: &str, input: &[InputKind]) -> RunParams {
     params
 }
 
-/// A conversation with thoughts, parallel calls, pictures and failures, recorded in `format`.
+/// A session with thoughts, parallel calls, pictures and failures, recorded in `format`.
 async fn recorded(format: WireFormat) -> Bench {
     let script = [
         Step::from(
@@ -104,14 +104,14 @@ async fn recorded(format: WireFormat) -> Bench {
 
 /// The transcript as it is on disk.
 fn log_bytes(bench: &Bench) -> Vec<u8> {
-    let folder = bench.home.sessions_directory();
-    let mut folders = vec![folder];
+    let directory = bench.home.sessions_directory();
+    let mut directories = vec![directory];
     let mut logs = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
             } else if path.extension().is_some_and(|extension| extension == "jsonl") {
                 logs.push(path);
             }
@@ -154,7 +154,7 @@ async fn what_one_format_recorded_every_format_continues() {
 }
 
 #[tokio::test]
-async fn a_conversation_that_comes_back_has_its_signatures_again() {
+async fn a_session_that_comes_back_has_its_signatures_again() {
     let mut bench = recorded(WireFormat::AnthropicMessages).await;
     bench.format = WireFormat::OpenAiCompletions;
     bench.server = ModelServer::start(Reply::openai().text("Here.")).await;

@@ -1,4 +1,4 @@
-//! How much a model thinks: what was asked for, else the settings, else `high`; and never more than it offers.
+//! How much a model thinks: what was asked for, else by the config, else `high`; and never more than it offers.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that uses it")]
 
@@ -41,7 +41,7 @@ async fn a_wish_goes_before_the_settings_and_these_before_high() {
 }
 
 #[tokio::test]
-async fn a_level_that_is_not_offered_is_told_only_if_it_was_asked_for() {
+async fn a_level_that_is_not_offered_is_reported_only_if_it_was_requested() {
     let (budget, notices) = turn(Some(ThinkingLevel::Xhigh), json!({}), true).await;
     assert_eq!(budget, Some(20_480));
     assert_eq!(

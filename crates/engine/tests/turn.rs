@@ -308,7 +308,7 @@ async fn a_stream_that_breaks_after_visible_text_is_kept_and_reported_not_repeat
 }
 
 #[tokio::test]
-async fn a_model_that_goes_in_circles_is_told() {
+async fn a_model_that_goes_in_circles_gets_a_remark() {
     let format = WireFormat::AnthropicMessages;
     let mut script: Vec<Reply> =
         (0..4).map(|number| echo(format, &format!("call_{number}"), "same")).collect();
@@ -317,12 +317,12 @@ async fn a_model_that_goes_in_circles_is_told() {
 
     bench.run("go").await.unwrap();
 
-    let told: Vec<bool> = bench
+    let reported: Vec<bool> = bench
         .rows()
         .iter()
         .filter(|row| row["role"] == "tool")
         .map(|row| row["content"].as_str().unwrap().contains("Do not repeat it"))
         .collect();
-    assert_eq!(told, [false, false, true, true]);
+    assert_eq!(reported, [false, false, true, true]);
     assert!(bench.server.last_request().body_text().contains("same result 4 times"));
 }

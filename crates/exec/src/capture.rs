@@ -201,8 +201,8 @@ impl Capture {
 
 /// A new file that only the user can read (output may hold what the user alone should see).
 async fn create(path: &Path) -> std::io::Result<File> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).await?;
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).await?;
     }
     fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).await
 }

@@ -94,8 +94,8 @@ impl ChildSpec {
         }
         let search = self.environment.get("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
         let mut not_executable = None;
-        for folder in std::env::split_paths(search) {
-            let path = directory.join(folder).join(&self.program);
+        for entry in std::env::split_paths(search) {
+            let path = directory.join(entry).join(&self.program);
             match executable(&path) {
                 Executable::Yes => return Ok(path),
                 Executable::No => not_executable = not_executable.or(Some(path)),

@@ -83,10 +83,10 @@ impl Command {
     pub(crate) async fn run(
         &self,
         directory: &Path,
-        told: &Value,
+        input: &Value,
         printed: Printed,
     ) -> Result<String, HookError> {
-        let mut input = told.to_string().into_bytes();
+        let mut input = input.to_string().into_bytes();
         input.push(b'\n');
         let spec = self.spec(directory, input);
         let limit = spec.output.keep_tail_bytes;

@@ -9,6 +9,7 @@ use myclaw_engine::{
     PendingToolCall, RunError, RunResult, ToolCallVerdict, ToolOutput,
 };
 use myclaw_llm::{ContentBlock, Message, joined_text};
+use myclaw_policy::matches_name;
 use serde_json::{Value, json};
 
 use crate::RunInfo;
@@ -16,7 +17,6 @@ use crate::answer::{
     self, CallAnswer, CompactionAnswer, ContextAnswer, Gate, ResultAnswer, StartAnswer,
 };
 use crate::command::{Command, Printed};
-use crate::pattern;
 
 /// One command for one event.
 pub(crate) struct CommandHook {
@@ -38,30 +38,30 @@ impl CommandHook {
     }
 
     fn is_for_tool(&self, event: HookEvent, name: &str) -> bool {
-        let named = |tools: &Vec<String>| tools.iter().any(|tool| pattern::matches(tool, name));
+        let named = |tools: &Vec<String>| tools.iter().any(|tool| matches_name(tool, name));
         self.event == event && self.tools.as_ref().is_none_or(named)
     }
 
     /// Runs the command with `fields` and the fields that all events have.
-    async fn tell(&self, mut fields: Value, printed: Printed) -> Result<String, HookError> {
+    async fn notify(&self, mut fields: Value, printed: Printed) -> Result<String, HookError> {
         let RunInfo { session_key, agent, working_directory } = &*self.run;
-        let mut told = json!({
+        let mut input = json!({
             "event": self.event.as_str(),
             "sessionKey": session_key,
             "agent": agent,
             "workingDirectory": working_directory.to_string_lossy(),
         });
-        if let (Some(told), Some(fields)) = (told.as_object_mut(), fields.as_object_mut()) {
-            told.append(fields);
+        if let (Some(input), Some(fields)) = (input.as_object_mut(), fields.as_object_mut()) {
+            input.append(fields);
         }
-        self.command.run(working_directory, &told, printed).await
+        self.command.run(working_directory, &input, printed).await
     }
 
     async fn ask<T: serde::de::DeserializeOwned + Default>(
         &self,
         fields: Value,
     ) -> Result<T, HookError> {
-        answer::read(&self.tell(fields, Printed::Answer).await?)
+        answer::read(&self.notify(fields, Printed::Answer).await?)
     }
 }
 
@@ -127,7 +127,7 @@ impl Hook for CommandHook {
             if !self.is_for_tool(HookEvent::ToolCall, &call.tool_name) {
                 return Ok(ToolCallVerdict::Allow);
             }
-            let mut answer: CallAnswer = self.ask(told_of(call)).await?;
+            let mut answer: CallAnswer = self.ask(fields_of(call)).await?;
             let question = answer.approval_reason();
             if let Some(reason) = answer.block_reason()? {
                 return Ok(ToolCallVerdict::Block { reason });
@@ -148,7 +148,7 @@ impl Hook for CommandHook {
             if !self.is_for_tool(HookEvent::ToolResult, &call.tool_name) {
                 return Ok(());
             }
-            let mut fields = told_of(call);
+            let mut fields = fields_of(call);
             fields["content"] = json!(output.content);
             fields["isError"] = json!(output.is_error);
             let answer: ResultAnswer = self.ask(fields).await?;
@@ -190,7 +190,7 @@ impl Hook for CommandHook {
             }
             let mut fields = json!(report);
             fields["summary"] = json!(summary);
-            self.tell(fields, Printed::Ignored).await.map(drop)
+            self.notify(fields, Printed::Ignored).await.map(drop)
         })
     }
 
@@ -208,12 +208,12 @@ impl Hook for CommandHook {
                     json!({ "error": { "class": error.class(), "message": error.to_string() } })
                 }
             };
-            self.tell(fields, Printed::Ignored).await.map(drop)
+            self.notify(fields, Printed::Ignored).await.map(drop)
         })
     }
 }
 
-fn told_of(call: &PendingToolCall) -> Value {
+fn fields_of(call: &PendingToolCall) -> Value {
     json!({
         "toolName": call.tool_name,
         "toolCallId": call.tool_call_id,

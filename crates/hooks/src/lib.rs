@@ -9,13 +9,11 @@
 //! | `command` | running one, and what can go wrong with it |
 //! | `answer` | what it may say; anything else is a failure |
 //! | `hook` | the trait's methods: the input of a command, and what its answer does |
-//! | `pattern` | for which tools |
 #![forbid(unsafe_code)]
 
 mod answer;
 mod command;
 mod hook;
-mod pattern;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,9 +48,9 @@ pub fn command_hooks(config: &Config, run: RunInfo) -> Result<Vec<Arc<dyn Hook>>
     }
     let paths = config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
     let run = Arc::new(run);
-    let hook = |(event, _, settings): (_, _, myclaw_config::AnyHookCommand<'_>)| {
-        let command = Command::new(settings.command, settings.timeout_seconds, paths)?;
-        let tools = settings.tools.map(<[String]>::to_vec);
+    let hook = |(event, _, entry): (_, _, myclaw_config::AnyHookCommand<'_>)| {
+        let command = Command::new(entry.command, entry.timeout_seconds, paths)?;
+        let tools = entry.tools.map(<[String]>::to_vec);
         Ok(Arc::new(CommandHook::new(event, command, tools, Arc::clone(&run))) as Arc<dyn Hook>)
     };
     commands.map(hook).collect()
@@ -76,8 +74,8 @@ pub fn unusable_commands(
     paths: &Paths,
 ) -> Result<Vec<UnusableCommand>, ConfigError> {
     let mut unusable = Vec::new();
-    for (event, index, settings) in config.hooks.commands() {
-        let command = Command::new(settings.command, settings.timeout_seconds, paths)?;
+    for (event, index, entry) in config.hooks.commands() {
+        let command = Command::new(entry.command, entry.timeout_seconds, paths)?;
         if let Err(error) = command.find_program() {
             let place = ConfigPath::default().key("hooks").key(event.as_str()).index(index);
             unusable.push(UnusableCommand { place, error });

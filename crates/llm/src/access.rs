@@ -121,7 +121,7 @@ pub trait Credential: Debug + Send + Sync {
         Box::pin(std::future::ready(false))
     }
 
-    /// A failure with what only the credential tells about it.
+    /// A failure with the facts that only the credential knows.
     fn explain(&self, error: ModelError) -> ModelError {
         error
     }

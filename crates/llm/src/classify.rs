@@ -26,7 +26,7 @@ const MAX_SHOWN: usize = 400;
 /// Where AWS puts the name of an error: `ThrottlingException:http://internal.amazon.com/…`.
 const AWS_ERROR_HEADER: &str = "x-amzn-errortype";
 
-/// The class of an error with this HTTP status, these codes and types (the most telling first), and these words.
+/// The class of an error with this HTTP status, these codes and types (the most specific first), and these words.
 pub fn classify<'a>(
     status: Option<u16>,
     codes: impl IntoIterator<Item = &'a str>,

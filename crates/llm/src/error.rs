@@ -68,7 +68,7 @@ pub struct ModelError {
     pub retry_after: Option<Duration>,
     /// Whether the same call, made again a little later, may succeed where the class alone says so.
     pub repeat: Repeat,
-    /// What the call cost as far as the provider said, where there is no partial message that tells.
+    /// What the call cost as far as the provider said, if there is no partial message with its usage.
     pub usage: Option<Box<Usage>>,
     /// One line for a person: what failed, where, and what to do. Never holds a secret.
     pub message: String,

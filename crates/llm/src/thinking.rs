@@ -170,7 +170,7 @@ impl Model {
     }
 
     /// The levels that it offers, from the least to the most: those that it is listed with and that a request to it can
-    /// tell from each other. A model that cannot think has only `off`; one that cannot be told has only `high`.
+    /// distinguish. A model that cannot think has only `off`; one whose thinking no request controls has only `high`.
     pub fn offered_thinking_levels(&self) -> Vec<ThinkingLevel> {
         if !self.reasoning {
             return vec![ThinkingLevel::Off];

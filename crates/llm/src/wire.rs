@@ -80,7 +80,7 @@ pub enum Progress {
 /// Turns a request into bytes.
 ///
 /// # Errors
-/// When the model's format has no wire form, its base URL is none, or the key cannot stand in a header.
+/// When the model's format has no wire form, its base URL is invalid, or the key cannot stand in a header.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     match request.model.api {
         Api::AnthropicMessages => anthropic_messages::encode(request),

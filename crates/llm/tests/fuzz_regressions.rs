@@ -12,9 +12,10 @@ mod properties;
 
 /// Checks every input of a target, and that there are so many.
 fn replay(target: &str, count: usize, check: impl Fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/regressions").join(target);
+    let directory =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/regressions").join(target);
     let mut checked = 0;
-    for entry in fs::read_dir(folder).expect("the folder of the target") {
+    for entry in fs::read_dir(directory).expect("the directory of the target") {
         let path = entry.expect("an input").path();
         // Shown only if the check fails.
         println!("{}", path.display());

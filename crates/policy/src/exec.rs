@@ -10,7 +10,7 @@ mod refusal;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use myclaw_config::{ExecAsk, ExecRules, ExecSecurity, SandboxRules};
+use myclaw_config::{ConfigPath, ExecAsk, ExecRules, ExecSecurity, SandboxRules};
 
 use crate::shell::{Command, Script, parse};
 use crate::{ApprovalDigest, CommandSubject, Level, PolicyError, SandboxScope, SessionFacts};
@@ -24,7 +24,7 @@ pub struct ExecLevel {
     /// Which level.
     pub level: Level,
     /// Path of the rules in the config, such as `tools.exec`; shown to users.
-    pub place: String,
+    pub place: ConfigPath,
     /// The rules.
     pub rules: ExecRules,
 }
@@ -39,7 +39,7 @@ pub struct ExecPolicy {
 #[derive(Debug, Clone)]
 struct Effective {
     level: Level,
-    place: String,
+    place: ConfigPath,
     security: ExecSecurity,
     ask: ExecAsk,
     allowlist: Vec<Entry>,
@@ -102,7 +102,7 @@ impl ExecPolicy {
     pub fn for_session(
         levels: &[ExecLevel],
         sandbox: &SandboxRules,
-        sandbox_place: &str,
+        sandbox_place: &ConfigPath,
         session: SessionFacts<'_>,
     ) -> Result<Self, Vec<PolicyError>> {
         let mut errors = Vec::new();
@@ -112,7 +112,7 @@ impl ExecPolicy {
         }
         let level = ExecLevel {
             level: Level::Sandbox,
-            place: format!("{sandbox_place}.exec"),
+            place: sandbox_place.clone().key("exec"),
             rules: sandbox.exec.clone(),
         };
         // Checked even where it does not apply, so that a mistake is reported in every session.
@@ -121,6 +121,14 @@ impl ExecPolicy {
             effective.push(sandbox_level);
         }
         if errors.is_empty() { Ok(Self { levels: effective }) } else { Err(errors) }
+    }
+
+    /// Whether every command may run without a question.
+    pub fn is_open(&self) -> bool {
+        let is_open = |level: &Effective| {
+            level.security == ExecSecurity::Full && level.ask != ExecAsk::Always
+        };
+        self.levels.iter().all(is_open)
     }
 
     /// Whether the command may run.
@@ -134,7 +142,9 @@ impl ExecPolicy {
             }
         }
         match ask {
-            Some(refusal) => ExecVerdict::NeedsApproval { refusal, digest: digest_of(request) },
+            Some(refusal) => {
+                ExecVerdict::NeedsApproval { refusal, digest: command_digest(request) }
+            }
             None => ExecVerdict::Allowed,
         }
     }
@@ -144,7 +154,7 @@ impl Effective {
     fn new(level: &ExecLevel, above: Option<&Self>, errors: &mut Vec<PolicyError>) -> Self {
         let ExecLevel { level, place, rules } = level;
         let allowlist = match (&rules.allowlist, above) {
-            (Some(own), _) => Entry::list(own, &format!("{place}.allowlist"), errors),
+            (Some(own), _) => Entry::list(own, &place.clone().key("allowlist"), errors),
             (None, above) => above.map(|above| above.allowlist.clone()).unwrap_or_default(),
         };
         Self {
@@ -268,7 +278,8 @@ fn identify<'a>(
     Ok(Program::File { found, is_on_path })
 }
 
-fn digest_of(request: &ExecRequest<'_>) -> ApprovalDigest {
+/// The digest of a command that may run.
+pub fn command_digest(request: &ExecRequest<'_>) -> ApprovalDigest {
     let Script { commands } = parse(request.command).unwrap_or_default();
     let found: Vec<PathBuf> = commands
         .iter()

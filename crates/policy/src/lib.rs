@@ -22,15 +22,16 @@ mod shell;
 mod tool;
 
 pub use digest::{ApprovalDigest, CommandSubject};
-pub use error::PolicyError;
+pub use error::{PolicyError, PolicyProblem};
 pub use escape::escape;
 pub use exec::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Refusal, RefusalKind, ResolvedProgram,
+    command_digest,
 };
-pub use names::{canonical_tool_name, group_members, known_tools, profile_members};
+pub use names::{canonical_tool_name, group_members, group_names, known_tools, profile_members};
 pub use pattern::{matches_name, matches_path};
 pub use sandbox::{
     DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts,
 };
 pub use shell::{Command, MAX_COMMAND_BYTES, Script, ShellError, Word, parse};
-pub use tool::{Decision, DecisiveRule, Level, LevelRules, ToolPolicy};
+pub use tool::{AskRule, Decision, DecisiveRule, Level, LevelRules, ToolPolicy};

@@ -1,6 +1,6 @@
 //! Names of tools, groups and profiles.
 
-use myclaw_config::PolicyProfile;
+use myclaw_config::ToolProfile;
 
 /// Other names of a tool, on the left, as models and other programs call it.
 const ALIASES: [(&str, &str); 8] = [
@@ -93,7 +93,7 @@ pub fn group_members(group: &str) -> Option<&'static [&'static str]> {
 }
 
 /// Names of all groups.
-pub(crate) fn group_names() -> impl Iterator<Item = &'static str> {
+pub fn group_names() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().map(|(name, _)| *name)
 }
 
@@ -102,21 +102,23 @@ pub(crate) fn alias_names() -> impl Iterator<Item = &'static str> {
     ALIASES.iter().map(|(alias, _)| *alias)
 }
 
-/// The tools and groups of a profile; `None` for [`PolicyProfile::Full`], which sets no limit.
-pub fn profile_members(profile: PolicyProfile) -> Option<&'static [&'static str]> {
+/// The tools and groups of a profile; `None` for [`ToolProfile::Full`], which sets no limit.
+pub fn profile_members(profile: ToolProfile) -> Option<&'static [&'static str]> {
     match profile {
-        PolicyProfile::Minimal => Some(&["session_status"]),
-        PolicyProfile::Coding => {
+        ToolProfile::Minimal => Some(&["session_status"]),
+        ToolProfile::Coding => {
             Some(&["group:fs", "group:runtime", "group:sessions", "group:memory", "image"])
         }
-        PolicyProfile::Messaging => Some(&[
+        ToolProfile::Messaging => Some(&[
             "group:messaging",
             "sessions_list",
             "sessions_history",
             "sessions_send",
             "session_status",
         ]),
-        PolicyProfile::Full => None,
+        ToolProfile::Full => None,
+        ToolProfile::Myclaw => Some(&["group:fs", "exec"]),
+        ToolProfile::Pi => Some(&["read", "exec", "edit", "write"]),
     }
 }
 

@@ -68,6 +68,7 @@ pub(crate) fn tool_rules(sandbox: &SandboxRules) -> ToolRules {
         profile: None,
         allow: or_default(&sandbox.allowlist, &DEFAULT_SANDBOX_ALLOWLIST),
         deny: or_default(&sandbox.denylist, &DEFAULT_SANDBOX_DENYLIST),
+        ask: None,
     }
 }
 

@@ -5,14 +5,14 @@
 
 use std::fmt;
 
-use myclaw_config::{PolicyProfile, SandboxRules, ToolRules, nearest};
+use myclaw_config::{ConfigPath, SandboxRules, ToolProfile, ToolRules, nearest};
 
-use crate::PolicyError;
 use crate::names::{
     alias_names, canonical_tool_name, group_members, group_names, known_tools, profile_members,
 };
 use crate::pattern::matches_name;
 use crate::sandbox::{self, SessionFacts};
+use crate::{PolicyError, PolicyProblem};
 
 /// The level that rules come from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ pub struct LevelRules {
     /// Which level.
     pub level: Level,
     /// Path of the rules in the config, such as `agents.list[0].tools`; shown to users.
-    pub place: String,
+    pub place: ConfigPath,
     /// The rules.
     pub rules: ToolRules,
 }
@@ -60,16 +60,21 @@ pub struct LevelRules {
 pub struct ToolPolicy {
     levels: Vec<Compiled>,
     context: String,
+    /// Canonical names of tools that do not come with MyClaw.
+    extra_tools: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
 struct Compiled {
     level: Level,
-    place: String,
+    place: ConfigPath,
     keys: ListKeys,
-    profile: Option<PolicyProfile>,
+    profile: Option<ToolProfile>,
     allow: Option<Vec<Selector>>,
+    /// Whether `allow` comes with MyClaw, which does not know the tools of others.
+    allow_is_builtin: bool,
     deny: Vec<Selector>,
+    ask: Vec<Selector>,
 }
 
 /// The config names of a level's two lists.
@@ -110,6 +115,17 @@ pub struct Decision {
     pub context: String,
 }
 
+/// A rule by which each call of a tool needs an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskRule {
+    /// The rule's level.
+    pub level: Level,
+    /// Path of the list in the config.
+    pub place: ConfigPath,
+    /// The matching entry, as written in the list.
+    pub entry: String,
+}
+
 /// A rule that denies a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DecisiveRule {
@@ -118,23 +134,23 @@ pub enum DecisiveRule {
         /// The rule's level.
         level: Level,
         /// Path of the rule in the config.
-        place: String,
+        place: ConfigPath,
         /// The profile.
-        profile: PolicyProfile,
+        profile: ToolProfile,
     },
     /// The tool is not in the level's list of permitted tools.
     NotAllowed {
         /// The rule's level.
         level: Level,
         /// Path of the list in the config.
-        place: String,
+        place: ConfigPath,
     },
     /// The tool is in the level's list of denied tools.
     Denied {
         /// The rule's level.
         level: Level,
         /// Path of the list in the config.
-        place: String,
+        place: ConfigPath,
         /// The matching entry, as written in the list.
         entry: String,
     },
@@ -142,15 +158,16 @@ pub enum DecisiveRule {
 
 impl ToolPolicy {
     /// The policy for a session: the rules of `levels`, and those of `sandbox` if `session` is sandboxed.
-    /// `extra_tools` are names of tools that do not come with MyClaw. `sandbox_place` is the path of the sandbox's
-    /// rules in the config.
+    /// `extra_tools` are names of tools that the program around MyClaw adds: profiles and the built-in list of the
+    /// sandbox do not know them and do not apply to them; the lists of the config do. `sandbox_place` is the path of the
+    /// sandbox's rules in the config.
     ///
     /// # Errors
     /// Every entry that names no known tool or group.
     pub fn for_session(
         levels: &[LevelRules],
         sandbox: &SandboxRules,
-        sandbox_place: &str,
+        sandbox_place: &ConfigPath,
         session: SessionFacts<'_>,
         extra_tools: &[&str],
     ) -> Result<Self, Vec<PolicyError>> {
@@ -162,24 +179,27 @@ impl ToolPolicy {
         // Checked even where it does not apply, so that a mistake is reported in every session.
         let level = LevelRules {
             level: Level::Sandbox,
-            place: sandbox_place.to_owned(),
+            place: sandbox_place.clone(),
             rules: sandbox::tool_rules(sandbox),
         };
-        let sandbox_level = Compiled::new(&level, SANDBOX_KEYS, extra_tools, &mut errors);
+        let mut sandbox_level = Compiled::new(&level, SANDBOX_KEYS, extra_tools, &mut errors);
+        sandbox_level.allow_is_builtin = sandbox.allowlist.is_none();
         let scope = session.scope(sandbox.mode);
         if scope == sandbox::SandboxScope::Sandboxed {
             compiled.push(sandbox_level);
         }
         let kind = if session.is_main() { "main session" } else { "non-main session" };
         let context = format!("{kind}, {scope}");
-        if errors.is_empty() { Ok(Self { levels: compiled, context }) } else { Err(errors) }
+        let extra_tools = extra_tools.iter().map(|name| canonical_tool_name(name)).collect();
+        let policy = Self { levels: compiled, context, extra_tools };
+        if errors.is_empty() { Ok(policy) } else { Err(errors) }
     }
 
     /// Decides whether `tool` may run. The first level that denies it is named. Within a level the profile is checked
     /// first, then the list of permitted tools, then the list of denied ones.
     pub fn decide(&self, tool: &str) -> Decision {
         let name = canonical_tool_name(tool);
-        let rule = self.levels.iter().find_map(|level| level.denies(&name));
+        let rule = self.rule_against(&name, |_| true);
         Decision {
             tool: tool.to_owned(),
             allowed: rule.is_none(),
@@ -188,20 +208,54 @@ impl ToolPolicy {
         }
     }
 
-    /// For each level, in order, the rule with which it denies `tool`, or `None`.
-    pub fn explain(&self, tool: &str) -> Vec<(&Level, Option<DecisiveRule>)> {
+    /// For each level, in order, its place in the config and the rule with which it denies `tool`, or `None`.
+    pub fn explain(&self, tool: &str) -> Vec<(&Level, &ConfigPath, Option<DecisiveRule>)> {
         let name = canonical_tool_name(tool);
-        self.levels.iter().map(|level| (&level.level, level.denies(&name))).collect()
+        let origin = self.origin(&name);
+        let row = |level: &'_ Compiled| level.denies(&name, origin);
+        self.levels.iter().map(|level| (&level.level, &level.place, row(level))).collect()
     }
 
-    /// Those of `tools` that may never run in this session. They are not offered to the model.
-    pub fn denied<'a>(&self, tools: impl IntoIterator<Item = &'a str>) -> Vec<Decision> {
-        tools
-            .into_iter()
-            .map(|tool| self.decide(tool))
-            .filter(|decision| !decision.allowed)
-            .collect()
+    /// Whether `tool` is offered to the model. A tool that only a rule about the sender denies is offered, because
+    /// another person of the session may use it.
+    pub fn offers(&self, tool: &str) -> bool {
+        let name = canonical_tool_name(tool);
+        self.rule_against(&name, |level| !matches!(level, Level::Sender(_))).is_none()
     }
+
+    /// The rule by which each call of `tool` needs an approval, if there is one.
+    pub fn asks(&self, tool: &str) -> Option<AskRule> {
+        let name = canonical_tool_name(tool);
+        self.levels.iter().find_map(|level| {
+            let selector = level.ask.iter().find(|selector| selector.matches(&name))?;
+            Some(AskRule {
+                level: level.level.clone(),
+                place: level.place.clone().key("ask"),
+                entry: selector.entry.clone(),
+            })
+        })
+    }
+
+    /// The first rule that denies the tool with that canonical name, among the levels that `counts` selects.
+    fn rule_against(&self, name: &str, counts: impl Fn(&Level) -> bool) -> Option<DecisiveRule> {
+        let origin = self.origin(name);
+        let mut levels = self.levels.iter().filter(|level| counts(&level.level));
+        levels.find_map(|level| level.denies(name, origin))
+    }
+
+    fn origin(&self, name: &str) -> Origin {
+        let is_extra = self.extra_tools.iter().any(|extra| extra == name);
+        if is_extra && !known_tools().contains(&name) { Origin::Elsewhere } else { Origin::Builtin }
+    }
+}
+
+/// Where a tool comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// It has the name of a tool that comes with MyClaw.
+    Builtin,
+    /// The program around MyClaw adds it.
+    Elsewhere,
 }
 
 impl Compiled {
@@ -213,17 +267,17 @@ impl Compiled {
     ) -> Self {
         let LevelRules { level, place, rules } = level;
         let mut compile = |key: &str, entries: &[String]| -> Vec<Selector> {
-            let place = format!("{place}.{key}");
-            entries
-                .iter()
-                .filter_map(|entry| match Selector::new(entry, &place, extra_tools) {
-                    Ok(selector) => Some(selector),
-                    Err(error) => {
-                        errors.push(error);
-                        None
+            let place = place.clone().key(key);
+            let mut selectors = Vec::with_capacity(entries.len());
+            for (index, entry) in entries.iter().enumerate() {
+                match Selector::new(entry, extra_tools) {
+                    Ok(selector) => selectors.push(selector),
+                    Err(problem) => {
+                        errors.push(PolicyError { place: place.clone().index(index), problem });
                     }
-                })
-                .collect()
+                }
+            }
+            selectors
         };
         Self {
             level: level.clone(),
@@ -231,33 +285,40 @@ impl Compiled {
             keys,
             profile: rules.profile,
             allow: rules.allow.as_ref().map(|entries| compile(keys.allow, entries)),
+            allow_is_builtin: false,
             deny: compile(keys.deny, rules.deny.as_deref().unwrap_or_default()),
+            ask: compile("ask", rules.ask.as_deref().unwrap_or_default()),
         }
     }
 
     /// The rule with which this level denies the tool with that canonical name.
-    fn denies(&self, name: &str) -> Option<DecisiveRule> {
-        let level = || self.level.clone();
-        if let Some(profile) = self.profile.filter(|profile| !is_in_profile(*profile, name)) {
-            let place = format!("{}.profile", self.place);
+    fn denies(&self, name: &str, origin: Origin) -> Option<DecisiveRule> {
+        let (level, place) = (|| self.level.clone(), |key| self.place.clone().key(key));
+        let is_known = origin == Origin::Builtin;
+        if let Some(profile) = self.profile
+            && is_known
+            && !is_in_profile(profile, name)
+        {
+            let place = place("profile");
             return Some(DecisiveRule::Profile { level: level(), place, profile });
         }
         if let Some(allow) = &self.allow
+            && (is_known || !self.allow_is_builtin)
             && !allow.iter().any(|selector| selector.matches(name))
         {
-            let place = format!("{}.{}", self.place, self.keys.allow);
+            let place = place(self.keys.allow);
             return Some(DecisiveRule::NotAllowed { level: level(), place });
         }
         let selector = self.deny.iter().find(|selector| selector.matches(name))?;
         Some(DecisiveRule::Denied {
             level: level(),
-            place: format!("{}.{}", self.place, self.keys.deny),
+            place: place(self.keys.deny),
             entry: selector.entry.clone(),
         })
     }
 }
 
-fn is_in_profile(profile: PolicyProfile, name: &str) -> bool {
+fn is_in_profile(profile: ToolProfile, name: &str) -> bool {
     profile_members(profile).is_none_or(|members| {
         members.iter().any(|member| {
             *member == name || group_members(member).is_some_and(|group| group.contains(&name))
@@ -266,14 +327,13 @@ fn is_in_profile(profile: PolicyProfile, name: &str) -> bool {
 }
 
 impl Selector {
-    fn new(entry: &str, place: &str, extra_tools: &[&str]) -> Result<Self, PolicyError> {
+    fn new(entry: &str, extra_tools: &[&str]) -> Result<Self, PolicyProblem> {
         let name = canonical_tool_name(entry);
         let matcher = if name.is_empty() {
-            return Err(PolicyError::EmptyEntry { place: place.to_owned() });
+            return Err(PolicyProblem::EmptyEntry);
         } else if name.starts_with("group:") {
             let Some(members) = group_members(&name) else {
-                return Err(PolicyError::UnknownGroup {
-                    place: place.to_owned(),
+                return Err(PolicyProblem::UnknownGroup {
                     suggestion: nearest(&name, group_names()).map(str::to_owned),
                     name,
                 });
@@ -290,7 +350,7 @@ impl Selector {
             let suggestion = nearest(&name, known)
                 .or_else(|| nearest(&name, extra_tools.iter().copied()))
                 .map(str::to_owned);
-            return Err(PolicyError::UnknownTool { place: place.to_owned(), suggestion, name });
+            return Err(PolicyProblem::UnknownTool { suggestion, name });
         };
         Ok(Self { entry: entry.to_owned(), matcher })
     }
@@ -314,6 +374,13 @@ impl fmt::Display for Decision {
                 "Tool '{tool}' is not allowed in current security context ({context}): {rule}"
             ),
         }
+    }
+}
+
+impl fmt::Display for AskRule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { level, place, entry } = self;
+        write!(formatter, "`{entry}` in `{place}` asks before each call, for {level}")
     }
 }
 

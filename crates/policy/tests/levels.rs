@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use myclaw_config::{
-    CommandRule, ExecAsk, ExecRules, ExecSecurity, PolicyProfile, SandboxMode, SandboxRules,
-    ToolRules,
+    CommandRule, ConfigPath, ExecAsk, ExecRules, ExecSecurity, SandboxMode, SandboxRules,
+    ToolProfile, ToolRules,
 };
 use myclaw_policy::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Level, LevelRules, ResolvedProgram,
@@ -18,6 +18,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 const SESSION: SessionFacts<'_> = SessionFacts { key: "x", main_keys: &[], host_says_main: false };
+
+fn path(key: &str) -> ConfigPath {
+    ConfigPath::default().key(key)
+}
 
 fn entries() -> impl Strategy<Value = Option<Vec<String>>> {
     let names = vec![
@@ -38,12 +42,13 @@ fn entries() -> impl Strategy<Value = Option<Vec<String>>> {
 }
 
 fn tool_rules() -> impl Strategy<Value = ToolRules> {
-    use PolicyProfile::{Coding, Full, Messaging, Minimal};
+    use ToolProfile::{Coding, Full, Messaging, Minimal};
     let profile = option::of(select(vec![Minimal, Coding, Messaging, Full]));
     (profile, entries(), entries()).prop_map(|(profile, allow, deny)| ToolRules {
         profile,
         allow,
         deny,
+        ask: None,
     })
 }
 
@@ -68,7 +73,7 @@ fn exec_rules() -> impl Strategy<Value = ExecRules> {
 }
 
 fn permitted(levels: &[LevelRules], sandbox: &SandboxRules) -> Vec<&'static str> {
-    let policy = ToolPolicy::for_session(levels, sandbox, "sandbox", SESSION, &[]).unwrap();
+    let policy = ToolPolicy::for_session(levels, sandbox, &path("sandbox"), SESSION, &[]).unwrap();
     known_tools().iter().copied().filter(|tool| policy.decide(tool).allowed).collect()
 }
 
@@ -78,7 +83,7 @@ fn strictness(levels: &[ExecLevel], sandbox: &SandboxRules, command: &str) -> u8
         let path = PathBuf::from("/usr/bin").join(name);
         Some(ResolvedProgram { real: path.clone(), path })
     };
-    let policy = ExecPolicy::for_session(levels, sandbox, "sandbox", SESSION).unwrap();
+    let policy = ExecPolicy::for_session(levels, sandbox, &path("sandbox"), SESSION).unwrap();
     let request = ExecRequest {
         command,
         directory: Path::new("/work"),
@@ -101,7 +106,7 @@ proptest! {
     ) {
         let levels: Vec<LevelRules> = rules
             .into_iter()
-            .map(|rules| LevelRules { level: Level::Global, place: "tools".to_owned(), rules })
+            .map(|rules| LevelRules { level: Level::Global, place: path("tools"), rules })
             .collect();
         let mut before: Vec<&str> = known_tools().to_vec();
         for count in 1..=levels.len() {
@@ -121,7 +126,7 @@ proptest! {
     ) {
         let levels: Vec<ExecLevel> = rules
             .into_iter()
-            .map(|rules| ExecLevel { level: Level::Global, place: "tools.exec".to_owned(), rules })
+            .map(|rules| ExecLevel { level: Level::Global, place: path("exec"), rules })
             .collect();
         let mut before = 0;
         for count in 1..=levels.len() {

@@ -1,6 +1,6 @@
 //! Which tools each kind of session may use under each mode of the sandbox.
 
-use myclaw_config::{SandboxMode, SandboxRules};
+use myclaw_config::{ConfigPath, SandboxMode, SandboxRules};
 use myclaw_policy::{Level, SessionFacts, ToolPolicy};
 
 /// The agent's own main key: its direct session in the terminal.
@@ -70,8 +70,14 @@ fn every_mode_session_and_tool_follows_the_specified_rules() {
             };
             for (key, is_main) in SESSIONS {
                 let session = SessionFacts { key, main_keys: &[MAIN_KEY], host_says_main: false };
-                let policy =
-                    ToolPolicy::for_session(&[], &sandbox, "sandbox", session, &[]).unwrap();
+                let policy = ToolPolicy::for_session(
+                    &[],
+                    &sandbox,
+                    &ConfigPath::default().key("sandbox"),
+                    session,
+                    &[],
+                )
+                .unwrap();
                 for tool in TOOLS {
                     let decision = policy.decide(tool);
                     let expected = oracle(mode, is_main, tool, &sandbox);
@@ -89,7 +95,14 @@ fn the_host_can_say_that_a_session_is_main() {
     let sandbox = SandboxRules::default();
     for (host_says_main, expected) in [(true, true), (false, false)] {
         let session = SessionFacts { key: "group:family", main_keys: &[], host_says_main };
-        let policy = ToolPolicy::for_session(&[], &sandbox, "sandbox", session, &[]).unwrap();
+        let policy = ToolPolicy::for_session(
+            &[],
+            &sandbox,
+            &ConfigPath::default().key("sandbox"),
+            session,
+            &[],
+        )
+        .unwrap();
         assert_eq!(policy.decide("browser").allowed, expected);
     }
 }
@@ -97,21 +110,16 @@ fn the_host_can_say_that_a_session_is_main() {
 #[test]
 fn a_refusal_names_the_tool_the_context_and_the_rule() {
     let session = SessionFacts { key: "telegram", main_keys: &[], host_says_main: false };
-    let policy = ToolPolicy::for_session(
-        &[],
-        &SandboxRules::default(),
-        "agents.defaults.sandbox",
-        session,
-        &[],
-    )
-    .unwrap();
+    let place = ConfigPath::default().key("agents").key("defaults").key("sandbox");
+    let policy =
+        ToolPolicy::for_session(&[], &SandboxRules::default(), &place, session, &[]).unwrap();
     assert_eq!(
         policy.decide("browser").to_string(),
         "Tool 'browser' is not allowed in current security context (non-main session, sandboxed): it is not in \
          `agents.defaults.sandbox.allowlist` for sandboxed sessions"
     );
-    let denied: Vec<String> =
-        policy.denied(["read", "Browser", "bash", "ls"]).into_iter().map(|it| it.tool).collect();
+    let denied: Vec<&str> =
+        ["read", "Browser", "bash", "ls"].into_iter().filter(|tool| !policy.offers(tool)).collect();
     assert_eq!(denied, ["Browser", "ls"]);
-    assert_eq!(policy.explain("read"), [(&Level::Sandbox, None)]);
+    assert_eq!(policy.explain("read"), [(&Level::Sandbox, &place, None)]);
 }

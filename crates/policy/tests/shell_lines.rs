@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use myclaw_config::{
-    CommandRule, ExecAsk, ExecRules, ExecSecurity, ProgramRule, SandboxMode, SandboxRules,
+    CommandRule, ConfigPath, ExecAsk, ExecRules, ExecSecurity, ProgramRule, SandboxMode,
+    SandboxRules,
 };
 use myclaw_policy::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Level, ResolvedProgram, SessionFacts,
@@ -78,10 +79,15 @@ fn policy() -> ExecPolicy {
         ask: Some(ExecAsk::Off),
         allowlist: Some(allowlist),
     };
-    let level = ExecLevel { level: Level::Global, place: "tools.exec".to_owned(), rules };
+    let level = ExecLevel {
+        level: Level::Global,
+        place: ConfigPath::default().key("tools").key("exec"),
+        rules,
+    };
     let sandbox = SandboxRules { mode: SandboxMode::Off, ..SandboxRules::default() };
     let session = SessionFacts { key: "main", main_keys: &[], host_says_main: false };
-    ExecPolicy::for_session(&[level], &sandbox, "sandbox", session).unwrap()
+    ExecPolicy::for_session(&[level], &sandbox, &ConfigPath::default().key("sandbox"), session)
+        .unwrap()
 }
 
 /// A machine with all of these in /usr/bin, some of them links, and files of the same names elsewhere.

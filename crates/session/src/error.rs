@@ -26,7 +26,7 @@ pub enum SessionError {
     },
     /// Another process kept the index locked for too long.
     #[error(
-        "the session index is in use{}: {} is locked{}; the conversation itself is not affected; \
+        "the session index is in use{}: {} is locked{}; the session itself is not affected; \
          if that process hangs, stop it",
         holder(*.process_id), .path.display(), after_waiting(*.waited)
     )]
@@ -159,7 +159,7 @@ pub enum SessionError {
         key: SessionKey,
     },
     /// The file that holds the beginning of a fork is missing, or is a different file.
-    #[error("{} must hold the first {end} bytes of a conversation, up to the end of a line, and does not; put it back from a backup, or delete the session that it belongs to", .path.display())]
+    #[error("{} must hold the first {end} bytes of a session, up to the end of a line, and does not; put it back from a backup, or delete the session that it belongs to", .path.display())]
     BrokenHistory {
         /// The history file.
         path: PathBuf,

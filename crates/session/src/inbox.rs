@@ -119,8 +119,8 @@ impl Inbox {
         std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)
     }
 
-    /// Calls `notify` whenever a message may have been added, by this process or another, until the value is dropped. It
-    /// is called from other threads and must not block.
+    /// Calls `notify` whenever a message may have been added by this process, until the value is dropped; and by another
+    /// process from [`InboxWatch::notice_other_processes`] on. It is called from other threads and must not block.
     pub fn watch(&self, notify: impl Fn() + Send + Sync + 'static) -> InboxWatch {
         InboxWatch::new(&self.path, Arc::new(notify))
     }
@@ -261,7 +261,7 @@ impl OpenInbox {
             SessionError::from_io("write to the inbox", &self.path, source)
         })?;
         if !messages.is_empty() {
-            watch::tell(&self.path);
+            watch::notify(&self.path);
         }
         Ok(())
     }

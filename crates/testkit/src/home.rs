@@ -107,7 +107,7 @@ impl TempHome {
         self.write_config(&Self::config_for(server.url(), format));
     }
 
-    /// Settings whose provider is the server at `url` (scheme, host and port).
+    /// A config whose provider is the server at `url` (scheme, host and port).
     pub fn config_for(url: &str, format: WireFormat) -> Value {
         let (name, model, base_url) = match format {
             WireFormat::AnthropicMessages => {

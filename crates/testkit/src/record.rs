@@ -106,8 +106,8 @@ impl RecordedRequest {
     /// The messages: the `messages` of the body, or its `input`; empty if it has neither.
     pub fn messages(&self) -> &[Value] {
         let body = self.json();
-        let conversation = body.get("messages").or_else(|| body.get("input"));
-        conversation.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        let messages = body.get("messages").or_else(|| body.get("input"));
+        messages.and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
     /// How the answer ended and when its last byte was handed to the kernel; `None` while it is under way.

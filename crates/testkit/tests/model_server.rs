@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 /// A small request that breaks no rule of any format.
 fn question(stream: bool) -> Value {
-    let conversation = json!([{"role": "user", "content": "hi"}]);
+    let messages = json!([{"role": "user", "content": "hi"}]);
     json!({
         "model": "m", "max_tokens": 10, "stream": stream,
-        "messages": conversation, "input": conversation,
+        "messages": messages, "input": messages,
     })
 }
 

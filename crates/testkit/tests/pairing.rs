@@ -1,11 +1,11 @@
-//! The conversation check: what passes, and what each broken rule is called.
+//! The check of requests: what passes, and what each broken rule is called.
 
-mod conversations;
+mod requests;
 
 use myclaw_testkit::{WireFormat, validate_body};
 use serde_json::{Value, json};
 
-use conversations::*;
+use requests::*;
 
 /// The body with another value at a JSON pointer; `null` removes what is there.
 #[cfg(test)]
@@ -33,7 +33,7 @@ fn assert_breaks(format: WireFormat, good: &Value, broken: &[(&str, Value, &str,
 }
 
 #[test]
-fn good_conversations_pass() {
+fn good_requests_pass() {
     assert_eq!(validate_body(WireFormat::AnthropicMessages, &anthropic()), Ok(()));
     assert_eq!(validate_body(WireFormat::OpenAiCompletions, &openai()), Ok(()));
     assert_eq!(validate_body(WireFormat::GoogleGenerativeAi, &google()), Ok(()));
@@ -259,7 +259,7 @@ fn each_rule_of_googles_parts_is_checked() {
 }
 
 #[test]
-fn a_conversation_may_not_end_in_open_calls() {
+fn a_request_may_not_end_in_open_calls() {
     let mut body = openai();
     body["messages"].as_array_mut().unwrap().truncate(4);
     let violation = validate_body(WireFormat::OpenAiCompletions, &body).unwrap_err();

@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
@@ -92,6 +92,23 @@ fn apply_patch(
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let bounded = |text: &str| cut_end(text, context.max_result_chars).into_owned();
+    let (plan, outcomes) = plan(context, patch, cancel)?;
+    if cancel.is_cancelled() {
+        return Err(ToolError::Aborted("aborted before anything was changed".to_owned()));
+    }
+    let details = details(&plan, &outcomes);
+    commit(plan.into_changes())
+        .map_err(|error| ToolError::Failed(bounded(&commit_failure(context, &error))))?;
+    Ok(ToolOutput { details: Some(details), ..ToolOutput::text(bounded(&success(&outcomes))) })
+}
+
+/// What a patch does, if all of it fits.
+fn plan(
+    context: &ToolContext,
+    patch: &str,
+    cancel: &CancellationToken,
+) -> Result<(Plan, Vec<Outcome>), ToolError> {
+    let bounded = |text: &str| cut_end(text, context.max_result_chars).into_owned();
     if patch.len() > MAX_PATCH_BYTES {
         return Err(ToolError::Failed(format!(
             "nothing was changed: the patch is larger than {MAX_PATCH_BYTES} bytes. Send it in parts"
@@ -103,13 +120,20 @@ fn apply_patch(
     if outcomes.iter().any(|outcome| matches!(outcome.verdict, Verdict::Blocked(_))) {
         return Err(ToolError::Failed(bounded(&refusal(&outcomes))));
     }
-    if cancel.is_cancelled() {
-        return Err(ToolError::Aborted("aborted before anything was changed".to_owned()));
-    }
-    let details = details(&plan, &outcomes);
-    commit(plan.into_changes())
-        .map_err(|error| ToolError::Failed(bounded(&commit_failure(context, &error))))?;
-    Ok(ToolOutput { details: Some(details), ..ToolOutput::text(bounded(&success(&outcomes))) })
+    Ok((plan, outcomes))
+}
+
+/// What a call would change, as a unified diff; see [`crate::preview`].
+pub(crate) fn preview(
+    context: &ToolContext,
+    arguments: Map<String, Value>,
+) -> Result<Option<String>, ToolError> {
+    let arguments: Arguments = parse_arguments(aliases::APPLY_PATCH, arguments)?;
+    let (plan, _) = plan(context, &arguments.patch, &CancellationToken::new())?;
+    let shown: Vec<String> = diffs(&plan)
+        .map(|(path, diff)| diff.unwrap_or_else(|| format!("--- a/{path}\n+++ b/{path}\n")))
+        .collect();
+    Ok((!shown.is_empty()).then(|| shown.concat()))
 }
 
 fn success(outcomes: &[Outcome]) -> String {
@@ -170,22 +194,8 @@ fn count(number: usize, noun: &str) -> String {
 
 /// For user interfaces: what happened to each file, with a diff where there is room for it.
 fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
-    let mut room = MAX_DETAIL_CHARS;
-    let deadline = diff_deadline();
-    let diffs: Vec<Value> = plan
-        .files()
-        .filter(|(file, after)| file.before.as_deref() != *after)
-        .map(|(file, after)| {
-            let texts = || text_of(file.before.as_deref()).zip(text_of(after));
-            let diff = (room > 0)
-                .then(texts)
-                .flatten()
-                .and_then(|(old, new)| unified_diff(&file.path.shown, &old, &new, deadline))
-                .filter(|diff| diff.len() <= room);
-            room -= diff.as_ref().map_or(0, String::len);
-            json!({"path": file.path.shown, "diff": diff})
-        })
-        .collect();
+    let diffs: Vec<Value> =
+        diffs(plan).map(|(path, diff)| json!({"path": path, "diff": diff})).collect();
     let results: Vec<Value> = outcomes
         .iter()
         .filter_map(|outcome| match &outcome.verdict {
@@ -196,6 +206,24 @@ fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
         })
         .collect();
     json!({"filesPatched": results.len(), "results": results, "diffs": diffs})
+}
+
+/// The files whose content changes, each with a diff while there is room, in order.
+fn diffs(plan: &Plan) -> impl Iterator<Item = (&str, Option<String>)> {
+    let mut room = MAX_DETAIL_CHARS;
+    let deadline = diff_deadline();
+    plan.files().filter(|(file, after)| file.before.as_deref() != *after).map(
+        move |(file, after)| {
+            let texts = || text_of(file.before.as_deref()).zip(text_of(after));
+            let diff = (room > 0)
+                .then(texts)
+                .flatten()
+                .and_then(|(old, new)| unified_diff(&file.path.shown, &old, &new, deadline))
+                .filter(|diff| diff.len() <= room);
+            room -= diff.as_ref().map_or(0, String::len);
+            (file.path.shown.as_str(), diff)
+        },
+    )
 }
 
 fn text_of(bytes: Option<&[u8]>) -> Option<String> {

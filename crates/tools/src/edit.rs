@@ -11,12 +11,12 @@ use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
 use crate::files::{
-    Attributes, Document, Lines, describe_nearest, diff_deadline, load, replace_file,
+    Attributes, Document, Lines, Loaded, describe_nearest, diff_deadline, load, replace_file,
     require_writable, unified_diff,
 };
 use crate::support::{
@@ -28,7 +28,7 @@ use locate::{Located, MAX_COUNTED, Search};
 /// Line numbers that an error lists.
 const MAX_LINES_LISTED: usize = 10;
 /// A `newText` shorter than this is likely to be somewhere in the file by chance.
-const LEAST_TELLING_CHARS: usize = 12;
+const LEAST_DISTINCT_CHARS: usize = 12;
 
 /// The tool; see the module.
 #[derive(Debug)]
@@ -94,11 +94,58 @@ impl Tool for EditTool {
     }
 }
 
+/// An edit that fits and is not made yet.
+struct Planned {
+    path: ResolvedPath,
+    loaded: Loaded,
+    /// The new content.
+    bytes: Vec<u8>,
+    /// How many places it replaces.
+    replacements: usize,
+    /// The result for the model, once it is made.
+    text: String,
+}
+
 fn edit(
     context: &ToolContext,
     arguments: &Arguments,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
+    let planned = plan(context, arguments, cancel)?;
+    let Planned { path, loaded, bytes, .. } = &planned;
+    if cancel.is_cancelled() {
+        return Err(ToolError::Aborted(format!("aborted before {} was changed", path.shown)));
+    }
+    let attributes = Attributes { like: Some(loaded.metadata.clone()), executable: None };
+    replace_file(&path.real, bytes, &attributes)
+        .map_err(|error| io_failure("write", path, &error))?;
+    let details = json!({
+        "path": path.shown, "replacements": planned.replacements, "diff": planned.diff()
+    });
+    Ok(ToolOutput { details: Some(details), ..ToolOutput::text(planned.text) })
+}
+
+/// What a call would change, as a unified diff; see [`crate::preview`].
+pub(crate) fn preview(
+    context: &ToolContext,
+    arguments: Map<String, Value>,
+) -> Result<Option<String>, ToolError> {
+    let arguments = parse_arguments(aliases::EDIT, arguments)?;
+    Ok(plan(context, &arguments, &CancellationToken::new())?.diff())
+}
+
+impl Planned {
+    fn diff(&self) -> Option<String> {
+        let (old, new) = (&self.loaded.document, Document::decode(self.bytes.clone()));
+        unified_diff(&self.path.shown, old.text(), new.text(), diff_deadline())
+    }
+}
+
+fn plan(
+    context: &ToolContext,
+    arguments: &Arguments,
+    cancel: &CancellationToken,
+) -> Result<Planned, ToolError> {
     let path = resolve_path(context, &arguments.path, Access::Write)?;
     check_texts(arguments, &path)?;
     let loaded = load(&path, "edit")?;
@@ -124,13 +171,8 @@ fn edit(
             path.shown
         )));
     }
-    if cancel.is_cancelled() {
-        return Err(ToolError::Aborted(format!("aborted before {} was changed", path.shown)));
-    }
-    let attributes = Attributes { like: Some(loaded.metadata), executable: None };
-    replace_file(&path.real, &bytes, &attributes)
-        .map_err(|error| io_failure("write", &path, &error))?;
-    Ok(report(&path, document, &lines, &located, bytes))
+    let (text, replacements) = (report(&path, &lines, &located), located.regions.len());
+    Ok(Planned { path, loaded, bytes, replacements, text })
 }
 
 fn check_texts(arguments: &Arguments, path: &ResolvedPath) -> Result<(), ToolError> {
@@ -152,7 +194,7 @@ fn not_found(path: &ResolvedPath, search: &Search<'_>) -> ToolError {
     let Search { lines, arguments, .. } = search;
     let mut text = format!("oldText was not found in {}, which was not changed.", path.shown);
     let new_text = arguments.new_text.trim();
-    if new_text.chars().count() >= LEAST_TELLING_CHARS
+    if new_text.chars().count() >= LEAST_DISTINCT_CHARS
         && let Some(offset) = search.text.find(new_text)
     {
         let line = lines.index_at(offset) + 1;
@@ -197,13 +239,7 @@ fn listed_lines(lines: &Lines<'_>, located: &Located) -> String {
     format!("{word} {}{more}", numbers.join(", "))
 }
 
-fn report(
-    path: &ResolvedPath,
-    document: &Document,
-    lines: &Lines<'_>,
-    located: &Located,
-    bytes: Vec<u8>,
-) -> ToolOutput {
+fn report(path: &ResolvedPath, lines: &Lines<'_>, located: &Located) -> String {
     let count = located.regions.len();
     let places = if count == 1 { "1 place".to_owned() } else { format!("{count} places") };
     let mut text =
@@ -214,8 +250,5 @@ fn report(
     if located.numbers_removed {
         text.push_str(". Line numbers in front of the lines were left out");
     }
-    let new = Document::decode(bytes);
-    let diff = unified_diff(&path.shown, document.text(), new.text(), diff_deadline());
-    let details = json!({"path": path.shown, "replacements": count, "diff": diff});
-    ToolOutput { details: Some(details), ..ToolOutput::text(text) }
+    text
 }

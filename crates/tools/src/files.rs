@@ -1,4 +1,4 @@
-//! What the file tools (read, write, edit, apply_patch) share: telling text from other files, decoding it without
+//! What the file tools (read, write, edit, apply_patch) share: recognising text files, decoding it without
 //! losing a byte, finding blocks of lines, and replacing files atomically.
 //!
 //! The rule that everything here serves: **a byte that no edit names never changes.** A [`Document`] therefore keeps
@@ -28,7 +28,7 @@ pub(crate) use kind::{
 };
 pub(crate) use lines::{LineEnding, Lines};
 pub(crate) use load::{
-    load, open_regular, read_whole, require_regular_file, require_text, require_writable,
+    Loaded, load, open_regular, read_whole, require_regular_file, require_text, require_writable,
 };
 pub(crate) use matching::{Block, BlockFinder, MAX_BLOCKS, Tolerance};
 pub(crate) use nearest::{describe_nearest, show_lines};

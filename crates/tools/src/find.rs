@@ -101,37 +101,37 @@ fn find(
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let (path, pattern) = split_pattern(context, arguments);
-    let folder = resolve_path(context, &path, Access::Read)?;
-    let metadata =
-        std::fs::metadata(&folder.real).map_err(|error| io_failure("search", &folder, &error))?;
+    let directory = resolve_path(context, &path, Access::Read)?;
+    let metadata = std::fs::metadata(&directory.real)
+        .map_err(|error| io_failure("search", &directory, &error))?;
     if !metadata.is_dir() {
         return Err(ToolError::Failed(format!(
             "{} is a file; give the directory to search in as path",
-            folder.shown
+            directory.shown
         )));
     }
-    let patterns = PathPatterns::new(&pattern, &folder.real)?;
+    let patterns = PathPatterns::new(&pattern, &directory.real)?;
     let limit =
         usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
             .unwrap_or(usize::MAX);
     let root = real_root(context);
-    let mut walker = Walker::new(&folder.real, cancel);
+    let mut walker = Walker::new(&directory.real, cancel);
     let mut listing = Listing::new(context.max_result_chars);
     let mut shown = 0;
     let mut has_more = false;
     while let Some(entry) = walker.next_entry()? {
         let path = entry.path();
-        let from_root = path.strip_prefix(&folder.real).unwrap_or(path);
+        let from_root = path.strip_prefix(&directory.real).unwrap_or(path);
         let from_directory = path.strip_prefix(&root).unwrap_or(path);
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        let is_match = match is_folder {
-            true => patterns.match_folder(from_root, from_directory),
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let is_match = match is_directory {
+            true => patterns.match_directory(from_root, from_directory),
             false => patterns.match_file(from_root, from_directory),
         };
         if !is_match {
             continue;
         }
-        let slash = if is_folder { "/" } else { "" };
+        let slash = if is_directory { "/" } else { "" };
         has_more = shown == limit
             || listing.push_line(&format!("{}{slash}", shown_below(path, &root))).is_err();
         if has_more {
@@ -148,7 +148,7 @@ fn find(
     if walker.unreadable() > 0 {
         notes.push(format!("{} entries could not be read", walker.unreadable()));
     }
-    let nothing = nothing_found(&cut_line(&pattern, MAX_PATTERN_CHARS), &folder.shown);
+    let nothing = nothing_found(&cut_line(&pattern, MAX_PATTERN_CHARS), &directory.shown);
     let text = listing.finish(&nothing, &notes);
     let details = json!({"entries": shown, "truncated": has_more});
     Ok(ToolOutput {
@@ -164,31 +164,33 @@ fn split_pattern(context: &ToolContext, arguments: &Arguments) -> (String, Strin
     let leads_elsewhere =
         ["/", "~/", "../"].iter().any(|start| pattern.starts_with(start)) && !pattern.contains(',');
     let literal = &pattern[..pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len())];
-    if let Some((folder, _)) =
-        literal.rsplit_once('/').filter(|(folder, _)| leads_elsewhere && !folder.is_empty())
+    if let Some((directory, _)) =
+        literal.rsplit_once('/').filter(|(directory, _)| leads_elsewhere && !directory.is_empty())
     {
-        let path = if folder.starts_with("..") {
-            format!("{}/{folder}", arguments.path)
+        let path = if directory.starts_with("..") {
+            format!("{}/{directory}", arguments.path)
         } else {
-            folder.to_owned()
+            directory.to_owned()
         };
         // Whether it may be searched is decided by the caller; here only whether it is meant.
         let anywhere = ToolContext { workspace_only: false, ..context.clone() };
-        if resolve_path(&anywhere, &path, Access::Read).is_ok_and(|folder| folder.real.is_dir()) {
-            return (path, format!("./{}", &pattern[folder.len() + 1..]));
+        if resolve_path(&anywhere, &path, Access::Read)
+            .is_ok_and(|directory| directory.real.is_dir())
+        {
+            return (path, format!("./{}", &pattern[directory.len() + 1..]));
         }
     }
     (arguments.path.clone(), pattern.to_owned())
 }
 
-fn nothing_found(pattern: &str, folder: &str) -> String {
+fn nothing_found(pattern: &str, directory: &str) -> String {
     let is_plain_name = !pattern.contains(['*', '?', '[', '{']);
     let stem = Path::new(pattern).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     match stem.filter(|_| is_plain_name) {
         Some(stem) => format!(
-            "nothing matches {pattern} in {folder}; try *{stem}* (ignored entries are skipped)"
+            "nothing matches {pattern} in {directory}; try *{stem}* (ignored entries are skipped)"
         ),
-        None => format!("nothing matches {pattern} in {folder} (ignored entries are skipped)"),
+        None => format!("nothing matches {pattern} in {directory} (ignored entries are skipped)"),
     }
 }
 

@@ -146,7 +146,7 @@ fn grep(
     let root = real_root(context);
     let mut search =
         Search::new(matcher, lines_around, limit, context.max_result_chars, cancel.clone());
-    let mut unreadable_folders = 0;
+    let mut unreadable_directories = 0;
     if metadata.is_dir() {
         let glob = arguments.glob.as_deref().filter(|glob| !glob.trim().is_empty());
         // A directory means the files in it.
@@ -171,7 +171,7 @@ fn grep(
                 break;
             }
         }
-        unreadable_folders = walker.unreadable();
+        unreadable_directories = walker.unreadable();
     } else if metadata.is_file() {
         search.file(&target.real, &root)?;
     } else {
@@ -181,7 +181,7 @@ fn grep(
         )));
     }
     let details = search.details();
-    let text = search.finish(&arguments.pattern, &target.shown, unreadable_folders);
+    let text = search.finish(&arguments.pattern, &target.shown, unreadable_directories);
     Ok(ToolOutput {
         content: vec![ContentBlock::text(text)],
         details: Some(details),

@@ -14,6 +14,7 @@ mod find;
 mod grep;
 mod ls;
 mod picture;
+mod preview;
 mod read;
 mod support;
 mod write;
@@ -29,8 +30,10 @@ pub use edit::EditTool;
 pub use find::FindTool;
 pub use grep::GrepTool;
 pub use ls::LsTool;
-pub use picture::picture_from_base64;
+pub use picture::{picture_from_base64, picture_from_bytes};
+pub use preview::preview;
 pub use read::ReadTool;
+pub use support::{lenient_u64, parse_arguments, run_blocking};
 pub use write::WriteTool;
 
 /// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch.

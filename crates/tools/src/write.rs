@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
@@ -126,10 +126,21 @@ fn write(
     })
 }
 
+/// What a call would change, as a unified diff; see [`crate::preview`].
+pub(crate) fn preview(
+    context: &ToolContext,
+    arguments: Map<String, Value>,
+) -> Result<Option<String>, ToolError> {
+    let arguments: Arguments = parse_arguments(aliases::WRITE, arguments)?;
+    let path = resolve_path(context, &arguments.path, Access::Write)?;
+    let present = look_at(&path, &arguments.path)?;
+    Ok(diff(&path, &present, &arguments.content))
+}
+
 fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
-    let names_a_folder = given.trim_end().ends_with('/');
+    let names_a_directory = given.trim_end().ends_with('/');
     match std::fs::symlink_metadata(&path.real) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound && names_a_folder => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && names_a_directory => {
             Err(ToolError::Failed(format!(
                 "{given:?} ends with a slash, so it names a directory. Add a file name; missing directories are created"
             )))
@@ -150,8 +161,8 @@ fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
 }
 
 fn put(path: &ResolvedPath, content: &[u8], attributes: &Attributes) -> Result<(), ToolError> {
-    if let Some(folder) = path.real.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
+    if let Some(directory) = path.real.parent() {
+        std::fs::create_dir_all(directory).map_err(|error| match error.kind() {
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => blocked_by_file(path),
             _ => io_failure("make the directory of", path, &error),
         })?;

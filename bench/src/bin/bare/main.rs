@@ -7,8 +7,8 @@
 //! any other gets OpenAI's Chat Completions format.
 #![forbid(unsafe_code)]
 
-mod conversation;
 mod http;
+mod messages;
 mod stream;
 mod transcript;
 
@@ -17,8 +17,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use conversation::Conversation;
 use http::Connection;
+use messages::Messages;
 use stream::{Answer, Call};
 use transcript::Transcript;
 
@@ -49,15 +49,15 @@ fn main() -> ExitCode {
 
 fn run(base_url: &str, model: &str, message: &str, transcript: &Path) -> Fallible<()> {
     let format = if model.starts_with("claude") { Format::Anthropic } else { Format::OpenAi };
-    let mut conversation = Conversation::new(format, model);
-    let mut transcript = Transcript::open(transcript, |row| conversation.add_row(row))?;
+    let mut messages = Messages::new(format, model);
+    let mut transcript = Transcript::open(transcript, |row| messages.add_row(row))?;
     let mut connection = Connection::open(base_url)?;
     transcript.user(message)?;
-    conversation.add_user(message);
+    messages.add_user(message);
     loop {
-        let answer = ask(&mut connection, &conversation)?;
+        let answer = ask(&mut connection, &messages)?;
         transcript.assistant(&answer)?;
-        conversation.add_answer(&answer);
+        messages.add_answer(&answer);
         if answer.calls.is_empty() {
             let mut out = std::io::stdout().lock();
             out.write_all(answer.text.as_bytes())?;
@@ -66,18 +66,18 @@ fn run(base_url: &str, model: &str, message: &str, transcript: &Path) -> Fallibl
         for call in &answer.calls {
             let result = bash(call)?;
             transcript.result(call, &result)?;
-            conversation.add_result(&call.id, &result);
+            messages.add_result(&call.id, &result);
         }
     }
 }
 
-fn ask(connection: &mut Connection, conversation: &Conversation) -> Fallible<Answer> {
-    let format = conversation.format();
+fn ask(connection: &mut Connection, messages: &Messages) -> Fallible<Answer> {
+    let format = messages.format();
     let path = match format {
         Format::Anthropic => "/v1/messages",
         Format::OpenAi => "/chat/completions",
     };
-    connection.post(path, &conversation.body())?;
+    connection.post(path, &messages.body())?;
     let mut answer = Answer::default();
     while let Some(line) = connection.line()? {
         if let Some(data) = line.strip_prefix(b"data:") {

@@ -201,7 +201,7 @@ fn a_stored_key_is_as_good_as_one_in_the_environment_which_goes_first() {
 }
 
 #[test]
-fn fallbacks_come_with_their_keys_and_unusable_ones_are_told() {
+fn fallbacks_come_with_their_keys_and_unusable_ones_are_reported() {
     let names = ["openai/gpt-5.1", "groq/llama", "nobody/model"];
     let variables = [("OPENAI_API_KEY", "k")];
     let stored = AuthFile::default();

@@ -18,7 +18,7 @@ pub enum SessionEvent<'a> {
     Begin(Work),
     /// An event of the turn or the compaction.
     Run(&'a RunEvent),
-    /// Work has ended; `Next` tells whether more follows at once.
+    /// Work has ended; `Next` says whether more follows at once.
     End(&'a Outcome, Next),
 }
 
@@ -53,9 +53,9 @@ pub enum Next {
     Idle,
 }
 
-/// What became of a message that was sent.
+/// How a message was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum Accepted {
     /// A turn begins with it.
     Started(EntryId),
     /// The current work or the turn after it takes the message, here or in another process.

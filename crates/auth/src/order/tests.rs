@@ -14,8 +14,8 @@ fn stored(profiles: &[(&str, CredentialType)]) -> AuthFile {
     file
 }
 
-fn settings(ids: &[&str]) -> Vec<AuthProfile> {
-    let key = |id: &str| SecretString::from(format!("settings key of {id}"));
+fn configured(ids: &[&str]) -> Vec<AuthProfile> {
+    let key = |id: &str| SecretString::from(format!("config key of {id}"));
     ids.iter().map(|id| AuthProfile::with_key(*id, key(id))).collect()
 }
 
@@ -55,14 +55,14 @@ fn without_more_the_type_decides_and_then_who_was_used_longest_ago() {
 #[test]
 fn the_settings_keep_their_order_and_go_before_the_store() {
     let file = stored(&MIXED[..2]);
-    assert_eq!(order(&settings(&["z", "a"]), &file, None), ["z", "a", "p:token", "p:key"]);
+    assert_eq!(order(&configured(&["z", "a"]), &file, None), ["z", "a", "p:token", "p:key"]);
 }
 
 #[test]
 fn an_explicit_order_goes_first_and_the_preferred_one_before_it() {
     let mut file = stored(&MIXED);
     file.order.insert("p".to_owned(), vec!["p:key2".to_owned(), "p:z".to_owned()]);
-    let given = settings(&["a", "z"]);
+    let given = configured(&["a", "z"]);
     assert_eq!(order(&given, &file, None), ["p:key2", "z", "a", "p:login", "p:token", "p:key"]);
     file.preferred.insert("p".to_owned(), "p:key".to_owned());
     assert_eq!(order(&given, &file, None)[..2], ["p:key", "p:key2"]);
@@ -83,9 +83,9 @@ fn a_pinned_profile_stands_alone_even_while_it_rests() {
     let mut file = stored(&MIXED);
     file.pinned.insert("p".to_owned(), "p:token".to_owned());
     fail(&mut file, "p:token", "m", 9);
-    assert_eq!(order(&settings(&["a"]), &file, None), ["p:token"]);
-    assert_eq!(order(&settings(&["a"]), &file, Some("a")), ["a"], "the caller goes first");
-    assert_eq!(order(&settings(&["a"]), &file, Some("nobody")), [""; 0]);
+    assert_eq!(order(&configured(&["a"]), &file, None), ["p:token"]);
+    assert_eq!(order(&configured(&["a"]), &file, Some("a")), ["a"], "the caller goes first");
+    assert_eq!(order(&configured(&["a"]), &file, Some("nobody")), [""; 0]);
     file.pinned.insert("p".to_owned(), "p:gone".to_owned());
     assert_eq!(order(&[], &file, None).len(), 4, "a pin to nowhere locks nobody out");
 }
@@ -93,9 +93,9 @@ fn a_pinned_profile_stands_alone_even_while_it_rests() {
 #[test]
 fn the_same_profile_and_the_same_key_count_once() {
     let mut file = stored(&[("p:a", CredentialType::Oauth)]);
-    let same = SecretString::from("settings key of a");
+    let same = SecretString::from("config key of a");
     file.put("p:copy", StoredProfile::with_key("p", CredentialType::ApiKey, same));
-    assert_eq!(order(&settings(&["a"]), &file, None), ["a"]);
+    assert_eq!(order(&configured(&["a"]), &file, None), ["a"]);
 }
 
 #[test]

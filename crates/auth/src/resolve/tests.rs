@@ -154,15 +154,15 @@ async fn room_for_new_tokens_is_taken_before_they_are_asked_for_and_given_back()
 
 /// A later version of the program may write the store during the request.
 #[tokio::test]
-async fn new_tokens_that_could_not_be_kept_are_told_and_used_by_this_process() {
+async fn new_tokens_that_could_not_be_kept_are_reported_and_used_by_this_process() {
     let Ok(directory) = tempfile::tempdir() else { panic!("a directory") };
     let (store, resolver, giver) = renewing(directory.path(), |directory| {
         let path = directory.join(crate::STORE_FILE);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(std::fs::write(path, text.replace("\"version\": 1", "\"version\": 2")).is_ok());
     });
-    let told = token(&store, &resolver, 10).await.err().unwrap_or_default();
-    assert!(told.contains("update myclaw to change it"), "{told}");
+    let reported = token(&store, &resolver, 10).await.err().unwrap_or_default();
+    assert!(reported.contains("update myclaw to change it"), "{reported}");
     assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
     // The server is not asked again if the answer cannot be stored.
     assert!(token(&store, &resolver, 4_000_000).await.is_err());

@@ -95,7 +95,7 @@ In Zed's settings.json:
   \"agent_servers\": {\"MyClaw\": {\"type\": \"custom\", \"command\": \"myclaw\", \"args\": [\"acp\"]}}";
 
 pub(super) const INIT: &str = "\
-Write a starter config, with every setting explained in comments, and the workspace in which the tools work. What \
+Write a starter config, with every key explained in comments, and the workspace in which the tools work. What \
 exists already is never overwritten.";
 
 pub(super) const INIT_EXAMPLES: &str = "\

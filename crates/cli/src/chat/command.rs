@@ -26,18 +26,18 @@ pub(super) const HELP: &str = "\
 /model [PROVIDER/MODEL]  show or change the model
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /sessions [NAME]         list the sessions, or continue one
-/compact [FOCUS]         put a summary in the place of the older messages; FOCUS is what it pays attention to
-/skill [NAME [MESSAGE]]   list the skills, or ask the agent to use one
-/queue [drop NUMBER]     show what waits to be answered, or take it back
-/continue                answer what waits, and what an interrupted turn left
+/compact [FOCUS]         replace the older messages with a summary, which concentrates on FOCUS
+/skill [NAME [MESSAGE]]  list the skills, or ask the agent to use one
+/queue [drop NUMBER]     list the waiting messages, or take one back
+/continue                answer the waiting messages, or continue an interrupted turn
 /usage                   tokens and cost so far
 /quit                    leave (also: exit, quit, Ctrl-D)
 
 Enter sends; Alt-Enter, or a backslash at the end of a line, begins a new line. Tab completes.
-While the agent works: Enter sends what it reads before its next step; Alt-Enter, or /later TEXT, what it reads when it
-is done; /stop stops it.
-Ctrl-C aborts the turn that runs; at an empty prompt, twice, it leaves.
-A space before the slash makes it a message.";
+While the agent works, Enter sends a message that it reads before its next step. Alt-Enter, or /later TEXT, sends one
+that it reads when it is done. /stop stops it.
+Ctrl-C aborts the current turn; twice at an empty prompt, it leaves the chat.
+To send a message that begins with a slash, put a space before the slash.";
 
 /// A command to the chat.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) enum Command {
     Sessions(Option<String>),
     /// With the focus of the summary.
     Compact(Option<String>),
-    /// Lists the skills, or asks the agent to use the one that is named, perhaps with a message behind the name.
+    /// Lists the skills, or asks the agent to use one. The text is its name, and a message if there is one.
     Skill(Option<String>),
     /// Lists waiting messages, or takes the message of that number back.
     Queue(Option<usize>),
@@ -59,7 +59,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Whether it calls a model, so that it can be aborted and can fail.
+    /// True if the command calls a model, so that it can be aborted and can fail.
     pub(super) fn is_work(&self) -> bool {
         matches!(self, Self::Continue | Self::Compact(_) | Self::Skill(Some(_)))
     }
@@ -98,12 +98,12 @@ pub(super) fn parse(text: &str) -> Parsed {
         ("/queue", Some(argument)) => match queue_number(&argument) {
             Some(number) => Parsed::Command(Command::Queue(Some(number))),
             None => Parsed::Unknown(
-                "/queue shows what waits; /queue drop NUMBER takes one back".to_owned(),
+                "/queue lists the waiting messages; /queue drop NUMBER takes one back".to_owned(),
             ),
         },
         ("/continue", None) => Parsed::Command(Command::Continue),
         ("/later", Some(message)) => Parsed::Message(message),
-        ("/later", None) => Parsed::Unknown("/later TEXT wants a text behind it".to_owned()),
+        ("/later", None) => Parsed::Unknown("/later needs a text: /later TEXT".to_owned()),
         ("/stop", _) => Parsed::Unknown("/stop has nothing to stop: no turn runs".to_owned()),
         ("/usage", None) => Parsed::Command(Command::Usage),
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),

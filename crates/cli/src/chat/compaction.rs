@@ -20,15 +20,15 @@ impl Chat {
         let name = self.sessions.name_of(self.session.key());
         let focus = focus.as_deref();
         if !matches!(self.view, View::Terminal) {
-            let say = |line: &str| note(format_args!("{line}"));
-            let report = self.compact_telling(focus, notices(say)).await?;
+            let print = |line: &str| note(format_args!("{line}"));
+            let report = self.compact_with(focus, notices(print)).await?;
             return self.say(&describe(&report, &name));
         }
         let display = Arc::new(Display::new(self.closed.clone()));
         display.wait_for("summarising");
-        let teller = Arc::clone(&display);
-        let told = notices(move |line| teller.say(Style::Warning, line));
-        let outcome = display.drawing(self.compact_telling(focus, told)).await;
+        let screen = Arc::clone(&display);
+        let on_event = notices(move |line| screen.say(Style::Warning, line));
+        let outcome = display.drawing(self.compact_with(focus, on_event)).await;
         if let Ok(report) = &outcome {
             display.say(Style::Dim, &describe(report, &name));
         }
@@ -36,7 +36,7 @@ impl Chat {
         outcome.map(drop)
     }
 
-    async fn compact_telling(
+    async fn compact_with(
         &self,
         focus: Option<&str>,
         on_event: EventCallback,

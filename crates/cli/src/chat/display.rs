@@ -23,7 +23,7 @@ use crate::terminal::{
 /// Shortest time between two drawings: screens do not refresh faster.
 const FRAME: Duration = Duration::from_millis(16);
 
-/// How many bytes of a call's arguments are read while they stream; what tells most stands at their beginning.
+/// How many bytes of a call's arguments are read while they stream; the part worth showing is at their beginning.
 const MAX_PARTIAL_ARGUMENTS: usize = 4096;
 
 /// Draws one turn on standard output.
@@ -38,7 +38,7 @@ struct Shared {
     on_closed: CancellationToken,
 }
 
-/// The state of the drawing.
+/// What is on the screen, and what is about to be drawn.
 struct Scene {
     paint: Paint,
     markdown: MarkdownStream,

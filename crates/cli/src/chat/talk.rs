@@ -98,7 +98,7 @@ async fn act(talk: Talk, session: &Session) -> Result<String, CliError> {
             };
             let answer = format!("{when}: {}", first_line(&text));
             // The turn may end at this moment; then the next one begins with it.
-            session.send(kind, vec![ContentBlock::text(text)]).await?;
+            session.enqueue(kind, vec![ContentBlock::text(text)]).await?;
             Ok(answer)
         }
         Talk::ShowQueue => Ok(list(&session.pending().await?)),

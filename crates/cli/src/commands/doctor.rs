@@ -340,7 +340,7 @@ fn check_budget(
     const NAME: &str = "budget";
     match exhausted_today(home, agent, selection.model()) {
         Ok(bound) => bound.map(|bound| {
-            let key = config.deciding_key(&agent.id, bound.setting());
+            let key = config.deciding_key(&agent.id, bound.config_key());
             Check::fail(
                 NAME,
                 format!("{} (UTC)", bound.reason()),

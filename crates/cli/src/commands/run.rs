@@ -4,7 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use myclaw_agent::llm::ContentBlock;
-use myclaw_agent::{Driver, RunParams, engine};
+use myclaw_agent::{Driver, RunAdditions, RunParams, engine};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::RunArgs;
@@ -53,7 +53,7 @@ fn run_turn(
     let interrupts = Interrupts::install()?;
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
-        let driver = Driver::foreground(engine(config.home.http_options()));
+        let driver = Driver::foreground(engine(config.home.http_options()), None);
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
         let params = RunParams {
@@ -61,7 +61,7 @@ fn run_turn(
             thinking: args.session.thinking,
             cancel,
             on_event: Some(on_event),
-            ..config.run_params(&selection).await?
+            ..config.run_params(&selection, RunAdditions::default()).await?
         };
         output.flushing(driver.run(params, &selection)).await?;
         Ok(())

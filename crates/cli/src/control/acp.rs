@@ -13,8 +13,8 @@ mod message;
 mod opening;
 mod options;
 mod prompt;
+mod prompts;
 mod replay;
-mod say;
 mod stored_sessions;
 mod tools;
 mod translator;
@@ -56,6 +56,7 @@ async fn serve(
         engine(session_config.home.http_options()),
         stop.clone(),
         Arc::new(move |key, event| listener.on_event(key, &event)),
+        None,
     );
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;

@@ -83,8 +83,12 @@ async fn serve(
     wire: &Wire,
     stop: CancellationToken,
 ) -> Result<(), CliError> {
-    let driver =
-        Driver::new(engine(session_config.home.http_options()), stop.clone(), wire.callback());
+    let driver = Driver::new(
+        engine(session_config.home.http_options()),
+        stop.clone(),
+        wire.callback(),
+        None,
+    );
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
     let mut controller = Controller::begin(Arc::clone(&driver), session_config, args);

@@ -41,7 +41,7 @@ fn the_usage_line_says_what_there_is_and_no_more() {
 }
 
 #[test]
-fn calls_are_told_by_their_most_telling_argument() {
+fn calls_are_reported_by_their_most_telling_argument() {
     for (arguments, summary) in [
         (json!({"timeout": 5, "command": "ls -la\nrm x"}), "ls -la …"),
         (json!({"path": "src", "pattern": "fn main"}), "fn main"),
@@ -54,7 +54,7 @@ fn calls_are_told_by_their_most_telling_argument() {
 }
 
 #[test]
-fn a_failure_without_output_is_told_by_what_became_of_it() {
+fn a_failure_without_output_is_described_by_its_cause() {
     assert_eq!(failure_line("(no output)\n[exit code 3]"), "[exit code 3]");
     assert_eq!(failure_line("(no output)"), "(no output)");
     assert_eq!(failure_line("no such file\n[exit code 1]"), "no such file …");
@@ -68,7 +68,7 @@ fn long_lines_are_cut() {
 }
 
 #[test]
-fn it_is_told_how_a_context_was_made_smaller() {
+fn a_smaller_context_is_reported() {
     let line = |old_count, new_count, change| {
         let event = AgentRunEvent::Compaction { old_count, new_count, change };
         let (_, line) = narrate(&event, Duration::ZERO).expect("a line");

@@ -1,4 +1,4 @@
-//! An editor that keeps track of what it was told.
+//! An editor that records what it receives.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -125,7 +125,7 @@ impl Client {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
-    /// What was told of sessions since this was called last.
+    /// The session updates since the last call.
     pub(crate) fn updates(&mut self) -> Vec<Value> {
         let output = self.child.wait_for_stdout("");
         let new = output[self.looked_at..].to_owned();

@@ -1,4 +1,4 @@
-//! Prompts: what the model gets, what the client is told, how they end.
+//! Prompts: what the model gets, what the client receives, how they end.
 
 use myclaw_testkit::{ModelServer, Reply, Script, Step, Stop, TempHome, WireFormat};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ fn the_end_of_a_turn_says_why() {
 #[test]
 fn a_turn_that_reaches_a_limit_is_no_failure() {
     let server = ModelServer::spawn_blocking_thread(Script::from([
-        Reply::anthropic().tool_call("call_1", "ls", json!({})),
+        Reply::anthropic().tool_call("call_1", "bash", json!({"command": "true"})),
         answer("I was not done."),
     ]));
     let home = TempHome::new();
@@ -88,7 +88,7 @@ fn a_turn_that_fails_is_an_error_with_its_class() {
 }
 
 #[test]
-fn what_is_tried_again_is_told_as_a_notice() {
+fn a_retry_is_reported_as_a_notice() {
     let overloaded =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
     let step = || Step::status(529, &[("retry-after", "0")], overloaded.to_string());
@@ -108,14 +108,14 @@ fn what_is_tried_again_is_told_as_a_notice() {
         assert_eq!(stop_reason(&client.converse(&session, "Hello")), "end_turn");
         let updates = client.updates();
         let notices = of_kind(&updates, "notice");
-        let told = if shows_notices {
+        let reported = if shows_notices {
             assert_eq!(notices[0]["severity"], "warning");
             notices[0]["title"].as_str().unwrap().to_owned()
         } else {
             assert!(notices.is_empty(), "{notices:?}");
             text_of(&updates, "agent_thought_chunk")
         };
-        assert!(told.contains("retry 1"), "{told}");
+        assert!(reported.contains("retry 1"), "{reported}");
         client.finish();
     }
 }

@@ -19,7 +19,7 @@ fn message(answer: &Value) -> &str {
 fn the_agent_says_what_it_can() {
     let home = TempHome::new();
     let mut client = Client::start(&home, &[]);
-    // A later client is told which version is spoken.
+    // A later client receives the version that is spoken.
     let answer = client.request("initialize", &json!({"protocolVersion": 7}));
     let result = &answer["result"];
     assert_eq!(result["protocolVersion"], 1);
@@ -97,7 +97,7 @@ fn a_session_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_config_file_with_a_mistake_is_told_at_once() {
+fn a_config_file_with_a_mistake_is_reported_at_once() {
     let home = TempHome::new();
     home.write_config_text("{agents: 3}");
     let output =

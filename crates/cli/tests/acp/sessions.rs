@@ -81,7 +81,7 @@ fn sessions_of_the_same_second_have_names_of_their_own() {
 }
 
 #[test]
-fn a_conversation_is_told_again_and_goes_on() {
+fn a_session_is_replayed_and_continues() {
     let script = Script::from([
         Reply::anthropic()
             .thinking("I should look.", "signed")
@@ -93,7 +93,7 @@ fn a_conversation_is_told_again_and_goes_on() {
     let (home, server, mut client, session) = Client::with_session(script);
     home.write_in_workspace("a", "x\n");
     client.converse(&session, "Change it");
-    let told = client.updates();
+    let reported = client.updates();
     client.finish();
 
     let mut client = Client::introduced(&home);
@@ -102,7 +102,7 @@ fn a_conversation_is_told_again_and_goes_on() {
     let again = client.updates();
     assert_eq!(text_of(&again, "user_message_chunk"), "Change it");
     for kind in ["agent_message_chunk", "agent_thought_chunk"] {
-        assert_eq!(text_of(&again, kind), text_of(&told, kind));
+        assert_eq!(text_of(&again, kind), text_of(&reported, kind));
     }
     let without_id = |updates: &[Value], kind: &str| {
         let mut found: Vec<Value> = of_kind(updates, kind).into_iter().cloned().collect();
@@ -112,10 +112,10 @@ fn a_conversation_is_told_again_and_goes_on() {
         found
     };
     for kind in ["tool_call", "tool_call_update"] {
-        assert_eq!(without_id(&again, kind), without_id(&told, kind));
+        assert_eq!(without_id(&again, kind), without_id(&reported, kind));
         assert_eq!(of_kind(&again, kind).len(), 1);
     }
-    assert_eq!(of_kind(&again, "usage_update").last(), of_kind(&told, "usage_update").last());
+    assert_eq!(of_kind(&again, "usage_update").last(), of_kind(&reported, "usage_update").last());
 
     client.converse(&session, "What was it?");
     assert_eq!(text_of(&client.updates(), "agent_message_chunk"), "It was x.");
@@ -152,7 +152,7 @@ fn sessions_are_listed_resumed_closed_and_deleted() {
     assert!(resumed["result"].is_object(), "{resumed}");
     client.converse(&session, "Hello again");
     let updates = client.updates();
-    assert_eq!(text_of(&updates, "user_message_chunk"), "", "nothing is told again");
+    assert_eq!(text_of(&updates, "user_message_chunk"), "", "nothing is reported again");
     assert_eq!(server.last_request().messages().len(), 3);
 
     assert_eq!(
@@ -288,24 +288,24 @@ fn what_does_not_work_is_said_and_not_passed_over() {
         }
         client.converse(session, "list files");
         let updates = client.updates();
-        let told = if shows_notices {
+        let reported = if shows_notices {
             let notices = of_kind(&updates, "notice");
             notices.iter().map(|notice| notice["title"].to_string()).collect()
         } else {
             text_of(&updates, "agent_thought_chunk")
         };
-        assert!(told.contains("builtin/demo answers"), "{told}");
-        assert!(told.contains("files, web will not be used"), "{told}");
+        assert!(reported.contains("builtin/demo answers"), "{reported}");
+        assert!(reported.contains("files, web will not be used"), "{reported}");
         let stderr = client.finish().stderr();
         assert!(stderr.contains("builtin/demo answers"), "{stderr}");
     }
 }
 
 #[test]
-fn calls_are_told_apart_and_one_that_was_interrupted_has_failed() {
+fn calls_are_reported_apart_and_one_that_was_interrupted_has_failed() {
     let home = TempHome::new();
     let key = "agent:main:channel:cli:account:default:peer:direct:killed";
-    // Other agents, whose conversations can be imported, use the ids of calls again.
+    // Other agents, whose sessions can be imported, use the ids of calls again.
     let call = |command: &str| {
         json!({"contentBlocks": [
             {"type": "toolCall", "id": "call_1", "name": "bash", "arguments": {"command": command}},

@@ -1,7 +1,7 @@
 //! `myclaw acp` at the other end of an editor that was not written for this project: one made with the protocol's
 //! official TypeScript SDK, `@agentclientprotocol/sdk` from npm.
 //!
-//! `MYCLAW_ACP_SDK` names the installed package's folder; `scripts/test` installs it and sets the variable. Without it
+//! `MYCLAW_ACP_SDK` names the directory of the installed package; `scripts/test` installs it and sets the variable. Without
 //! this test says that it was skipped.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Tool calls, as the editor is told of them.
+//! Tool calls, as the editor receives them.
 
 use myclaw_testkit::{Reply, Script};
 use serde_json::{Value, json};

@@ -152,9 +152,9 @@ fn a_server_that_says_nothing_is_given_up() {
     for format in FORMATS {
         let server: ModelServer = serve(Step::event_stream("").stall_after(0));
         let home = TempHome::new();
-        let mut settings = config(server.url(), format);
-        settings["models"]["timeouts"] = json!({"firstEventSeconds": 1});
-        home.write_config(&settings);
+        let mut config = config(server.url(), format);
+        config["models"]["timeouts"] = json!({"firstEventSeconds": 1});
+        home.write_config(&config);
         assert_fails(&run(&home, &["run", "hello"]), 4, &["127.0.0.1", "no event within 1 s"]);
         assert_only_the_message_is_kept(&home, format);
     }

@@ -1,4 +1,4 @@
-//! Odd command lines and input, readers that go away, and two processes that want one conversation.
+//! Odd command lines and input, readers that go away, and two processes that want one session.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
-fn a_session_name_may_be_odd_and_never_leaves_its_folder() {
+fn a_session_name_may_be_odd_and_never_leaves_its_directory() {
     let format = WireFormat::AnthropicMessages;
     let long = "n".repeat(128);
     for name in ["../../x", "/etc/passwd", "die 🦞", "a b\tc", "x\\y", "CON", ".hidden", &long] {
@@ -32,7 +32,7 @@ fn a_session_name_may_be_odd_and_never_leaves_its_folder() {
             .collect();
         top.sort();
         assert_eq!(top, [".myclaw"], "{name}");
-        // The same name is the same conversation.
+        // The same name is the same session.
         let request = assert_goes_on(&home, format, name);
         assert_eq!(count(&request, "hello"), 1, "{name}");
         let shown = run(&home, &["sessions", "show", name]);
@@ -49,7 +49,7 @@ fn a_session_name_that_is_none() {
         ("", &["session name must not be empty"]),
         ("  ", &["session name must not be empty"]),
         ("a:b:c:d:e:f", &["`a:b:c:d:e:f` is no session key"]),
-        // These would all be one conversation.
+        // These would all be one session.
         ("🦞🦞", &["`🦞🦞`", "letter", "such as `work`"]),
         ("..", &["`..`", "letter"]),
         ("::", &["`::` is no session key"]),
@@ -94,7 +94,7 @@ fn the_longest_message_is_sent_whole_and_a_longer_one_is_refused() {
     let output =
         RunningChild::run_with_input(&mut myclaw(&home, &["run", "-"]), vec![b'x'; LARGEST + 1]);
     assert_fails(&output, 2, &["larger than 10 MiB", "save it to a file"]);
-    // A new conversation, as the message says, is free of it.
+    // A new session, as the message says, is free of it.
     let request = assert_goes_on(&home, format, "another");
     assert!(request.to_string().len() < 100_000);
 }
@@ -174,7 +174,7 @@ fn the_second_process_on_one_session_leaves_its_message_to_the_next_run() {
 }
 
 #[test]
-fn many_processes_at_once_are_served_one_by_one_or_told() {
+fn many_processes_at_once_are_served_one_by_one_or_get_a_message() {
     const PROCESSES: usize = 6;
     let format = WireFormat::AnthropicMessages;
     let server = serve(Script::repeat(Reply::new(format).text("Fine.")));

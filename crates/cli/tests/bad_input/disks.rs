@@ -121,7 +121,7 @@ fn a_full_disk_keeps_what_was_stored() {
         ]));
         let home = home_for(&server, format);
         run(&home, &["run", "hello"]).assert_code(0);
-        // The disk is full when the answer comes, and has room again once it was told.
+        // The disk is full when the answer comes, and has room again after the report.
         let sessions = home.sessions_directory().display().to_string();
         let prepare = format!(
             "cp -a '{sessions}' /tmp/kept.$$ && mount -t tmpfs -o size=48k none '{sessions}' && \
@@ -141,7 +141,7 @@ fn a_full_disk_keeps_what_was_stored() {
         let stored: Vec<&str> = stdout.lines().filter(|line| line.starts_with('{')).collect();
         assert_eq!(stored.len(), 4, "header, turn, question: {stored:?}");
         assert!(stored[3].contains("say much"), "{}", stored[3]);
-        // What lies on the disk then is a conversation that goes on.
+        // What lies on the disk then is a session that goes on.
         fs::write(home.transcript_path("main"), stored.join("\n") + "\n").expect("writes");
         assert_goes_on(&home, format, "main");
     }
@@ -222,7 +222,7 @@ fn a_read_only_workspace_is_the_models_to_hear_of() {
 }
 
 #[test]
-fn a_state_folder_that_may_not_be_written() {
+fn a_state_directory_that_may_not_be_written() {
     let format = WireFormat::AnthropicMessages;
     let server = serve_text(format, "never");
     let home = home_for(&server, format);
@@ -247,9 +247,9 @@ fn a_login_is_not_renewed_where_its_new_tokens_could_not_be_kept() {
     let answer = move || Step::status(200, &[], tokens.to_string());
     let server = serve(Script::answer_with(move |_, _| answer()).answer_every_route());
     // Files can be made there, as those of locks, but there is no room in them.
-    let full = "mount -t tmpfs none /mnt && cp KEYS /mnt && mount -t tmpfs -o size=16k none FOLDER && \
-                cp /mnt/* FOLDER && { cat /dev/zero >FOLDER/rest 2>/dev/null; true; }";
-    let read_only = "mount --bind FOLDER FOLDER && mount -o remount,bind,ro FOLDER";
+    let full = "mount -t tmpfs none /mnt && cp KEYS /mnt && mount -t tmpfs -o size=16k none DIRECTORY && \
+                cp /mnt/* DIRECTORY && { cat /dev/zero >DIRECTORY/rest 2>/dev/null; true; }";
+    let read_only = "mount --bind DIRECTORY DIRECTORY && mount -o remount,bind,ro DIRECTORY";
     for (fault, words) in [(full, "No space left"), (read_only, "Read-only file system")] {
         let home = TempHome::new();
         home.write_config(&json!({
@@ -260,8 +260,8 @@ fn a_login_is_not_renewed_where_its_new_tokens_could_not_be_kept() {
                 "models": [{"id": "m", "contextWindow": 200_000}],
             }}},
         }));
-        let folder = home.state_directory().join("agents/main/agent");
-        let keys = folder.join("auth-profiles.json");
+        let directory = home.state_directory().join("agents/main/agent");
+        let keys = directory.join("auth-profiles.json");
         let login = json!({
             "type": "oauth", "provider": "lab", "access": "old", "refresh": "one", "expires": 1,
             "tokenUrl": format!("{}/oauth/token", server.url()), "clientId": "app",
@@ -269,7 +269,7 @@ fn a_login_is_not_renewed_where_its_new_tokens_could_not_be_kept() {
         home.write(&keys, json!({"version": 1, "profiles": {"lab:me": login}}).to_string());
         let fault = fault
             .replace("KEYS", &keys.display().to_string())
-            .replace("FOLDER", &folder.display().to_string());
+            .replace("DIRECTORY", &directory.display().to_string());
         let output = run_in_namespace(&home, &fault, &["run", "hello"]);
         assert_fails(&output, 4, &["was not renewed", words, "check the free space"]);
     }

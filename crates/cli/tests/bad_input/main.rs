@@ -1,5 +1,5 @@
 //! Bad input, through the real program with its real tools: each ends in one clear message and its exit code, with a
-//! conversation that the next run continues, and nothing lost.
+//! session that the next run continues, and nothing lost.
 
 #![expect(
     clippy::expect_used,
@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 
 mod answers;
 mod command_line;
+mod config_file;
 mod disks;
 mod refusals;
-mod settings;
 mod stored;
 mod streams;
 mod tools;
@@ -76,14 +76,14 @@ fn serve_text(format: WireFormat, text: &str) -> ModelServer {
     serve(Reply::new(format).text(text))
 }
 
-/// Settings for the server at `url` that try each call once only, so that no test waits between two.
+/// A config for the server at `url` that try each call once only, so that no test waits between two.
 fn config(url: &str, format: WireFormat) -> Value {
     let mut config = TempHome::config_for(url, format);
     config["agent"] = json!({"maxRetries": 0});
     config
 }
 
-/// A home with these settings.
+/// A home with this config.
 fn home_for(server: &ModelServer, format: WireFormat) -> TempHome {
     let home = TempHome::new();
     home.write_config(&config(server.url(), format));
@@ -119,7 +119,7 @@ fn assert_fit_for_people(output: &ChildOutput) {
     }
 }
 
-/// Checks that a next run continues the conversation `session` with a good server. Returns its request, which keeps the
+/// Checks that a next run continues the session `session` with a good server. Returns its request, which keeps the
 /// provider's rules.
 fn assert_goes_on(home: &TempHome, format: WireFormat, session: &str) -> Value {
     let server = serve_text(format, "Going on.");
@@ -159,8 +159,8 @@ fn said(rows: &[(&str, &str)]) -> Vec<(String, String)> {
     rows.iter().map(|(role, text)| ((*role).to_owned(), (*text).to_owned())).collect()
 }
 
-/// How often `text` stands in the conversation of a request.
+/// How often `text` occurs in the messages of a request.
 fn count(body: &Value, text: &str) -> usize {
-    let conversation = ["messages", "input", "contents"].map(|name| body[name].to_string());
-    conversation.concat().matches(text).count()
+    let messages = ["messages", "input", "contents"].map(|name| body[name].to_string());
+    messages.concat().matches(text).count()
 }

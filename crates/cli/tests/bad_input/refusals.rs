@@ -172,9 +172,9 @@ fn a_clock_that_is_wrong() {
     };
     let server = serve(Script::from([step(), step()]));
     let home = TempHome::new();
-    let mut settings = config(server.url(), format);
-    settings["provider"]["authProfiles"][0]["apiKey"] = json!("AKIDEXAMPLE:test-key-of-amazon");
-    home.write_config(&settings);
+    let mut config = config(server.url(), format);
+    config["provider"]["authProfiles"][0]["apiKey"] = json!("AKIDEXAMPLE:test-key-of-amazon");
+    home.write_config(&config);
     home.write(home.state_directory().join(".env"), "AWS_REGION=eu-west-1\n");
     let words = ["Signature expired", "the clock of this machine is", "ahead the server's: set it"];
     assert_refused(&server, &home, format, &words);

@@ -1,4 +1,4 @@
-//! What lies in the sessions folder is damaged, from the future, somebody else's, or no file at all.
+//! What lies in the sessions directory is damaged, from the future, somebody else's, or no file at all.
 
 use std::fs;
 use std::io::Write;
@@ -62,12 +62,12 @@ fn a_torn_last_line_is_put_aside() {
         append(&home, b"{\"role\":\"assistant\",\"content\":\"half a sen");
         let server = serve_text(format, "Still here.");
         home.write_config(&config(server.url(), format));
-        let told = run(&home, &["run", "are you there?"]);
-        told.assert_code(0);
+        let reported = run(&home, &["run", "are you there?"]);
+        reported.assert_code(0);
         assert!(
-            told.stderr().contains("41 bytes that were no whole line were moved to"),
+            reported.stderr().contains("41 bytes that were no whole line were moved to"),
             "{}",
-            told.stderr()
+            reported.stderr()
         );
         let shown = run(&home, &["sessions", "show", "main"]).stderr();
         assert!(shown.contains("41 bytes at a damaged end"), "{shown}");
@@ -79,7 +79,7 @@ fn a_torn_last_line_is_put_aside() {
         let request = assert_goes_on(&home, format, "main");
         assert_eq!(count(&request, "half a sen"), 0);
         let kept = fs::read_dir(home.sessions_directory())
-            .expect("the folder")
+            .expect("the directory")
             .map(|entry| entry.expect("an entry").path())
             .find(|path| path.to_string_lossy().contains(".torn-"))
             .expect("the torn line, put aside");
@@ -89,7 +89,7 @@ fn a_torn_last_line_is_put_aside() {
 }
 
 #[test]
-fn damaged_totals_of_the_day_are_told_and_kept() {
+fn damaged_totals_of_the_day_are_reported_and_kept() {
     let home = home_with_a_turn(WireFormat::AnthropicMessages);
     fs::write(home.state_directory().join("usage.json"), "{\"day\":").expect("written");
     let server = serve_text(WireFormat::AnthropicMessages, "Still here.");
@@ -226,11 +226,11 @@ fn an_empty_or_headless_transcript() {
 }
 
 #[test]
-fn a_sessions_folder_that_is_a_file() {
+fn a_sessions_directory_that_is_a_file() {
     let format = WireFormat::AnthropicMessages;
     let server = serve_text(format, "never");
     let home = home_for(&server, format);
-    fs::write(home.sessions_directory(), "not a folder").expect("a file");
+    fs::write(home.sessions_directory(), "not a directory").expect("a file");
     let shown = home.sessions_directory().display().to_string();
     assert_fails(&run(&home, &["run", "hello"]), 1, &[&shown, "move away"]);
     assert_eq!(server.requests().len(), 0);

@@ -68,9 +68,9 @@ fn a_stream_that_falls_silent_is_given_up() {
         let length = reply.stream_body("a-model").len();
         let server = serve(reply.step().stall_after(length * 2 / 3));
         let home = TempHome::new();
-        let mut settings = config(server.url(), format);
-        settings["models"]["timeouts"] = json!({"betweenEventsSeconds": 1});
-        home.write_config(&settings);
+        let mut config = config(server.url(), format);
+        config["models"]["timeouts"] = json!({"betweenEventsSeconds": 1});
+        home.write_config(&config);
         let output = run(&home, &["run", "hello"]);
         assert_fails(&output, 4, &["127.0.0.1", "no event for 1 s"]);
         assert_goes_on(&home, format, "main");

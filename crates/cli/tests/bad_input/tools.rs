@@ -18,14 +18,14 @@ const MEMORY_LIMIT: u64 = 60 * 1024 * 1024;
 
 /// Text of the one result in a request.
 fn result_in(body: &Value) -> String {
-    let conversation = ["messages", "input", "contents"];
-    let items = conversation.into_iter().filter_map(|name| body[name].as_array()).flatten();
+    let messages = ["messages", "input", "contents"];
+    let items = messages.into_iter().filter_map(|name| body[name].as_array()).flatten();
     let results: Vec<String> = items.flat_map(results_of).collect();
     let [result] = results.as_slice() else { panic!("expected one result: {results:?}") };
     result.clone()
 }
 
-/// The results in one item of a conversation, in whatever format.
+/// The results in one item of a request, in whatever format.
 fn results_of(item: &Value) -> Vec<String> {
     if item["role"] == "tool" {
         return vec![item["content"].to_string()];
@@ -145,12 +145,12 @@ fn a_tool_that_prints_a_hundred_megabytes() {
 /// Every file in which the output of a command was kept.
 fn side_files(home: &TempHome) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut folders = vec![home.sessions_directory()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder") {
+    let mut directories = vec![home.sessions_directory()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("a directory") {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
             } else if path
                 .file_name()
                 .is_some_and(|name| name.to_string_lossy().starts_with("bash-"))
@@ -186,9 +186,9 @@ fn a_tool_that_never_ends_is_stopped_when_its_time_is_up() {
             Reply::new(format).text("Too slow."),
         ]));
         let home = TempHome::new();
-        let mut settings = config(server.url(), format);
-        settings["tools"] = json!({"bash": {"timeoutSeconds": 1}});
-        home.write_config(&settings);
+        let mut config = config(server.url(), format);
+        config["tools"] = json!({"bash": {"timeoutSeconds": 1}});
+        home.write_config(&config);
         let output = run(&home, &["run", "wait for it"]);
         output.assert_code(0);
         assert_eq!(output.stdout(), "Too slow.\n");

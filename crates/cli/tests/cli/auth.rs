@@ -27,9 +27,9 @@ fn mode(path: &PathBuf) -> u32 {
 }
 
 fn files_beside_the_store(home: &TempHome) -> Vec<String> {
-    let folder = fs::read_dir(store_path(home).with_file_name("")).expect("a folder");
+    let directory = fs::read_dir(store_path(home).with_file_name("")).expect("a directory");
     let name = |entry: fs::DirEntry| entry.file_name().into_string().expect("UTF-8");
-    let mut names: Vec<String> = folder.map(|entry| name(entry.expect("an entry"))).collect();
+    let mut names: Vec<String> = directory.map(|entry| name(entry.expect("an entry"))).collect();
     names.sort();
     names
 }
@@ -166,7 +166,7 @@ fn a_turn_uses_a_kept_key_and_goes_on_with_the_next() {
     output.assert_code(0);
     assert_eq!(output.stdout(), "Second key.\n");
     let keys = listed(&home);
-    assert_eq!(keys[0]["profile"], "lab:two", "the one that rests comes last");
+    assert_eq!(keys[0]["profile"], "lab:two", "the one in cooldown comes last");
     assert_eq!(
         (&keys[1]["state"], &keys[1]["cooldown"][0]["reason"]),
         (&json!("cooldown"), &json!("auth"))
@@ -256,7 +256,7 @@ fn keys_come_from_files_variables_and_commands_when_they_are_needed() {
 }
 
 #[test]
-fn a_key_that_cannot_be_had_is_told_and_the_next_is_used() {
+fn a_key_that_cannot_be_had_is_reported_and_the_next_is_used() {
     let server = ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("ok")));
     let home = home_at(&server);
     let command = "echo half-a-secret; echo 'vault is sealed: half-a-secret' >&2; exit 7";
@@ -344,7 +344,7 @@ fn a_fallback_answers_says_so_and_the_next_turn_begins_with_the_first_model() {
 }
 
 #[test]
-fn an_unreadable_store_is_told_left_alone_by_turns_and_set_aside_by_a_change() {
+fn an_unreadable_store_is_reported_left_alone_by_turns_and_set_aside_by_a_change() {
     let home = TempHome::new();
     let broken = r#"{"version": 1, "profiles": {"anthropic:default": {"key": "sk-precious""#;
     home.write(store_path(&home), broken);
@@ -436,7 +436,7 @@ fn what_a_killed_writer_left_beside_the_store_goes_with_the_next_change() {
     assert_eq!(files_beside_the_store(&home), ["auth-profiles.json", "auth-profiles.json.lock"]);
 }
 
-/// The names of keys stay when the keys are replaced, in the settings or in a variable.
+/// The names of keys stay when the keys are replaced, in the config or in a variable.
 #[test]
 fn a_key_in_the_place_of_another_does_not_rest_for_it() {
     let server =
@@ -464,7 +464,7 @@ fn a_key_in_the_place_of_another_does_not_rest_for_it() {
     with_keys(["spent-0123456789", "bad-0123456789"], "").assert_code(4);
     with_keys(["spent-0123456789", "bad-0123456789"], "").assert_code(4);
     let spent = keys_seen(&server).iter().filter(|key| key.starts_with("spent")).count();
-    assert_eq!(spent, 1, "the same key rests");
+    assert_eq!(spent, 1, "the same key is in cooldown");
     with_keys(["good-0123456789", "good-9876543210"], "").assert_code(0);
     assert_eq!(names(&home), ["k1", "k2"]);
     assert!(listed(&home).iter().all(|key| key["state"] == "ok"), "{:?}", listed(&home));

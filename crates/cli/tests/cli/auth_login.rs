@@ -186,7 +186,7 @@ fn a_login_that_is_given_up_keeps_nothing() {
 }
 
 #[test]
-fn what_is_in_the_way_of_a_login_is_told_before_it() {
+fn an_obstacle_to_a_login_is_reported_before_it() {
     let server = serve(Script::new());
     let home = TempHome::new();
     let add = ["auth", "add", "github-copilot"];

@@ -131,7 +131,7 @@ fn doctor_and_the_list_tell_of_logins_that_have_ended() {
         login.as_object_mut().expect("an object").remove(field);
         login
     };
-    let told = |login: &Value, code: i32, doctor: &[&str], list: &[&str]| {
+    let reported = |login: &Value, code: i32, doctor: &[&str], list: &[&str]| {
         let home = home_with(&server, login);
         let output = run(&home, &["doctor"]);
         output.assert_code(code);
@@ -148,7 +148,7 @@ fn doctor_and_the_list_tell_of_logins_that_have_ended() {
     };
     let mend = "keep another key with `myclaw auth add lab --profile me --replace`";
     for login in [without("tokenUrl"), without("clientId"), without("refresh")] {
-        let doctor = told(
+        let doctor = reported(
             &login,
             1,
             &["fail  login      lab:me ended ", " and cannot be renewed here", mend],
@@ -158,12 +158,12 @@ fn doctor_and_the_list_tell_of_logins_that_have_ended() {
     }
     let mut empty = login(&server, 1);
     empty["refresh"] = json!("");
-    told(&empty, 1, &["fail  login"], &[" expired", mend]);
+    reported(&empty, 1, &["fail  login"], &[" expired", mend]);
     let renewed = "ok    login      lab:me has ended, and is renewed when it is used";
     for login in [login(&server, 1), without("access")] {
-        told(&login, 0, &["1 key for lab", renewed], &["renewed when used"]);
+        reported(&login, 0, &["1 key for lab", renewed], &["renewed when used"]);
     }
-    let valid = told(&login(&server, now_ms() + 3_600_000), 0, &["1 key for lab"], &[" ok"]);
+    let valid = reported(&login(&server, now_ms() + 3_600_000), 0, &["1 key for lab"], &[" ok"]);
     assert!(!valid.contains("login "), "{valid}");
 }
 
@@ -251,7 +251,7 @@ fn a_login_that_cannot_be_renewed_says_what_to_do() {
             stderr.contains("auth profile lab:me cannot be had") && stderr.contains(words),
             "{stderr}"
         );
-        assert_eq!(stderr.matches("cannot be had").count(), 1, "told once: {stderr}");
+        assert_eq!(stderr.matches("cannot be had").count(), 1, "reported once: {stderr}");
         assert_shows_no_token(&output);
         assert_eq!(stored(&home), login, "nothing is lost");
         assert_eq!(home.only_transcript()[1]["content"], "hello");

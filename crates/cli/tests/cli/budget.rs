@@ -24,7 +24,7 @@ fn a_limit_of_money_keeps_no_free_model_from_answering() {
 }
 
 #[test]
-fn a_used_up_day_is_told_by_the_run_and_by_the_doctor() {
+fn a_used_up_day_is_reported_by_the_run_and_by_the_doctor() {
     let server = ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Hi.")));
     let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
     config["agents"]["list"] = json!([{ "id": "main", "limits": { "dayCost": 1 } }]);

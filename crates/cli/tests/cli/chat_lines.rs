@@ -43,7 +43,7 @@ fn commands_answer_on_stdout_and_send_nothing() {
         "/model [PROVIDER/MODEL]",
         "this chat: 1 turn, 10 tokens in, 5 out",
         "/stop has nothing to stop: no turn runs",
-        "/later TEXT wants a text",
+        "/later needs a text",
         "there is no command `/modle`; did you mean `/model`?",
         "anthropic/claude-sonnet-4-20250514 answers",
         "; the one before is kept as `main`",
@@ -56,7 +56,7 @@ fn commands_answer_on_stdout_and_send_nothing() {
 }
 
 #[test]
-fn a_new_conversation_begins_without_the_old_one() {
+fn a_new_session_begins_without_the_old_one() {
     let server =
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
     let home = home_with(&server);
@@ -83,7 +83,7 @@ fn another_model_answers_from_now_on() {
 }
 
 #[test]
-fn a_failed_turn_is_told_and_the_chat_goes_on() {
+fn a_failed_turn_is_reported_and_the_chat_goes_on() {
     let server = ModelServer::spawn_blocking_thread(Script::from([
         myclaw_testkit::Step::status(
             400,

@@ -146,11 +146,11 @@ fn typing_while_an_answer_streams_leaves_the_answer_whole() {
     terminal.expect("read: well done");
     terminal.expect("Thanks.");
     // The typed line comes and goes in between.
-    let (typed, told) = ("> well done", "is read at the next step: well done");
+    let (typed, reported) = ("> well done", "is read at the next step: well done");
     let shown = (3..=typed.len())
         .rev()
         .fold(terminal.text(), |shown, length| shown.replace(&typed[..length], ""))
-        .replace(told, "");
+        .replace(reported, "");
     for number in 0..40 {
         assert!(
             shown.contains(&format!("Line {number} of it.")),

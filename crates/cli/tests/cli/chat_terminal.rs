@@ -193,7 +193,7 @@ fn what_was_typed_is_kept_for_the_owner_alone() {
 }
 
 #[test]
-fn a_failure_is_told_and_the_prompt_comes_back() {
+fn a_failure_is_reported_and_the_prompt_comes_back() {
     let refusal = Step::status(
         400,
         &[],

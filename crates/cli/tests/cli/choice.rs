@@ -136,7 +136,7 @@ fn a_key_in_the_state_directorys_env_file_counts() {
 }
 
 #[test]
-fn a_wrong_list_of_servers_is_told() {
+fn a_wrong_list_of_servers_is_reported() {
     let home = TempHome::new();
     let output =
         RunningChild::run(myclaw(&home, &["run", "hello"]).env("MYCLAW_LOCAL_SERVERS", "ollama"));
@@ -148,8 +148,8 @@ fn a_wrong_list_of_servers_is_told() {
 fn what_a_variable_holds_is_a_key_and_never_a_command_or_a_file() {
     let server = ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Hi.")));
     let home = TempHome::new();
-    let settings = json!({"models": {"providers": {"anthropic": {"baseUrl": server.url()}}}});
-    home.write_config(&settings);
+    let config = json!({"models": {"providers": {"anthropic": {"baseUrl": server.url()}}}});
+    home.write_config(&config);
     let secret = home.write("secret", "of somebody else");
     let values = ["!touch pwned; echo K", &format!("file:{}", secret.display()), "env:HOME"];
     for value in values {
@@ -165,7 +165,7 @@ fn what_a_variable_holds_is_a_key_and_never_a_command_or_a_file() {
 }
 
 #[test]
-fn the_key_of_a_conversation_names_the_agent_that_answers() {
+fn the_key_of_a_session_names_the_agent_that_answers() {
     let server =
         ModelServer::spawn_blocking_thread(Script::repeat(Reply::anthropic().text("Yes.")));
     let home = TempHome::new();

@@ -56,7 +56,7 @@ fn a_wrong_command_line_is_exit_code_2() {
 }
 
 #[test]
-fn a_message_without_its_command_is_told_where_it_goes() {
+fn a_message_without_its_command_gets_a_hint() {
     let home = TempHome::new();
     let tip = "write a message after `run`";
     assert!(run(&home, &["list my files"]).stderr().contains(tip));

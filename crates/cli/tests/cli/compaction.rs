@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::{home_with, myclaw, run};
 
-/// A model that answers at length, and a home in which it has done so `turns` times in the conversation `trip`.
-fn long_conversation(turns: usize) -> (ModelServer, TempHome) {
+/// A model that answers at length, and a home in which it has done so `turns` times in the session `trip`.
+fn long_session(turns: usize) -> (ModelServer, TempHome) {
     let server = ModelServer::spawn_blocking_thread(Script::new());
     let home = home_with(&server);
     for turn in 0..turns {
@@ -29,7 +29,7 @@ fn rows_of_type(home: &TempHome, kind: &str) -> Vec<Value> {
 
 #[test]
 fn older_messages_become_a_summary_and_stay_readable() {
-    let (server, home) = long_conversation(8);
+    let (server, home) = long_session(8);
     server.push(summary());
     let output = run(&home, &["sessions", "compact", "trip", "--focus", "the trains"]);
     output.assert_code(0);
@@ -62,8 +62,8 @@ fn the_built_in_planner_says_that_it_is_no_model() {
 }
 
 #[test]
-fn what_was_done_is_told_as_json() {
-    let (server, home) = long_conversation(8);
+fn the_result_is_reported_as_json() {
+    let (server, home) = long_session(8);
     server.push(summary());
     let output = run(&home, &["sessions", "compact", "trip", "--json"]);
     output.assert_code(0);
@@ -88,7 +88,7 @@ fn what_was_done_is_told_as_json() {
 
 #[test]
 fn where_there_is_nothing_to_compact_nothing_changes() {
-    let (server, home) = long_conversation(1);
+    let (server, home) = long_session(1);
     let before = home.only_transcript();
     let output = run(&home, &["sessions", "compact", "trip"]);
     output.assert_code(0);
@@ -108,7 +108,7 @@ fn where_there_is_nothing_to_compact_nothing_changes() {
 
 #[test]
 fn a_model_that_fails_changes_nothing() {
-    let (server, home) = long_conversation(8);
+    let (server, home) = long_session(8);
     let before = home.only_transcript();
     server.push(Step::status(
         401,
@@ -122,8 +122,8 @@ fn a_model_that_fails_changes_nothing() {
 }
 
 #[test]
-fn an_abort_leaves_the_conversation_as_it_was() {
-    let (server, home) = long_conversation(8);
+fn an_abort_leaves_the_session_as_it_was() {
+    let (server, home) = long_session(8);
     let before = home.only_transcript();
     server.push(summary().step().stall_after(120));
     let child = RunningChild::spawn(&mut myclaw(&home, &["sessions", "compact", "trip"]));
@@ -136,8 +136,8 @@ fn an_abort_leaves_the_conversation_as_it_was() {
 }
 
 #[test]
-fn a_conversation_that_another_process_runs_is_waited_for() {
-    let (server, home) = long_conversation(8);
+fn a_session_that_another_process_runs_is_waited_for() {
+    let (server, home) = long_session(8);
     let store = SessionStore::new(home.sessions_directory());
     let key = SessionKey::for_cli("main", "trip");
     let held = store.open(&key, LockWait::Fail).expect("the session");
@@ -151,18 +151,18 @@ fn a_conversation_that_another_process_runs_is_waited_for() {
 
 #[test]
 fn hooks_are_asked_and_may_forbid_it() {
-    let (server, home) = long_conversation(8);
+    let (server, home) = long_session(8);
     let mut config =
         TempHome::config_for(server.url(), myclaw_testkit::WireFormat::AnthropicMessages);
-    let keep = "cat >> \"$HOME/told\"";
+    let keep = "cat >> \"$HOME/reported\"";
     config["hooks"] = json!({
         "before_session_compact": [{"command": keep}], "session_compact": [{"command": keep}],
     });
     home.write_config(&config);
     server.push(summary());
     run(&home, &["sessions", "compact", "trip", "--focus", "trains"]).assert_code(0);
-    let told = TempHome::read_lines(&home.path().join("told"));
-    let seen: Vec<_> = told.iter().map(|line| (&line["event"], &line["reason"])).collect();
+    let reported = TempHome::read_lines(&home.path().join("reported"));
+    let seen: Vec<_> = reported.iter().map(|line| (&line["event"], &line["reason"])).collect();
     assert_eq!(
         seen,
         [
@@ -170,8 +170,8 @@ fn hooks_are_asked_and_may_forbid_it() {
             (&json!("session_compact"), &Value::Null)
         ]
     );
-    assert_eq!(told[0]["focus"], "trains");
-    assert_eq!(told[1]["summary"], "They spoke of Rome.");
+    assert_eq!(reported[0]["focus"], "trains");
+    assert_eq!(reported[1]["summary"], "They spoke of Rome.");
 
     let forbid = r#"echo '{"decision":"block","reason":"an audit runs"}'"#;
     config["hooks"] = json!({"before_session_compact": [{"command": forbid}]});
@@ -186,7 +186,7 @@ fn hooks_are_asked_and_may_forbid_it() {
 }
 
 #[test]
-fn a_conversation_that_does_not_exist_is_named() {
+fn a_session_that_does_not_exist_is_named() {
     let output = run(&TempHome::new(), &["sessions", "compact", "nowhere"]);
     output.assert_code(1);
     assert!(output.stderr().contains("there is no session `nowhere`"), "{}", output.stderr());
@@ -194,7 +194,7 @@ fn a_conversation_that_does_not_exist_is_named() {
 
 #[test]
 fn the_chat_compacts_line_by_line() {
-    let (server, home) = long_conversation(8);
+    let (server, home) = long_session(8);
     server.push(summary());
     server.push(Reply::anthropic().text("Yes."));
     let input = "/compact the trains\nand now?\n/new other\n/compact\n";
@@ -212,7 +212,7 @@ fn the_chat_compacts_line_by_line() {
 
 #[test]
 fn the_chat_shows_what_goes_on_and_survives_a_failure_and_an_abort() {
-    let (server, home) = long_conversation(8);
+    let (server, home) = long_session(8);
     let mut terminal = Terminal::spawn(&myclaw(&home, &["chat", "-s", "trip"]));
     terminal.expect("You: ");
     server.push(Step::status(

@@ -19,7 +19,7 @@ fn home_with_keys(keys: &[(&str, &str)]) -> TempHome {
 }
 
 /// The lines about keys.
-fn told(output: &ChildOutput) -> String {
+fn reported(output: &ChildOutput) -> String {
     let stdout = output.stdout();
     let lines: Vec<&str> = stdout.lines().filter(|line| line.contains("  key  ")).collect();
     lines.join("\n")
@@ -35,10 +35,10 @@ fn doctor_fails_where_the_only_key_cannot_be_had() {
     ] {
         let home = home_with_keys(&[("k1", written)]);
         let output = RunningChild::run(myclaw(&home, &["doctor"]).env("PATH", "/no/such/bin"));
-        let told = told(&output);
+        let reported = reported(&output);
         output.assert_code(1);
-        assert!(told.starts_with("fail  key        k1 for lab cannot be had: "), "{told}");
-        assert!(told.contains(why), "{told}");
+        assert!(reported.starts_with("fail  key        k1 for lab cannot be had: "), "{reported}");
+        assert!(reported.contains(why), "{reported}");
     }
 }
 
@@ -51,7 +51,7 @@ fn doctor_warns_of_a_key_that_cannot_be_had_beside_others_and_runs_no_command() 
     let output = RunningChild::run(myclaw(&home, &["doctor"]).env("K3", "key-0123456789"));
     output.assert_code(0);
     assert_eq!(
-        told(&output),
+        reported(&output),
         "ok    key        2 keys for lab: k2 (from a command, not tried), k3 (from K3)\n\
          warn  key        k1 for lab cannot be had: the variable NO_SUCH_KEY is not set"
     );
@@ -85,14 +85,25 @@ fn doctor_says_what_a_cloud_lacks() {
     };
     let nothing = with(&[]);
     nothing.assert_code(1);
-    assert!(told(&nothing).starts_with("fail  key        no AWS region"), "{}", told(&nothing));
+    assert!(
+        reported(&nothing).starts_with("fail  key        no AWS region"),
+        "{}",
+        reported(&nothing)
+    );
     let region = ("AWS_REGION", "us-east-1");
     let located = with(&[region]);
     located.assert_code(0);
-    assert!(told(&located).starts_with("warn  key        no AWS cred"), "{}", told(&located));
+    assert!(
+        reported(&located).starts_with("warn  key        no AWS cred"),
+        "{}",
+        reported(&located)
+    );
     let complete = with(&[region, ("AWS_ACCESS_KEY_ID", "AKIA")]);
     complete.assert_code(0);
-    assert_eq!(told(&complete), "ok    key        AWS credentials for amazon-bedrock, not tried");
+    assert_eq!(
+        reported(&complete),
+        "ok    key        AWS credentials for amazon-bedrock, not tried"
+    );
 }
 
 /// A limit of nothing on the size of files stands for a disk that is full: files can be made, but hold nothing.

@@ -1,4 +1,4 @@
-//! Hook commands of the settings, with real scripts.
+//! Hook commands of the config, with real scripts.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn one_call() -> ModelServer {
     ModelServer::spawn_blocking_thread(Script::from([call, Reply::anthropic().text("Done.")]))
 }
 
-/// A home whose settings name `server` and these hooks.
+/// A home whose config names `server` and these hooks.
 fn home_with_hooks(server: &ModelServer, hooks: &Value) -> TempHome {
     let home = TempHome::new();
     let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
@@ -26,7 +26,7 @@ fn home_with_hooks(server: &ModelServer, hooks: &Value) -> TempHome {
     home
 }
 
-/// A script beside the settings file.
+/// A script beside the config file.
 fn write_script(home: &TempHome, name: &str, text: &str) -> PathBuf {
     let path = home.write(home.state_directory().join(name), text);
     let permissions = std::fs::Permissions::from_mode(0o755);
@@ -52,9 +52,9 @@ fn turn_under(hooks: &Value) -> (String, String) {
 }
 
 #[test]
-fn a_hook_is_told_what_happens_and_in_which_conversation() {
+fn a_hook_gets_the_events_and_the_session() {
     let server = one_call();
-    // Each appends what it was told, as one line, to a file beside the settings.
+    // Each appends its input, as one line, to a file beside the config.
     let keep =
         |timeout: u64| json!([{"command": ["./keep.sh", "--all"], "timeoutSeconds": timeout}]);
     let hooks = json!({
@@ -62,28 +62,28 @@ fn a_hook_is_told_what_happens_and_in_which_conversation() {
         "tool_result": keep(20), "agent_end": keep(20),
     });
     let home = home_with_hooks(&server, &hooks);
-    write_script(&home, "keep.sh", "#!/bin/sh\ncat >> \"$(dirname \"$0\")/told\"\n");
+    write_script(&home, "keep.sh", "#!/bin/sh\ncat >> \"$(dirname \"$0\")/reported\"\n");
     run(&home, &["run", "look"]).assert_code(0);
 
-    let told = TempHome::read_lines(&home.state_directory().join("told"));
-    let events: Vec<&str> = told.iter().filter_map(|line| line["event"].as_str()).collect();
+    let reported = TempHome::read_lines(&home.state_directory().join("reported"));
+    let events: Vec<&str> = reported.iter().filter_map(|line| line["event"].as_str()).collect();
     assert_eq!(
         events,
         ["before_agent_start", "context", "tool_call", "tool_result", "context", "agent_end"]
     );
-    for line in &told {
+    for line in &reported {
         assert_eq!(line["sessionKey"], "agent:main:channel:cli:account:default:peer:direct:main");
         assert_eq!(line["agent"], "main");
         assert_eq!(line["workingDirectory"], json!(home.workspace()));
     }
-    assert_eq!(told[0]["userMessage"], "look");
-    assert_eq!(told[2]["toolName"], "bash");
-    assert_eq!(told[2]["toolCallId"], "call_1");
-    assert_eq!(told[3]["arguments"], json!({"command": "echo found"}));
-    assert_eq!(told[3]["content"], json!([{"type": "text", "text": "found"}]));
-    assert_eq!(told[3]["isError"], false);
-    assert_eq!(told[4]["messages"].as_array().map(Vec::len), Some(3));
-    assert_eq!(told[5]["result"]["reply"], "Done.");
+    assert_eq!(reported[0]["userMessage"], "look");
+    assert_eq!(reported[2]["toolName"], "bash");
+    assert_eq!(reported[2]["toolCallId"], "call_1");
+    assert_eq!(reported[3]["arguments"], json!({"command": "echo found"}));
+    assert_eq!(reported[3]["content"], json!([{"type": "text", "text": "found"}]));
+    assert_eq!(reported[3]["isError"], false);
+    assert_eq!(reported[4]["messages"].as_array().map(Vec::len), Some(3));
+    assert_eq!(reported[5]["result"]["reply"], "Done.");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_call_is_allowed_blocked_or_changed() {
         let server = one_call();
         let home =
             home_with_hooks(&server, &json!({"tool_call": [{"command": ["~/bin/answer.py"]}]}));
-        // The name that is shown is the command as it stands in the settings.
+        // The name that is shown is the command as it stands in the config.
         let shown = read.replace("answer.py", "~/bin/answer.py");
         let script = home.write(
             "bin/answer.py",

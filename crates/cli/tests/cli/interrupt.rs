@@ -36,7 +36,7 @@ fn processes(home: &TempHome, child: &RunningChild) -> Vec<u32> {
     }
 }
 
-/// The next turn sees a conversation in order, with one result for the call that was given up.
+/// The next turn sees a session in order, with one result for the call that was given up.
 fn assert_goes_on(home: &TempHome) {
     let server =
         ModelServer::spawn_blocking_thread(Script::from(Reply::anthropic().text("Going on.")));

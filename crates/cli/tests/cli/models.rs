@@ -213,7 +213,7 @@ fn a_model_that_the_settings_exclude_is_refused() {
 }
 
 #[test]
-fn a_level_of_thinking_goes_to_the_model_and_a_missing_one_is_told_once() {
+fn a_level_of_thinking_goes_to_the_model_and_a_missing_one_is_reported_once() {
     let server = ModelServer::spawn_blocking_thread(myclaw_testkit::Script::repeat(
         Reply::anthropic().text("Well."),
     ));

@@ -379,7 +379,7 @@ fn the_model_of_the_command_line_answers_in_every_session() {
 }
 
 #[test]
-fn messages_that_a_full_queue_drops_are_told() {
+fn messages_that_a_full_queue_drops_are_reported() {
     let server = ModelServer::spawn_blocking_thread(Script::answer_with(slow_tool));
     let home = TempHome::new();
     let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);

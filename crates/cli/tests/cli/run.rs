@@ -53,7 +53,7 @@ fn the_answer_goes_to_stdout_and_everything_else_to_stderr() {
 }
 
 #[test]
-fn a_failed_tool_is_told_with_its_reason() {
+fn a_failed_tool_is_reported_with_its_reason() {
     let server = ModelServer::spawn_blocking_thread(Script::from([
         Reply::anthropic().tool_call("call_1", "read", json!({"path": "nowhere.txt"})),
         Reply::anthropic().text("There is no such file."),
@@ -160,7 +160,7 @@ fn no_answer_is_no_success() {
 }
 
 #[test]
-fn a_refusal_is_told_as_one() {
+fn a_refusal_is_reported_as_one() {
     let refusal = Reply::anthropic().text("").stop(Stop::Refusal);
     let server = ModelServer::spawn_blocking_thread(Script::repeat(refusal));
     let output = run(&home_with(&server), &["run", "hello"]);
@@ -184,7 +184,7 @@ fn an_answer_that_was_cut_says_so() {
 }
 
 #[test]
-fn the_iteration_cap_is_told_with_what_to_do() {
+fn the_iteration_cap_is_reported_with_advice() {
     let server = ModelServer::spawn_blocking_thread(Script::answer_with(|_, number| {
         Reply::anthropic().tool_call(format!("call_{number}"), "ls", json!({"path": "."})).step()
     }));
@@ -308,7 +308,7 @@ fn a_reader_that_leaves_ends_the_run_quietly() {
     assert_eq!(output.status.code(), Some(141));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     server.wait_for_closed_connections_blocking(1);
-    // What had arrived is in the conversation, and it goes on.
+    // What had arrived is in the session, and it goes on.
     let next = ModelServer::spawn_blocking_thread(Script::from(Reply::anthropic().text("Fine.")));
     home.use_server(&next, myclaw_testkit::WireFormat::AnthropicMessages);
     run(&home, &["run", "and now?"]).assert_code(0);

@@ -1,4 +1,4 @@
-//! `myclaw sessions fork`, `title`, `label`, and what `show` tells of branches and summaries.
+//! `myclaw sessions fork`, `title`, `label`, and what `show` prints about branches and summaries.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{home_with, run};
 
-/// A conversation with a tool call, in a home whose server then answers `later`.
+/// A session with a tool call, in a home whose server then answers `later`.
 fn home_with_tool_call(later: &[&str]) -> (TempHome, ModelServer) {
     let arguments = json!({"command": "echo 1"});
     let script = Script::new()
@@ -105,7 +105,7 @@ fn a_fork_stays_when_its_parent_goes() {
 }
 
 #[test]
-fn what_cannot_be_forked_is_told_and_changes_nothing() {
+fn a_fork_that_is_not_possible_is_reported_and_changes_nothing() {
     let (home, _server) = home_with_tool_call(&[]);
     run(&home, &["sessions", "fork", "main", "other"]).assert_code(0);
     for (arguments, code, message) in [
@@ -200,14 +200,14 @@ fn a_title_holds_although_the_list_cannot_be_written() {
     // In the place of the journal of the list.
     let lock = home.sessions_directory().join("sessions.journal");
     drop(fs::remove_file(&lock));
-    fs::create_dir(&lock).expect("a folder");
-    for (arguments, told) in [
+    fs::create_dir(&lock).expect("a directory");
+    for (arguments, reported) in [
         (&["sessions", "title", "main", "Numbers"][..], "saved, but not yet in the list"),
         (&["sessions", "label", "main", "work"], "has the labels work"),
     ] {
         let output = run(&home, arguments);
         output.assert_code(0);
-        assert!(output.stderr().contains(told), "{}", output.stderr());
+        assert!(output.stderr().contains(reported), "{}", output.stderr());
     }
     fs::remove_dir(&lock).expect("removed");
     run(&home, &["sessions", "label", "main", "home"]).assert_code(0);

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::{myclaw, run};
 
-/// A conversation whose texts try to be something else.
-fn home_with_hostile_conversation() -> TempHome {
+/// A session whose texts try to be something else.
+fn home_with_hostile_session() -> TempHome {
     let home = TempHome::new();
     let blocks = json!([
         {"type": "thinking", "thinking": "</pre><script>think()</script>"},
@@ -37,8 +37,8 @@ fn home_with_hostile_conversation() -> TempHome {
 }
 
 #[test]
-fn nothing_of_a_conversation_becomes_markup() {
-    let home = home_with_hostile_conversation();
+fn nothing_of_a_session_becomes_markup() {
+    let home = home_with_hostile_session();
     run(&home, &["sessions", "export", "bad", "--format", "html", "-o", "bad.html"]).assert_code(0);
     let page = fs::read_to_string(home.path().join("bad.html")).expect("a page");
     // Every tag in it is one of the page's own.
@@ -69,7 +69,7 @@ fn nothing_of_a_conversation_becomes_markup() {
 
 #[test]
 fn a_terminal_gets_no_controls_and_a_file_gets_the_text() {
-    let home = home_with_hostile_conversation();
+    let home = home_with_hostile_session();
     for arguments in [
         &["sessions", "show", "bad", "--all"][..],
         &["sessions", "export", "bad", "--format", "markdown"],
@@ -87,8 +87,8 @@ fn a_terminal_gets_no_controls_and_a_file_gets_the_text() {
 }
 
 #[test]
-fn an_export_comes_back_as_the_same_conversation() {
-    let home = home_with_hostile_conversation();
+fn an_export_comes_back_as_the_same_session() {
+    let home = home_with_hostile_session();
     run(&home, &["sessions", "export", "bad", "-o", "bad.jsonl"]).assert_code(0);
     let other = TempHome::new();
     let file = home.path().join("bad.jsonl");
@@ -117,16 +117,16 @@ fn an_export_comes_back_as_the_same_conversation() {
 
 #[test]
 fn an_exported_fork_needs_its_parent_no_longer() {
-    let home = home_with_hostile_conversation();
+    let home = home_with_hostile_session();
     run(&home, &["sessions", "fork", "bad", "other", "--at", "m1"]).assert_code(0);
     run(&home, &["sessions", "title", "other", "Another"]).assert_code(0);
     run(&home, &["sessions", "export", "other", "-o", "other.jsonl"]).assert_code(0);
     let lines = TempHome::read_lines(&home.path().join("other.jsonl"));
-    let told: Vec<String> = lines
+    let reported: Vec<String> = lines
         .iter()
         .map(|line| line["id"].as_str().map_or_else(|| line["version"].to_string(), str::to_owned))
         .collect();
-    assert_eq!((told[0].as_str(), told[1].as_str(), told.len()), ("1", "m1", 3));
+    assert_eq!((reported[0].as_str(), reported[1].as_str(), reported.len()), ("1", "m1", 3));
     assert_eq!(lines[2]["title"], "Another");
     run(&home, &["sessions", "import", "other.jsonl", "--session", "again"]).assert_code(0);
     let show = |name: &str| run(&home, &["sessions", "show", name, "--json"]).stdout();

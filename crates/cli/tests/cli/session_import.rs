@@ -33,8 +33,8 @@ fn imported(home: &TempHome, file: &str) -> (Vec<Value>, String) {
     output.assert_code(0);
     assert_eq!(output.stdout(), "it\n");
     let rows = TempHome::read_lines(&home.transcript_path("it"));
-    let told = output.stderr();
-    let (_, left_out) = told.trim_end().split_once("; left out: ").unwrap_or_default();
+    let reported = output.stderr();
+    let (_, left_out) = reported.trim_end().split_once("; left out: ").unwrap_or_default();
     (rows, left_out.to_owned())
 }
 
@@ -254,7 +254,7 @@ fn whatever_was_imported_can_be_continued() {
 }
 
 #[test]
-fn the_file_tells_the_session_where_nobody_does() {
+fn the_file_names_the_session_if_the_caller_does_not() {
     let home = TempHome::new();
     let files = [PI_3, CLAWDBOT, CLAWDBOT_JSON].map(data);
     let mut arguments = vec!["sessions", "import"];
@@ -283,7 +283,7 @@ fn nothing_is_written_over() {
 }
 
 #[test]
-fn bad_files_are_told_one_by_one_and_the_good_ones_are_taken() {
+fn bad_files_are_reported_one_by_one_and_the_good_ones_are_taken() {
     let home = TempHome::new();
     let bad = [
         ("empty.jsonl", "", "not a known session file"),
@@ -354,7 +354,7 @@ fn lines_of_messages_and_rows_without_a_header_are_known_too() {
     assert_eq!(gist(&rows)[1..], [("system", "Be brief."), ("user", "hi"), ("assistant", "ho")]);
     assert_eq!(rows[3]["meta"]["stopReason"], "length");
 
-    // Its first line is longer than what is looked at to tell what it is.
+    // Its first line is longer than the part that decides what kind of file it is.
     let long = json!({"role": "user", "content": "x".repeat(100_000)});
     home.write("long.jsonl", format!("{long}\n{{\"role\":\"assistant\",\"content\":\"ho\"}}\n"));
     run(&home, &["sessions", "import", "long.jsonl"]).assert_code(0);
@@ -409,10 +409,10 @@ fn a_byte_order_mark_is_passed_over_and_an_empty_message_counted() {
         let file = home.write(name, format!("\u{feff}{text}"));
         let output = run(&home, &["sessions", "import", &file.to_string_lossy()]);
         output.assert_code(0);
-        let told = output.stderr();
+        let reported = output.stderr();
         assert!(
-            told.contains("1 message") && told.contains("; left out: 1 × empty message\n"),
-            "{told}"
+            reported.contains("1 message") && reported.contains("; left out: 1 × empty message\n"),
+            "{reported}"
         );
     }
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::run;
 
-/// Three conversations with known ids and times.
-fn home_with_conversations() -> TempHome {
+/// Three sessions with known ids and times.
+fn home_with_sessions() -> TempHome {
     let home = TempHome::new();
     for (key, rows) in [
         (
@@ -54,7 +54,7 @@ fn ids(home: &TempHome, arguments: &[&str]) -> Vec<String> {
 
 #[test]
 fn messages_are_found_by_text_expression_and_agent() {
-    let home = home_with_conversations();
+    let home = home_with_sessions();
     assert_eq!(ids(&home, &["train"]), ["c1", "a1"]);
     assert_eq!(ids(&home, &["train", "--ignore-case"]), ["c1", "b1", "a1"]);
     assert_eq!(ids(&home, &["train", "-i", "--agent", "Main"]), ["b1", "a1"]);
@@ -71,8 +71,8 @@ fn messages_are_found_by_text_expression_and_agent() {
 }
 
 #[test]
-fn the_rest_is_told_when_there_is_more_than_the_limit() {
-    let home = home_with_conversations();
+fn more_finds_than_the_limit_are_reported() {
+    let home = home_with_sessions();
     let output = run(&home, &["sessions", "search", "train", "-i", "--limit", "1"]);
     output.assert_code(0);
     assert_eq!(output.stdout().lines().nth(1), Some("  A train of thought"));
@@ -87,7 +87,7 @@ fn the_rest_is_told_when_there_is_more_than_the_limit() {
 
 #[test]
 fn labels_and_texts_narrow_the_list() {
-    let home = home_with_conversations();
+    let home = home_with_sessions();
     run(&home, &["sessions", "label", "trip", "travel"]).assert_code(0);
     assert_eq!(ids(&home, &["train", "-i", "--label", "travel"]), ["a1"]);
     let names = |arguments: &[&str]| -> Vec<String> {
@@ -109,8 +109,8 @@ fn labels_and_texts_narrow_the_list() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_told() {
-    let home = home_with_conversations();
+fn a_search_that_is_not_possible_is_reported() {
+    let home = home_with_sessions();
     for (arguments, message) in
         [(&[""][..], "empty"), (&["(", "--regex"], "not a regular expression")]
     {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::{home_with, myclaw, run};
 
-/// A home with two conversations: `main`, in which a tool ran, and `trip`.
-fn home_with_conversations() -> TempHome {
+/// A home with two sessions: `main`, in which a tool ran, and `trip`.
+fn home_with_sessions() -> TempHome {
     let server = ModelServer::spawn_blocking_thread(Script::from([
         Reply::anthropic().text("Looking.").tool_call(
             "call_1",
@@ -32,7 +32,7 @@ fn json_lines(text: &str) -> Vec<Value> {
 
 #[test]
 fn list_names_the_latest_first() {
-    let home = home_with_conversations();
+    let home = home_with_sessions();
     let output = run(&home, &["sessions", "list"]);
     output.assert_code(0);
     let stdout = output.stdout();
@@ -46,7 +46,7 @@ fn list_names_the_latest_first() {
 }
 
 #[test]
-fn an_empty_home_has_no_conversations_and_is_left_empty() {
+fn an_empty_home_has_no_sessions_and_is_left_empty() {
     let home = TempHome::new();
     let output = run(&home, &["sessions", "list"]);
     output.assert_code(0);
@@ -56,8 +56,8 @@ fn an_empty_home_has_no_conversations_and_is_left_empty() {
 }
 
 #[test]
-fn show_tells_who_said_what() {
-    let home = home_with_conversations();
+fn show_names_who_said_what() {
+    let home = home_with_sessions();
     let output = run(&home, &["sessions", "show", "main"]);
     output.assert_code(0);
     let stdout = output.stdout();
@@ -75,14 +75,14 @@ fn show_tells_who_said_what() {
         rows.iter().map(|row| row["role"].as_str().expect("a role")).collect::<Vec<_>>(),
         ["user", "assistant", "tool", "assistant"]
     );
-    // The long form of the name is the same conversation.
+    // The long form of the name is the same session.
     let key = "agent:main:channel:cli:account:default:peer:direct:main";
     assert_eq!(run(&home, &["sessions", "show", key, "--last", "1"]).stdout(), last);
 }
 
 #[test]
 fn a_wrong_name_gets_the_nearest() {
-    let home = home_with_conversations();
+    let home = home_with_sessions();
     for command in ["show", "export", "delete"] {
         let output = run(&home, &["sessions", command, "tripp"]);
         output.assert_code(1);
@@ -92,7 +92,7 @@ fn a_wrong_name_gets_the_nearest() {
 
 #[test]
 fn export_as_jsonl_is_the_transcript() {
-    let home = home_with_conversations();
+    let home = home_with_sessions();
     let output = run(&home, &["sessions", "export", "main"]);
     output.assert_code(0);
     let transcript = TempHome::read_lines(&home.transcript_path("main"));
@@ -101,7 +101,7 @@ fn export_as_jsonl_is_the_transcript() {
 
 #[test]
 fn export_as_markdown_writes_a_new_file_only() {
-    let home = home_with_conversations();
+    let home = home_with_sessions();
     let arguments = ["sessions", "export", "main", "--format", "markdown", "-o", "main.md"];
     run(&home, &arguments).assert_code(0);
     let document = fs::read_to_string(home.path().join("main.md")).expect("the file");
@@ -117,8 +117,8 @@ fn export_as_markdown_writes_a_new_file_only() {
 }
 
 #[test]
-fn a_damaged_line_is_left_out_and_told() {
-    let home = home_with_conversations();
+fn a_damaged_line_is_left_out_and_reported() {
+    let home = home_with_sessions();
     let path = home.transcript_path("trip");
     let text = fs::read_to_string(&path).expect("a transcript");
     let mut lines: Vec<&str> = text.lines().collect();
@@ -132,7 +132,7 @@ fn a_damaged_line_is_left_out_and_told() {
 
 #[test]
 fn delete_asks_first() {
-    let home = home_with_conversations();
+    let home = home_with_sessions();
     let output = run(&home, &["sessions", "delete", "trip"]);
     output.assert_code(2);
     assert!(output.stderr().contains("delete trip --yes"), "{}", output.stderr());
@@ -157,8 +157,8 @@ fn age_trip(home: &TempHome) {
 }
 
 #[test]
-fn prune_forgets_the_old_and_keeps_their_transcripts_unless_told() {
-    let home = home_with_conversations();
+fn prune_forgets_the_old_and_keeps_their_transcripts_by_default() {
+    let home = home_with_sessions();
     age_trip(&home);
     let output = run(&home, &["sessions", "prune", "--older-than", "30d", "--dry-run"]);
     output.assert_code(0);
@@ -185,7 +185,7 @@ fn prune_forgets_the_old_and_keeps_their_transcripts_unless_told() {
 
 #[test]
 fn prune_with_transcripts_deletes_them() {
-    let home = home_with_conversations();
+    let home = home_with_sessions();
     age_trip(&home);
     run(&home, &["sessions", "prune", "--older-than", "30d", "--with-transcripts"]).assert_code(0);
     assert!(!home.transcript_path("trip").exists());
@@ -193,8 +193,8 @@ fn prune_with_transcripts_deletes_them() {
 }
 
 #[test]
-fn conversations_can_be_looked_at_while_the_config_file_is_broken() {
-    let home = home_with_conversations();
+fn sessions_can_be_looked_at_while_the_config_file_is_broken() {
+    let home = home_with_sessions();
     home.write_config_text("{ nonsense");
     run(&home, &["sessions", "list"]).assert_code(0);
     run(&home, &["sessions", "show", "trip"]).assert_code(0);
@@ -202,7 +202,7 @@ fn conversations_can_be_looked_at_while_the_config_file_is_broken() {
 
 #[test]
 fn a_reader_that_leaves_ends_an_export_quietly() {
-    let home = home_with_conversations();
+    let home = home_with_sessions();
     let long = "words ".repeat(100_000);
     let row = json!({"id": "00000000-0000-7000-8000-000000000001", "role": "user", "content": long, "ts": 1});
     let path = home.transcript_path("trip");

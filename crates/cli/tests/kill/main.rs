@@ -31,7 +31,7 @@ const SMALL_TURN: Duration = Duration::from_millis(25);
 /// Longest that an orderly end of the program may take.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// The conversation that is killed again and again.
+/// The session that is killed again and again.
 const SESSION: &str = "killed";
 
 const KINDS: [QueuedKind; 4] =
@@ -67,7 +67,7 @@ fn seed() -> u64 {
     number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_121)
 }
 
-/// Somebody who talks into the conversation from outside, and remembers what was acknowledged.
+/// Somebody who talks into the session from outside, and remembers what was acknowledged.
 struct Speaker {
     inbox: Inbox,
     acknowledged: Vec<EntryId>,
@@ -109,7 +109,7 @@ fn on_this_machine(home: &TempHome, pause: Duration) -> Duration {
     pause.mul_f64((begun.elapsed().as_secs_f64() / SMALL_TURN.as_secs_f64()).clamp(1.0, 5.0))
 }
 
-/// Settings for a window that is full after some calls: the prompt and the tools take a quarter of it.
+/// A config for a window that is full after some calls: the prompt and the tools take a quarter of it.
 fn narrow(config: &mut Value, compaction: &Value) {
     config["models"]["providers"]["anthropic"]["models"] =
         json!([{"id": "claude-sonnet-4-20250514", "contextWindow": 8_000, "maxOutput": 1_000}]);

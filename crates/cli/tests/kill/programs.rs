@@ -1,4 +1,4 @@
-//! A program that embeds MyClaw and is killed with it: whatever got its reply is in the conversation, once.
+//! A program that embeds MyClaw and is killed with it: whatever got its reply is in the session, once.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Two processes that run, compact and answer one conversation at the same time, a third that talks into it, and kills
-//! at random moments. Afterwards every message that was acknowledged is in the conversation exactly once.
+//! Two processes that run, compact and answer one session at the same time, a third that talks into it, and kills
+//! at random moments. Afterwards every message that was acknowledged is in the session exactly once.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn some_work(request: &RecordedRequest, number: usize) -> Step {
     }
 }
 
-/// One of two that want the conversation.
+/// One of two that want the session.
 fn rival(home: &TempHome, random: &mut Random, kill: u64) -> RunningChild {
     match random.below(3) {
         0 => myclaw(home, &["sessions", "compact", SESSION]),
@@ -73,7 +73,7 @@ fn what_is_said_is_taken_once_whoever_runs_and_whatever_is_killed() {
         }
         random.pause(longest);
         let mut pair = [Some(first), Some(second)];
-        // One of them, whichever has the conversation, or both.
+        // One of them, whichever has the session, or both.
         let spared = random.below(3) as usize;
         for (number, child) in pair.iter_mut().enumerate() {
             if number != spared {

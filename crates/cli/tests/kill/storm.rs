@@ -101,7 +101,7 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
         }
     }
     finish(&home, &speaker, &mut transcript, &format!("seed {seed}, the end"));
-    tell(&server, &transcript, kills, speaker.acknowledged.len());
+    report(&server, &transcript, kills, speaker.acknowledged.len());
 }
 
 fn configure(home: &TempHome, server: &ModelServer) {
@@ -132,7 +132,7 @@ fn finish(home: &TempHome, speaker: &Speaker, transcript: &mut Transcript, conte
 }
 
 /// Says what the kills have met, and makes sure that they met something.
-fn tell(server: &ModelServer, transcript: &Transcript, kills: u64, said: usize) {
+fn report(server: &ModelServer, transcript: &Transcript, kills: u64, said: usize) {
     let requests = server.all_requests();
     let was_cut = |request: &RecordedRequest| {
         request.answer_end().is_some_and(|(end, _)| end == AnswerEnd::ClientGone)

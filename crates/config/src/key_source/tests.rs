@@ -5,7 +5,7 @@ fn parse(text: &str) -> KeySource {
 }
 
 #[test]
-fn every_way_of_writing_is_told_apart() {
+fn every_way_of_writing_is_distinguished() {
     for (written, described) in [
         ("!pass show anthropic", "!pass show anthropic"),
         ("! pass ", "!pass"),

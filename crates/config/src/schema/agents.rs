@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ThinkingDefault;
 use super::limits::{AgentLimits, LaneWidths, RunLimits};
 use super::messages::DeliveryMode;
+use super::policy::{AgentSandboxRules, AgentToolRules, SandboxRules};
 use super::values::{self, IterationCap, ModelChoice, NonBlankText};
 
 /// Attempts beyond the first for one model call, over all keys: enough to get past a short outage.
@@ -87,7 +88,7 @@ pub struct AgentDefaults {
     pub context_pruning: ContextPruning,
     /// What ends a run that would go on.
     pub limits: RunLimits,
-    /// The time zone of the people who talk with the agent, as the model is told it, such as `Europe/Berlin`. Default:
+    /// The time zone of the people who talk with the agent, named in the prompt, such as `Europe/Berlin`. Default:
     /// that of this machine.
     #[serde(
         deserialize_with = "values::optional_non_blank",
@@ -101,6 +102,10 @@ pub struct AgentDefaults {
     pub follow_up_mode: DeliveryMode,
     /// How many runs of one process go on at the same time.
     pub lanes: LaneWidths,
+    /// Which tools and commands agents may use, beside `tools`.
+    pub tools: AgentToolRules,
+    /// Which sessions are sandboxed, and what may run in them.
+    pub sandbox: SandboxRules,
 }
 
 /// When and how older messages are summarised.
@@ -200,4 +205,10 @@ pub struct AgentEntry {
     /// How many of the messages that wait for a run's end are answered together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_up_mode: Option<DeliveryMode>,
+    /// Which tools and commands it may use. These rules can only take away.
+    #[serde(default)]
+    pub tools: AgentToolRules,
+    /// Where its sandbox differs from that of the others.
+    #[serde(default)]
+    pub sandbox: AgentSandboxRules,
 }

@@ -147,7 +147,7 @@ pub struct ModelCompat {
 }
 
 impl ModelCompat {
-    /// These settings, and for what they leave out those of `other`.
+    /// These values, and for what they leave out those of `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {

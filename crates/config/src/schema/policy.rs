@@ -1,9 +1,19 @@
 //! Which tools and commands may run, as the file says it. What the rules mean is the work of `myclaw-policy`.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
 
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::MAX_SECONDS;
 use super::values::{self, NonBlankText};
+
+/// Seconds until an unanswered question counts as answered with no: long enough to come back to the desk, short enough
+/// that a session does not wait for a day.
+const DEFAULT_APPROVAL_SECONDS: u64 = 300;
 
 /// Which tools may run. Every level of the config has such rules, and a tool must be permitted by all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -11,7 +21,7 @@ use super::values::{self, NonBlankText};
 pub struct ToolRules {
     /// A named set of tools. Tools outside it are denied.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub profile: Option<PolicyProfile>,
+    pub profile: Option<ToolProfile>,
     /// The only tools that may run: names, names with `*`, and groups such as `group:fs`. Leave it out to set no
     /// limit; an empty list denies every tool.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,13 +29,64 @@ pub struct ToolRules {
     /// Tools that may not run, written as in `allow`. A tool in both lists is denied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deny: Option<Vec<String>>,
+    /// Tools whose calls need your approval, written as in `allow`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask: Option<Vec<String>>,
+}
+
+/// Which tools and commands an agent may use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct AgentToolRules {
+    /// A named set of tools. Tools outside it are denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ToolProfile>,
+    /// The only tools that may run: names, names with `*`, and groups such as `group:fs`. Leave it out to set no
+    /// limit; an empty list denies every tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
+    /// Tools that may not run, written as in `allow`. A tool in both lists is denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deny: Option<Vec<String>>,
+    /// Tools whose calls need your approval, written as in `allow`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ask: Option<Vec<String>>,
+    /// Which commands may run.
+    pub exec: ExecRules,
+    /// Further rules for models of a provider, by its name, or for one model, as `provider/model`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_provider: BTreeMap<String, ToolRules>,
+}
+
+impl AgentToolRules {
+    /// The rules for tools alone.
+    pub fn rules(&self) -> ToolRules {
+        let Self { profile, allow, deny, ask, .. } = self.clone();
+        ToolRules { profile, allow, deny, ask }
+    }
+}
+
+/// How an approval is waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ApprovalConfig {
+    /// Seconds until a question that nobody answers counts as answered with no; at most 86400 (a day).
+    #[serde(deserialize_with = "values::within::<_, _, 1, MAX_SECONDS>")]
+    #[schemars(range(min = 1, max = MAX_SECONDS))]
+    pub timeout_seconds: u64,
+}
+
+impl Default for ApprovalConfig {
+    fn default() -> Self {
+        Self { timeout_seconds: DEFAULT_APPROVAL_SECONDS }
+    }
 }
 
 /// A named set of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-pub enum PolicyProfile {
+pub enum ToolProfile {
     /// The status of the session.
     Minimal,
     /// Files, commands, sessions, memory and images.
@@ -34,9 +95,13 @@ pub enum PolicyProfile {
     Messaging,
     /// Every tool.
     Full,
+    /// The first eight built-in tools: files, search and bash.
+    Myclaw,
+    /// The four of the Pi agent: read, bash, edit and write.
+    Pi,
 }
 
-impl PolicyProfile {
+impl ToolProfile {
     /// The name used in the file.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,6 +109,8 @@ impl PolicyProfile {
             Self::Coding => "coding",
             Self::Messaging => "messaging",
             Self::Full => "full",
+            Self::Myclaw => "myclaw",
+            Self::Pi => "pi",
         }
     }
 }
@@ -62,6 +129,33 @@ pub struct SandboxRules {
     pub denylist: Option<Vec<String>>,
     /// Which commands may run in a sandboxed session.
     pub exec: ExecRules,
+}
+
+/// Where the sandbox of an agent differs from that of the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct AgentSandboxRules {
+    /// Which sessions are sandboxed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SandboxMode>,
+    /// The only tools of a sandboxed session, instead of the list of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowlist: Option<Vec<String>>,
+    /// Tools that a sandboxed session may not use, instead of the list of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denylist: Option<Vec<String>>,
+}
+
+impl SandboxRules {
+    /// These rules with what an agent's own entry changes.
+    #[must_use]
+    pub fn with(&self, own: &AgentSandboxRules) -> Self {
+        let mut rules = self.clone();
+        rules.mode = own.mode.unwrap_or(rules.mode);
+        rules.allowlist = own.allowlist.clone().or(rules.allowlist);
+        rules.denylist = own.denylist.clone().or(rules.denylist);
+        rules
+    }
 }
 
 /// Which sessions are sandboxed.
@@ -133,18 +227,40 @@ pub enum ExecAsk {
 }
 
 /// One entry of the allowlist.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum CommandRule {
     /// A program with any arguments: `git`, `/usr/bin/git` or `/opt/tools/*`.
-    Program(
-        #[serde(deserialize_with = "values::non_blank")]
-        #[schemars(with = "NonBlankText")]
-        String,
-    ),
+    Program(#[schemars(with = "NonBlankText")] String),
     /// A program with arguments.
     WithArguments(ProgramRule),
+}
+
+impl<'de> Deserialize<'de> for CommandRule {
+    /// An untagged enum would also take an object that is written as a list.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CommandRuleVisitor)
+    }
+}
+
+struct CommandRuleVisitor;
+
+impl<'de> Visitor<'de> for CommandRuleVisitor {
+    type Value = CommandRule;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a program as a string or an object")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<CommandRule, E> {
+        values::non_blank(value.into_deserializer()).map(CommandRule::Program)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<CommandRule, A::Error> {
+        ProgramRule::deserialize(MapAccessDeserializer::new(entries))
+            .map(CommandRule::WithArguments)
+    }
 }
 
 /// A program that may run with certain arguments.

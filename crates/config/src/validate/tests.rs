@@ -29,6 +29,8 @@ fn full() -> Value {
                 },
                 "steeringMode": "one-at-a-time", "followUpMode": "all",
                 "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
+                "tools": agent_tools(),
+                "sandbox": { "mode": "all", "allowlist": [], "denylist": ["read"], "exec": exec() },
             },
             "list": [{
                 "id": "main", "default": true, "name": "Claw", "workspace": "/x", "agentDir": "/d",
@@ -36,14 +38,19 @@ fn full() -> Value {
                 "limits": {
                     "runSeconds": 1, "runTokens": 0, "runCost": 0, "dayTokens": 1, "dayCost": 1.5, "repeatedCalls": 0,
                 },
-                "steeringMode": "all", "followUpMode": "one-at-a-time",
+                "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
+                "sandbox": { "mode": "off", "allowlist": [], "denylist": [] },
             }],
         },
-        "channels": { "telegram": { "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"] } },
+        "channels": { "telegram": { "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"], "tools": tools() } },
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
-        "tools": { "profile": "pi", "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 } },
+        "tools": {
+            "profile": "pi", "allow": ["*"], "deny": [], "ask": ["write"], "exec": exec(),
+            "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
+            "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 },
+        },
         "skills": { "load": { "extraDirs": ["~/skills"] }, "entries": { "mine": { "enabled": false } } },
         "auth": { "cooldowns": {
             "firstSeconds": 60, "factor": 5, "longestSeconds": 3600, "billingFirstSeconds": 18_000,
@@ -73,6 +80,23 @@ fn full() -> Value {
                 }],
             } },
         },
+    })
+}
+
+fn tools() -> Value {
+    json!({ "profile": "coding", "allow": ["group:fs"], "deny": ["*_x"], "ask": [] })
+}
+
+fn agent_tools() -> Value {
+    json!({
+        "profile": "full", "allow": ["group:fs"], "deny": [], "ask": [], "exec": exec(), "byProvider": { "mine": tools() },
+    })
+}
+
+fn exec() -> Value {
+    json!({
+        "security": "allowlist", "ask": "on-miss",
+        "allowlist": ["ls", { "program": "/usr/bin/git", "args": ["log", "..."] }],
     })
 }
 

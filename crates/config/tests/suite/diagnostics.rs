@@ -27,7 +27,7 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
         ),
         (
             "{ tools: { shell: {} } }",
-            "1:12: tools.shell: unknown key; known here: `profile`, `fs`, `bash`",
+            "1:12: tools.shell: unknown key; known here: `profile`, `allow`, `deny`, `ask`, `exec`, `byProvider`, `bySender`, `approvals`, `fs`, `bash`",
         ),
         (
             "{ agent: { maxRetries: -1 } }",
@@ -245,7 +245,7 @@ fn text_that_is_no_json5_is_explained() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
+fn all_mistakes_are_reported_at_once_in_the_order_of_the_file() {
     let home =
         Home::with_config("{\n  gateway: { port: 'x' },\n  agent: { maxRetries: -1, foo: 1 },\n}");
     assert_eq!(
@@ -270,7 +270,7 @@ fn all_mistakes_are_told_at_once_in_the_order_of_the_file() {
 }
 
 #[test]
-fn no_more_mistakes_are_told_than_a_person_reads() {
+fn no_more_mistakes_are_reported_than_a_person_reads() {
     let many: String = (0..1000).map(|number| format!("wrong{number}: 1,\n")).collect();
     let error = Home::with_config(format!("{{\n{many}}}")).load().unwrap_err();
     assert_eq!(error.report().unwrap().issues().len(), 20);

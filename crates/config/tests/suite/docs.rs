@@ -1,4 +1,4 @@
-//! The user's page about settings: what it shows must be what happens.
+//! The user's page about the config: what it shows must be what happens.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ fn examples_load_and_wrong_ones_give_the_messages_shown() {
 }
 
 /// The places of values that are no section, written as on the page.
-fn settings(schema: &Value, root: &Value, at: &str, found: &mut BTreeSet<String>) {
+fn keys_of(schema: &Value, root: &Value, at: &str, found: &mut BTreeSet<String>) {
     let target =
         schema["$ref"].as_str().and_then(|name| root["$defs"].get(name.strip_prefix("#/$defs/")?));
     let schema = target.unwrap_or(schema);
@@ -54,23 +54,23 @@ fn settings(schema: &Value, root: &Value, at: &str, found: &mut BTreeSet<String>
         found.insert(at.to_owned());
     }
     for (key, property) in properties.into_iter().flatten() {
-        settings(property, root, format!("{at}.{key}").trim_start_matches('.'), found);
+        keys_of(property, root, format!("{at}.{key}").trim_start_matches('.'), found);
     }
     for branch in branches {
-        settings(branch, root, at, found);
+        keys_of(branch, root, at, found);
     }
     for (keyword, suffix) in [("items", "[]"), ("additionalProperties", ".<name>")] {
         if schema[keyword].is_object() {
-            settings(&schema[keyword], root, &format!("{at}{suffix}"), found);
+            keys_of(&schema[keyword], root, &format!("{at}{suffix}"), found);
         }
     }
 }
 
 #[test]
-fn every_setting_is_on_the_page_and_nothing_else() {
+fn every_key_is_on_the_page_and_nothing_else() {
     let schema = json_schema();
     let mut known = BTreeSet::new();
-    settings(&schema, &schema, "", &mut known);
+    keys_of(&schema, &schema, "", &mut known);
     known.remove("$schema");
     let page = page();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));

@@ -1,4 +1,4 @@
-//! From a file to settings: defaults, order of the steps, substitution, cache, and files that are no settings.
+//! From a file to a config: defaults, order of the steps, substitution, cache, and files that are no config.
 
 use std::fs;
 use std::sync::Arc;
@@ -181,7 +181,7 @@ fn an_unset_or_empty_variable_is_named_with_its_place() {
 }
 
 #[test]
-fn a_mistake_in_an_earlier_step_is_told_first() {
+fn a_mistake_in_an_earlier_step_is_reported_first() {
     let syntax = Home::with_config("{ agent: { x: '${NOPE}' }");
     assert!(matches!(syntax.load(), Err(ConfigError::Syntax(_))));
     let variable = Home::with_config("{ surplus: '${NOPE}', agent: 5 }");
@@ -193,7 +193,7 @@ fn a_mistake_in_an_earlier_step_is_told_first() {
 }
 
 #[test]
-fn what_is_no_settings_file_is_told_apart() {
+fn a_file_that_is_no_config_is_recognised() {
     let directory = Home::new();
     fs::create_dir(directory.config_file()).unwrap();
     assert_eq!(
@@ -221,7 +221,7 @@ fn what_is_no_settings_file_is_told_apart() {
 
 #[cfg(unix)]
 #[test]
-fn links_and_pipes_are_told_apart() {
+fn links_and_pipes_are_reported_apart() {
     let home = Home::new();
     std::os::unix::fs::symlink("elsewhere.json", home.config_file()).unwrap();
     assert_eq!(

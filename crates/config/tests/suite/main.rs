@@ -1,4 +1,4 @@
-//! The settings as other crates and people meet them: files on disk in, settings or messages out.
+//! The config as other crates and people use it: files on disk in, a config or messages out.
 #![expect(clippy::unwrap_used, reason = "a failure ends the test")]
 
 mod agents;

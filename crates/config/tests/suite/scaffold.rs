@@ -49,7 +49,7 @@ fn the_starter_is_written_once_and_loads() {
     );
 }
 
-/// Whoever takes the comment marks away must get settings, not mistakes.
+/// Whoever takes the comment marks away must get a valid config.
 #[test]
 fn what_the_starter_shows_in_comments_is_right_too() {
     let is_setting = |line: &str| {

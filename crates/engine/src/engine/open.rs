@@ -12,8 +12,8 @@ use myclaw_session::{
 };
 
 use super::SILENT_WAIT;
-use crate::conversation::{Conversation, Opening};
 use crate::failover::Roster;
+use crate::open_log::{OpenLog, Opening};
 use crate::skills::skills_left_out;
 use crate::turn::{input_budget, interrupts};
 use crate::workspace::{BootstrapFile, prepare_workspace};
@@ -29,7 +29,7 @@ pub(super) struct Opened {
     pub(super) identity: Option<BootstrapFile>,
     pub(super) bootstrap_files: Vec<BootstrapFile>,
     pub(super) auth_file: AuthFile,
-    pub(super) conversation: Conversation,
+    pub(super) log: OpenLog,
     pub(super) opening: Opening,
     /// Messages that interrupted an earlier run. This run answers them.
     pub(super) interrupts: Vec<EntryId>,
@@ -60,7 +60,7 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
     let mut notices = bootstrap.notices;
     notices.extend(skills_left_out(&params.skills));
     blocking(move || {
-        let (conversation, opening, waiting) = load(log, &inbox, budget, switched_off)?;
+        let (log, opening, waiting) = load(log, &inbox, budget, switched_off)?;
         let interrupts = interrupts(&waiting).map(|message| message.id).collect();
         let (auth_file, notice) = roster.read_store();
         notices.extend(notice);
@@ -71,7 +71,7 @@ pub(super) async fn open(params: &RunParams, roster: &Roster) -> Result<Opened, 
             identity: bootstrap.identity,
             bootstrap_files: bootstrap.files,
             auth_file,
-            conversation,
+            log,
             opening,
             interrupts,
             notices,
@@ -86,10 +86,10 @@ fn load(
     inbox: &Inbox,
     budget: u64,
     switched_off: SwitchedOff,
-) -> Result<(Conversation, Opening, Vec<QueuedMessage>), RunError> {
+) -> Result<(OpenLog, Opening, Vec<QueuedMessage>), RunError> {
     // Held while the log is read: a dropped run may still be removing the messages it took.
     let mut held = if inbox.may_hold_messages() { inbox.open()? } else { None };
-    let (conversation, opening) = Conversation::load(log, budget, switched_off)?;
+    let (log, opening) = OpenLog::load(log, budget, switched_off)?;
     let mut waiting = Vec::new();
     if let Some(held) = &mut held {
         waiting = held.pending()?;
@@ -100,7 +100,7 @@ fn load(
             held.change(&[], &taken)?;
         }
     }
-    Ok((conversation, opening, waiting))
+    Ok((log, opening, waiting))
 }
 
 /// Opens the session's log, and waits while another process has it open.
@@ -109,7 +109,7 @@ async fn open_log(
     store: &Arc<dyn Sessions>,
 ) -> Result<Box<dyn OpenSession>, RunError> {
     let began = Instant::now();
-    let mut has_told = false;
+    let mut has_notified = false;
     loop {
         let (at, key) = (Arc::clone(store), params.session_key.clone());
         let opened = blocking(move || Ok(at.open(&key, LockWait::Fail))).await?;
@@ -124,7 +124,7 @@ async fn open_log(
             }
             Err(error) => return Err(error.into()),
         };
-        if waited >= SILENT_WAIT && !std::mem::replace(&mut has_told, true) {
+        if waited >= SILENT_WAIT && !std::mem::replace(&mut has_notified, true) {
             params.events().notice(Notice::WaitingForSession { process_id, path });
         }
         tokio::select! {

@@ -66,8 +66,8 @@ impl<'a> Candidates<'a> {
             }
             let cooldown_is_long = arranged.iter().all(|entry| {
                 let until = entry.cooldown.map_or(0, |(until, _)| until);
-                let rest = Duration::from_millis(until.saturating_sub(sources.now_ms));
-                rest > LONGEST_WAIT_BEFORE_FALLBACK
+                let remaining = Duration::from_millis(until.saturating_sub(sources.now_ms));
+                remaining > LONGEST_WAIT_BEFORE_FALLBACK
             });
             let cooldown_reason =
                 arranged.first().and_then(|entry| entry.cooldown).filter(|_| cooldown_is_long);
@@ -121,11 +121,11 @@ impl<'a> Candidates<'a> {
     }
 
     /// Removes a profile from every remaining model of its provider.
-    pub(crate) fn spend(&mut self, provider: &str, profile_id: &str) {
+    pub(crate) fn exhaust(&mut self, provider: &str, profile_id: &str) {
         let of_provider =
             |candidate: &&mut Candidate<'_>| candidate.choice.model.provider == provider;
         for candidate in self.waiting.iter_mut().filter(of_provider) {
-            candidate.rotation.spend(profile_id);
+            candidate.rotation.exhaust(profile_id);
         }
     }
 

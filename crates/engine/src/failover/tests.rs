@@ -14,8 +14,8 @@ fn error(class: ErrorClass) -> ModelError {
 
 #[test]
 fn the_rest_doubles_from_one_second_to_sixty() {
-    let rests: Vec<u64> = (1..=9).map(|failures| cooldown(failures).as_secs()).collect();
-    assert_eq!(rests, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+    let cooldowns: Vec<u64> = (1..=9).map(|failures| cooldown(failures).as_secs()).collect();
+    assert_eq!(cooldowns, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
     assert_eq!(cooldown(u32::MAX), LONGEST_COOLDOWN);
 }
 
@@ -117,8 +117,8 @@ fn a_rest_from_before_the_run_holds_unless_the_profile_is_alone() {
 #[test]
 fn a_profile_that_another_model_spent_is_spent_here_too() {
     let mut rotation = rotation(&["a", "b"]);
-    rotation.spend("a");
+    rotation.exhaust("a");
     assert_eq!(rotation.pick(0), Pick::Ready(1));
-    rotation.spend("b");
+    rotation.exhaust("b");
     assert_eq!(rotation.pick(0), Pick::Spent);
 }

@@ -16,11 +16,11 @@ use super::repetition::Repetition;
 use super::shared::Stop;
 use super::{Intake, RunContext, Shared, result_text};
 use crate::arguments::fit_arguments;
-use crate::conversation::PendingCalls;
 use crate::hook::unless_aborted;
+use crate::open_log::PendingCalls;
 use crate::{
     AgentRunEvent, Approver, HookError, HookPoint, Notice, PendingToolCall, RunError, Tool,
-    ToolCallVerdict, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate,
+    ToolCallVerdict, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, WithheldTool,
 };
 
 /// Most calls of read-only tools at the same time: enough to hide disk latency, too few to exhaust file handles.
@@ -36,6 +36,7 @@ const ABORT_GRACE: Duration = Duration::from_secs(5);
 /// The tools of a run, and the approver of their calls.
 pub(crate) struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
+    withheld: Vec<WithheldTool>,
     context: ToolContext,
     gate: ApprovalGate,
 }
@@ -108,7 +109,7 @@ impl Act {
                     group.push(next);
                 }
             }
-            self.run_group(shared, group).await?;
+            self.run_group(shared, group, &pending.model).await?;
         }
         for call in surplus {
             let text = result_text::too_many_calls(count, MAX_CALLS);
@@ -123,18 +124,19 @@ impl Act {
         &mut self,
         shared: &mut Shared,
         group: Vec<ToolCall>,
+        model: &str,
     ) -> Result<(), RunError> {
         let Self { toolbox, repetition } = self;
-        let Shared { run, conversation, .. } = shared;
+        let Shared { run, log, .. } = shared;
         // The futures only read; storing a result changes nothing that they read.
-        let running = |call| toolbox.run_call(run, call);
+        let running = |call| toolbox.run_call(run, call, model);
         let mut finished: FuturesOrdered<_> = group.iter().map(running).collect();
         for call in &group {
             let Some(Finished { mut output, took }) = finished.next().await else { break };
             let note = repetition.note(call, &joined_text(&output.content, "\n"));
             output.content.extend(note.map(ContentBlock::text));
             emit_end(run, call, took, &output);
-            conversation.append(result_message(call, output, run.clock.now_ms()))?;
+            log.append(result_message(call, output, run.clock.now_ms()))?;
         }
         Ok(())
     }
@@ -152,25 +154,29 @@ fn skip(shared: &mut Shared, call: &ToolCall) -> Result<(), RunError> {
 impl Toolbox {
     pub(crate) fn new(
         tools: Vec<Arc<dyn Tool>>,
+        withheld: Vec<WithheldTool>,
         context: ToolContext,
         approver: Option<Arc<dyn Approver>>,
     ) -> Self {
-        Self { tools, context, gate: ApprovalGate::new(approver) }
+        Self { tools, withheld, context, gate: ApprovalGate::new(approver) }
     }
 
-    fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        let by_own_name = self.tools.iter().find(|tool| tool.schema().name == name);
-        by_own_name.or_else(|| self.tools.iter().find(|tool| tool.aliases().names_tool(name)))
+    /// The tool of that name that is not offered.
+    fn withheld(&self, name: &str) -> Option<&WithheldTool> {
+        self.withheld.iter().find(|withheld| {
+            let tool = &withheld.tool;
+            tool.schema().name == name || tool.aliases().names_tool(name)
+        })
     }
 
     fn is_read_only(&self, call: &ToolCall) -> bool {
-        self.find(&call.name).is_some_and(|tool| tool.is_read_only())
+        find(&self.tools, &call.name).is_some_and(|tool| tool.is_read_only())
     }
 
     /// Runs one call, from validation to the length limit of its result. It cannot fail: every error becomes a result
     /// that the model reads.
-    async fn run_call(&self, run: &RunContext, call: &ToolCall) -> Finished {
-        match self.prepare(run, call).await {
+    async fn run_call(&self, run: &RunContext, call: &ToolCall, model: &str) -> Finished {
+        match self.prepare(run, call, model).await {
             Ok((tool, pending)) => {
                 let span = info_span!("tool_call", tool = %call.name, id = %call.id);
                 let finished = self.execute(run, tool, pending).instrument(span.clone()).await;
@@ -191,8 +197,12 @@ impl Toolbox {
         &self,
         run: &RunContext,
         call: &ToolCall,
+        model: &str,
     ) -> Result<(&Arc<dyn Tool>, PendingToolCall), String> {
-        let Some(tool) = self.find(&call.name) else {
+        let Some(tool) = find(&self.tools, &call.name) else {
+            if let Some(withheld) = self.withheld(&call.name) {
+                return Err(refuse(run, &call.name, &withheld.reason));
+            }
             let names: Vec<&str> =
                 self.tools.iter().map(|tool| tool.schema().name.as_str()).collect();
             return Err(result_text::unknown_tool(&call.name, &names));
@@ -208,6 +218,7 @@ impl Toolbox {
             tool_name: tool.schema().name.clone(),
             tool_call_id: call.id.clone(),
             arguments,
+            model: model.to_owned(),
         };
         let mut questions = Vec::new();
         for hook in &run.hooks {
@@ -218,6 +229,9 @@ impl Toolbox {
                     if let ToolCallVerdict::Ask { reason } = verdict {
                         questions.push(format!("{}: {reason}", hook.name()));
                     }
+                }
+                Ok(ToolCallVerdict::Deny { reason }) => {
+                    return Err(refuse(run, &pending.tool_name, &reason));
                 }
                 Ok(ToolCallVerdict::Block { reason }) => {
                     return Err(result_text::blocked(hook.name(), &reason));
@@ -237,7 +251,7 @@ impl Toolbox {
         tool: &Arc<dyn Tool>,
         pending: PendingToolCall,
     ) -> Finished {
-        let PendingToolCall { tool_name, tool_call_id, arguments } = &pending;
+        let PendingToolCall { tool_name, tool_call_id, arguments, .. } = &pending;
         emit_start(run, tool_name.clone(), tool_call_id.clone(), arguments.clone());
         let started = std::time::Instant::now();
         let on_update = |update: ToolUpdate| {
@@ -274,6 +288,17 @@ impl Toolbox {
     }
 }
 
+fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn Tool>> {
+    let by_own_name = tools.iter().find(|tool| tool.schema().name == name);
+    by_own_name.or_else(|| tools.iter().find(|tool| tool.aliases().names_tool(name)))
+}
+
+/// Reports that a rule denies a call; returns the text for the model.
+fn refuse(run: &RunContext, tool: &str, reason: &str) -> String {
+    run.events.notice(Notice::ToolDenied { tool: tool.to_owned(), reason: reason.to_owned() });
+    result_text::refused(reason)
+}
+
 async fn let_hooks_change(run: &RunContext, pending: &PendingToolCall, output: &mut ToolOutput) {
     for hook in &run.hooks {
         let outcome = tokio::select! {
@@ -303,7 +328,7 @@ pub(super) fn append_result(
     output: ToolOutput,
 ) -> Result<(), RunError> {
     let timestamp = shared.now_ms();
-    Ok(shared.conversation.append(result_message(call, output, timestamp))?)
+    Ok(shared.log.append(result_message(call, output, timestamp))?)
 }
 
 fn result_message(call: &ToolCall, output: ToolOutput, timestamp: u64) -> Message {

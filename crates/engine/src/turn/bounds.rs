@@ -14,7 +14,7 @@ use myclaw_session::{DaySpending, Spent};
 use super::Shared;
 use super::time_limit::{Pauses, TimeLimit};
 use crate::bound::{exhausted_budget, micro_dollars};
-use crate::{Bound, Notice, RunError};
+use crate::{Bound, ConfigKeys, Notice, RunError};
 
 /// The limits, the usage since the last user message, and the usage of the day.
 #[derive(Debug)]
@@ -22,8 +22,7 @@ pub(crate) struct Bounds {
     limits: RunLimits,
     /// Most model calls for one message; `None` means no cap.
     max_iterations: Option<u32>,
-    /// The config key that sets each limit, if it is not the usual one.
-    config_keys: Vec<(Bound, String)>,
+    config_keys: ConfigKeys,
     /// Measured by the monotonic clock, because the wall clock may jump. `None` means no limit.
     time: Option<TimeLimit>,
     iterations_before: u32,
@@ -43,7 +42,7 @@ impl Bounds {
         max_iterations: Option<u32>,
         spending: DaySpending,
         pauses: &Pauses,
-        config_keys: Vec<(Bound, String)>,
+        config_keys: ConfigKeys,
     ) -> Self {
         Self {
             time: time_limit(&limits, pauses),
@@ -66,9 +65,8 @@ impl Bounds {
     }
 
     /// The config key that sets a limit.
-    pub(super) fn config_key(&self, bound: Bound) -> &str {
-        let own = self.config_keys.iter().find(|(limit, _)| *limit == bound);
-        own.map_or(bound.setting(), |(_, key)| key)
+    pub(super) fn config_key(&self, bound: Bound) -> String {
+        self.config_keys.of(bound)
     }
 
     /// Restarts the limits per message, because the user sent a message.

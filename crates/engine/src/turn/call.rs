@@ -97,11 +97,11 @@ impl Patience {
     /// Adds the errors of the other keys to the final error.
     fn explain(&self, mut error: ModelError) -> ModelError {
         let Some(((last, _), earlier)) = self.failures.split_last() else { return error };
-        let mut told = vec![last];
+        let mut listed = vec![last];
         let mut lines = String::new();
         for (id, message) in earlier.iter().rev() {
-            if !told.contains(&id) {
-                told.push(id);
+            if !listed.contains(&id) {
+                listed.push(id);
                 let _infallible = write!(lines, "\n  {id}: {message}");
             }
         }
@@ -249,12 +249,12 @@ impl<'a> Caller<'a> {
     /// Leaves out the signatures of all thoughts so far, in later runs too. `false` if that was so already.
     fn leave_signatures_out(&self, shared: &mut Shared) -> Result<bool, RunError> {
         let model = self.model.reference();
-        let newest = unsigned::newest_answer(shared.conversation.messages());
-        if shared.conversation.unsigned_until(&model).is_some_and(|until| until >= newest) {
+        let newest = unsigned::newest_answer(shared.log.messages());
+        if shared.log.unsigned_until(&model).is_some_and(|until| until >= newest) {
             return Ok(false);
         }
         let now_ms = shared.now_ms();
-        shared.conversation.note_unsigned(model, newest, now_ms)?;
+        shared.log.note_unsigned(model, newest, now_ms)?;
         Ok(true)
     }
 
@@ -340,7 +340,7 @@ impl<'a> Caller<'a> {
         let call = self.use_of(shared, profile);
         if concerns_every_model(error.class) {
             let provider = &self.model.model.provider;
-            self.candidates.spend(provider, &self.rotation.profile(profile).id);
+            self.candidates.exhaust(provider, &self.rotation.profile(profile).id);
             self.keys.forget(self.rotation.profile(profile));
         }
         if let Some(complaint) = self.ledger.failed(call, reason, error.retry_after).await {
@@ -411,5 +411,5 @@ fn keep_partial(
     if partial.content.is_empty() {
         return Ok(());
     }
-    Ok(shared.conversation.append(Message::Assistant(*partial))?)
+    Ok(shared.log.append(Message::Assistant(*partial))?)
 }

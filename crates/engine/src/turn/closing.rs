@@ -36,7 +36,7 @@ impl Turn<'_> {
     pub(super) async fn summarise_closing(&mut self, bound: Bound) -> Result<(), RunError> {
         let no_summary = |reason: String| Notice::NoClosingSummary { reason };
         if !self.call.has_key_now(self.shared.now_ms()) {
-            self.shared.notice(no_summary("every key rests after failures".to_owned()));
+            self.shared.notice(no_summary("every key is in cooldown after failures".to_owned()));
             return Ok(());
         }
         self.call.ask_for_closing_summary();
@@ -71,7 +71,7 @@ fn append_answer(shared: &mut Shared, message: AssistantMessage) -> Result<(), R
         true => message.tool_calls().cloned().collect(),
         false => Vec::new(),
     };
-    shared.conversation.append(Message::Assistant(message))?;
+    shared.log.append(Message::Assistant(message))?;
     for call in calls {
         act::append_result(shared, &call, ToolOutput::error(result_text::CLOSING_CALL))?;
     }
@@ -81,5 +81,5 @@ fn append_answer(shared: &mut Shared, message: AssistantMessage) -> Result<(), R
 fn append_request(shared: &mut Shared, bound: Bound) -> Result<(), RunError> {
     let text = INSTRUCTION.trim_end().replace("{reason}", bound.reason());
     let row = TranscriptMessage::new(Role::User, text, shared.now_ms());
-    Ok(shared.conversation.append_user_rows(vec![with_meta(row, BOUND, json!(bound))])?)
+    Ok(shared.log.append_user_rows(vec![with_meta(row, BOUND, json!(bound))])?)
 }

@@ -36,7 +36,7 @@ impl Ending {
 /// The result for the caller.
 pub(super) fn result(shared: &Shared, model: &ActiveModel, ending: Ending) -> RunResult {
     let model = &model.model;
-    let messages = shared.conversation.messages();
+    let messages = shared.log.messages();
     let (bound, reply) = match ending {
         Ending::Reply | Ending::Switch => (None, last_assistant_text(messages, Blank::Counts)),
         // If the closing summary failed or is empty, the last text before it is the reply.
@@ -86,7 +86,7 @@ fn last_stop_reason(messages: &[Message]) -> Option<StopReason> {
 /// Waits until the log is on disk, then updates the index. The index can be rebuilt, so a failure to update it is only
 /// a notice.
 pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result<(), RunError> {
-    let sync = shared.conversation.sync_handle();
+    let sync = shared.log.sync_handle();
     let store = shared.run.store.clone();
     let key = shared.run.session_key.clone();
     let parts = key.parts();

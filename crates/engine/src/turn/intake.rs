@@ -15,8 +15,8 @@ use myclaw_session::{
 };
 
 use super::{Interrupts, Shared};
-use crate::conversation::NextStep;
 use crate::hook::unless_aborted;
+use crate::open_log::NextStep;
 use crate::transcript::{row_to_blocks, taken_row};
 use crate::{AgentRunEvent, AgentStart, RunError};
 
@@ -86,17 +86,17 @@ impl Intake {
         shared: &mut Shared,
     ) -> Result<bool, RunError> {
         let content = self.ask_hooks(shared).await?;
-        let is_new_session = shared.conversation.messages().is_empty();
+        let is_new_session = shared.log.messages().is_empty();
         let took = self.take_waiting(shared, Point::BeforeCall).await?;
         if content.is_empty() {
-            let may_go_on = took || shared.conversation.next_step() != NextStep::Finish;
+            let may_go_on = took || shared.log.next_step() != NextStep::Finish;
             if !may_go_on && self.waiting(shared).await?.is_none() {
                 return Err(RunError::NothingToDo);
             }
         } else {
             let timestamp = shared.now_ms();
             let message = UserMessage { content, annotation: None, timestamp };
-            shared.conversation.append_user(message)?;
+            shared.log.append_user(message)?;
         }
         if is_new_session {
             enter_in_index(shared);
@@ -163,8 +163,8 @@ impl Intake {
                 taken_row(user, &message.ids)
             })
             .collect();
-        shared.conversation.append_user_rows(rows)?;
-        let sync = shared.conversation.sync_handle();
+        shared.log.append_user_rows(rows)?;
+        let sync = shared.log.sync_handle();
         blocking(move || {
             sync.sync()?;
             inbox.change(&[], &ids)

@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage};
 use tokio::sync::Notify;
@@ -13,6 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Cancellation, Shared};
 use crate::{Notice, RunError};
+
+/// When a run begins to notice messages of other processes. A short run ends before: the system needs up to ten
+/// milliseconds to end the watch, longer than the rest of the run. Its steps read the inbox anyway.
+const NOTICES_OTHERS_AFTER: Duration = Duration::from_millis(250);
 
 /// The waiting messages that stop a run.
 pub(crate) fn interrupts(pending: &[QueuedMessage]) -> impl Iterator<Item = &QueuedMessage> {
@@ -63,9 +68,16 @@ pub(super) fn report(shared: &Shared) {
 async fn look(inbox: Inbox, known: Vec<EntryId>, abort: CancellationToken) -> Infallible {
     let changed = Arc::new(Notify::new());
     let notify = Arc::clone(&changed);
-    let _watch = inbox.watch(move || notify.notify_one());
+    let watch = inbox.watch(move || notify.notify_one());
+    let mut is_short = true;
     loop {
-        changed.notified().await;
+        tokio::select! {
+            () = changed.notified() => {}
+            () = tokio::time::sleep(NOTICES_OTHERS_AFTER), if is_short => {
+                watch.notice_other_processes();
+                is_short = false;
+            }
+        }
         let reading = inbox.clone();
         let pending = tokio::task::spawn_blocking(move || reading.pending()).await;
         // If the inbox cannot be read now, the next step reads it and reports the failure.

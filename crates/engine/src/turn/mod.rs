@@ -1,6 +1,6 @@
 //! One turn: from a user message to the model's reply, one file per step.
 //!
-//! The loop holds no plan. It derives the next step from the end of the log ([`crate::conversation::NextStep`]), runs
+//! The loop holds no plan. It derives the next step from the end of the log ([`crate::open_log::NextStep`]), runs
 //! it, and repeats; every step appends its outcome before the next begins. User messages that arrive meanwhile wait in
 //! the session's inbox until a step takes them in.
 //!
@@ -35,7 +35,7 @@ pub(crate) use time_limit::Pauses;
 
 use myclaw_llm::{AssistantMessage, Message};
 
-use crate::conversation::NextStep;
+use crate::open_log::NextStep;
 use crate::{Bound, ModelSwitch, RunError, RunResult};
 use call::Answer;
 use finish::Ending;
@@ -89,10 +89,10 @@ impl Turn<'_> {
         match ending {
             Ending::Reply | Ending::Switch => {}
             Ending::NotBegun(bound) => {
-                closing::announce(&self.shared, bound, self.bounds.config_key(bound))
+                closing::announce(&self.shared, bound, &self.bounds.config_key(bound))
             }
             Ending::Bound(bound) => {
-                closing::announce(&self.shared, bound, self.bounds.config_key(bound));
+                closing::announce(&self.shared, bound, &self.bounds.config_key(bound));
                 self.summarise_closing(bound).await?;
             }
         }
@@ -116,7 +116,7 @@ impl Turn<'_> {
         }
         self.bounds.record_usage(&self.shared).await?;
         // A session without messages is not added to the index.
-        if !self.shared.conversation.messages().is_empty() {
+        if !self.shared.log.messages().is_empty() {
             finish::make_durable(&self.shared, self.call.model()).await?;
         }
         report
@@ -124,7 +124,7 @@ impl Turn<'_> {
 
     /// Runs the step that the end of the log requires, or returns how the turn ends.
     async fn step(&mut self) -> Result<Option<Ending>, RunError> {
-        match self.shared.conversation.next_step() {
+        match self.shared.log.next_step() {
             NextStep::Finish => {
                 let took = self.take_waiting(Point::TurnEnd).await?;
                 return Ok((!took).then_some(Ending::Reply));
@@ -143,7 +143,7 @@ impl Turn<'_> {
                 let message = self.next_message().await?;
                 self.intake.answered();
                 self.shared.tally.count(&message.usage);
-                self.shared.conversation.append(Message::Assistant(message))?;
+                self.shared.log.append(Message::Assistant(message))?;
             }
             NextStep::RunTools(pending) => {
                 self.act.run_tools(&mut self.shared, &self.intake, pending).await?;

@@ -8,13 +8,13 @@ use myclaw_llm::{ContentBlock, INTERRUPTED_RESULT, Message, ToolResultMessage};
 
 use super::Shared;
 use crate::RunError;
-use crate::conversation::NextStep;
+use crate::open_log::NextStep;
 
 pub(super) fn close_interrupted_calls(shared: &mut Shared) -> Result<(), RunError> {
-    let NextStep::RunTools(pending) = shared.conversation.next_step() else { return Ok(()) };
+    let NextStep::RunTools(pending) = shared.log.next_step() else { return Ok(()) };
     for call in pending.calls {
         let timestamp = shared.now_ms();
-        shared.conversation.append(Message::ToolResult(ToolResultMessage {
+        shared.log.append(Message::ToolResult(ToolResultMessage {
             tool_call_id: call.id,
             tool_name: call.name,
             content: vec![ContentBlock::text(INTERRUPTED_RESULT)],

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use myclaw_llm::ToolCall;
 
 /// From this many equal results on, the result contains a remark for the model. Two may be a check.
-const TOLD_FROM: usize = 3;
+const REMARK_FROM: usize = 3;
 
 /// Fewest calls that are remembered: more than the default iteration cap allows at two calls each.
 const REMEMBERED: usize = 64;
@@ -60,7 +60,7 @@ impl Repetition {
         self.goes_in_circles |= self.limit.is_some_and(|limit| {
             self.rounds(1) >= limit || self.rounds(2) >= limit || times >= PATIENCE * limit
         });
-        (times >= TOLD_FROM).then(|| {
+        (times >= REMARK_FROM).then(|| {
             format!(
                 "[This call has now given the same result {times} times. Do not repeat it: use what you have, try \
                  something else, or answer.]"

@@ -52,6 +52,11 @@ pub(super) fn blocked(hook: &str, reason: &str) -> String {
     format!("Not run: blocked by {hook}: {reason}")
 }
 
+/// Result of a call that a rule denies.
+pub(super) fn refused(reason: &str) -> String {
+    format!("Not run: {reason}")
+}
+
 /// Result of the calls of a message beyond the limit.
 pub(super) fn too_many_calls(count: usize, most: usize) -> String {
     format!(

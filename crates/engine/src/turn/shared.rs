@@ -9,16 +9,16 @@ use myclaw_session::{SessionKey, Sessions};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use super::time_limit::Pauses;
-use crate::conversation::Conversation;
 use crate::estimate::text_tokens;
 use crate::event::Events;
+use crate::open_log::OpenLog;
 use crate::workspace::BootstrapFile;
 use crate::{AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, Notice};
 
 /// State that all steps read and some append to.
 pub(crate) struct Shared {
     pub(crate) run: RunContext,
-    pub(crate) conversation: Conversation,
+    pub(crate) log: OpenLog,
     pub(crate) prompt: Prompt,
     pub(crate) tally: Tally,
 }

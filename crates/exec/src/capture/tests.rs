@@ -23,8 +23,8 @@ async fn captured(limits: OutputLimits, pieces: &[&[u8]]) -> CapturedOutput {
 
 #[tokio::test]
 async fn short_output_is_kept_whole_and_makes_no_file() {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("out.log");
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("out.log");
     let output = captured(limits(10, 2, Some(file.clone())), &[b"one\n", b"", b"two"]).await;
     let expected = CapturedOutput {
         tail: "one\ntwo".into(),
@@ -39,8 +39,8 @@ async fn short_output_is_kept_whole_and_makes_no_file() {
 
 #[tokio::test]
 async fn long_output_is_in_the_side_file_from_its_first_byte() {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("new/folder/out.log");
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("new/directory/out.log");
     let output =
         captured(limits(9, 100, Some(file.clone())), &[b"first\n", b"sec", b"ond\nthird\n"]).await;
     let expected = CapturedOutput {
@@ -65,8 +65,8 @@ async fn characters_are_counted_not_bytes() {
 
 #[tokio::test]
 async fn too_many_lines_count_as_long() {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("out.log");
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("out.log");
     for (text, tail) in [("a\nb\nc\n", "b\nc\n"), ("a\nb\nc", "b\nc")] {
         let output = captured(limits(1000, 2, Some(file.clone())), &[text.as_bytes()]).await;
         assert_eq!((output.tail.as_str(), output.total_lines, output.truncated), (tail, 3, true));
@@ -120,10 +120,10 @@ async fn memory_stays_bounded() {
 
 #[tokio::test]
 async fn a_side_file_that_cannot_be_written_is_only_noted() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("file"), "").unwrap();
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("file"), "").unwrap();
     // A file where the directory should be; and a device that is always full.
-    for path in [folder.path().join("file/out.log"), PathBuf::from("/dev/full")] {
+    for path in [directory.path().join("file/out.log"), PathBuf::from("/dev/full")] {
         let output = captured(limits(4, 100, Some(path.clone())), &[b"one\n", b"two\n"]).await;
         assert_eq!((output.tail.as_str(), output.truncated), ("two\n", true));
         let side_file = output.side_file.unwrap();
@@ -139,8 +139,8 @@ async fn a_side_file_that_cannot_be_written_is_only_noted() {
 #[tokio::test]
 async fn a_side_file_is_private_and_replaces_an_older_one() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("out.log");
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("out.log");
     captured(limits(1, 100, Some(file.clone())), &[b"a longer one"]).await;
     captured(limits(1, 100, Some(file.clone())), &[b"short"]).await;
     assert_eq!(fs::read_to_string(&file).unwrap(), "short");
@@ -167,8 +167,8 @@ fn last_lines_with_and_without_a_newline_at_the_end() {
 #[tokio::test]
 async fn the_tail_is_an_end_within_the_limits() {
     let alphabet = ["a", "\n", "ä", "bcd"];
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("out.log");
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("out.log");
     for number in 0..alphabet.len().pow(5) {
         let pieces: Vec<&[u8]> = (0..5)
             .map(|digit| alphabet[number / alphabet.len().pow(digit) % alphabet.len()].as_bytes())

@@ -138,8 +138,8 @@ async fn the_environment_is_only_what_the_policy_says() {
 
 #[tokio::test]
 async fn a_hundred_megabytes_without_a_newline() {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("all.log");
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("all.log");
     let mut spec = bash(Path::new("/"), "head -c 104857600 /dev/zero");
     spec.output.side_file = Some(file.clone());
     let before = peak_memory();
@@ -165,8 +165,8 @@ fn peak_memory() -> u64 {
 
 #[tokio::test]
 async fn a_side_file_stops_growing_at_its_limit() {
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("all.log");
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("all.log");
     let mut spec = bash(Path::new("/"), "head -c 300000000 /dev/zero");
     spec.output.side_file = Some(file.clone());
     let result = finished(spec).await;
@@ -181,27 +181,27 @@ async fn a_side_file_stops_growing_at_its_limit() {
 
 #[tokio::test]
 async fn when_time_is_up_the_whole_tree_ends() {
-    let folder = TempDir::new().unwrap();
-    let mut spec = bash(folder.path(), &format!("echo before; {}", script_of_escapees()));
+    let directory = TempDir::new().unwrap();
+    let mut spec = bash(directory.path(), &format!("echo before; {}", script_of_escapees()));
     spec.timeout = Some(Duration::from_secs(2));
     let result = finished(spec).await;
     assert_eq!(result.exit, Exit::TimedOut);
     assert_eq!(result.output.tail, "before\n");
-    for pid in escapees(folder.path()).await {
+    for pid in escapees(directory.path()).await {
         vanishes(pid).await;
     }
 }
 
 #[tokio::test]
 async fn cancelling_ends_the_whole_tree_and_nothing_else() {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let mut bystander = std::process::Command::new("sleep").arg(FOREVER).spawn().unwrap();
     let cancel = CancellationToken::new();
     let running = {
-        let (spec, cancel) = (bash(folder.path(), &script_of_escapees()), cancel.clone());
+        let (spec, cancel) = (bash(directory.path(), &script_of_escapees()), cancel.clone());
         tokio::spawn(async move { run(spec, &cancel, &mut |_| {}).await.unwrap() })
     };
-    let pids = escapees(folder.path()).await;
+    let pids = escapees(directory.path()).await;
     cancel.cancel();
     let exit = running.await.unwrap().exit;
     let alive: Vec<i32> = pids.into_iter().filter(|pid| is_alive(*pid)).collect();
@@ -213,11 +213,11 @@ async fn cancelling_ends_the_whole_tree_and_nothing_else() {
 
 #[tokio::test]
 async fn a_dropped_future_kills_the_whole_tree() {
-    let folder = TempDir::new().unwrap();
-    let spec = bash(folder.path(), &script_of_escapees());
+    let directory = TempDir::new().unwrap();
+    let spec = bash(directory.path(), &script_of_escapees());
     let running =
         tokio::spawn(async move { run(spec, &CancellationToken::new(), &mut |_| {}).await });
-    let pids = escapees(folder.path()).await;
+    let pids = escapees(directory.path()).await;
     running.abort();
     assert!(running.await.unwrap_err().is_cancelled());
     for pid in pids {
@@ -227,15 +227,15 @@ async fn a_dropped_future_kills_the_whole_tree() {
 
 #[tokio::test]
 async fn a_polite_program_may_clean_up_and_say_so() {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let script =
         format!("trap 'echo cleaned up; exit 5' TERM; echo $$ > ready; sleep {FOREVER} & wait");
     let cancel = CancellationToken::new();
     let running = {
-        let (spec, cancel) = (bash(folder.path(), &script), cancel.clone());
+        let (spec, cancel) = (bash(directory.path(), &script), cancel.clone());
         tokio::spawn(async move { run(spec, &cancel, &mut |_| {}).await.unwrap() })
     };
-    pid_in(&folder.path().join("ready")).await;
+    pid_in(&directory.path().join("ready")).await;
     cancel.cancel();
     let result = running.await.unwrap();
     assert_eq!((result.exit, result.output.tail.as_str()), (Exit::Aborted, "cleaned up\n"));
@@ -258,10 +258,10 @@ async fn already_cancelled_is_aborted() {
 
 #[tokio::test]
 async fn a_background_process_does_not_hold_up_the_result() {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let script = format!("sleep {FOREVER} & echo $! > pid; echo started");
-    let result = finished(bash(folder.path(), &script)).await;
-    let pid = pid_in(&folder.path().join("pid")).await;
+    let result = finished(bash(directory.path(), &script)).await;
+    let pid = pid_in(&directory.path().join("pid")).await;
     assert_eq!((result.exit, result.output.tail.as_str()), (Exit::Code(0), "started\n"));
     assert_eq!(result.left_running, [LeftRunning { pid, name: "sleep".into() }]);
     assert!(is_alive(pid));
@@ -270,13 +270,15 @@ async fn a_background_process_does_not_hold_up_the_result() {
 
 #[tokio::test]
 async fn background_processes_are_seen_without_a_pipe_and_outside_the_session() {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let quiet = "> /dev/null 2>&1 < /dev/null";
     let script = format!("sleep {FOREVER} {quiet} & echo $! > same; setsid bash -c 'echo $$ > other; exec sleep {FOREVER}' &
         until [ -s other ]; do :; done");
-    let result = finished(bash(folder.path(), &script)).await;
-    let mut expected =
-        vec![pid_in(&folder.path().join("same")).await, pid_in(&folder.path().join("other")).await];
+    let result = finished(bash(directory.path(), &script)).await;
+    let mut expected = vec![
+        pid_in(&directory.path().join("same")).await,
+        pid_in(&directory.path().join("other")).await,
+    ];
     expected.sort_unstable();
     let mut left: Vec<i32> = result.left_running.iter().map(|process| process.pid).collect();
     left.sort_unstable();
@@ -286,12 +288,14 @@ async fn background_processes_are_seen_without_a_pipe_and_outside_the_session() 
 
 #[tokio::test]
 async fn a_background_process_may_go_on_printing() {
-    let folder = TempDir::new().unwrap();
+    let directory = TempDir::new().unwrap();
     let script = "(while [ ! -e stop ]; do echo noise || break; sleep 0.01; done; echo done > end) & echo started";
-    finished(bash(folder.path(), script)).await;
-    fs::write(folder.path().join("stop"), "").unwrap();
-    eventually("the process has printed all", || folder.path().join("end").exists().then_some(()))
-        .await;
+    finished(bash(directory.path(), script)).await;
+    fs::write(directory.path().join("stop"), "").unwrap();
+    eventually("the process has printed all", || {
+        directory.path().join("end").exists().then_some(())
+    })
+    .await;
 }
 
 fn kill(pid: i32) {
@@ -326,34 +330,34 @@ async fn no_zombie_and_no_descriptor_is_left() {
 
 #[tokio::test]
 async fn what_cannot_start_says_why() {
-    let folder = TempDir::new().unwrap();
-    let script = folder.path().join("script");
+    let directory = TempDir::new().unwrap();
+    let script = directory.path().join("script");
     fs::write(&script, "#!/nonexistent/interpreter\n").unwrap();
     let cases = |program: &str, directory: &Path| ChildSpec::new(program, directory);
     let error = async |spec| run(spec, &CancellationToken::new(), &mut |_| {}).await.unwrap_err();
 
-    let missing = error(cases("no-such-program-anywhere", folder.path())).await;
+    let missing = error(cases("no-such-program-anywhere", directory.path())).await;
     assert!(matches!(missing, ExecError::ProgramNotFound { .. }), "{missing:?}");
     assert!(missing.to_string().contains("no-such-program-anywhere was not found"), "{missing}");
 
-    let no_file = error(cases("./nothing", folder.path())).await;
+    let no_file = error(cases("./nothing", directory.path())).await;
     assert!(matches!(no_file, ExecError::ProgramNotFound { .. }), "{no_file:?}");
 
-    let plain = error(cases("./script", folder.path())).await;
+    let plain = error(cases("./script", directory.path())).await;
     assert!(matches!(plain, ExecError::NotExecutable { .. }), "{plain:?}");
 
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let interpreter = error(cases("./script", folder.path())).await;
+    let interpreter = error(cases("./script", directory.path())).await;
     assert!(matches!(interpreter, ExecError::Spawn { .. }), "{interpreter:?}");
 
-    let nowhere = error(cases("true", &folder.path().join("nowhere"))).await;
+    let nowhere = error(cases("true", &directory.path().join("nowhere"))).await;
     assert!(matches!(nowhere, ExecError::Directory { .. }), "{nowhere:?}");
     assert!(nowhere.to_string().contains("nowhere: No such file"), "{nowhere}");
 
     let file_as_directory = error(cases("true", &script)).await;
     assert!(matches!(file_as_directory, ExecError::Directory { .. }), "{file_as_directory:?}");
 
-    let mut nul = bash(folder.path(), "true");
+    let mut nul = bash(directory.path(), "true");
     nul.args.push("a\0b".into());
     let nul = error(nul).await;
     assert_eq!(
@@ -364,12 +368,12 @@ async fn what_cannot_start_says_why() {
 
 #[tokio::test]
 async fn programs_are_found_in_the_childs_own_path() {
-    let folder = TempDir::new().unwrap();
-    let program = folder.path().join("mine");
+    let directory = TempDir::new().unwrap();
+    let program = directory.path().join("mine");
     fs::write(&program, "#!/bin/sh\necho \"$0 in $PWD\"\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut spec = ChildSpec::new("mine", "/");
-    spec.environment = EnvironmentPolicy::empty().with("PATH", folder.path());
+    spec.environment = EnvironmentPolicy::empty().with("PATH", directory.path());
     assert_eq!(finished(spec).await.output.tail, format!("{} in /\n", program.display()));
 }
 

@@ -56,8 +56,8 @@ fn new_messages_of_the_user_need_a_role_and_a_text() {
         read(r#"{"messages":[{"role":"user","content":"hello"}]}"#).unwrap();
     let hello = Message::User(myclaw_llm::UserMessage::text("hello", 0));
     assert_eq!(answer.messages, Some(vec![hello.clone()]));
-    let told = json!({ "messages": [hello] }).to_string();
-    assert_eq!(read::<ContextAnswer>(&told), Ok(answer));
+    let printed = json!({ "messages": [hello] }).to_string();
+    assert_eq!(read::<ContextAnswer>(&printed), Ok(answer));
     assert!(refused::<ContextAnswer>(r#"{"messages":[{"role":"robot"}]}"#).contains("`robot`"));
 }
 

@@ -184,12 +184,12 @@ fn expanded(path: &str, variables: &Variables) -> PathBuf {
 
 /// The file that `gcloud auth application-default login` writes.
 fn login_file(variables: &Variables) -> Option<PathBuf> {
-    let folder = match (variables.get("CLOUDSDK_CONFIG"), variables.get("APPDATA")) {
-        (Some(folder), _) => PathBuf::from(folder),
+    let directory = match (variables.get("CLOUDSDK_CONFIG"), variables.get("APPDATA")) {
+        (Some(directory), _) => PathBuf::from(directory),
         (None, Some(app_data)) => Path::new(app_data).join("gcloud"),
         (None, None) => Path::new(variables.get("HOME")?).join(".config").join("gcloud"),
     };
-    Some(folder.join("application_default_credentials.json"))
+    Some(directory.join("application_default_credentials.json"))
 }
 
 async fn read(path: &Path) -> Result<Found, ModelError> {

@@ -20,10 +20,10 @@ use crate::support::*;
 const PEM: &str = include_str!("../data/vertex/throwaway_key.pem");
 const TOKEN: &str = "ya29.test-token-0123456789";
 
-/// A folder that goes when the test does.
-struct Folder(PathBuf);
+/// A directory that goes when the test does.
+struct Directory(PathBuf);
 
-impl Folder {
+impl Directory {
     fn new() -> Self {
         let path = std::env::temp_dir().join(format!("myclaw-vertex-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir_all(path.join(".config/gcloud")).unwrap();
@@ -37,7 +37,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for Directory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -119,8 +119,8 @@ fn form(request: &Recorded) -> Vec<(String, String)> {
 #[tokio::test]
 async fn a_service_account_signs_for_its_token() {
     let server = Server::start([token(), four(), four()]).await;
-    let folder = Folder::new();
-    let file = folder.write("robot.json", &service_account(&server));
+    let directory = Directory::new();
+    let file = directory.write("robot.json", &service_account(&server));
     let provider = provider_with(&[
         ("GOOGLE_APPLICATION_CREDENTIALS", file.as_str()),
         ("GOOGLE_CLOUD_LOCATION", "europe-west4"),
@@ -173,9 +173,9 @@ async fn a_service_account_signs_for_its_token() {
 #[tokio::test]
 async fn a_login_is_found_where_gcloud_leaves_it() {
     let server = Server::start([token(), four()]).await;
-    let folder = Folder::new();
-    folder.write(".config/gcloud/application_default_credentials.json", &person(&server));
-    let home = folder.0.display().to_string();
+    let directory = Directory::new();
+    directory.write(".config/gcloud/application_default_credentials.json", &person(&server));
+    let home = directory.0.display().to_string();
     let outcome = ask(&provider_with(&[("HOME", home.as_str())]), &vertex(&server), None).await;
     assert_eq!(outcome.message().text(), "Four.");
     let requests = server.requests();
@@ -196,8 +196,8 @@ async fn a_login_is_found_where_gcloud_leaves_it() {
 #[tokio::test]
 async fn the_key_may_be_a_path_the_text_of_a_file_or_an_api_key() {
     let server = Server::start([token(), four(), token(), four(), four()]).await;
-    let folder = Folder::new();
-    let file = folder.write("robot.json", &service_account(&server));
+    let directory = Directory::new();
+    let file = directory.write("robot.json", &service_account(&server));
     let provider = provider_with(&[("GCLOUD_PROJECT", "set")]);
     let text = service_account(&server).to_string().replace("key-1", "key-2");
     for key in [file.as_str(), text.as_str(), "AIzaTest-express-key"] {
@@ -343,8 +343,8 @@ async fn a_refused_token_request_says_what_to_do() {
         ),
     ] {
         let server = Server::start([refused_token(status, code, description)]).await;
-        let folder = Folder::new();
-        let file = folder.write("credentials.json", &credentials(&server));
+        let directory = Directory::new();
+        let file = directory.write("credentials.json", &credentials(&server));
         let outcome = ask(&provider_with(&[]), &vertex(&server), Some(&file)).await;
         let error = outcome.error();
         let shown =
@@ -357,15 +357,15 @@ async fn a_refused_token_request_says_what_to_do() {
 #[tokio::test]
 async fn bad_credentials_say_what_is_wrong_and_show_no_secret() {
     let server = Server::start([]).await;
-    let folder = Folder::new();
+    let directory = Directory::new();
     let good = service_account(&server);
     let with = |field: &str, value: Value| {
         let mut file = good.clone();
         file[field] = value;
-        folder.write("bad.json", &file)
+        directory.write("bad.json", &file)
     };
-    let missing = folder.0.join("missing.json").display().to_string();
-    let home = folder.0.display().to_string();
+    let missing = directory.0.join("missing.json").display().to_string();
+    let home = directory.0.display().to_string();
     let none = [("HOME", home.as_str()), ("NO_GCE_CHECK", "true")];
     let set_up = "no Google Cloud credentials found: run `gcloud auth application-default login`, or set \
         GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or GOOGLE_CLOUD_API_KEY to an API key";
@@ -374,7 +374,7 @@ async fn bad_credentials_say_what_is_wrong_and_show_no_secret() {
         ask(&provider, &vertex(&server), None).await.error().message,
         format!("google-vertex: {set_up}")
     );
-    let file = folder.0.join("bad.json").display().to_string();
+    let file = directory.0.join("bad.json").display().to_string();
     for (make, expected) in [
         (
             missing.clone(),

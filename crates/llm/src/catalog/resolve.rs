@@ -50,7 +50,7 @@ pub fn resolve_model(wanted: ResolveModel<'_>) -> Model {
     model
 }
 
-/// The wire format that an address alone tells: below `/openai`, Google's services copy the Chat Completions API.
+/// The wire format that follows from an address alone: below `/openai`, Google's services copy the Chat Completions API.
 fn api_at(base_url: &str) -> Option<Api> {
     let is_googles = base_url.contains("googleapis.com/");
     (is_googles && base_url.ends_with("/openai")).then_some(Api::OpenaiCompletions)

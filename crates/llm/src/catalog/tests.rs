@@ -197,7 +197,7 @@ fn settings_replace_base_url_and_wire_format() {
 }
 
 #[test]
-fn an_address_of_googles_tells_the_wire_format() {
+fn an_address_of_google_determines_the_wire_format() {
     let api = |base_url| {
         let wanted = ResolveModel { provider: "google", id: "gemini-2.5-pro", base_url, api: None };
         resolve_model(wanted).api

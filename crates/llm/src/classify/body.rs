@@ -12,7 +12,7 @@ const MAX_NESTED_ERRORS: usize = 2;
 /// What an error body says.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ErrorBody {
-    /// The provider's own code, type and status name, the most telling first.
+    /// The provider's own code, type and status name, the most specific first.
     codes: Vec<String>,
     /// For a person.
     pub(super) message: String,
@@ -34,7 +34,7 @@ impl ErrorBody {
         self.codes.iter().map(String::as_str)
     }
 
-    /// Adds a code from outside the body, the most telling of all.
+    /// Adds a code from outside the body, the most specific of all.
     pub(super) fn add_code(&mut self, code: &str) {
         if is_code(code) {
             self.codes.insert(0, code.to_owned());
@@ -153,7 +153,7 @@ fn from_json(value: &Value, text: &str, now: SystemTime, depth: usize) -> ErrorB
     body
 }
 
-/// What may be a code, the most telling first.
+/// What may be a code, the most specific first.
 fn codes(value: &Value, error: &Value) -> Vec<String> {
     let reasons = error["details"].as_array().into_iter().flatten().map(|detail| &detail["reason"]);
     reasons

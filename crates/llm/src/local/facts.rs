@@ -87,7 +87,7 @@ impl LocalFacts {
     }
 }
 
-/// Asks the server of `model` about it, if that is a kind of server that tells and runs on this machine. No other server
+/// Asks the server of `model` about it, if that kind of server answers such questions and runs on this machine. No other server
 /// is sent anything. `None` if it says nothing of use within `limit`.
 pub async fn ask_local(model: &Model, limit: Duration) -> Option<LocalFacts> {
     timeout(limit, ask(model)).await.ok()?

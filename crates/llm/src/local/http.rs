@@ -164,7 +164,7 @@ async fn read_chunks(reader: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
 
 async fn read_until_closed(reader: &mut BufReader<TcpStream>) -> Result<Vec<u8>> {
     let mut body = Vec::new();
-    // One byte more than allowed tells a body that is too large from one that just fits.
+    // One byte more than allowed distinguishes a body that is too large from one that just fits.
     let limit = MAX_BODY as u64 + 1;
     reader.take(limit).read_to_end(&mut body).await?;
     if body.len() > MAX_BODY {

@@ -105,7 +105,7 @@ async fn every_framing_is_read_byte_by_byte() {
 }
 
 #[tokio::test]
-async fn nothing_listening_is_told_from_something_else() {
+async fn nothing_listening_is_distinguished_from_something_else() {
     let closed = closed_port().await;
     let probe = probe(&[("ollama", closed)]);
     assert_eq!(

@@ -284,10 +284,10 @@ proptest! {
         }
     }
 
-    /// A provider's cache needs the beginning of a conversation to stay the same while it grows. Only the last
+    /// A provider's cache needs the beginning of a session to stay the same while it grows. Only the last
     /// message's results may still change, when the missing ones arrive.
     #[test]
-    fn a_conversation_that_grows_keeps_its_beginning(
+    fn a_session_that_grows_keeps_its_beginning(
         messages in prop::collection::vec(any_message(), 1..24),
         more in prop::collection::vec(any_message(), 0..6),
     ) {

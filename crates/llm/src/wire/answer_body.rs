@@ -1,5 +1,5 @@
 //! The body of an answer, which may be a stream of events, as text or binary, or, behind servers that cannot stream,
-//! one JSON document. Its first byte tells; content types do not, since servers label either as the other.
+//! one JSON document. Its first byte decides; content types do not, since servers label either as the other.
 
 use serde::de::IgnoredAny;
 

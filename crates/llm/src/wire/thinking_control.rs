@@ -1,4 +1,4 @@
-//! What a model can be told about thinking, by its format and host. Only what a request can say counts as offered:
+//! How a request controls a model's thinking, by its format and host. Only what a request can say counts as offered:
 //! otherwise two levels would send the same request, and the level that is reported would not be the one that is sent.
 
 use super::bedrock_converse::thinking_control as bedrock;
@@ -13,7 +13,7 @@ pub(crate) enum ThinkingControl {
     Levels {
         /// The lowest level beside `off`.
         least: ThinkingLevel,
-        /// Whether it can be told not to think.
+        /// Whether its thinking can be switched off.
         off: Off,
     },
     /// That it should think or not, but not how much.
@@ -22,7 +22,7 @@ pub(crate) enum ThinkingControl {
     Nothing,
 }
 
-/// Whether a model can be told not to think.
+/// Whether the thinking of a model can be switched off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Off {
     /// The format has a way.

@@ -1,7 +1,7 @@
 //! Ids of tool calls: every server has its own idea of them, and some send none.
 //!
 //! An id that goes back must be what the host's rule allows. The form sent is made from the id alone, so that a
-//! conversation has the same bytes in every request.
+//! session has the same bytes in every request.
 
 use std::borrow::Cow;
 

@@ -9,8 +9,8 @@ use myclaw_llm::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::conversation::{assistant, call, result, turn, user};
 use crate::decoding::*;
+use crate::request::{assistant, call, result, turn, user};
 use crate::support::{hello, model, tools};
 
 const CLAUDE: &str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
@@ -277,7 +277,7 @@ fn thinking_goes_back_only_where_it_came_from() {
 }
 
 #[test]
-fn a_conversation_with_calls_has_tools_even_when_none_are_offered() {
+fn a_session_with_calls_has_tools_even_when_none_are_offered() {
     let model = model(Api::BedrockConverse, "https://models.example");
     let tool_config = |messages: Vec<Message>| {
         let messages = PairedMessages::repair(messages);

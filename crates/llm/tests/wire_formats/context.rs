@@ -1,20 +1,20 @@
-//! What goes along with the words: images and annotations; and what stays the same while a conversation grows.
+//! What goes along with the words: images and annotations; and what stays the same while a session grows.
 
 use myclaw_llm::{Api, InputKind, Message};
 
-use crate::conversation::*;
 use crate::formats::FORMATS;
+use crate::request::*;
 
 #[test]
 fn images_travel_where_each_format_wants_them() {
     for format in FORMATS {
-        let sent = Conversation::new(format.api, &pictures(format.api)).wire_messages();
+        let sent = TestRequest::new(format.api, &pictures(format.api)).wire_messages();
         assert_eq!(sent, (format.pictures)(), "{:?}", format.api);
     }
 }
 
 #[test]
-fn models_without_eyes_are_told_what_is_missing() {
+fn models_without_eyes_are_reported_what_is_missing() {
     let messages = [
         user_blocks(vec![image("image/png")]),
         Message::Assistant(assistant(Api::OpenaiCompletions, vec![call("one", "a")])),
@@ -22,9 +22,9 @@ fn models_without_eyes_are_told_what_is_missing() {
     ];
     let omitted = "[image omitted: this model takes no images]";
     for format in FORMATS {
-        let mut conversation = Conversation::new(format.api, &messages);
-        conversation.model.input = vec![InputKind::Text];
-        let sent = conversation.wire_messages().to_string();
+        let mut request = TestRequest::new(format.api, &messages);
+        request.model.input = vec![InputKind::Text];
+        let sent = request.wire_messages().to_string();
         assert_eq!((sent.matches(omitted).count(), sent.contains("aGk=")), (2, false), "{sent}");
     }
 }
@@ -33,7 +33,7 @@ fn models_without_eyes_are_told_what_is_missing() {
 #[test]
 fn annotations_stand_behind_what_the_user_said() {
     for format in FORMATS {
-        let sent = Conversation::new(format.api, &annotated()).wire_messages();
+        let sent = TestRequest::new(format.api, &annotated()).wire_messages();
         assert_eq!(sent, (format.annotated)(), "{:?}", format.api);
     }
 }
@@ -41,13 +41,13 @@ fn annotations_stand_behind_what_the_user_said() {
 /// The bytes before the new messages are the same in every request of a session: in the Messages format but for the
 /// cache points, which move on and are no part of what is cached.
 #[test]
-fn the_prefix_keeps_its_bytes_while_a_conversation_grows() {
+fn the_prefix_keeps_its_bytes_while_a_session_grows() {
     for format in FORMATS {
         let api = format.api;
         let messages = turn(api);
         let body = |end: usize| {
-            let conversation = Conversation::new(api, &messages[..end]);
-            let body = String::from_utf8(conversation.encode().body.to_vec()).unwrap();
+            let request = TestRequest::new(api, &messages[..end]);
+            let body = String::from_utf8(request.encode().body.to_vec()).unwrap();
             body.replace(r#","cache_control":{"type":"ephemeral"}"#, "")
         };
         for (end, later) in [(1, 4), (1, 5), (4, 5)] {

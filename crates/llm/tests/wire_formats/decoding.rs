@@ -167,34 +167,34 @@ pub(crate) fn calls(decoded: &Decoded) -> Vec<ContentBlock> {
 
 /// The events tell the same story as the message: each block begins, grows and ends, in order.
 pub(crate) fn assert_matches_events(message: &AssistantMessage, events: &[StreamEvent]) {
-    let mut told: Vec<ContentBlock> = Vec::new();
+    let mut reported: Vec<ContentBlock> = Vec::new();
     let mut ended = Vec::new();
     for event in events {
         match event {
-            StreamEvent::Start => assert!(told.is_empty()),
+            StreamEvent::Start => assert!(reported.is_empty()),
             StreamEvent::TextStart { index } => {
-                assert_eq!(*index, told.len());
-                told.push(ContentBlock::text(""));
+                assert_eq!(*index, reported.len());
+                reported.push(ContentBlock::text(""));
             }
             StreamEvent::ThinkingStart { index } => {
-                assert_eq!(*index, told.len());
-                told.push(thinking("", None));
+                assert_eq!(*index, reported.len());
+                reported.push(thinking("", None));
             }
             StreamEvent::ToolCallStart { index, id, name } => {
-                assert_eq!(*index, told.len());
-                told.push(tool_call(id, name, json!({})));
+                assert_eq!(*index, reported.len());
+                reported.push(tool_call(id, name, json!({})));
             }
             StreamEvent::TextDelta { index, delta }
-            | StreamEvent::ThinkingDelta { index, delta } => match &mut told[*index] {
+            | StreamEvent::ThinkingDelta { index, delta } => match &mut reported[*index] {
                 ContentBlock::Text(TextContent { text, .. }) => text.push_str(delta),
                 ContentBlock::Thinking(block) => block.thinking.push_str(delta),
                 other => panic!("text for {other:?}"),
             },
             StreamEvent::ToolCallDelta { index, .. } => {
-                assert!(matches!(told[*index], ContentBlock::ToolCall(_)))
+                assert!(matches!(reported[*index], ContentBlock::ToolCall(_)))
             }
             StreamEvent::ToolCallEnd { index, tool_call } => {
-                told[*index] = ContentBlock::ToolCall(tool_call.clone());
+                reported[*index] = ContentBlock::ToolCall(tool_call.clone());
                 ended.push(*index);
             }
             StreamEvent::TextEnd { index } | StreamEvent::ThinkingEnd { index } => {
@@ -219,7 +219,7 @@ pub(crate) fn assert_matches_events(message: &AssistantMessage, events: &[Stream
             })
             .collect()
     };
-    assert_eq!(without_signatures(&told), without_signatures(&message.content));
+    assert_eq!(without_signatures(&reported), without_signatures(&message.content));
     assert!(matches!(
         (events.first(), events.last()),
         (Some(StreamEvent::Start), Some(StreamEvent::Done { .. }))

@@ -111,7 +111,7 @@ fn the_words_of_gemini_s_compatible_endpoint_are_known() {
     assert!(ended(&[json!({"choices": [choice]})]).is_err());
 }
 
-/// A conversation that fills the window must be compacted: were it an answer that the output limit cut, every further
+/// A session that fills the window must be compacted: were it an answer that the output limit cut, every further
 /// turn would end so. What arrived before the window was full is an answer that was cut.
 #[test]
 fn a_full_window_without_an_answer_is_an_overflow() {

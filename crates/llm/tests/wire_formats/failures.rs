@@ -382,7 +382,7 @@ async fn models_are_listed() {
     assert_eq!(requests[1].header("x-api-key"), Some(KEY));
 }
 
-/// Some formats tell early what a request cost. That is known though nothing of the answer was seen.
+/// Some formats report early what a request cost. That is known though nothing of the answer was seen.
 #[tokio::test]
 async fn a_failure_that_nobody_saw_says_what_it_cost() {
     let cases: [(Api, &str); 4] = [

@@ -1,4 +1,4 @@
-//! A server that speaks another format than the settings say: the person who wrote them must hear of it at once.
+//! A server that speaks another format than the config says: the error must name the mistake.
 
 use myclaw_llm::wire::Decoder;
 use myclaw_llm::{Api, ErrorClass};
@@ -65,9 +65,9 @@ async fn documents_of_no_format() {
 
 /// What says that it is an error is one, in any format.
 #[tokio::test]
-async fn an_error_of_another_shape_is_told() {
+async fn an_error_of_another_shape_is_reported() {
     for client in FORMATS {
-        for (body, told) in [
+        for (body, reported) in [
             (r#"{"error":"no such model"}"#, "no such model"),
             (r#"{"message":"no such model"}"#, "no such model"),
             (r#"{"detail":"no such model"}"#, "no such model"),
@@ -75,7 +75,7 @@ async fn an_error_of_another_shape_is_told() {
         ] {
             let (_, message) =
                 failure(client.api, answer("200 OK", "application/json", body)).await;
-            assert!(message.contains(told) && !message.contains("speak"), "{message}");
+            assert!(message.contains(reported) && !message.contains("speak"), "{message}");
         }
     }
 }

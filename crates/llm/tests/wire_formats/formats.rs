@@ -19,7 +19,7 @@ pub(crate) const FORMATS: [&Format; 5] = [
     &bedrock_converse::FORMAT,
 ];
 
-/// How events are told apart in a stream.
+/// How events are distinguished in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Server-sent events.
@@ -45,18 +45,18 @@ pub(crate) struct Format {
     pub(crate) path: &'static str,
     /// Headers that the key and the format need, with the test key.
     pub(crate) headers: &'static [(&'static str, &'static str)],
-    /// The member of the request's body that holds the conversation.
-    pub(crate) conversation: &'static str,
-    /// The whole body for [`crate::conversation::turn`].
+    /// The member of the request's body that holds the request.
+    pub(crate) messages: &'static str,
+    /// The whole body for [`crate::request::turn`].
     pub(crate) request: fn() -> Value,
-    /// The conversation of [`crate::conversation::pictures`].
+    /// The messages of [`crate::request::pictures`].
     pub(crate) pictures: fn() -> Value,
-    /// The conversation of [`crate::conversation::annotated`].
+    /// The messages of [`crate::request::annotated`].
     pub(crate) annotated: fn() -> Value,
-    /// The conversation of [`crate::conversation::with_blanks`].
+    /// The messages of [`crate::request::with_blanks`].
     pub(crate) without_blanks: fn() -> Value,
-    /// The arguments of the only call in a conversation, which were `{"path": ` when they came.
-    pub(crate) unreadable_arguments: fn(conversation: &Value) -> Value,
+    /// The arguments of the only call in a request, which were `{"path": ` when they came.
+    pub(crate) unreadable_arguments: fn(messages: &Value) -> Value,
 }
 
 /// The entry of `api`.

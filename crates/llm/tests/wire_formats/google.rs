@@ -8,10 +8,10 @@ use myclaw_llm::{
 };
 use serde_json::{Value, json};
 
-use crate::conversation::{Conversation, assistant, call, image, result, user};
 use crate::decoding::{
     Decoded, assert_matches_events, decode, thinking, tool_call, with_stable_ids,
 };
+use crate::request::{TestRequest, assistant, call, image, result, user};
 use crate::support::model;
 
 const API: Api = Api::GoogleGenerativeAi;
@@ -108,7 +108,7 @@ fn each_signature_stays_on_its_part() {
     let sent = |message: AssistantMessage| {
         let messages =
             [user("a"), Message::Assistant(message), result("x", vec![], false), user("b")];
-        Conversation::new(API, &messages).wire_messages()[1]["parts"].take()
+        TestRequest::new(API, &messages).wire_messages()[1]["parts"].take()
     };
     let own = assistant(API, content);
     let call = json!({"id": "x", "name": "read", "args": {"path": "a"}});
@@ -147,21 +147,21 @@ fn unsigned_thoughts_go_back_too_and_empty_ones_do_not() {
     });
     let content = vec![thinking("hm", None), redacted, ContentBlock::text("Well.")];
     let messages = [user("a"), Message::Assistant(assistant(API, content)), user("b")];
-    let sent = Conversation::new(API, &messages).wire_messages();
+    let sent = TestRequest::new(API, &messages).wire_messages();
     assert_eq!(sent[1]["parts"], json!([{"text": "hm", "thought": true}, {"text": "Well."}]));
 }
 
 #[test]
-fn only_the_newer_models_are_told_of_missing_signatures() {
+fn only_the_newer_models_are_reported_of_missing_signatures() {
     let calls = vec![call("one", "a"), call("two", "b")];
     let messages = [user("a"), Message::Assistant(assistant(Api::AnthropicMessages, calls))];
     for (id, expected) in [
         ("gemini-2.5-pro", Value::Null),
         ("gemini-3.1-pro-preview", json!("skip_thought_signature_validator")),
     ] {
-        let mut conversation = Conversation::new(API, &messages);
-        conversation.model.id = id.to_owned();
-        let parts = conversation.wire_messages()[1]["parts"].take();
+        let mut request = TestRequest::new(API, &messages);
+        request.model.id = id.to_owned();
+        let parts = request.wire_messages()[1]["parts"].take();
         assert_eq!(parts[0]["thoughtSignature"], expected, "{id}");
         assert_eq!(parts[1]["thoughtSignature"], Value::Null, "the first call stands for all");
     }
@@ -176,21 +176,21 @@ fn older_models_get_the_images_of_results_behind_them() {
         result("two", vec![ContentBlock::text("x")], false),
         user("Well?"),
     ];
-    let mut conversation = Conversation::new(API, &messages);
-    conversation.model.id = "gemini-2.5-flash".to_owned();
+    let mut request = TestRequest::new(API, &messages);
+    request.model.id = "gemini-2.5-flash".to_owned();
     let png = json!({"inlineData": {"mimeType": "image/png", "data": "aGk="}});
     let response = |id: &str, output: &str| json!({"functionResponse": {"id": id, "name": "read", "response": {"output": output}}});
     assert_eq!(
-        conversation.wire_messages()[2],
+        request.wire_messages()[2],
         json!({"role": "user", "parts": [
             response("one", "(the image)"), response("two", "x"),
             {"text": "Image from the result of tool read:"}, png, {"text": "Well?"},
         ]})
     );
-    conversation.model.input = vec![InputKind::Text];
+    request.model.input = vec![InputKind::Text];
     let note = "[image omitted: this model takes no images]";
     assert_eq!(
-        conversation.wire_messages()[2],
+        request.wire_messages()[2],
         json!({"role": "user", "parts": [
             response("one", note), response("two", "x"), {"text": "Well?"},
         ]})
@@ -204,9 +204,9 @@ fn vertex_gets_no_ids() {
         Message::Assistant(assistant(API, vec![call("one", "a")])),
         result("one", vec![ContentBlock::text("x")], false),
     ];
-    let mut conversation = Conversation::new(API, &messages);
-    conversation.model.provider = "google-vertex".to_owned();
-    let sent = conversation.wire_messages();
+    let mut request = TestRequest::new(API, &messages);
+    request.model.provider = "google-vertex".to_owned();
+    let sent = request.wire_messages();
     assert_eq!(sent[1]["parts"][0]["functionCall"], json!({"name": "read", "args": {"path": "a"}}));
     assert_eq!(
         sent[2]["parts"][0]["functionResponse"],
@@ -215,9 +215,9 @@ fn vertex_gets_no_ids() {
 }
 
 #[test]
-fn a_conversation_begins_with_the_user() {
+fn a_session_begins_with_the_user() {
     let messages = [user(" "), Message::Assistant(assistant(API, vec![call("one", "a")]))];
-    let sent = Conversation::new(API, &messages).wire_messages();
+    let sent = TestRequest::new(API, &messages).wire_messages();
     assert_eq!(sent[0], json!({"role": "user", "parts": [{"text": "(no text)"}]}));
     assert_eq!(
         sent.as_array().unwrap().iter().map(|turn| &turn["role"]).collect::<Vec<_>>(),
@@ -227,7 +227,7 @@ fn a_conversation_begins_with_the_user() {
 
 #[test]
 fn the_model_stands_in_the_path() {
-    let mut conversation = Conversation::new(API, &[user("a")]);
+    let mut request = TestRequest::new(API, &[user("a")]);
     for (base_url, id, expected) in [
         (
             "https://generativelanguage.googleapis.com",
@@ -240,9 +240,9 @@ fn the_model_stands_in_the_path() {
             "https://h.example/v1/models/a%2Fb%3Fc:streamGenerateContent?team=a&alt=sse",
         ),
     ] {
-        conversation.model.base_url = base_url.to_owned();
-        conversation.model.id = id.to_owned();
-        assert_eq!(conversation.encode().url.as_str(), expected);
+        request.model.base_url = base_url.to_owned();
+        request.model.id = id.to_owned();
+        assert_eq!(request.encode().url.as_str(), expected);
     }
 }
 

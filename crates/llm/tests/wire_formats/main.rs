@@ -5,8 +5,6 @@ mod bedrock;
 #[cfg(test)]
 mod context;
 #[cfg(test)]
-mod conversation;
-#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod decoding;
@@ -32,6 +30,8 @@ mod oddities;
 mod omissions;
 #[cfg(test)]
 mod recorded;
+#[cfg(test)]
+mod request;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]

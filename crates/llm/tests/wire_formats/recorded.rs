@@ -13,9 +13,9 @@ use myclaw_llm::{
 use myclaw_testkit::{WireFormat, validate_body};
 use serde_json::{Value, json};
 
-use crate::conversation::{Conversation, user};
 use crate::decoding::{Decoded, assert_matches_events, decode_chunks, with_stable_ids};
 use crate::formats::FORMATS;
+use crate::request::{TestRequest, user};
 use crate::support::{Server, answer, call, model, provider};
 
 /// How often each stream is cut into pieces of other lengths.
@@ -36,14 +36,14 @@ impl Recording {
     fn all() -> Vec<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded");
         let mut recordings = Vec::new();
-        for folder in fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()) {
-            if !folder.is_dir() {
+        for directory in fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()) {
+            if !directory.is_dir() {
                 continue;
             }
-            let name = folder.file_name().unwrap().to_str().unwrap();
+            let name = directory.file_name().unwrap().to_str().unwrap();
             // Google's and Bedrock's recordings, under other names, are replayed by the tests of these formats.
             let Ok(api) = serde_json::from_value::<Api>(json!(name)) else { continue };
-            for path in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            for path in fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()) {
                 let stem = Path::new(path.file_stem().unwrap());
                 if stem.extension().is_none() {
                     recordings.push(Self { api, body: fs::read(&path).unwrap(), path });
@@ -133,14 +133,14 @@ fn each_recording_gives_the_message_beside_it() {
 
         let pieces = |events: &[StreamEvent]| events.len();
         for seed in 0..if recording.is_stream() { CUTS } else { 0 } {
-            let (again, told) = recording.decode_in_pieces(seed);
+            let (again, reported) = recording.decode_in_pieces(seed);
             assert_eq!(again.as_ref(), Ok(&message), "{name}, cut by {seed}");
-            assert_eq!(pieces(&told), pieces(&events), "{name}, cut by {seed}");
+            assert_eq!(pieces(&reported), pieces(&events), "{name}, cut by {seed}");
         }
     }
 }
 
-/// The conversation that follows an answer: results for its calls, and another question.
+/// The messages that follow an answer: results for its calls, and another question.
 fn follow_up(message: AssistantMessage) -> Vec<Message> {
     let results: Vec<_> = message
         .tool_calls()
@@ -166,9 +166,9 @@ fn each_recording_goes_back_to_its_own_server_and_to_any_other() {
     for recording in Recording::all() {
         let messages = follow_up(recording.decode().0.unwrap());
         for format in FORMATS {
-            let mut conversation = Conversation::new(format.api, &messages);
-            conversation.model.reasoning = true;
-            let body = conversation.body();
+            let mut request = TestRequest::new(format.api, &messages);
+            request.model.reasoning = true;
+            let body = request.body();
             let rules = match format.api {
                 Api::AnthropicMessages => WireFormat::AnthropicMessages,
                 Api::OpenaiCompletions => WireFormat::OpenAiCompletions,
@@ -181,7 +181,7 @@ fn each_recording_goes_back_to_its_own_server_and_to_any_other() {
     }
 }
 
-/// The items of a response, as far as a conversation needs them, are those that the next request repeats.
+/// The items of a response, as far as a session needs them, are those that the next request repeats.
 #[test]
 fn recorded_items_are_repeated_as_they_came() {
     let mut compared = 0;
@@ -201,9 +201,9 @@ fn recorded_items_are_repeated_as_they_came() {
         let kinds = ["message", "function_call", "reasoning"];
         output.retain(|item| kinds.contains(&item["type"].as_str().unwrap()));
         let messages = follow_up(recording.decode().0.unwrap());
-        let mut conversation = Conversation::new(recording.api, &messages);
-        conversation.model.reasoning = true;
-        let sent = conversation.wire_messages();
+        let mut request = TestRequest::new(recording.api, &messages);
+        request.model.reasoning = true;
+        let sent = request.wire_messages();
         let sent = &sent.as_array().unwrap()[2..];
         for (came, goes) in output.iter().zip(sent) {
             for field in

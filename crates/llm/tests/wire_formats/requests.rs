@@ -1,4 +1,4 @@
-//! Whole requests: what each format sends for a conversation.
+//! Whole requests: what each format sends for a request.
 
 use myclaw_llm::wire::encode;
 use myclaw_llm::{
@@ -8,14 +8,14 @@ use myclaw_llm::{
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::conversation::*;
 use crate::formats::FORMATS;
+use crate::request::*;
 use crate::support::model;
 
 #[test]
 fn whole_requests() {
     for format in FORMATS {
-        let body = Conversation::new(format.api, &turn(format.api)).body();
+        let body = TestRequest::new(format.api, &turn(format.api)).body();
         assert_eq!(body, (format.request)(), "{:?}", format.api);
     }
 }
@@ -32,22 +32,22 @@ fn tool_calls_are_forbidden_in_the_words_of_each_format() {
         (Api::GoogleGenerativeAi, "toolConfig", json!({"functionCallingConfig": {"mode": "NONE"}})),
         (Api::BedrockConverse, "toolConfig", json!({"tools": [stand_in]})),
     ] {
-        let mut conversation = Conversation::new(api, &turn(api));
-        let mut expected = conversation.body();
-        conversation.tool_use = ToolUse::Forbidden;
+        let mut request = TestRequest::new(api, &turn(api));
+        let mut expected = request.body();
+        request.tool_use = ToolUse::Forbidden;
         expected[member] = forbidden;
-        assert_eq!(conversation.body(), expected, "nothing else changes: {api:?}");
+        assert_eq!(request.body(), expected, "nothing else changes: {api:?}");
     }
 }
 
 #[test]
 fn hosts_get_the_fields_they_know() {
     let body = |provider: &str, base_url: &str| {
-        let mut conversation = Conversation::new(Api::OpenaiCompletions, &[user("hi")]);
-        conversation.model.provider = provider.to_owned();
-        conversation.model.base_url = base_url.to_owned();
-        conversation.model.reasoning = true;
-        conversation.body()
+        let mut request = TestRequest::new(Api::OpenaiCompletions, &[user("hi")]);
+        request.model.provider = provider.to_owned();
+        request.model.base_url = base_url.to_owned();
+        request.model.reasoning = true;
+        request.body()
     };
     let openai = body("openai", "https://api.openai.com/v1");
     assert_eq!(openai["messages"][0]["role"], "developer");
@@ -67,7 +67,7 @@ fn ids_and_names_are_sent_in_the_form_that_the_host_takes() {
         call.name = "my tool".to_owned();
     }
     let messages = [user("a"), Message::Assistant(odd), result("functions.read:0", vec![], false)];
-    let anthropic = Conversation::new(Api::AnthropicMessages, &messages).wire_messages();
+    let anthropic = TestRequest::new(Api::AnthropicMessages, &messages).wire_messages();
     let sent = &anthropic[1]["content"][0];
     assert_eq!(
         (&sent["id"], &sent["name"]),
@@ -79,9 +79,9 @@ fn ids_and_names_are_sent_in_the_form_that_the_host_takes() {
         json!([{"type": "text", "text": "(no output)"}])
     );
 
-    let mut conversation = Conversation::new(Api::OpenaiCompletions, &messages);
-    conversation.model.provider = "mistral".to_owned();
-    let mistral = conversation.wire_messages();
+    let mut request = TestRequest::new(Api::OpenaiCompletions, &messages);
+    request.model.provider = "mistral".to_owned();
+    let mistral = request.wire_messages();
     let id = mistral[2]["tool_calls"][0]["id"].as_str().unwrap();
     assert_eq!(id.len(), 9);
     assert_eq!(mistral[3], json!({"role": "tool", "content": "(no output)", "tool_call_id": id}));
@@ -90,7 +90,7 @@ fn ids_and_names_are_sent_in_the_form_that_the_host_takes() {
 #[test]
 fn nothing_empty_is_sent() {
     for format in FORMATS {
-        let sent = Conversation::new(format.api, &with_blanks(format.api)).wire_messages();
+        let sent = TestRequest::new(format.api, &with_blanks(format.api)).wire_messages();
         assert_eq!(sent, (format.without_blanks)(), "{:?}", format.api);
     }
 }
@@ -104,7 +104,7 @@ fn unreadable_arguments_go_back_as_what_they_were() {
     }
     let messages = [user("a"), Message::Assistant(message)];
     for format in FORMATS {
-        let sent = Conversation::new(format.api, &messages).wire_messages();
+        let sent = TestRequest::new(format.api, &messages).wire_messages();
         assert_eq!((format.unreadable_arguments)(&sent), json!({"invalid_json": "{\"path\": "}));
     }
 }
@@ -119,7 +119,7 @@ fn thinking_goes_back_only_where_it_came_from() {
     ];
     let sent = |message: AssistantMessage| {
         let messages = [user("a"), Message::Assistant(message), user("b")];
-        Conversation::new(Api::AnthropicMessages, &messages).wire_messages()[1]["content"].take()
+        TestRequest::new(Api::AnthropicMessages, &messages).wire_messages()[1]["content"].take()
     };
     let as_text =
         |text: &str| json!({"type": "text", "text": format!("<thinking>\n{text}\n</thinking>")});
@@ -156,12 +156,12 @@ fn openai_hosts_get_no_reasoning_fields() {
     let sent = |provider: &str, message: &Message| {
         let messages =
             [user("a"), message.clone(), result("one", vec![ContentBlock::text("x")], false)];
-        let mut conversation = Conversation::new(Api::OpenaiCompletions, &messages);
-        if let Message::Assistant(assistant) = &mut conversation.messages[1] {
+        let mut request = TestRequest::new(Api::OpenaiCompletions, &messages);
+        if let Message::Assistant(assistant) = &mut request.messages[1] {
             assistant.provider = provider.to_owned();
         }
-        conversation.model.provider = provider.to_owned();
-        conversation.wire_messages()[2].take()
+        request.model.provider = provider.to_owned();
+        request.wire_messages()[2].take()
     };
     assert_eq!(sent("testing", &own)["content"], "Answer.");
     assert_eq!(
@@ -184,7 +184,7 @@ fn the_signature_of_a_call_goes_back_to_its_model() {
         [(own, json!({"google": {"thought_signature": "sig"}})), (foreign, Value::Null)]
     {
         let messages = [user("a"), Message::Assistant(message)];
-        let wire = Conversation::new(Api::OpenaiCompletions, &messages).wire_messages();
+        let wire = TestRequest::new(Api::OpenaiCompletions, &messages).wire_messages();
         assert_eq!(wire[2]["tool_calls"][0]["extra_content"], expected);
     }
 }
@@ -192,9 +192,9 @@ fn the_signature_of_a_call_goes_back_to_its_model() {
 #[test]
 fn keys_stand_in_the_headers_and_are_never_printed() {
     let header = |api: Api, key: &str, name: &str| {
-        let mut conversation = Conversation::new(api, &[user("a")]);
-        conversation.key = Some(SecretString::from(key));
-        let request = conversation.encode();
+        let mut request = TestRequest::new(api, &[user("a")]);
+        request.key = Some(SecretString::from(key));
+        let request = request.encode();
         assert!(!format!("{request:?}").contains(key.trim()), "{request:?}");
         request.headers.get(name).map(|value| value.to_str().unwrap().to_owned())
     };
@@ -208,7 +208,7 @@ fn keys_stand_in_the_headers_and_are_never_printed() {
     let bearer = header(Api::OpenaiCompletions, "sk-x1234", "authorization");
     assert_eq!(bearer.as_deref(), Some("Bearer sk-x1234"));
     assert_eq!(
-        Conversation::new(Api::OpenaiCompletions, &[user("a")])
+        TestRequest::new(Api::OpenaiCompletions, &[user("a")])
             .encode()
             .headers
             .get("authorization"),
@@ -220,13 +220,13 @@ fn keys_stand_in_the_headers_and_are_never_printed() {
 #[test]
 fn oauth_tokens_of_anthropic_come_with_their_beta() {
     let betas = |key: &str, own: &[(&str, &str)]| -> Vec<String> {
-        let mut conversation = Conversation::new(Api::AnthropicMessages, &[user("a")]);
-        conversation.key = Some(SecretString::from(key.to_owned()));
+        let mut request = TestRequest::new(Api::AnthropicMessages, &[user("a")]);
+        request.key = Some(SecretString::from(key.to_owned()));
         let own = own
             .iter()
             .map(|&(name, value)| (name.to_owned(), SecretString::from(value.to_owned())));
-        conversation.model.quirks.headers = own.collect();
-        let headers = conversation.encode().headers;
+        request.model.quirks.headers = own.collect();
+        let headers = request.encode().headers;
         let values = headers.get_all("anthropic-beta").iter();
         values.map(|value| value.to_str().unwrap().to_owned()).collect()
     };
@@ -274,13 +274,13 @@ fn what_cannot_be_sent_is_an_error() {
 #[test]
 fn headers_of_the_settings_go_with_the_request_and_replace_ours() {
     for api in [Api::AnthropicMessages, Api::OpenaiCompletions] {
-        let mut conversation = Conversation::new(api, &turn(api));
+        let mut request = TestRequest::new(api, &turn(api));
         let pairs = [("x-team", "blue"), ("Accept", "text/plain")];
-        conversation.model.quirks.headers = pairs
+        request.model.quirks.headers = pairs
             .into_iter()
             .map(|(name, value)| (name.to_owned(), SecretString::from(value)))
             .collect();
-        let headers = conversation.encode().headers;
+        let headers = request.encode().headers;
         assert_eq!(
             (&headers["x-team"], &headers["accept"]),
             (&"blue".parse().unwrap(), &"text/plain".parse().unwrap())
@@ -292,15 +292,15 @@ fn headers_of_the_settings_go_with_the_request_and_replace_ours() {
 #[test]
 fn what_the_settings_say_of_a_host_goes_before_its_address() {
     use myclaw_llm::wire::compat::{CompatOverrides, OutputLimitField, StreamUsage, SystemRole};
-    let mut conversation = Conversation::new(Api::OpenaiCompletions, &turn(Api::OpenaiCompletions));
-    conversation.model.reasoning = true;
-    conversation.model.quirks.compat = CompatOverrides {
+    let mut request = TestRequest::new(Api::OpenaiCompletions, &turn(Api::OpenaiCompletions));
+    request.model.reasoning = true;
+    request.model.quirks.compat = CompatOverrides {
         output_limit: Some(OutputLimitField::MaxCompletionTokens),
         system_role: Some(SystemRole::DeveloperWhenReasoning),
         stream_usage: Some(StreamUsage::Always),
         ..CompatOverrides::default()
     };
-    let body = conversation.body();
+    let body = request.body();
     assert_eq!(body["max_completion_tokens"], 8192);
     assert_eq!(body["messages"][0]["role"], "developer");
     assert_eq!((body.get("max_tokens"), body.get("stream_options")), (None, None));

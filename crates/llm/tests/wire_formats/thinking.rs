@@ -8,7 +8,7 @@ use myclaw_llm::{
 use myclaw_llm::{AssistantMessage, CallLimits};
 use serde_json::{Value, json};
 
-use crate::conversation::{assistant, call, result, thinking, user};
+use crate::request::{assistant, call, result, thinking, user};
 use crate::support::tools;
 
 fn claude(id: &str) -> Model {
@@ -347,7 +347,7 @@ fn levels_go_out_in_the_words_of_hosts_that_once_got_none() {
         ("together", "openai/gpt-oss-120b", Low, Low, json!({"reasoning_effort": "low"})),
         ("together", "MiniMaxAI/MiniMax-M3", Off, Off, json!({"reasoning": {"enabled": false}})),
         ("google", "gemini-2.5-pro", Off, Minimal, json!({})),
-        // No request can tell it anything.
+        // No request can control its thinking.
         ("amazon-bedrock", "amazon.nova-2-lite-v1:0", Off, High, json!({})),
     ] {
         assert_eq!(asked(provider, id, level), (reported, sent), "{provider}/{id} {level}");

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use myclaw_config::{CommandRule, ProgramRule};
+use myclaw_config::{CommandRule, ConfigPath, ProgramRule};
 
 use super::{RefusalKind, ResolvedProgram};
-use crate::PolicyError;
 use crate::launcher::{Launcher, is_launch_option};
 use crate::pattern::{matches_name, matches_path};
 use crate::sed;
 use crate::shell::{Command, Word};
+use crate::{PolicyError, PolicyProblem};
 
 /// Matches any further arguments.
 const REST: &str = "...";
@@ -48,35 +48,36 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn list(
         rules: &[CommandRule],
-        place: &str,
+        place: &ConfigPath,
         errors: &mut Vec<PolicyError>,
     ) -> Vec<Self> {
         let mut entries = Vec::new();
-        for rule in rules {
-            match Self::new(rule, place) {
+        for (index, rule) in rules.iter().enumerate() {
+            match Self::new(rule) {
                 Ok(entry) => entries.push(entry),
-                Err(error) => errors.push(error),
+                Err(problem) => {
+                    errors.push(PolicyError { place: place.clone().index(index), problem });
+                }
             }
         }
         entries
     }
 
-    fn new(rule: &CommandRule, place: &str) -> Result<Self, PolicyError> {
+    fn new(rule: &CommandRule) -> Result<Self, PolicyProblem> {
         let (program, args) = match rule {
             CommandRule::Program(program) => (program, None),
             CommandRule::WithArguments(ProgramRule { program, args }) => (program, args.clone()),
         };
         let program = program.trim().to_owned();
-        let place = place.to_owned();
         if program.is_empty() {
-            return Err(PolicyError::EmptyEntry { place });
+            return Err(PolicyProblem::EmptyEntry);
         }
         if program.contains('/') && !program.starts_with('/') {
-            return Err(PolicyError::RelativeProgram { place, program });
+            return Err(PolicyProblem::RelativeProgram { program });
         }
         let patterns = args.as_deref().unwrap_or_default();
         if patterns.iter().rev().skip(1).any(|pattern| pattern == REST) {
-            return Err(PolicyError::RestNotLast { place, program });
+            return Err(PolicyProblem::RestNotLast { program });
         }
         Ok(Self { program, args })
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use myclaw_config::ConfigPath;
+
 use crate::{Level, ShellError};
 
 /// Why a command may not run, or only with approval.
@@ -14,7 +16,7 @@ pub struct Refusal {
     /// The level whose rules refuse it.
     pub level: Level,
     /// Path of the rules in the config.
-    pub place: String,
+    pub place: ConfigPath,
 }
 
 /// The problem with a command. The texts in it are safe to show.

@@ -11,13 +11,17 @@ fn resolve(name: &str) -> Option<ResolvedProgram> {
     Some(ResolvedProgram { real: path.clone(), path })
 }
 
+fn path(keys: &[&str]) -> ConfigPath {
+    keys.iter().fold(ConfigPath::default(), |path, key| path.key(key))
+}
+
 fn rules(security: ExecSecurity, ask: Option<ExecAsk>, programs: &[&str]) -> ExecRules {
     let allowlist = programs.iter().map(|it| CommandRule::Program((*it).to_owned())).collect();
     ExecRules { security: Some(security), ask, allowlist: Some(allowlist) }
 }
 
 fn level(rules: ExecRules) -> ExecLevel {
-    ExecLevel { level: Level::Global, place: "tools.exec".to_owned(), rules }
+    ExecLevel { level: Level::Global, place: path(&["tools", "exec"]), rules }
 }
 
 fn verdict_with(
@@ -38,7 +42,7 @@ fn verdict_with(
 }
 
 fn policy(levels: &[ExecLevel]) -> ExecPolicy {
-    ExecPolicy::for_session(levels, &SandboxRules::default(), "sandbox", MAIN).unwrap()
+    ExecPolicy::for_session(levels, &SandboxRules::default(), &path(&["sandbox"]), MAIN).unwrap()
 }
 
 /// `allowed`, `ask CODE` or `denied CODE`.
@@ -111,7 +115,7 @@ fn the_sandbox_has_rules_for_its_own_sessions() {
         ..SandboxRules::default()
     };
     for (session, expected) in [(MAIN, "allowed"), (OTHER, "denied unlisted")] {
-        let policy = ExecPolicy::for_session(&[], &sandbox, "sandbox", session).unwrap();
+        let policy = ExecPolicy::for_session(&[], &sandbox, &path(&["sandbox"]), session).unwrap();
         assert_eq!(shown(&verdict_with(&policy, "rm x", &[], &[])), expected);
     }
 }
@@ -204,14 +208,15 @@ fn entries_that_match_nothing_are_errors() {
     ];
     let level = level(ExecRules { allowlist: Some(allowlist), ..ExecRules::default() });
     let errors =
-        ExecPolicy::for_session(&[level], &SandboxRules::default(), "sandbox", MAIN).unwrap_err();
+        ExecPolicy::for_session(&[level], &SandboxRules::default(), &path(&["sandbox"]), MAIN)
+            .unwrap_err();
     let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(
         errors,
         [
-            "`tools.exec.allowlist`: `./x` is neither a program's name nor an absolute path; write `git` or `/usr/bin/git`",
-            "`tools.exec.allowlist` has an empty entry; remove it, or name a tool or program",
-            "`tools.exec.allowlist`: `...` stands for all further arguments of `git`, so it must be the last pattern",
+            "`tools.exec.allowlist[0]`: `./x` is neither a program's name nor an absolute path; write `git` or `/usr/bin/git`",
+            "`tools.exec.allowlist[1]`: the entry is empty; remove it, or name a tool or program",
+            "`tools.exec.allowlist[2]`: `...` stands for all further arguments of `git`, so it must be the last pattern",
         ]
     );
 }

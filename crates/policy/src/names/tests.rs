@@ -24,7 +24,7 @@ fn groups_and_profiles_hold_only_known_tools() {
             assert!(known_tools().contains(member), "{group}: {member}");
         }
     }
-    for profile in [PolicyProfile::Minimal, PolicyProfile::Coding, PolicyProfile::Messaging] {
+    for profile in [ToolProfile::Minimal, ToolProfile::Coding, ToolProfile::Messaging] {
         for member in profile_members(profile).unwrap_or_default() {
             assert!(
                 known_tools().contains(member) || group_members(member).is_some(),
@@ -33,7 +33,7 @@ fn groups_and_profiles_hold_only_known_tools() {
             );
         }
     }
-    assert_eq!(profile_members(PolicyProfile::Full), None);
+    assert_eq!(profile_members(ToolProfile::Full), None);
     assert_eq!(group_members("group:RUNTIME"), Some(["exec", "process"].as_slice()));
     assert_eq!(group_members("group:nothing"), None);
 }

@@ -13,12 +13,18 @@ fn policy(rules: &[(Level, ToolRules)]) -> Result<ToolPolicy, Vec<PolicyError>> 
         .iter()
         .map(|(level, rules)| LevelRules {
             level: level.clone(),
-            place: "tools".to_owned(),
+            place: ConfigPath::default().key("tools"),
             rules: rules.clone(),
         })
         .collect();
     let sandbox = SandboxRules { mode: SandboxMode::Off, ..SandboxRules::default() };
-    ToolPolicy::for_session(&levels, &sandbox, "sandbox", MAIN, &["mcp_search"])
+    ToolPolicy::for_session(
+        &levels,
+        &sandbox,
+        &ConfigPath::default().key("sandbox"),
+        MAIN,
+        &["mcp_search"],
+    )
 }
 
 fn one(rules: ToolRules) -> ToolPolicy {
@@ -44,8 +50,11 @@ fn a_list_that_is_absent_sets_no_limit_and_an_empty_one_permits_nothing() {
 
 #[test]
 fn deny_wins_over_allow() {
-    let policy =
-        one(ToolRules { allow: list(&["*"]), deny: list(&["group:web", "Bash"]), profile: None });
+    let policy = one(ToolRules {
+        allow: list(&["*"]),
+        deny: list(&["group:web", "Bash"]),
+        ..ToolRules::default()
+    });
     for (tool, expected) in [
         ("read", true),
         ("web_fetch", false),
@@ -65,21 +74,21 @@ fn deny_wins_over_allow() {
 fn profiles_limit_what_may_run() {
     for (profile, allowed, denied) in [
         (
-            PolicyProfile::Minimal,
+            ToolProfile::Minimal,
             ["session_status"].as_slice(),
             ["read", "exec", "message"].as_slice(),
         ),
         (
-            PolicyProfile::Coding,
+            ToolProfile::Coding,
             &["read", "grep", "bash", "image", "memory_get"],
             &["message", "cron", "web_fetch"],
         ),
         (
-            PolicyProfile::Messaging,
+            ToolProfile::Messaging,
             &["message", "sessions_send"],
             &["read", "exec", "sessions_spawn"],
         ),
-        (PolicyProfile::Full, &["read", "nodes", "mcp_search"], &[]),
+        (ToolProfile::Full, &["read", "nodes", "mcp_search"], &[]),
     ] {
         let policy = one(ToolRules { profile: Some(profile), ..ToolRules::default() });
         for tool in allowed {
@@ -97,7 +106,7 @@ fn the_first_level_that_denies_is_named_and_every_level_can_be_asked() {
         (Level::Global, ToolRules { deny: list(&["cron"]), ..ToolRules::default() }),
         (
             Level::Agent("coder".to_owned()),
-            ToolRules { profile: Some(PolicyProfile::Coding), ..ToolRules::default() },
+            ToolRules { profile: Some(ToolProfile::Coding), ..ToolRules::default() },
         ),
         (
             Level::Channel("telegram".to_owned()),
@@ -112,26 +121,68 @@ fn the_first_level_that_denies_is_named_and_every_level_can_be_asked() {
          profile `coding` set by `tools.profile` for agent `coder`"
     );
     let answers: Vec<bool> =
-        policy.explain("message").iter().map(|(_, rule)| rule.is_none()).collect();
+        policy.explain("message").iter().map(|(_, _, rule)| rule.is_none()).collect();
     assert_eq!(answers, [true, false, false]);
 }
 
 #[test]
 fn unknown_names_are_errors_with_a_suggestion() {
     let rules = ToolRules {
-        profile: None,
         allow: list(&["raed", "group:runtme", "mcp_search", "sessions_*", ""]),
         deny: list(&["quite unknown"]),
+        ask: list(&["edti"]),
+        ..ToolRules::default()
     };
     let errors: Vec<String> =
         policy(&[(Level::Global, rules)]).unwrap_err().iter().map(ToString::to_string).collect();
     assert_eq!(
         errors,
         [
-            "`tools.allow`: there is no tool `raed`; did you mean `read`?",
-            "`tools.allow`: there is no group `group:runtme`; did you mean `group:runtime`?",
-            "`tools.allow` has an empty entry; remove it, or name a tool or program",
-            "`tools.deny`: there is no tool `quite unknown`",
+            "`tools.allow[0]`: there is no tool `raed`; did you mean `read`?",
+            "`tools.allow[1]`: there is no group `group:runtme`; did you mean `group:runtime`?",
+            "`tools.allow[4]`: the entry is empty; remove it, or name a tool or program",
+            "`tools.deny[0]`: there is no tool `quite unknown`; `myclaw policy explain` lists the tools",
+            "`tools.ask[0]`: there is no tool `edti`; did you mean `edit`?",
         ]
     );
+}
+
+#[test]
+fn the_named_sets_of_the_first_tools_are_exact() {
+    let first = ["read", "bash", "edit", "write", "grep", "find", "ls", "apply_patch"];
+    let all = || first.iter().copied().chain(["process", "web_fetch", "message", "image"]);
+    for (profile, expected) in [(ToolProfile::Myclaw, &first[..]), (ToolProfile::Pi, &first[..4])] {
+        let policy = one(ToolRules { profile: Some(profile), ..ToolRules::default() });
+        let offered: Vec<&str> = all().filter(|tool| policy.offers(tool)).collect();
+        assert_eq!(offered, expected, "{profile:?}");
+    }
+}
+
+#[test]
+fn tools_of_others_obey_the_lists_of_the_config_and_not_the_built_in_ones() {
+    let session = SessionFacts { key: "x", main_keys: &[], host_says_main: false };
+    let policy = |rules: ToolRules, sandbox: SandboxRules| {
+        let place = ConfigPath::default().key("tools");
+        let levels = [LevelRules { level: Level::Global, place: place.clone(), rules }];
+        ToolPolicy::for_session(&levels, &sandbox, &place, session, &["weather"]).unwrap()
+    };
+    let minimal = ToolRules { profile: Some(ToolProfile::Minimal), ..ToolRules::default() };
+    let built_in = policy(minimal, SandboxRules::default());
+    assert!(built_in.offers("weather") && !built_in.offers("grep"));
+    let own = SandboxRules { allowlist: list(&["read"]), ..SandboxRules::default() };
+    assert!(!policy(ToolRules::default(), own).offers("weather"));
+    let denied = ToolRules { deny: list(&["weath*"]), ..ToolRules::default() };
+    assert!(!policy(denied, SandboxRules::default()).offers("weather"));
+}
+
+#[test]
+fn a_rule_about_the_sender_refuses_calls_and_keeps_the_offer() {
+    let rules = ToolRules { deny: list(&["write"]), ask: list(&["edit"]), ..ToolRules::default() };
+    let policy = policy(&[(Level::Sender("telegram:7".to_owned()), rules)]).unwrap();
+    assert!(policy.offers("write") && !policy.decide("write").allowed);
+    assert_eq!(
+        policy.asks("Edit").unwrap().to_string(),
+        "`edit` in `tools.ask` asks before each call, for sender `telegram:7`"
+    );
+    assert_eq!(policy.asks("read"), None);
 }

@@ -193,7 +193,7 @@ pub(super) fn bpf() -> io::Result<()> {
     const MAP_CREATE: i32 = 0;
     // An array of one value with a key of 4 and a value of 4 bytes.
     let attributes = [2u32, 4, 4, 1, 0];
-    // SAFETY: the kernel reads as many bytes as it is told.
+    // SAFETY: the kernel reads only the given number of bytes.
     check_descriptor(unsafe {
         libc::syscall(libc::SYS_bpf, MAP_CREATE, attributes.as_ptr(), size_of_val(&attributes))
     })

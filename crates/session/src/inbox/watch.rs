@@ -58,8 +58,13 @@ impl InboxWatch {
         watches.last_id += 1;
         let id = watches.last_id;
         watches.by_path.entry(path.to_path_buf()).or_default().push((id, notify));
-        watches.listen_to(&parent_of(path));
         Self { path: path.to_path_buf(), id }
+    }
+
+    /// Notices messages of other processes too, from now on. What they wrote before is not reported: read the inbox
+    /// afterwards.
+    pub fn notice_other_processes(&self) {
+        watches().listen_to(&parent_of(&self.path));
     }
 }
 
@@ -76,7 +81,7 @@ impl Drop for InboxWatch {
 }
 
 /// Notifies everybody in this process who watches the inbox at `path`.
-pub(super) fn tell(path: &Path) {
+pub(super) fn notify(path: &Path) {
     let found = watches().by_path.get(path).cloned().unwrap_or_default();
     // Called without the lock, because a callback may add a watch itself.
     for (_, notify) in found {
@@ -128,7 +133,7 @@ fn look_forever() {
             .collect();
         for (path, state) in &now {
             if seen.get(path).is_some_and(|before| before != state) {
-                tell(path);
+                notify(path);
             }
         }
         seen = now;
@@ -152,7 +157,7 @@ mod events {
 
     use rustix::io::Errno;
 
-    use super::{STACK_BYTES, tell};
+    use super::{STACK_BYTES, notify};
 
     /// Room for many events at once.
     const BUFFER_BYTES: usize = 16 * 1024;
@@ -208,7 +213,7 @@ mod events {
             let directory = known.get(&event.wd()).cloned();
             drop(known);
             if let Some(directory) = directory {
-                tell(&directory.join(OsStr::from_bytes(name.to_bytes())));
+                notify(&directory.join(OsStr::from_bytes(name.to_bytes())));
             }
         }
     }

@@ -47,7 +47,7 @@ fn rows_of_other_writers_are_read() {
 }
 
 #[test]
-fn what_is_no_entry_is_told_apart() {
+fn a_line_that_is_no_entry_is_recognised() {
     assert_eq!(decode(b"", 0), Line::Blank);
     assert_eq!(decode(b" \t\r\n", 0), Line::Blank);
     for line in [

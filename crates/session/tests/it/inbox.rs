@@ -293,26 +293,27 @@ fn a_log_is_durable_only_when_the_disk_has_it() {
 }
 
 #[test]
-fn whoever_watches_is_told_of_messages_from_this_process_and_others() {
+fn watchers_are_notified_of_messages_from_this_process_and_others() {
     let home = Home::new();
     fs::create_dir_all(home.sessions()).unwrap();
     let (store, other) = (home.store(), myclaw_session::SessionKey::for_cli("main", "other"));
     let elsewhere = myclaw_session::SessionKey::for_cli("main", "with-1");
     let watch = |inbox: Inbox| {
-        let (tell, told) = std::sync::mpsc::channel();
-        (inbox.watch(move || tell.send(()).unwrap_or_default()), told)
+        let (sender, notified) = std::sync::mpsc::channel();
+        (inbox.watch(move || sender.send(()).unwrap_or_default()), notified)
     };
-    let (_first, told) = watch(store.inbox(&work()));
-    let (_second, told_other) = watch(store.inbox(&other));
+    let (_first, notified) = watch(store.inbox(&work()));
+    let (_second, of_other) = watch(store.inbox(&other));
 
     store.inbox(&work()).push(&message(QueuedKind::Steer, "from here")).unwrap();
-    told.try_recv().unwrap();
-    assert!(told_other.try_recv().is_err(), "another session's message");
+    notified.try_recv().unwrap();
+    assert!(of_other.try_recv().is_err(), "another session's message");
 
-    let (_third, told) = watch(store.inbox(&elsewhere));
+    let (third, notified) = watch(store.inbox(&elsewhere));
+    third.notice_other_processes();
     let mut child = Child::new("acknowledge").directory(home.sessions()).command().spawn().unwrap();
     let patience = std::time::Duration::from_secs(30);
-    told.recv_timeout(patience).unwrap();
+    notified.recv_timeout(patience).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
 }

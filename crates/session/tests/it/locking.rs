@@ -9,7 +9,7 @@ use crate::children::{Child, Report, reports, wait_for_report};
 use crate::{Home, entries, user, work};
 
 #[test]
-fn a_second_process_is_told_who_has_the_session() {
+fn a_second_process_learns_who_has_the_session() {
     let home = Home::new();
     let mut child = Child::new("hold").directory(home.sessions()).command().spawn().unwrap();
     let holding = wait_for_report(&mut child);

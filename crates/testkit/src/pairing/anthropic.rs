@@ -23,7 +23,7 @@ const SMALLEST_BUDGET: u64 = 1_024;
 const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// The messages so far.
-struct Conversation<'a> {
+struct Checker<'a> {
     calls: Calls<'a>,
 }
 
@@ -36,15 +36,15 @@ pub(super) fn check(body: &Value) -> Checked {
     system(&body["system"])?;
     let offers_tools = tools(&body["tools"])?;
     let messages = alternating(&body["messages"], "messages", "assistant")?;
-    let mut conversation = Conversation { calls: Calls::new("tool_use", "tool_result") };
+    let mut checker = Checker { calls: Calls::new("tool_use", "tool_result") };
     for (role, place, message) in &messages {
         let place = format!("{place}.content");
         match *role {
-            "user" => conversation.user(&message["content"], &place)?,
-            _ => conversation.assistant(&message["content"], &place)?,
+            "user" => checker.user(&message["content"], &place)?,
+            _ => checker.assistant(&message["content"], &place)?,
         }
     }
-    if conversation.calls.are_there_any() && !offers_tools {
+    if checker.calls.are_there_any() && !offers_tools {
         return Err(violation("tools", "must be given when messages hold tool calls"));
     }
     continued_calls(body, &messages)?;
@@ -58,7 +58,7 @@ pub(super) fn check(body: &Value) -> Checked {
     Ok(())
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> Checker<'a> {
     fn user(&mut self, content: &'a Value, place: &str) -> Checked {
         if content.is_string() {
             visible_text(content, place)?;

@@ -20,7 +20,7 @@ const MOST_CACHE_POINTS: usize = 4;
 const IMAGE_FORMATS: [&str; 4] = ["jpeg", "png", "gif", "webp"];
 
 /// The messages so far.
-struct Conversation<'a> {
+struct Checker<'a> {
     calls: Calls<'a>,
 }
 
@@ -36,15 +36,15 @@ pub(super) fn check(body: &Value) -> Checked {
     }
     let offers_tools = tools(&body["toolConfig"])?;
     let messages = alternating(&body["messages"], "messages", "assistant")?;
-    let mut conversation = Conversation { calls: Calls::new("toolUse", "toolResult") };
+    let mut checker = Checker { calls: Calls::new("toolUse", "toolResult") };
     for (role, place, message) in messages {
         let place = format!("{place}.content");
         match role {
-            "user" => conversation.user(&message["content"], &place)?,
-            _ => conversation.assistant(&message["content"], &place)?,
+            "user" => checker.user(&message["content"], &place)?,
+            _ => checker.assistant(&message["content"], &place)?,
         }
     }
-    if conversation.calls.are_there_any() && !offers_tools {
+    if checker.calls.are_there_any() && !offers_tools {
         return Err(violation(
             "toolConfig",
             "must be given when messages hold toolUse and toolResult blocks",
@@ -105,7 +105,7 @@ pub(super) fn check_authorization(request: &RecordedRequest) -> Checked {
     Ok(())
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> Checker<'a> {
     fn user(&mut self, content: &'a Value, place: &str) -> Checked {
         for (place, block) in items(content, place)? {
             let (kind, value) = only_member(block, &place)?;

@@ -64,7 +64,7 @@ impl<'a> Input<'a> {
             }
             Some("reasoning") => self.reasoning(item, place),
             Some("message") | None => self.message(item, place),
-            _ => Err(violation(place, format!("no item of a conversation: {}", item["type"]))),
+            _ => Err(violation(place, format!("no item of a request: {}", item["type"]))),
         }
     }
 

@@ -135,24 +135,28 @@ fn put_in_place(ready: Vec<Ready>, undo: &mut Vec<Undo>) -> Result<Vec<PathBuf>,
 }
 
 fn make_directories(path: &Path, undo: &mut Vec<Undo>) -> io::Result<()> {
-    let missing: Vec<&Path> =
-        path.ancestors().skip(1).take_while(|folder| folder.symlink_metadata().is_err()).collect();
-    for folder in missing.into_iter().rev() {
-        std::fs::create_dir(folder)?;
-        undo.push(Undo::RemoveDirectory { path: folder.to_owned() });
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .skip(1)
+        .take_while(|directory| directory.symlink_metadata().is_err())
+        .collect();
+    for directory in missing.into_iter().rev() {
+        std::fs::create_dir(directory)?;
+        undo.push(Undo::RemoveDirectory { path: directory.to_owned() });
     }
     Ok(())
 }
 
 /// Gives the file at `path` a second name next to it, or makes a copy where the file system has no links.
 fn keep(path: &Path) -> io::Result<TempPath> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let link =
-        Builder::new().prefix(BACKUP_PREFIX).make_in(folder, |name| std::fs::hard_link(path, name));
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let link = Builder::new()
+        .prefix(BACKUP_PREFIX)
+        .make_in(directory, |name| std::fs::hard_link(path, name));
     match link {
         Ok(link) => Ok(link.into_temp_path()),
         Err(_) => {
-            let copy = Builder::new().prefix(BACKUP_PREFIX).tempfile_in(folder)?;
+            let copy = Builder::new().prefix(BACKUP_PREFIX).tempfile_in(directory)?;
             std::fs::copy(path, copy.path())?;
             Ok(copy.into_temp_path())
         }

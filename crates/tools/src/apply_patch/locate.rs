@@ -51,7 +51,7 @@ impl<'l> Locator<'l> {
     /// The one place where `hunk` fits.
     ///
     /// # Errors
-    /// If there is none, or more than one and nothing tells which is meant.
+    /// If there is none, or more than one and nothing decides between them.
     pub(super) fn locate(&mut self, hunk: &Hunk) -> Result<Place, Misfit> {
         let wanted: Vec<&str> = hunk.old_lines().map(BodyLine::text).collect();
         let place =

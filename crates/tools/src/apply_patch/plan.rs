@@ -380,7 +380,8 @@ fn only_adds(hunks: &[Hunk]) -> bool {
 }
 
 fn require_free_parents(path: &ResolvedPath) -> Result<(), Reasons> {
-    let present = path.real.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok());
+    let present =
+        path.real.ancestors().skip(1).find(|directory| directory.symlink_metadata().is_ok());
     match present {
         Some(file) if !file.is_dir() => {
             Err(vec![format!("{} is a file, so nothing can be put below it", last_name(file))])

@@ -195,7 +195,7 @@ impl Headers {
             }
             return Err(ParseError::at(
                 line - 1,
-                "the two names of this file cannot be told apart; add lines with --- and +++",
+                "the two names of this file cannot be distinguished; add lines with --- and +++",
             ));
         };
         let changes_nothing =

@@ -227,12 +227,12 @@ async fn terminal_codes_are_removed_and_bad_bytes_replaced() {
 #[tokio::test]
 async fn without_bash_the_plain_shell_is_used() {
     let workspace = Workspace::new(&[]);
-    let folder = workspace.path("bin");
-    fs::create_dir(&folder).unwrap();
-    std::os::unix::fs::symlink("/bin/sh", folder.join("sh")).unwrap();
-    let path = |folder: &std::path::Path| EnvironmentPolicy::empty().with("PATH", folder);
+    let directory = workspace.path("bin");
+    fs::create_dir(&directory).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", directory.join("sh")).unwrap();
+    let path = |directory: &std::path::Path| EnvironmentPolicy::empty().with("PATH", directory);
     let result = workspace
-        .call(&tool().with_environment(path(&folder)), json!({"command": "echo $0"}))
+        .call(&tool().with_environment(path(&directory)), json!({"command": "echo $0"}))
         .await
         .unwrap();
     assert_eq!(text_of(&result), "sh");

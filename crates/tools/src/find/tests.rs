@@ -49,7 +49,7 @@ async fn patterns_find_names_and_paths() {
 }
 
 #[tokio::test]
-async fn a_folder_may_be_written_into_the_pattern() {
+async fn a_directory_may_be_written_into_the_pattern() {
     let mut workspace = workspace();
     std::fs::create_dir_all(workspace.base.join("other/deep")).unwrap();
     std::fs::write(workspace.base.join("other/a.conf"), "").unwrap();

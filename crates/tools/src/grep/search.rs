@@ -126,7 +126,12 @@ impl Search {
     }
 
     /// The text of the result.
-    pub(super) fn finish(self, pattern: &str, place: &str, unreadable_folders: usize) -> String {
+    pub(super) fn finish(
+        self,
+        pattern: &str,
+        place: &str,
+        unreadable_directories: usize,
+    ) -> String {
         let found = self.found;
         let mut notes = Vec::new();
         match found.stopped {
@@ -143,10 +148,10 @@ impl Search {
         if found.binary > 0 && found.matches == 0 {
             notes.push(format!("binary files skipped: {}", found.binary));
         }
-        if found.unreadable + unreadable_folders > 0 {
+        if found.unreadable + unreadable_directories > 0 {
             notes.push(format!(
                 "files and directories that could not be read: {}",
-                found.unreadable + unreadable_folders
+                found.unreadable + unreadable_directories
             ));
         }
         if self.matcher.skipped() > 0 {

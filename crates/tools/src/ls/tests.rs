@@ -74,7 +74,7 @@ async fn what_cannot_be_listed_says_why() {
 }
 
 #[tokio::test]
-async fn empty_folders_and_odd_names() {
+async fn empty_directories_and_odd_names() {
     let workspace = Workspace::new(&[]);
     assert_eq!(text(&workspace, json!({})).await, "(empty directory)");
     workspace.write("two\nlines", "");

@@ -105,13 +105,13 @@ pub(crate) fn missing_path(path: &ResolvedPath) -> ToolError {
     let mut text = format!("{} does not exist", path.shown);
     let existing = path.real.ancestors().skip(1).find(|ancestor| ancestor.is_dir());
     let wanted =
-        existing.and_then(|folder| path.real.strip_prefix(folder).ok()?.components().next());
-    if let (Some(folder), Some(wanted)) = (existing, wanted) {
-        let near = near_names(folder, &wanted.as_os_str().to_string_lossy());
+        existing.and_then(|directory| path.real.strip_prefix(directory).ok()?.components().next());
+    if let (Some(directory), Some(wanted)) = (existing, wanted) {
+        let near = near_names(directory, &wanted.as_os_str().to_string_lossy());
         if near.is_empty() {
             text.push_str("; look for it with find or ls");
         } else {
-            text.push_str(&format!("; in {} there is {}", folder.display(), near.join(", ")));
+            text.push_str(&format!("; in {} there is {}", directory.display(), near.join(", ")));
         }
     }
     ToolError::Failed(text)
@@ -135,7 +135,7 @@ pub(crate) fn io_failure(action: &str, path: &ResolvedPath, error: &io::Error) -
 
 fn may_read_artifact(context: &ToolContext, real: &Path, access: Access) -> bool {
     access == Access::Read
-        && real_path(&context.artifact_directory).is_ok_and(|folder| real.starts_with(folder))
+        && real_path(&context.artifact_directory).is_ok_and(|directory| real.starts_with(directory))
 }
 
 /// `given` as an absolute path, links not yet followed. Forms that models use by habit are understood: a `file://`
@@ -218,8 +218,8 @@ fn path_part(component: Component<'_>) -> Option<OsString> {
 }
 
 /// Entries of the directory whose names are close to `wanted`, closest first.
-fn near_names(folder: &Path, wanted: &str) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+fn near_names(directory: &Path, wanted: &str) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let wanted = wanted.to_lowercase();
     // Two letters swapped count as two edits, so even a short name is allowed that many.
     let length = wanted.chars().count();

@@ -28,7 +28,7 @@ pub(crate) struct PathPatterns {
 #[derive(Debug)]
 struct Pattern {
     glob: GlobMatcher,
-    only_folders: bool,
+    only_directories: bool,
 }
 
 impl PathPatterns {
@@ -51,7 +51,7 @@ impl PathPatterns {
                 excluded.add(glob(&full, part)?).add(glob(&format!("{full}/**"), part)?);
             } else {
                 let glob = glob(&full, part)?.compile_matcher();
-                included.push(Pattern { glob, only_folders: part.ends_with('/') });
+                included.push(Pattern { glob, only_directories: part.ends_with('/') });
             }
         }
         let excluded = excluded.build().map_err(|error| bad_glob(text, &error))?;
@@ -61,11 +61,11 @@ impl PathPatterns {
     /// Whether an entry is meant. It is written in two ways, relative to the searched directory and to the working
     /// directory: models write globs for either.
     pub(crate) fn match_file(&self, from_root: &Path, from_directory: &Path) -> bool {
-        self.match_entry(from_root, from_directory, |pattern| !pattern.only_folders)
+        self.match_entry(from_root, from_directory, |pattern| !pattern.only_directories)
     }
 
     /// [`PathPatterns::match_file`] for a directory.
-    pub(crate) fn match_folder(&self, from_root: &Path, from_directory: &Path) -> bool {
+    pub(crate) fn match_directory(&self, from_root: &Path, from_directory: &Path) -> bool {
         self.match_entry(from_root, from_directory, |_| true)
     }
 

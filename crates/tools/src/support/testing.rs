@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 /// A workspace in a temporary directory whose own path has no links.
 pub(crate) struct Workspace {
-    _folder: TempDir,
+    _directory: TempDir,
     pub base: PathBuf,
     pub context: ToolContext,
     pub cancel: CancellationToken,
@@ -22,8 +22,8 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// A workspace with these files, each holding the text beside it.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
-        let folder = TempDir::new().unwrap();
-        let base = folder.path().canonicalize().unwrap();
+        let directory = TempDir::new().unwrap();
+        let base = directory.path().canonicalize().unwrap();
         fs::create_dir(base.join("work")).unwrap();
         let context = ToolContext {
             working_directory: base.join("work"),
@@ -32,7 +32,7 @@ impl Workspace {
             workspace_only: false,
         };
         let workspace = Self {
-            _folder: folder,
+            _directory: directory,
             base,
             context,
             cancel: CancellationToken::new(),

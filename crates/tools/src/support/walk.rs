@@ -23,7 +23,7 @@ impl Walker {
         let unreadable = Arc::new(AtomicUsize::new(0));
         let skipped = Arc::clone(&unreadable);
         let follows_rules = !root.ancestors().any(has_special_ignore_file);
-        let is_in_repository = root.ancestors().any(|folder| folder.join(".git").exists());
+        let is_in_repository = root.ancestors().any(|directory| directory.join(".git").exists());
         let walk = WalkBuilder::new(root)
             .hidden(false)
             .follow_links(false)
@@ -38,8 +38,8 @@ impl Walker {
                 if entry.depth() == 0 {
                     return true;
                 }
-                let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-                if is_folder && follows_rules && has_special_ignore_file(entry.path()) {
+                let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+                if is_directory && follows_rules && has_special_ignore_file(entry.path()) {
                     skipped.fetch_add(1, Ordering::Relaxed);
                     return false;
                 }
@@ -77,9 +77,9 @@ impl Walker {
 }
 
 /// Whether a file with rules in this directory is a pipe or a device, whose reading could block for ever.
-fn has_special_ignore_file(folder: &Path) -> bool {
+fn has_special_ignore_file(directory: &Path) -> bool {
     [".gitignore", ".ignore", ".git/info/exclude"].iter().any(|name| {
-        folder.join(name).metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())
+        directory.join(name).metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())
     })
 }
 

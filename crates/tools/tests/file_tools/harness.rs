@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Workspace {
-    folder: TempDir,
+    directory: TempDir,
     pub context: ToolContext,
     pub cancel: CancellationToken,
 }
@@ -26,8 +26,8 @@ impl Workspace {
         Self::below(TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap())
     }
 
-    fn below(folder: TempDir) -> Self {
-        let root = folder.path().canonicalize().unwrap();
+    fn below(directory: TempDir) -> Self {
+        let root = directory.path().canonicalize().unwrap();
         let working_directory = root.join("work");
         std::fs::create_dir(&working_directory).unwrap();
         let context = ToolContext {
@@ -36,7 +36,7 @@ impl Workspace {
             max_result_chars: 100_000,
             workspace_only: false,
         };
-        Self { folder, context, cancel: CancellationToken::new() }
+        Self { directory, context, cancel: CancellationToken::new() }
     }
 
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
@@ -53,7 +53,7 @@ impl Workspace {
 
     /// The directory that holds the working directory.
     pub(crate) fn outside(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap()
+        self.directory.path().canonicalize().unwrap()
     }
 
     pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) {
@@ -120,8 +120,8 @@ pub(crate) fn tool(name: &str) -> Arc<dyn Tool> {
         .unwrap()
 }
 
-fn collect(root: &Path, folder: &Path, found: &mut Vec<(String, Option<Vec<u8>>)>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
+fn collect(root: &Path, directory: &Path, found: &mut Vec<(String, Option<Vec<u8>>)>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
         if path.is_symlink() {

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::Workspace;
 
 /// Set in the process that is to be killed: the directory it works in.
-const FOLDER: &str = "MYCLAW_TEST_PATCHED_FOLDER";
+const DIRECTORY: &str = "MYCLAW_TEST_PATCHED_DIRECTORY";
 const FILES: [&str; 3] = ["a", "b", "c"];
 const LINES: usize = 20_000;
 
@@ -30,9 +30,9 @@ fn patch(old: &str, new: &str) -> String {
 /// Not a test of its own: what the killed process runs.
 #[test]
 fn patches_for_ever_in_a_process_of_its_own() {
-    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let mut workspace = Workspace::new();
-    workspace.context.working_directory = folder.into();
+    workspace.context.working_directory = directory.into();
     for name in FILES {
         workspace.put(name, content("old"));
     }
@@ -50,7 +50,7 @@ fn every_file_is_whole_after_a_kill() {
         let workspace = Workspace::new();
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "killed::patches_for_ever_in_a_process_of_its_own"])
-            .env(FOLDER, &workspace.context.working_directory)
+            .env(DIRECTORY, &workspace.context.working_directory)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

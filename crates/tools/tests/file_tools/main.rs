@@ -22,6 +22,8 @@ mod patch_safety;
 #[cfg(test)]
 mod pictures;
 #[cfg(test)]
+mod preview;
+#[cfg(test)]
 mod read;
 #[cfg(test)]
 mod write;

@@ -38,13 +38,13 @@ fn never_leaves_the_working_directory() {
     let outside = workspace.outside().join("secret");
     std::fs::write(&outside, "x\n").unwrap();
     std::os::unix::fs::symlink(&outside, workspace.path("link")).unwrap();
-    std::os::unix::fs::symlink(workspace.outside(), workspace.path("folder")).unwrap();
+    std::os::unix::fs::symlink(workspace.outside(), workspace.path("directory")).unwrap();
     let absolute = outside.display().to_string();
     for name in [
         "../secret",
         "a/../../secret",
         "link",
-        "folder/secret",
+        "directory/secret",
         &absolute,
         "~/secret",
         "/etc/passwd",
@@ -52,10 +52,10 @@ fn never_leaves_the_working_directory() {
         for patch in [
             format!("--- {name}\n+++ {name}\n{CHANGE}"),
             format!("--- /dev/null\n+++ {name}.new\n@@ -0,0 +1 @@\n+x\n")
-                .replace("link.new", "folder/new"),
+                .replace("link.new", "directory/new"),
             format!("*** Begin Patch\n*** Delete File: {name}\n*** End Patch"),
             format!("*** Begin Patch\n*** Update File: in\n*** Move to: {name}\n*** End Patch")
-                .replace(": link", ": folder/x"),
+                .replace(": link", ": directory/x"),
         ] {
             let error = refused(&workspace, &patch);
             assert!(error.contains("is outside the workspace"), "{patch}\n{error}");

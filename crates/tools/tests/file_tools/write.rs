@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::Workspace;
 
 #[test]
-fn creates_a_file_with_its_folders() {
+fn creates_a_file_with_its_directories() {
     let workspace = Workspace::new();
     let output =
         workspace.call("write", json!({"path": "a/b/c.txt", "content": "one\ntwo"})).unwrap();

@@ -44,7 +44,7 @@ struct Listed {
 #[serde(rename_all = "lowercase")]
 enum State {
     Ok,
-    Resting,
+    Cooldown,
     /// The key has expired and cannot be renewed.
     Expired,
     /// The key has expired or was never used, and is renewed on use.
@@ -111,7 +111,7 @@ fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
         Validity::Renewable => State::Renewable,
         Validity::Ended => State::Expired,
         Validity::Valid if cooldown.is_empty() => State::Ok,
-        Validity::Valid => State::Resting,
+        Validity::Valid => State::Cooldown,
     };
     Listed {
         pinned: is_named(keys.file.pinned.get(provider)),
@@ -156,7 +156,7 @@ fn table(listed: &[Listed]) -> Vec<String> {
     let rows = listed.iter().map(|key| {
         let from = match key.origin {
             ProfileOrigin::Config if key.key.starts_with(VARIABLE) => "variable",
-            ProfileOrigin::Config => "settings",
+            ProfileOrigin::Config => "config",
             ProfileOrigin::Store => "store",
         };
         vec![
@@ -178,11 +178,16 @@ fn state(key: &Listed) -> String {
         State::Ok => vec!["ok".to_owned()],
         State::Expired => vec!["expired".to_owned()],
         State::Renewable => vec!["expired, renewed when used".to_owned()],
-        State::Resting => Vec::new(),
+        State::Cooldown => Vec::new(),
     };
-    words.extend(key.cooldown.iter().map(|rest| {
-        let model = rest.model.as_ref().map(|model| format!(" for {model}")).unwrap_or_default();
-        format!("cooldown{model} until {} ({})", local_minute(rest.until), rest.reason.as_str())
+    words.extend(key.cooldown.iter().map(|cooldown| {
+        let model =
+            cooldown.model.as_ref().map(|model| format!(" for {model}")).unwrap_or_default();
+        format!(
+            "cooldown{model} until {} ({})",
+            local_minute(cooldown.until),
+            cooldown.reason.as_str()
+        )
     }));
     words.extend(key.pinned.then(|| "pinned".to_owned()));
     words.extend(key.preferred.then(|| "preferred".to_owned()));

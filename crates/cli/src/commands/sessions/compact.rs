@@ -86,7 +86,7 @@ fn compact(
     let cancel = CancellationToken::new();
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
-        let driver = Driver::foreground(engine(config.home.http_options()));
+        let driver = Driver::foreground(engine(config.home.http_options()), None);
         let session = Session::open(driver, config, options);
         let verbosity = if args.json { Verbosity::Quiet } else { Verbosity::Normal };
         announce(&*session.selection().await?, verbosity);

@@ -23,8 +23,8 @@ use super::failure::{failed, failure, internal, invalid, of, unknown_session};
 use super::message::{BadMessage, Call, Message};
 use super::opening::{Opening, Reopening};
 use super::options::{options, set, usable_models};
+use super::prompts;
 use super::replay::{Known, replay};
-use super::say;
 use super::stored_sessions::StoredSessions;
 use super::translator::{Abilities, Translator, usage};
 use super::wire::Wire;
@@ -131,7 +131,7 @@ impl Agent {
             "session/close" => self.close(id, &call.params()?),
             "session/delete" => self.delete(call.params()?).await,
             "session/set_config_option" => self.set_option(call.params()?).await,
-            "session/prompt" => say::prompt(self, id, call.params()?).await.map(|()| None),
+            "session/prompt" => prompts::prompt(self, id, call.params()?).await.map(|()| None),
             method => {
                 Err(failure(ErrorCode::MethodNotFound, format!("there is no method `{method}`")))
             }
@@ -277,7 +277,7 @@ impl Agent {
     fn greet(&mut self) {
         for (key, open) in self.open.iter_mut().filter(|(_, open)| open.is_new) {
             open.is_new = false;
-            self.client_sessions.send(key, say::commands());
+            self.client_sessions.send(key, prompts::commands());
             for remark in open.remarks.drain(..) {
                 self.client_sessions.notice(key, NoticeSeverity::Warning, remark);
             }

@@ -31,9 +31,9 @@ pub(super) struct Known {
 pub(super) fn replay(
     reader: &SessionReader,
     directory: &Path,
-    tell: impl FnMut(SessionUpdate),
+    emit: impl FnMut(SessionUpdate),
 ) -> Result<Known, SessionError> {
-    let mut replay = Replay { directory, tell, calls: BTreeMap::new(), known: Known::default() };
+    let mut replay = Replay { directory, emit, calls: BTreeMap::new(), known: Known::default() };
     for entry in reader.entries() {
         // A summary does not remove messages from the log.
         if let Entry::Message(row) = entry? {
@@ -45,7 +45,7 @@ pub(super) fn replay(
 
 struct Replay<'a, F> {
     directory: &'a Path,
-    tell: F,
+    emit: F,
     /// The client's ids of the calls without a result, by the model's id.
     calls: BTreeMap<String, String>,
     known: Known,
@@ -81,7 +81,7 @@ impl<F: FnMut(SessionUpdate)> Replay<'_, F> {
                 let details = kept.details.as_ref();
                 let ending = Ending { is_error: kept.is_error, text: &row.content, details };
                 let update = tools::ended(self.directory, &id, &ending);
-                (self.tell)(SessionUpdate::ToolCallUpdate(update));
+                (self.emit)(SessionUpdate::ToolCallUpdate(update));
             }
         }
     }
@@ -95,7 +95,7 @@ impl<F: FnMut(SessionUpdate)> Replay<'_, F> {
                 }
                 Block::Thinking(_) | Block::ToolCall(_) => continue,
             };
-            (self.tell)(SessionUpdate::UserMessageChunk(chunk(id, content)));
+            (self.emit)(SessionUpdate::UserMessageChunk(chunk(id, content)));
         }
     }
 
@@ -118,7 +118,7 @@ impl<F: FnMut(SessionUpdate)> Replay<'_, F> {
                 }
                 Block::Text(_) | Block::Thinking(_) | Block::Image(_) => continue,
             };
-            (self.tell)(update);
+            (self.emit)(update);
         }
     }
 
@@ -126,7 +126,7 @@ impl<F: FnMut(SessionUpdate)> Replay<'_, F> {
     fn finish(mut self) -> Known {
         for id in std::mem::take(&mut self.calls).into_values() {
             let update = tools::given_up(&id, "interrupted");
-            (self.tell)(SessionUpdate::ToolCallUpdate(update));
+            (self.emit)(SessionUpdate::ToolCallUpdate(update));
         }
         self.known
     }

@@ -25,7 +25,7 @@ fn a_line_that_is_too_long_is_passed_over_and_the_next_one_is_read() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_told_by_place() {
+fn bytes_that_are_no_text_are_reported_by_place() {
     let found = lines(b"ab\xff\nok\n", 10);
     assert_eq!(found[0], Line::Unusable("the line is not UTF-8 (byte 3)".to_owned()));
     assert_eq!(found[1], Line::Text("ok".to_owned()));

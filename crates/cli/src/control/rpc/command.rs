@@ -7,7 +7,7 @@ use myclaw_agent::PendingMessage;
 use myclaw_agent::Selection;
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
-use myclaw_agent::{Driver, Said, Session};
+use myclaw_agent::{Accepted, Driver, Session};
 use myclaw_agent::{SessionConfig, SessionOptions, check_agent};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ impl Controller {
         match command {
             Command::Prompt(Prompt { message, mode }) => {
                 let content = content(message, session.config()).await?;
-                Ok(said(&session.say(content, mode).await?))
+                Ok(accepted(&session.send(content, mode).await?))
             }
             Command::Steer(message) => meanwhile(&session, QueuedKind::Steer, message).await,
             Command::FollowUp(message) => meanwhile(&session, QueuedKind::FollowUp, message).await,
@@ -280,11 +280,11 @@ async fn content(message: Message, config: &SessionConfig) -> Result<Vec<Content
     Ok(content)
 }
 
-fn said(said: &Said) -> Value {
-    let (state, id) = match said {
-        Said::Started(id) => ("started", id),
-        Said::Queued(id) => ("queued", id),
-        Said::Interrupting(id) => ("interrupting", id),
+fn accepted(accepted: &Accepted) -> Value {
+    let (state, id) = match accepted {
+        Accepted::Started(id) => ("started", id),
+        Accepted::Queued(id) => ("queued", id),
+        Accepted::Interrupting(id) => ("interrupting", id),
     };
     json!({"state": state, "messageId": id})
 }
@@ -295,7 +295,7 @@ async fn meanwhile(
     message: Message,
 ) -> Result<Value, CliError> {
     let content = content(message, session.config()).await?;
-    let id = session.say_meanwhile(kind, content).await?;
+    let id = session.send_to_turn(kind, content).await?;
     Ok(json!({"messageId": id}))
 }
 

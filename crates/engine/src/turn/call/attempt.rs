@@ -80,10 +80,10 @@ impl Caller<'_> {
             provider: model.provider.clone(),
             model: model.id.clone(),
         });
-        let messages = shared.conversation.take_paired();
+        let messages = shared.log.take_paired();
         let to_send = changed_by_hooks.as_ref().unwrap_or(&messages);
         let mut thinking = self.rules.thinking;
-        let unsigned_until = shared.conversation.unsigned_until(&self.model.reference());
+        let unsigned_until = shared.log.unsigned_until(&self.model.reference());
         let stripped = unsigned_until.map(|until_ms| {
             if unsigned::goes_on_with_stripped(to_send.as_slice(), until_ms) {
                 thinking = ThinkingLevel::Off;
@@ -105,7 +105,7 @@ impl Caller<'_> {
         let mut sink = |event: StreamEvent| events.emit(AgentRunEvent::LlmStream { event });
         let provider = self.engine.provider(model);
         let outcome = provider.call(request, shared.run.cancel.token(), &mut sink).await;
-        shared.conversation.put_back(messages);
+        shared.log.put_back(messages);
         outcome.and_then(unless_failed).and_then(|message| unless_cut(message, model.max_output))
     }
 

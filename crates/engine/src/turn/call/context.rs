@@ -13,9 +13,9 @@ pub(super) async fn ask_hooks(shared: &mut Shared) -> Result<Option<PairedMessag
     if shared.run.hooks.is_empty() {
         return Ok(None);
     }
-    let messages = shared.conversation.take_paired();
+    let messages = shared.log.take_paired();
     let changed = changed(&shared.run, &messages).await;
-    shared.conversation.put_back(messages);
+    shared.log.put_back(messages);
     changed
 }
 

@@ -131,8 +131,8 @@ impl Fit {
         model: &ActiveModel,
         trigger: Trigger<'_>,
     ) -> Result<Older, RunError> {
-        let tail = shared.conversation.wide_tail()?;
-        let unread = shared.conversation.unread(&tail).unwrap_or(0);
+        let tail = shared.log.wide_tail()?;
+        let unread = shared.log.unread(&tail).unwrap_or(0);
         let keep = self.compaction.keep_messages;
         let mut cut = cut_position(&tail.messages, keep, unread, trigger);
         if cut > 0 && trigger == Trigger::Estimate {
@@ -160,7 +160,7 @@ impl Fit {
         } else {
             (older.tokens_sent(), 0, 0)
         };
-        let old_count = shared.conversation.messages().len() + unread_count;
+        let old_count = shared.log.messages().len() + unread_count;
         let tokens_before = estimated_tokens(shared) + unread_tokens;
         let unchanged = |outcome| CompactionReport {
             outcome,
@@ -202,14 +202,14 @@ impl Fit {
             new_count: new_count as u64,
         };
         let summary = entry.summary.clone();
-        shared.conversation.append_change(entry)?;
+        shared.log.append_change(entry)?;
         self.opening.cut_before = None;
         shared.emit_compaction(old_count, new_count, change);
         // Both sides of this comparison are estimates of the same kind. A provider's count would not be comparable.
         let tokens_after = estimated_tokens(shared).min(tokens_before.saturating_sub(1));
         let report =
             CompactionReport { new_count, tokens_after, ..unchanged(CompactionOutcome::Done) };
-        hooks::tell(shared, &report, &summary).await;
+        hooks::report(shared, &report, &summary).await;
         Ok(report)
     }
 }

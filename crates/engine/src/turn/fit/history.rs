@@ -15,12 +15,12 @@ impl Fit {
     /// forget.
     pub(super) fn limit_history(&mut self, shared: &mut Shared) -> Result<(), RunError> {
         let Some(limit) = self.history_limit else { return Ok(()) };
-        let old_count = shared.conversation.messages().len();
+        let old_count = shared.log.messages().len();
         // The message about to be added counts too.
         if old_count < limit {
             return Ok(());
         }
-        let tail = shared.conversation.tail()?;
+        let tail = shared.log.tail()?;
         let first_kept = first_kept(&tail.messages, limit);
         let id = EntryId::generate();
         let kept = first_kept.map_or(0, |position| tail.messages.len() - position);
@@ -33,7 +33,7 @@ impl Fit {
             old_count: old_count as u64,
             new_count: kept as u64,
         };
-        shared.conversation.append_change(entry)?;
+        shared.log.append_change(entry)?;
         self.opening.cut_before = None;
         shared.emit_compaction(old_count, kept, ContextChange::LeftOut);
         Ok(())

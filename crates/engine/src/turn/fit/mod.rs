@@ -19,8 +19,8 @@ use myclaw_llm::{Model, ModelError};
 use myclaw_session::{EntryId, MovedAside, Reduction, ReductionEntry};
 
 use super::Shared;
-use crate::conversation::Opening;
 use crate::estimate::{message_tokens, request_tokens};
+use crate::open_log::Opening;
 use crate::{ActiveModel, Notice, RunError};
 
 pub use compact::{CompactionOutcome, CompactionReport};
@@ -87,9 +87,9 @@ const LARGEST_RESERVE_SHARE: u64 = 2;
 const SAFE_QUARTERS: u64 = 3;
 
 /// Tokens that a request to a model may hold: its window minus the part reserved for the answer.
-pub(crate) fn input_budget(model: &Model, settings: &CompactionConfig) -> u64 {
+pub(crate) fn input_budget(model: &Model, config: &CompactionConfig) -> u64 {
     let window = model.context_window;
-    let reserve = match settings.reserve_tokens {
+    let reserve = match config.reserve_tokens {
         Some(tokens) => tokens.min(window / LARGEST_RESERVE_SHARE),
         None => model.max_output.min(window / LARGEST_OUTPUT_SHARE),
     };
@@ -173,7 +173,7 @@ impl Fit {
         let model = writers.active().reference();
         let tokens = text_size(shared);
         let now_ms = shared.now_ms();
-        shared.conversation.note_refusal(model.clone(), tokens, now_ms)?;
+        shared.log.note_refusal(model.clone(), tokens, now_ms)?;
         if self.climb(shared, writers).await? {
             return Ok(());
         }
@@ -230,7 +230,7 @@ impl Fit {
     /// Whether the next request is larger than planned. The estimate from text lengths counts only if the model has
     /// refused a request; otherwise the provider's own count is more accurate.
     fn is_full(&self, shared: &Shared, model: &ActiveModel) -> bool {
-        let refused = shared.conversation.smallest_refused(&model.reference());
+        let refused = shared.log.smallest_refused(&model.reference());
         estimated_tokens(shared) > input_budget(&model.model, &self.compaction)
             || (refused.is_some() && text_size(shared) > self.room(shared, model))
     }
@@ -238,14 +238,14 @@ impl Fit {
     /// Tokens that a request may hold, judged by its length alone: less than the window if the model has refused a
     /// request of that size or smaller.
     fn room(&self, shared: &Shared, model: &ActiveModel) -> u64 {
-        let refused = shared.conversation.smallest_refused(&model.reference());
+        let refused = shared.log.smallest_refused(&model.reference());
         let budget = input_budget(&model.model, &self.compaction);
         refused.map_or(u64::MAX, |tokens| tokens / 4 * SAFE_QUARTERS).min(budget)
     }
 }
 
 fn is_certain_to_overflow(shared: &Shared, model: &ActiveModel) -> bool {
-    let refused = shared.conversation.smallest_refused(&model.reference());
+    let refused = shared.log.smallest_refused(&model.reference());
     estimated_tokens(shared) > model.model.context_window
         || refused.is_some_and(|tokens| text_size(shared) >= tokens)
 }
@@ -261,18 +261,18 @@ fn append_reductions(
     }
     let (id, ts) = (EntryId::generate(), shared.now_ms());
     let reason = reason.to_owned();
-    shared.conversation.append_change(ReductionEntry { id, ts, reason, messages })?;
+    shared.log.append_change(ReductionEntry { id, ts, reason, messages })?;
     Ok(true)
 }
 
 /// Estimated tokens of the next request.
 fn estimated_tokens(shared: &Shared) -> u64 {
-    request_tokens(shared.conversation.messages(), shared.prompt.tokens())
+    request_tokens(shared.log.messages(), shared.prompt.tokens())
 }
 
 /// Tokens of the next request, judged by its length alone. Two requests can be compared by it even if a provider has
 /// counted one of them.
 fn text_size(shared: &Shared) -> u64 {
-    let messages = shared.conversation.messages();
+    let messages = shared.log.messages();
     shared.prompt.tokens() + messages.iter().map(message_tokens).sum::<u64>()
 }

@@ -55,12 +55,12 @@ impl Fit {
         if !is_due {
             return Ok(());
         }
-        let outlook = Outlook::of(shared.conversation.messages(), mode);
+        let outlook = Outlook::of(shared.log.messages(), mode);
         let was_fruitless = self.fruitless_pruning == Some(outlook);
         if !outlook.promises_anything(fill_percent) || was_fruitless {
             return Ok(());
         }
-        let tail = shared.conversation.tail()?;
+        let tail = shared.log.tail()?;
         let context = Context::new(&tail.messages, &tail.reductions);
         let planned = match mode {
             ContextPruning::Aggressive => context.clear_all_but_last(),
@@ -81,11 +81,10 @@ impl Fit {
 
 /// Whether the provider's cache of this session has expired, so that changing what is sent costs nothing.
 fn cache_is_cold(shared: &Shared) -> bool {
-    let last_answer =
-        shared.conversation.messages().iter().rev().find_map(|message| match message {
-            Message::Assistant(assistant) => Some(assistant.timestamp),
-            Message::User(_) | Message::ToolResult(_) => None,
-        });
+    let last_answer = shared.log.messages().iter().rev().find_map(|message| match message {
+        Message::Assistant(assistant) => Some(assistant.timestamp),
+        Message::User(_) | Message::ToolResult(_) => None,
+    });
     last_answer.is_some_and(|at| shared.now_ms().saturating_sub(at) > CACHE_LIFETIME_MS)
 }
 

@@ -38,7 +38,7 @@ impl Fit {
     /// Cuts each tool result to the length that the config allows; returns whether that makes the request smaller.
     pub(super) fn cut_long_results(&self, shared: &mut Shared) -> Result<bool, RunError> {
         let head = self.compaction.max_result_chars;
-        let tail = shared.conversation.tail()?;
+        let tail = shared.log.tail()?;
         let planned = plan(&tail.messages, &tail.reductions, |row| match row.role {
             Role::Tool => Some((head, 0)),
             Role::User | Role::Assistant | Role::System => None,
@@ -58,7 +58,7 @@ impl Fit {
         // At four characters per token, this many characters are a quarter of the room in tokens.
         let of_message = usize::try_from(room).unwrap_or(usize::MAX);
         let head_of_message = of_message / 4 * HEAD_QUARTERS;
-        let tail = shared.conversation.tail()?;
+        let tail = shared.log.tail()?;
         let results = tail.messages.iter().filter(|row| row.role == Role::Tool).count();
         let tokens = room / SHARE_OF_RESULTS;
         let planned = plan(&tail.messages, &tail.reductions, |row| match row.role {
@@ -84,7 +84,7 @@ fn apply(
     planned: Vec<Reduction>,
     change: ContextChange,
 ) -> Result<bool, RunError> {
-    let count = shared.conversation.messages().len();
+    let count = shared.log.messages().len();
     let changed = append_reductions(shared, REASON, planned)?;
     if changed {
         shared.emit_compaction(count, count, change);

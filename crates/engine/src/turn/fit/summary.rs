@@ -173,7 +173,7 @@ impl Writer<'_> {
     /// long is sent again in smaller pieces.
     async fn write(&mut self, work: &mut Work<'_>) -> Result<Option<ModelError>, RunError> {
         let Some(model) = self.model() else { return Ok(Some(no_summary())) };
-        let refused = self.shared.conversation.smallest_refused(&model.reference());
+        let refused = self.shared.log.smallest_refused(&model.reference());
         let window = model.model.context_window.min(refused.unwrap_or(u64::MAX));
         let mut limit =
             usize::try_from(window * INPUT_BYTES_PER_WINDOW_TOKEN).unwrap_or(usize::MAX);

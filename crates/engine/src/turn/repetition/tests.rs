@@ -25,12 +25,12 @@ fn ends_after(limit: u32, calls: &[(&str, &str)]) -> Option<usize> {
 }
 
 #[test]
-fn the_third_time_is_told_and_so_is_each_further_one() {
+fn the_third_time_gets_a_remark_and_so_does_each_further_one() {
     let mut repetition = Repetition::new(6);
-    let told: Vec<_> = ["a", "a", "b", "a", "a"]
+    let remarks: Vec<_> = ["a", "a", "b", "a", "a"]
         .map(|path| repetition.note(&call(path), "x").map(|note| note.contains("same result")))
         .to_vec();
-    assert_eq!(told, [None, None, None, Some(true), Some(true)], "twice can be a check");
+    assert_eq!(remarks, [None, None, None, Some(true), Some(true)], "twice can be a check");
     assert!(repetition.note(&call("a"), "x").unwrap().contains("same result 5 times"));
 }
 

@@ -169,10 +169,10 @@ async fn a_pod_has_a_web_identity_which_is_read_anew() {
         stream(ANSWER),
     ])
     .await;
-    let folder = TempDir::new().unwrap();
-    let file = folder.path().join("token");
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("token");
     let provider = provider_with(&[
-        ("HOME", text(folder.path())),
+        ("HOME", text(directory.path())),
         ("AWS_REGION", "eu-west-1"),
         ("AWS_WEB_IDENTITY_TOKEN_FILE", text(&file)),
         ("AWS_ROLE_ARN", "arn:aws:iam::1:role/pod"),

@@ -1,6 +1,6 @@
 //! The page about the planner is true: every line of it is run.
 
-use super::conversation::Conversation;
+use super::session::PlannerSession;
 
 const PAGE: &str = include_str!("../../../../../docs/demo-model.md");
 
@@ -26,10 +26,10 @@ async fn every_documented_request_leads_to_the_documented_calls() {
     assert!(examples.len() > 20, "the page's examples are found");
     let mut differences = Vec::new();
     for (request, expected) in examples {
-        let mut conversation = Conversation::new(&request);
+        let mut session = PlannerSession::new(&request);
         let mut calls = Vec::new();
-        while conversation.ask().await.message.tool_calls().count() > 0 {
-            let call = conversation.step("7").await;
+        while session.ask().await.message.tool_calls().count() > 0 {
+            let call = session.step("7").await;
             calls.push(format!("{} {}", call.name, serde_json::Value::Object(call.arguments)));
         }
         if calls != expected {

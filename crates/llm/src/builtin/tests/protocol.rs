@@ -3,12 +3,12 @@
 use tokio_util::sync::CancellationToken;
 
 use super::super::*;
-use super::conversation::Conversation;
+use super::session::PlannerSession;
 use crate::{Api, ContentBlock, Cost, InputKind, Message, StreamEvent, ThinkingLevel, UserMessage};
 
 #[tokio::test]
 async fn events_build_up_the_message() {
-    let answer = Conversation::new("read README.md lines 1-10").ask().await;
+    let answer = PlannerSession::new("read README.md lines 1-10").ask().await;
     let (mut text, mut arguments, mut fragments) = (String::new(), String::new(), 0);
     for event in &answer.events {
         match event {
@@ -54,10 +54,10 @@ async fn events_build_up_the_message() {
 
 #[tokio::test]
 async fn the_message_says_where_it_comes_from_and_costs_nothing() {
-    let mut conversation = Conversation::new("ls");
-    conversation.tools.clear();
-    conversation.messages = vec![Message::User(UserMessage::text("help", 77))];
-    let message = conversation.ask().await.message;
+    let mut session = PlannerSession::new("ls");
+    session.tools.clear();
+    session.messages = vec![Message::User(UserMessage::text("help", 77))];
+    let message = session.ask().await.message;
     let text = message.text();
     // "You are MyClaw." and "help" are 19 bytes.
     let usage = crate::Usage {
@@ -83,8 +83,8 @@ async fn the_message_says_where_it_comes_from_and_costs_nothing() {
 #[tokio::test]
 async fn the_same_request_gives_the_same_bytes() {
     for request in ["list the files then read README.md", "help", "write \"x\" to a.md"] {
-        let conversation = Conversation::new(request);
-        let (first, second) = (conversation.ask().await, conversation.ask().await);
+        let session = PlannerSession::new(request);
+        let (first, second) = (session.ask().await, session.ask().await);
         assert_eq!(first.message, second.message);
         assert_eq!(first.events, second.events);
     }
@@ -92,22 +92,22 @@ async fn the_same_request_gives_the_same_bytes() {
 
 #[tokio::test]
 async fn call_ids_are_unique_within_a_session() {
-    let mut conversation = Conversation::new("ls then ls then ls");
+    let mut session = PlannerSession::new("ls then ls then ls");
     let mut ids = Vec::new();
     for _ in 0..3 {
-        ids.push(conversation.step("a.md").await.id);
+        ids.push(session.step("a.md").await.id);
     }
-    let reply = conversation.ask().await.message;
-    conversation.messages.push(Message::Assistant(reply));
-    conversation.user("ls then ls then ls");
-    ids.push(conversation.step("a.md").await.id);
+    let reply = session.ask().await.message;
+    session.messages.push(Message::Assistant(reply));
+    session.user("ls then ls then ls");
+    ids.push(session.step("a.md").await.id);
     // Even when everything before was left out of the request: the time differs.
-    let last = conversation.messages.split_off(8);
-    let mut shortened = Conversation::new("");
+    let last = session.messages.split_off(8);
+    let mut shortened = PlannerSession::new("");
     shortened.messages = last;
     shortened.messages.retain(|message| matches!(message, Message::User(_)));
     ids.push(shortened.step("a.md").await.id);
-    let first_alone = Conversation::new("ls then ls then ls").step("a.md").await.id;
+    let first_alone = PlannerSession::new("ls then ls then ls").step("a.md").await.id;
     assert_eq!(first_alone, ids[0]);
     let unique: std::collections::HashSet<&String> = ids.iter().collect();
     assert_eq!(unique.len(), ids.len(), "{ids:?}");
@@ -117,7 +117,7 @@ async fn call_ids_are_unique_within_a_session() {
 async fn an_abort_before_the_first_word_leaves_nothing() {
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let (outcome, events) = Conversation::new("ls").ask_with(&cancel, |_| {}).await;
+    let (outcome, events) = PlannerSession::new("ls").ask_with(&cancel, |_| {}).await;
     assert_eq!(outcome, Err(CallFailure::Aborted { partial: None }));
     let error = "the model call was aborted".to_owned();
     assert_eq!(events.last(), Some(&StreamEvent::Error { reason: StopReason::Aborted, error }));
@@ -126,8 +126,8 @@ async fn an_abort_before_the_first_word_leaves_nothing() {
 #[tokio::test]
 async fn an_abort_keeps_what_had_arrived_and_no_half_call() {
     let cancel = CancellationToken::new();
-    let conversation = Conversation::new("read README.md");
-    let (outcome, events) = conversation
+    let session = PlannerSession::new("read README.md");
+    let (outcome, events) = session
         .ask_with(&cancel, |event| {
             if matches!(event, StreamEvent::ToolCallDelta { .. }) {
                 cancel.cancel();
@@ -147,16 +147,16 @@ async fn an_abort_keeps_what_had_arrived_and_no_half_call() {
 
 #[tokio::test]
 async fn the_output_limit_is_kept() {
-    let mut conversation = Conversation::new("help");
-    conversation.max_output = Some(5);
-    let message = conversation.ask().await.message;
+    let mut session = PlannerSession::new("help");
+    session.max_output = Some(5);
+    let message = session.ask().await.message;
     assert_eq!(message.stop_reason, StopReason::Length);
     assert_eq!(message.text(), "I am MyClaw's ");
     assert!(message.usage.output <= 5);
 
-    let mut conversation = Conversation::new("read README.md");
-    conversation.max_output = Some(11);
-    let message = conversation.ask().await.message;
+    let mut session = PlannerSession::new("read README.md");
+    session.max_output = Some(11);
+    let message = session.ask().await.message;
     assert_eq!(message.stop_reason, StopReason::Length);
     assert_eq!(
         message.content,
@@ -201,16 +201,16 @@ fn the_model_takes_text_and_costs_nothing() {
 
 #[tokio::test]
 async fn without_a_user_message_it_says_what_it_can_do() {
-    let mut conversation = Conversation::new("");
-    assert!(conversation.ask().await.text().contains("- `run \"COMMAND\"`"));
-    conversation.messages.clear();
-    assert!(conversation.ask().await.text().contains("demo planner, not a language model"));
+    let mut session = PlannerSession::new("");
+    assert!(session.ask().await.text().contains("- `run \"COMMAND\"`"));
+    session.messages.clear();
+    assert!(session.ask().await.text().contains("demo planner, not a language model"));
 }
 
 #[tokio::test]
 async fn it_never_passes_for_a_language_model() {
     for question in ["Who are you?", "are you an AI?", "Hello! Who are you?"] {
-        let text = Conversation::new(question).ask().await.text();
+        let text = PlannerSession::new(question).ask().await.text();
         assert!(text.starts_with("I am `builtin/demo`, the demo planner"), "{question}: {text}");
         assert!(text.contains("I am not a language model"), "{question}: {text}");
         assert!(
@@ -222,7 +222,7 @@ async fn it_never_passes_for_a_language_model() {
 
 #[tokio::test]
 async fn an_unquoted_command_is_not_run() {
-    let text = Conversation::new("run cargo test").ask().await.text();
+    let text = PlannerSession::new("run cargo test").ask().await.text();
     assert_eq!(text, "I run a command only if it is in quotes, so that it is clear where it ends.");
 }
 
@@ -244,7 +244,7 @@ async fn whatever_it_does_not_know_gets_help_and_no_call() {
         "delete everything",
     ];
     for request in requests {
-        let text = Conversation::new(request).ask().await.text();
+        let text = PlannerSession::new(request).ask().await.text();
         assert!(
             text.starts_with("I am MyClaw's built-in demo planner")
                 || text.starts_with("I run a command only")
@@ -252,7 +252,7 @@ async fn whatever_it_does_not_know_gets_help_and_no_call() {
     }
     let long = format!("list the files {}", "then list the files ".repeat(2_000));
     assert!(
-        Conversation::new(&long)
+        PlannerSession::new(&long)
             .ask()
             .await
             .text()
@@ -262,18 +262,18 @@ async fn whatever_it_does_not_know_gets_help_and_no_call() {
 
 #[tokio::test]
 async fn a_missing_tool_is_named() {
-    let mut conversation = Conversation::new("read a.md then run \"ls\"");
-    conversation.tools.retain(|tool| tool.name != "bash");
-    conversation.step("text").await;
-    let text = conversation.ask().await.text();
+    let mut session = PlannerSession::new("read a.md then run \"ls\"");
+    session.tools.retain(|tool| tool.name != "bash");
+    session.step("text").await;
+    let text = session.ask().await.text();
     assert_eq!(
         text,
         "I called `read` to read `a.md`. It returned:\n\n```\ntext\n```\n\nTo run `ls`, I need the tool `bash`, which I may \
          not call here."
     );
-    conversation.tools.clear();
-    conversation.user("ls");
-    let text = conversation.ask().await.text();
+    session.tools.clear();
+    session.user("ls");
+    let text = session.ask().await.text();
     assert_eq!(
         text,
         "To list the files in the workspace, I need the tool `ls`, which I may not call here."
@@ -282,13 +282,13 @@ async fn a_missing_tool_is_named() {
 
 #[tokio::test]
 async fn a_chain_goes_step_by_step_and_reports_all_of_it() {
-    let mut conversation = Conversation::new("list the files then read README.md");
-    assert_eq!(conversation.step("README.md\nsrc/").await.name, "ls");
-    let second = conversation.ask().await;
+    let mut session = PlannerSession::new("list the files then read README.md");
+    assert_eq!(session.step("README.md\nsrc/").await.name, "ls");
+    let second = session.ask().await;
     assert_eq!(second.message.text(), "I call `read` to read `README.md`.");
-    assert_eq!(conversation.step("# Title").await.name, "read");
+    assert_eq!(session.step("# Title").await.name, "read");
     assert_eq!(
-        conversation.ask().await.text(),
+        session.ask().await.text(),
         "I called `ls` to list the files in the workspace. It returned:\n\n```\nREADME.md\nsrc/\n```\n\nI called `read` to \
          read `README.md`. It returned:\n\n```\n# Title\n```"
     );
@@ -296,10 +296,10 @@ async fn a_chain_goes_step_by_step_and_reports_all_of_it() {
 
 #[tokio::test]
 async fn a_chain_ends_at_the_first_failure() {
-    let mut conversation = Conversation::new("read a.md then ls then ls docs");
-    conversation.fail("a.md: no such file").await;
+    let mut session = PlannerSession::new("read a.md then ls then ls docs");
+    session.fail("a.md: no such file").await;
     assert_eq!(
-        conversation.ask().await.text(),
+        session.ask().await.text(),
         "I called `read` to read `a.md`, and it failed:\n\n```\na.md: no such file\n```\n\nI stopped there; 2 more of your \
          requests were not done."
     );
@@ -307,35 +307,35 @@ async fn a_chain_ends_at_the_first_failure() {
 
 #[tokio::test]
 async fn a_later_message_decides() {
-    let mut conversation = Conversation::new("list the files then read README.md");
-    conversation.step("README.md").await;
-    conversation.user("find *.rs");
-    assert_eq!(conversation.step("src/main.rs").await.name, "find");
+    let mut session = PlannerSession::new("list the files then read README.md");
+    session.step("README.md").await;
+    session.user("find *.rs");
+    assert_eq!(session.step("src/main.rs").await.name, "find");
     assert_eq!(
-        conversation.ask().await.text(),
+        session.ask().await.text(),
         "I called `find` to find `*.rs` in the workspace. It returned:\n\n```\nsrc/main.rs\n```"
     );
 }
 
 #[tokio::test]
 async fn results_of_another_model_are_not_taken_for_its_own() {
-    let mut conversation = Conversation::new("ls");
-    conversation.step("a.md").await;
-    for message in &mut conversation.messages {
+    let mut session = PlannerSession::new("ls");
+    session.step("a.md").await;
+    for message in &mut session.messages {
         if let Message::Assistant(assistant) = message {
             assistant.provider = "anthropic".to_owned();
         }
     }
-    assert_eq!(conversation.ask().await.call().name, "ls");
+    assert_eq!(session.ask().await.call().name, "ls");
 }
 
 #[tokio::test]
 async fn an_interrupted_call_is_reported_as_such() {
-    let mut conversation = Conversation::new("run \"sleep 9\"");
-    conversation.step("").await;
+    let mut session = PlannerSession::new("run \"sleep 9\"");
+    session.step("").await;
     // The process died while the tool ran: the result is not in the log.
-    conversation.messages.pop();
-    let text = conversation.ask().await.text();
+    session.messages.pop();
+    let text = session.ask().await.text();
     assert!(text.starts_with("I called `bash` to run `sleep 9`, and it failed:"), "{text}");
     assert!(text.contains(crate::INTERRUPTED_RESULT), "{text}");
 }
@@ -343,12 +343,12 @@ async fn an_interrupted_call_is_reported_as_such() {
 #[tokio::test]
 async fn a_request_for_a_summary_gets_an_extract() {
     let lines: Vec<String> = (0..200).map(|number| format!("[User]: message {number}")).collect();
-    let conversation_text = lines.join("\n");
-    let mut conversation = Conversation::new(&format!(
-        "Summarise the conversation.\n<conversation>\n{conversation_text}\n</conversation>\nKeep it short."
+    let text_before = lines.join("\n");
+    let mut session = PlannerSession::new(&format!(
+        "Summarise the conversation.\n<conversation>\n{text_before}\n</conversation>\nKeep it short."
     ));
-    conversation.tools.clear();
-    let text = conversation.ask().await.text();
+    session.tools.clear();
+    let text = session.ask().await.text();
     assert!(
         text.starts_with(
             "Extract by the built-in demo planner (200 lines shortened, not a summary):\n"
@@ -359,14 +359,14 @@ async fn a_request_for_a_summary_gets_an_extract() {
         text.contains("- [User]: message 0\n") && text.ends_with("- [User]: message 199"),
         "{text}"
     );
-    assert!(text.len() < conversation_text.len() / 2);
+    assert!(text.len() < text_before.len() / 2);
 }
 
 #[tokio::test]
 async fn a_forbidden_tool_is_not_called() {
-    let mut conversation = Conversation::new("ls");
-    conversation.tool_use = crate::ToolUse::Forbidden;
-    let text = conversation.ask().await.text();
+    let mut session = PlannerSession::new("ls");
+    session.tool_use = crate::ToolUse::Forbidden;
+    let text = session.ask().await.text();
     assert_eq!(
         text,
         "To list the files in the workspace, I need the tool `ls`, which I may not call here."
@@ -375,9 +375,9 @@ async fn a_forbidden_tool_is_not_called() {
 
 #[tokio::test]
 async fn a_long_result_is_shortened_and_no_text_ends_its_fence() {
-    let mut conversation = Conversation::new("read a.md");
-    conversation.step(&format!("````\n{}", "é".repeat(5_000))).await;
-    let text = conversation.ask().await.text();
+    let mut session = PlannerSession::new("read a.md");
+    session.step(&format!("````\n{}", "é".repeat(5_000))).await;
+    let text = session.ask().await.text();
     let shown = "é".repeat(3_995);
     assert_eq!(
         text,

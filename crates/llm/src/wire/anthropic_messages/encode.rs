@@ -21,7 +21,7 @@ const FALLBACK_MAX_TOKENS: u64 = 8192;
 /// Encodes `request`.
 ///
 /// # Errors
-/// When there is no message to send, the base URL is none, or the key cannot stand in a header.
+/// When there is no message to send, the base URL is invalid, or the key cannot stand in a header.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let url = endpoint::call_url(request.model.api, &request.model.base_url)?;
     let max_tokens = output_limit(request).unwrap_or(FALLBACK_MAX_TOKENS);

@@ -2,7 +2,7 @@
 //! by which it decides itself.
 //!
 //! What each model wants is data of the catalog ([`ThinkingForm`]). Models up to Claude 4.5 think only when asked, with
-//! a budget; later ones refuse a budget, and many think unless told not to.
+//! a budget; later ones refuse a budget, and many think unless the request forbids it.
 
 use reqwest::header::HeaderValue;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! A request in the Converse format.
 //!
 //! Models cache the longest prefix they have seen up to a cache point, in the order tools, system prompt,
-//! conversation. A cache point is a block of its own here, behind what is to be cached.
+//! messages. A cache point is a block of its own here, behind what is to be cached.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ const ASKS_TO_THINK_BETWEEN_CALLS: bool = false;
 /// Encodes `request`.
 ///
 /// # Errors
-/// When there is no message to send, the base URL is none, or the key cannot stand in a header.
+/// When there is no message to send, the base URL is invalid, or the key cannot stand in a header.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let url = call_url(request.model)?;
     let family = Family::of(&request.model.id);

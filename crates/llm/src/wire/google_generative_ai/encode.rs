@@ -41,7 +41,7 @@ const FOREIGN_CALL_SIGNATURE: &str = "skip_thought_signature_validator";
 /// Encodes `request`.
 ///
 /// # Errors
-/// When there is no message to send, the base URL is none, or the key cannot stand in a header.
+/// When there is no message to send, the base URL is invalid, or the key cannot stand in a header.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
     let mut url = endpoint::call_url(model.api, &model.base_url)?;
@@ -49,9 +49,9 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         path.extend(["models", &format!("{}:streamGenerateContent", bare_id(&model.id))]);
     }
     url.query_pairs_mut().append_pair("alt", "sse");
-    let mut conversation = Conversation::new(model);
-    conversation.add_all(request.messages.as_slice());
-    if conversation.contents.is_empty() {
+    let mut contents = Contents::new(model);
+    contents.add_all(request.messages.as_slice());
+    if contents.contents.is_empty() {
         return Err(nothing_to_send());
     }
     let limit = output_limit(request);
@@ -67,7 +67,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
             max_output_tokens: limit,
             thinking_config: ThinkingConfig::of(model, request.thinking, limit),
         },
-        contents: conversation.contents,
+        contents: contents.contents,
     };
     json_request(request, url, &body)
 }
@@ -234,7 +234,7 @@ impl<'a> From<Piece<'a>> for Part<'a> {
 }
 
 /// The turns while they are put together.
-struct Conversation<'a> {
+struct Contents<'a> {
     model: &'a Model,
     service: Service,
     contents: Vec<Content<'a>>,
@@ -242,7 +242,7 @@ struct Conversation<'a> {
     pending_images: Vec<Part<'a>>,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> Contents<'a> {
     fn new(model: &'a Model) -> Self {
         let service = Service::of(model);
         Self { model, service, contents: Vec::new(), pending_images: Vec::new() }

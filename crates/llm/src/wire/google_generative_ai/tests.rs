@@ -77,12 +77,12 @@ fn a_level_is_a_word_from_gemini_3_on() {
     let mut model = model("gemini-3.1-pro-preview", "google", "");
     let levels = [ThinkingLevel::Low, ThinkingLevel::Medium, ThinkingLevel::High];
     model.thinking_levels = ThinkingLevels::new(levels.map(|level| (level, None)));
-    for (asked, told) in [
+    for (asked, reported) in [
         (ThinkingLevel::Minimal, "LOW"),
         (ThinkingLevel::Medium, "MEDIUM"),
         (ThinkingLevel::Xhigh, "HIGH"),
     ] {
-        let config = json!({"includeThoughts": true, "thinkingLevel": told});
+        let config = json!({"includeThoughts": true, "thinkingLevel": reported});
         assert_eq!(thinking(&model, asked, Some(100)), config);
     }
     let off = json!({"includeThoughts": false, "thinkingLevel": "LOW"});

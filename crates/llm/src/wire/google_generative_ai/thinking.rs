@@ -22,7 +22,7 @@ struct Budgets {
 /// The families that take a number; the first that fits counts.
 ///
 /// The smallest and largest numbers are the limits of each model in Google's guide to thinking
-/// (<https://ai.google.dev/gemini-api/docs/thinking>): 128 to 32,768 for 2.5 Pro, which cannot be told not to think;
+/// (<https://ai.google.dev/gemini-api/docs/thinking>): 128 to 32,768 for 2.5 Pro, whose thinking cannot be switched off;
 /// 0 to 24,576 for 2.5 Flash; 0, or 512 to 24,576, for 2.5 Flash-Lite. Low, medium and high are what Google's own
 /// OpenAI-compatible endpoint makes of these words for 2.5: 1,024, 8,192 and 24,576. `minimal` is the least that each
 /// can be given; for Flash, which has no least, that of Pro.

@@ -26,11 +26,11 @@ const IMAGE_RESULT: &str = "(image in the next message)";
 /// Encodes `request`.
 ///
 /// # Errors
-/// When there is no message to send, the base URL is none, or the key cannot stand in a header.
+/// When there is no message to send, the base URL is invalid, or the key cannot stand in a header.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
     let compat = Compat::of(model);
-    let mut messages = Conversation::new(request, compat);
+    let mut messages = Messages::new(request, compat);
     messages.add_system_prompt(request.system_prompt);
     messages.add_all(request.messages.as_slice());
     if !messages.has_said_something {
@@ -173,7 +173,7 @@ struct Said<'a> {
 }
 
 /// The messages while they are put together.
-struct Conversation<'a> {
+struct Messages<'a> {
     model: &'a Model,
     compat: Compat,
     /// Whether the model is asked to think.
@@ -185,7 +185,7 @@ struct Conversation<'a> {
     pending_images: Vec<Piece<'a>>,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> Messages<'a> {
     fn new(request: &ModelRequest<'a>, compat: Compat) -> Self {
         let model = request.model;
         Self {

@@ -1,6 +1,6 @@
 //! The answer in the Responses format.
 //!
-//! Items grow side by side, told apart by their place in the output. What a stream says in pieces it says again when
+//! Items grow side by side, identified by their place in the output. What a stream says in pieces it says again when
 //! a part, an item and the whole response are done; some servers send only that, so whatever is done counts where
 //! nothing came before it.
 

@@ -30,15 +30,15 @@ const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 /// Encodes `request`.
 ///
 /// # Errors
-/// When there is no message to send, the base URL is none, or the key cannot stand in a header.
+/// When there is no message to send, the base URL is invalid, or the key cannot stand in a header.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
     let compat = Compat::of(model);
-    let mut conversation = Conversation { model, compat, items: Vec::new() };
-    conversation.add_system_prompt(request.system_prompt);
-    let before = conversation.items.len();
-    conversation.add_all(request.messages.as_slice());
-    if conversation.items.len() == before {
+    let mut input = Input { model, compat, items: Vec::new() };
+    input.add_system_prompt(request.system_prompt);
+    let before = input.items.len();
+    input.add_all(request.messages.as_slice());
+    if input.items.len() == before {
         return Err(nothing_to_send());
     }
     let body = Body {
@@ -50,7 +50,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         max_output_tokens: output_limit(request).map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
         tools: request.tools.iter().map(Tool::new).collect(),
         tool_choice: (!request.tools.is_empty()).then(|| request.tool_use.choice()),
-        input: conversation.items,
+        input: input.items,
     };
     openai::encoded(request, &compat, &body)
 }
@@ -188,13 +188,13 @@ impl<'a> From<Vec<Piece<'a>>> for Content<'a> {
 }
 
 /// The items while they are put together.
-struct Conversation<'a> {
+struct Input<'a> {
     model: &'a Model,
     compat: Compat,
     items: Vec<Item<'a>>,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> Input<'a> {
     /// An item rather than the field `instructions`, which some hosts refuse.
     fn add_system_prompt(&mut self, prompt: &'a str) {
         if history::is_blank(prompt) {

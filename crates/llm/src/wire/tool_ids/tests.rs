@@ -47,7 +47,7 @@ fn ids_that_do_not_fit_keep_apart() {
     );
 }
 
-/// The form is part of every stored conversation's bytes on the wire, so it is pinned.
+/// The form is part of every stored session's bytes on the wire, so it is pinned.
 #[test]
 fn the_form_sent_never_changes() {
     assert_eq!(ToolIdRule::Token(64).apply("functions.read:0"), "functions_read_0_a12d3apm8dzd1");

@@ -19,12 +19,12 @@ pub(super) const FORMAT: Format = Format {
     ),
     path: "/v1/messages",
     headers: &[("x-api-key", "sk-test-0123456789abcdef"), ("anthropic-version", "2023-06-01")],
-    conversation: "messages",
+    messages: "messages",
     request,
     pictures,
     annotated,
     without_blanks,
-    unreadable_arguments: |conversation| conversation[1]["content"][0]["input"].clone(),
+    unreadable_arguments: |messages| messages[1]["content"][0]["input"].clone(),
 };
 
 fn document() -> Value {

@@ -26,12 +26,12 @@ pub(super) const FORMAT: Format = Format {
         ("authorization", "Bearer sk-test-0123456789abcdef"),
         ("accept", "application/vnd.amazon.eventstream"),
     ],
-    conversation: "messages",
+    messages: "messages",
     request,
     pictures,
     annotated,
     without_blanks,
-    unreadable_arguments: |conversation| conversation[1]["content"][0]["toolUse"]["input"].clone(),
+    unreadable_arguments: |messages| messages[1]["content"][0]["toolUse"]["input"].clone(),
 };
 
 fn document() -> Value {

@@ -26,13 +26,13 @@ pub(super) const FORMAT: Format = Format {
     ),
     path: "/v1beta/models/test-model:streamGenerateContent?alt=sse",
     headers: &[("x-goog-api-key", "sk-test-0123456789abcdef")],
-    conversation: "contents",
+    messages: "contents",
     request,
     pictures,
     annotated,
     without_blanks,
-    unreadable_arguments: |conversation| {
-        conversation[1]["parts"][0]["functionCall"]["args"].clone()
+    unreadable_arguments: |messages| {
+        messages[1]["parts"][0]["functionCall"]["args"].clone()
     },
 };
 

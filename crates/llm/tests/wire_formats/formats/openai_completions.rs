@@ -23,13 +23,13 @@ pub(super) const FORMAT: Format = Format {
     ),
     path: "/v1/chat/completions",
     headers: &[("authorization", "Bearer sk-test-0123456789abcdef")],
-    conversation: "messages",
+    messages: "messages",
     request,
     pictures,
     annotated,
     without_blanks,
-    unreadable_arguments: |conversation| {
-        let text = conversation[2]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
+    unreadable_arguments: |messages| {
+        let text = messages[2]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
         serde_json::from_str(text).unwrap()
     },
 };

@@ -22,13 +22,13 @@ pub(super) const FORMAT: Format = Format {
     ),
     path: "/v1/responses",
     headers: &[("authorization", "Bearer sk-test-0123456789abcdef")],
-    conversation: "input",
+    messages: "input",
     request,
     pictures,
     annotated,
     without_blanks,
-    unreadable_arguments: |conversation| {
-        serde_json::from_str(conversation[2]["arguments"].as_str().unwrap()).unwrap()
+    unreadable_arguments: |messages| {
+        serde_json::from_str(messages[2]["arguments"].as_str().unwrap()).unwrap()
     },
 };
 

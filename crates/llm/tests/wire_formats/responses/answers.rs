@@ -236,15 +236,15 @@ fn reasoning_counts_once_and_is_kept_only_if_it_can_be_replayed() {
     ] {
         let mut events = events;
         events.extend([text_delta(1, "."), completed(json!([]))]);
-        let (message, told) = responses(&events);
+        let (message, reported) = responses(&events);
         let message = message.unwrap();
         let expected: Vec<_> = expected.into_iter().chain([ContentBlock::text(".")]).collect();
         assert_eq!(message.content, expected);
-        assert_matches_events(&message, &told);
+        assert_matches_events(&message, &reported);
     }
 }
 
-/// As when the settings do not know that the model thinks, so that its reasoning was not asked for in a sealed form.
+/// As when the config does not say that the model thinks, so that its reasoning was not asked for in a sealed form.
 #[test]
 fn ids_are_forgotten_behind_reasoning_that_cannot_be_replayed() {
     let text = |id: &str| json!({"type": "message", "id": id, "phase": "commentary", "content": [{"type": "output_text", "text": "a"}]});

@@ -5,9 +5,9 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::{API, hidden_thinking, text_with_state};
-use crate::conversation::{Conversation, assistant, call, result, user};
 use crate::decoding::{call_with_state, decode};
 use crate::formats::format;
+use crate::request::{TestRequest, assistant, call, result, user};
 
 /// What a model said goes back to it as the same items, and to others as plain words.
 #[test]
@@ -17,9 +17,9 @@ fn an_answer_goes_back_as_it_came() {
         let ids: Vec<_> = message.tool_calls().map(|call| call.id.clone()).collect();
         let mut messages = vec![user("a"), Message::Assistant(message)];
         messages.extend(ids.iter().map(|id| result(id, vec![ContentBlock::text("x")], false)));
-        let mut conversation = Conversation::new(API, &messages);
-        conversation.model.reasoning = true;
-        let Value::Array(items) = conversation.wire_messages() else { unreachable!() };
+        let mut request = TestRequest::new(API, &messages);
+        request.model.reasoning = true;
+        let Value::Array(items) = request.wire_messages() else { unreachable!() };
         items[2..items.len() - 2].to_vec()
     };
     let call = |number: u64, id: &str, name: &str, arguments: &str| json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments, "id": format!("fc_0a1b0{number}")});
@@ -77,7 +77,7 @@ fn reasoning_that_led_to_nothing_stays_behind() {
         Message::Assistant(assistant(API, vec![hidden(), ContentBlock::text("c"), hidden()])),
         user("d"),
     ];
-    let sent = Conversation::new(API, &messages).wire_messages();
+    let sent = TestRequest::new(API, &messages).wire_messages();
     let kinds: Vec<_> =
         sent.as_array().unwrap().iter().map(|item| item["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["message", "message", "message", "reasoning", "message", "message"]);
@@ -92,7 +92,7 @@ fn ids_that_the_server_would_refuse_are_not_sent() {
         call_with_state(call(&long, "a"), &long),
     ];
     let messages = [user("a"), Message::Assistant(assistant(API, content))];
-    let sent = Conversation::new(API, &messages).wire_messages();
+    let sent = TestRequest::new(API, &messages).wire_messages();
     let call_id = sent[4]["call_id"].as_str().unwrap();
     assert_eq!((call_id.len(), &sent[5]["call_id"]), (64, &json!(call_id)));
     assert_eq!(
@@ -108,11 +108,11 @@ fn ids_that_the_server_would_refuse_are_not_sent() {
 #[test]
 fn thinking_is_asked_for_in_the_words_of_the_provider() {
     let asked = |levels: ThinkingLevels, level: ThinkingLevel| {
-        let mut conversation = Conversation::new(API, &[user("a")]);
-        conversation.model.reasoning = true;
-        conversation.model.thinking_levels = levels;
-        conversation.thinking = level;
-        let mut body = conversation.body();
+        let mut request = TestRequest::new(API, &[user("a")]);
+        request.model.reasoning = true;
+        request.model.thinking_levels = levels;
+        request.thinking = level;
+        let mut body = request.body();
         assert_eq!(body["include"], json!(["reasoning.encrypted_content"]));
         body["reasoning"].take()
     };
@@ -128,7 +128,7 @@ fn thinking_is_asked_for_in_the_words_of_the_provider() {
     assert_eq!(asked(renamed(), ThinkingLevel::High), effort("low"));
     assert_eq!(asked(always, ThinkingLevel::Off), effort("low"));
     let plain =
-        Conversation { thinking: ThinkingLevel::High, ..Conversation::new(API, &[user("a")]) };
+        TestRequest { thinking: ThinkingLevel::High, ..TestRequest::new(API, &[user("a")]) };
     assert_eq!(
         (&plain.body()["reasoning"], &plain.body()["include"]),
         (&json!(null), &json!(null))
@@ -138,12 +138,12 @@ fn thinking_is_asked_for_in_the_words_of_the_provider() {
 #[test]
 fn hosts_are_addressed_as_they_want() {
     let sent = |base_url: &str, key: &str| {
-        let mut conversation = Conversation::new(API, &[user("a")]);
-        conversation.model.base_url = base_url.to_owned();
-        conversation.model.reasoning = true;
-        conversation.model.max_output = 1;
-        conversation.key = Some(SecretString::from(key));
-        let request = conversation.encode();
+        let mut request = TestRequest::new(API, &[user("a")]);
+        request.model.base_url = base_url.to_owned();
+        request.model.reasoning = true;
+        request.model.max_output = 1;
+        request.key = Some(SecretString::from(key));
+        let request = request.encode();
         let header =
             |name: &str| request.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
         let key =

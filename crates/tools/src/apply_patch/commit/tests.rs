@@ -17,9 +17,9 @@ fn replace(path: &Path) -> Change {
 }
 
 /// Every name below the directory with its content (`None` for a directory).
-fn everything(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+fn everything(directory: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(everything(&path));
@@ -34,14 +34,14 @@ fn everything(folder: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
 
 #[test]
 fn makes_all_changes_and_leaves_nothing_else() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     std::fs::write(at("a"), "old").unwrap();
     std::fs::write(at("b"), "old").unwrap();
     commit(vec![replace(&at("a")), create(&at("x/y/c")), Change::Delete { path: at("b") }])
         .unwrap();
     assert_eq!(
-        everything(folder.path()),
+        everything(directory.path()),
         vec![
             (at("a"), Some(b"new".to_vec())),
             (at("x"), None),
@@ -54,14 +54,14 @@ fn makes_all_changes_and_leaves_nothing_else() {
 /// Each change that works comes before one that cannot: the rename onto a directory fails once the others are done.
 #[test]
 fn a_failed_rename_takes_back_what_was_done() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     for name in ["a", "b", "c"] {
         std::fs::write(at(name), name).unwrap();
     }
     std::fs::create_dir(at("full")).unwrap();
     std::fs::write(at("full/inside"), "").unwrap();
-    let before = everything(folder.path());
+    let before = everything(directory.path());
     let inode = |name: &str| {
         use std::os::unix::fs::MetadataExt;
         std::fs::metadata(at(name)).unwrap().ino()
@@ -76,19 +76,19 @@ fn a_failed_rename_takes_back_what_was_done() {
         changes.push(replace(&at("c")));
         let error = commit(changes).unwrap_err();
         assert_eq!(error.unrestored, vec![]);
-        assert_eq!(everything(folder.path()), before, "{error:?}");
+        assert_eq!(everything(directory.path()), before, "{error:?}");
         assert_eq!(["a", "b", "c"].map(inode), inodes, "the files are the same ones as before");
     }
 }
 
 #[test]
 fn a_change_that_cannot_be_prepared_stops_before_the_first() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     std::fs::write(at("a"), "old").unwrap();
-    let before = everything(folder.path());
+    let before = everything(directory.path());
     let error =
         commit(vec![create(&at("new/b")), replace(&at("a")), create(&at("a/below"))]).unwrap_err();
     assert_eq!(error.path, at("a/below"));
-    assert_eq!(everything(folder.path()), before);
+    assert_eq!(everything(directory.path()), before);
 }

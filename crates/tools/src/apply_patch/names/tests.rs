@@ -16,7 +16,7 @@ fn quotes_are_those_of_c() {
 }
 
 #[test]
-fn two_names_on_a_line_are_told_apart() {
+fn two_names_on_a_line_are_reported_apart() {
     let names = |line| git_names(line).map(|(old, new)| format!("{old}|{new}"));
     assert_eq!(names("a/f b/f").as_deref(), Some("a/f|b/f"));
     assert_eq!(names("a/one two b/one two").as_deref(), Some("a/one two|b/one two"));

@@ -7,14 +7,14 @@ use super::*;
 
 /// A workspace `work` beside a directory `outside`, in a temporary directory whose own path has no links.
 struct Place {
-    _folder: TempDir,
+    _directory: TempDir,
     base: PathBuf,
     context: ToolContext,
 }
 
 fn place(workspace_only: bool) -> Place {
-    let folder = TempDir::new().unwrap();
-    let base = folder.path().canonicalize().unwrap();
+    let directory = TempDir::new().unwrap();
+    let base = directory.path().canonicalize().unwrap();
     fs::create_dir_all(base.join("work/src")).unwrap();
     fs::create_dir_all(base.join("outside")).unwrap();
     fs::create_dir_all(base.join("artifacts")).unwrap();
@@ -26,7 +26,7 @@ fn place(workspace_only: bool) -> Place {
         max_result_chars: 50_000,
         workspace_only,
     };
-    Place { _folder: folder, base, context }
+    Place { _directory: directory, base, context }
 }
 
 fn real(place: &Place, given: &str) -> PathBuf {

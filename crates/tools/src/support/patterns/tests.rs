@@ -5,9 +5,9 @@ fn matches(pattern: &str, path: &str) -> bool {
     patterns.match_file(Path::new(path), Path::new(path))
 }
 
-fn folder_matches(pattern: &str, path: &str) -> bool {
+fn directory_matches(pattern: &str, path: &str) -> bool {
     let patterns = PathPatterns::new(pattern, Path::new("/home/ada/project")).unwrap();
-    patterns.match_folder(Path::new(path), Path::new(path))
+    patterns.match_directory(Path::new(path), Path::new(path))
 }
 
 #[test]
@@ -46,10 +46,10 @@ fn a_glob_may_be_written_from_the_working_directory() {
 }
 
 #[test]
-fn a_slash_at_the_end_means_folders() {
-    assert!(folder_matches("src/", "a/src"));
+fn a_slash_at_the_end_means_directories() {
+    assert!(directory_matches("src/", "a/src"));
     assert!(!matches("src/", "a/src"));
-    assert!(folder_matches("src", "a/src"));
+    assert!(directory_matches("src", "a/src"));
 }
 
 #[test]

@@ -255,19 +255,19 @@ fn row(message: &Message) -> Row {
 /// A command that the user ran beside the session, and what it printed.
 fn executed(fields: &Map<String, Value>) -> String {
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
-    let mut told =
+    let mut message =
         format!("I ran this command:\n{}\n\nIt printed:\n{}", text("command"), text("output"));
     if fields.get("cancelled") == Some(&Value::Bool(true)) {
-        told.push_str("\n\nI stopped it.");
+        message.push_str("\n\nI stopped it.");
     } else if let Some(code) =
         fields.get("exitCode").and_then(Value::as_i64).filter(|code| *code != 0)
     {
-        told.push_str(&format!("\n\nIt ended with exit code {code}."));
+        message.push_str(&format!("\n\nIt ended with exit code {code}."));
     }
     if !text("fullOutputPath").is_empty() {
-        told.push_str(&format!("\n\nAll of its output is in {}.", text("fullOutputPath")));
+        message.push_str(&format!("\n\nAll of its output is in {}.", text("fullOutputPath")));
     }
-    told
+    message
 }
 
 fn stop_reason(fields: &Map<String, Value>, content: &[ContentBlock]) -> StopReason {

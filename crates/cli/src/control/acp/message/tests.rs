@@ -8,7 +8,7 @@ fn error_of(line: &str) -> (RequestId, i32, String) {
 }
 
 #[test]
-fn requests_notifications_and_responses_are_told_apart() {
+fn requests_notifications_and_responses_are_reported_apart() {
     let call = |method: &str| Call { method: method.to_owned(), params: None };
     let parsed = |line| Message::parse(line).unwrap();
     assert_eq!(

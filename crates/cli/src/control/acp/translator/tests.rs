@@ -64,13 +64,13 @@ fn each_attempt_is_a_message_of_its_own_and_blocks_stand_apart() {
 }
 
 #[test]
-fn a_failure_before_another_turn_is_told() {
+fn a_failure_before_another_turn_is_reported() {
     let failure = || Err(AgentError::new(FailureClass::Internal, "it broke"));
-    for (next, told) in [(Next::GoesOn, 1), (Next::Idle, 0)] {
+    for (next, reported) in [(Next::GoesOn, 1), (Next::Idle, 0)] {
         let mut translator = translator(true);
         translator.begin(Work::Turn);
         let updates = json_of(&translator.end(&failure(), next));
-        assert_eq!(updates.len(), told, "{updates:?}");
+        assert_eq!(updates.len(), reported, "{updates:?}");
         assert!(updates.iter().all(|update| update["severity"] == "error"));
     }
 }

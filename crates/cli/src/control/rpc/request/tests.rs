@@ -47,7 +47,7 @@ fn a_model_is_named_whole_or_in_parts() {
 }
 
 #[test]
-fn what_is_wrong_with_a_line_is_told_with_its_id() {
+fn a_bad_line_is_reported_with_its_id() {
     let cases = [
         ("nonsense", "parse", "not JSON", Value::Null),
         ("[1]", "parse", "no object", Value::Null),

@@ -80,10 +80,10 @@ pub(super) async fn ask(
 }
 
 /// Reports the compaction to the hooks. An abort ends the reporting; the compaction is kept.
-pub(super) async fn tell(shared: &Shared, report: &CompactionReport, summary: &str) {
+pub(super) async fn report(shared: &Shared, report: &CompactionReport, summary: &str) {
     for hook in &shared.run.hooks {
-        let told = hook.session_compact(report, summary);
-        if let Err(error) = unless_aborted(shared.run.cancel.token(), told).await {
+        let reporting = hook.session_compact(report, summary);
+        if let Err(error) = unless_aborted(shared.run.cancel.token(), reporting).await {
             shared.notice(Notice::HookFailed {
                 hook: hook.name().to_owned(),
                 point: HookPoint::SessionCompact,

@@ -2,9 +2,9 @@ use super::*;
 
 #[test]
 fn notes_become_one() {
-    let told = Standing::read("They met.").without(3).into_text(100);
-    assert_eq!(told, format!("They met.\n\n3{LEFT_OUT}{ADVICE}"));
-    let again = Standing::read(&format!("{told}{LAST_REQUEST}go")).without(4).into_text(100);
+    let noted = Standing::read("They met.").without(3).into_text(100);
+    assert_eq!(noted, format!("They met.\n\n3{LEFT_OUT}{ADVICE}"));
+    let again = Standing::read(&format!("{noted}{LAST_REQUEST}go")).without(4).into_text(100);
     assert_eq!(again, format!("They met.\n\n7{LEFT_OUT}{ADVICE}"));
     assert_eq!(Standing::read("").without(2).into_text(9), format!("2{LEFT_OUT}{ADVICE}"));
     assert_eq!(Standing::read("ääää").into_text(5), "ää");

@@ -19,9 +19,9 @@ impl Fixture {
         Self { store, key: SessionKey::for_cli("main", "test"), _home: home }
     }
 
-    fn open(&self, budget: u64) -> (Conversation, Opening) {
+    fn open(&self, budget: u64) -> (OpenLog, Opening) {
         let log = self.store.open(&self.key, LockWait::Fail).unwrap();
-        Conversation::load(Box::new(log), budget, SwitchedOff::default()).unwrap()
+        OpenLog::load(Box::new(log), budget, SwitchedOff::default()).unwrap()
     }
 }
 
@@ -71,6 +71,7 @@ fn the_end_of_the_log_decides_the_next_step_also_after_reopening() {
         NextStep::RunTools(PendingCalls {
             calls: ids.iter().map(|id| call(id)).collect(),
             message_was_cut,
+            model: "builtin/demo".to_owned(),
         })
     };
     let cases: Vec<(Vec<Message>, NextStep)> = vec![
@@ -104,12 +105,12 @@ fn the_end_of_the_log_decides_the_next_step_also_after_reopening() {
     ];
     for (messages, expected) in cases {
         let fixture = Fixture::new();
-        let (mut conversation, _) = fixture.open(u64::MAX);
+        let (mut log, _) = fixture.open(u64::MAX);
         for message in messages.clone() {
-            conversation.append(message).unwrap();
+            log.append(message).unwrap();
         }
-        assert_eq!(conversation.next_step(), expected, "{messages:?}");
-        drop(conversation);
+        assert_eq!(log.next_step(), expected, "{messages:?}");
+        drop(log);
         assert_eq!(fixture.open(u64::MAX).0.next_step(), expected, "reopened: {messages:?}");
     }
 }
@@ -117,12 +118,12 @@ fn the_end_of_the_log_decides_the_next_step_also_after_reopening() {
 #[test]
 fn what_is_in_memory_is_what_a_later_run_reads() {
     let fixture = Fixture::new();
-    let (mut conversation, _) = fixture.open(u64::MAX);
-    conversation.append_user(user("list")).unwrap();
-    conversation.append(assistant(&["a"], StopReason::ToolUse)).unwrap();
-    conversation.append(result("a")).unwrap();
-    let in_memory = conversation.messages().to_vec();
-    drop(conversation);
+    let (mut log, _) = fixture.open(u64::MAX);
+    log.append_user(user("list")).unwrap();
+    log.append(assistant(&["a"], StopReason::ToolUse)).unwrap();
+    log.append(result("a")).unwrap();
+    let in_memory = log.messages().to_vec();
+    drop(log);
 
     assert_eq!(fixture.open(u64::MAX).0.messages(), in_memory);
 }
@@ -130,60 +131,56 @@ fn what_is_in_memory_is_what_a_later_run_reads() {
 #[test]
 fn a_compaction_takes_the_place_of_what_was_before_it() {
     let fixture = Fixture::new();
-    let (mut conversation, _) = fixture.open(u64::MAX);
+    let (mut log, _) = fixture.open(u64::MAX);
     for text in ["one", "two"] {
-        conversation.append_user(user(text)).unwrap();
-        conversation.append(assistant(&[], StopReason::Stop)).unwrap();
+        log.append_user(user(text)).unwrap();
+        log.append(assistant(&[], StopReason::Stop)).unwrap();
     }
-    let first_kept_id = conversation.tail().unwrap().messages[2].id;
+    let first_kept_id = log.tail().unwrap().messages[2].id;
 
-    conversation
-        .append_change(CompactionEntry {
-            id: EntryId::generate(),
-            ts: 9,
-            summary: "They counted.".to_owned(),
-            first_kept_id,
-            tokens_before: 1,
-            old_count: 4,
-            new_count: 3,
-        })
-        .unwrap();
+    log.append_change(CompactionEntry {
+        id: EntryId::generate(),
+        ts: 9,
+        summary: "They counted.".to_owned(),
+        first_kept_id,
+        tokens_before: 1,
+        old_count: 4,
+        new_count: 3,
+    })
+    .unwrap();
 
-    let Message::User(summary) = &conversation.messages()[0] else {
+    let Message::User(summary) = &log.messages()[0] else {
         panic!("the summary is a user message")
     };
     assert_eq!(summary.content, [ContentBlock::text("[Conversation summary]\nThey counted.")]);
-    assert_eq!(conversation.messages().len(), 3);
-    let Message::Assistant(kept) = &conversation.messages()[2] else { panic!("the last answer") };
+    assert_eq!(log.messages().len(), 3);
+    let Message::Assistant(kept) = &log.messages()[2] else { panic!("the last answer") };
     assert_eq!(
         kept.usage.total_tokens, 0,
         "a count of the larger request says nothing about the next"
     );
-    let in_memory = conversation.messages().to_vec();
-    drop(conversation);
+    let in_memory = log.messages().to_vec();
+    drop(log);
     assert_eq!(fixture.open(u64::MAX).0.messages(), in_memory);
 }
 
 #[test]
 fn only_the_end_that_fits_is_loaded_and_it_begins_with_a_user() {
     let fixture = Fixture::new();
-    let (mut conversation, _) = fixture.open(u64::MAX);
+    let (mut log, _) = fixture.open(u64::MAX);
     for turn in 0..50 {
-        conversation.append_user(user(&format!("{turn} {}", "x".repeat(400)))).unwrap();
-        conversation.append(assistant(&[], StopReason::Stop)).unwrap();
+        log.append_user(user(&format!("{turn} {}", "x".repeat(400)))).unwrap();
+        log.append(assistant(&[], StopReason::Stop)).unwrap();
     }
-    drop(conversation);
+    drop(log);
 
-    let (mut conversation, opening) = fixture.open(1_000);
+    let (mut log, opening) = fixture.open(1_000);
 
-    let kept = conversation.tail().unwrap();
+    let kept = log.tail().unwrap();
     assert_eq!((opening.skipped_lines, opening.cut_before.is_some()), (0, true));
     assert!(kept.messages.iter().any(|row| Some(row.id) == opening.cut_before));
-    assert_eq!(conversation.messages().len() % 2, 0);
-    let Message::User(first) = &conversation.messages()[0] else { panic!("a user message") };
+    assert_eq!(log.messages().len() % 2, 0);
+    let Message::User(first) = &log.messages()[0] else { panic!("a user message") };
     assert_ne!(first.content[0], ContentBlock::text(format!("0 {}", "x".repeat(400))));
-    assert!(
-        (2..10).contains(&conversation.messages().len()),
-        "half of the budget is left for the turn"
-    );
+    assert!((2..10).contains(&log.messages().len()), "half of the budget is left for the turn");
 }

@@ -85,7 +85,7 @@ fn a_config_file_that_was_named_and_is_not_there() {
 }
 
 #[test]
-fn without_a_home_a_state_folder_is_enough() {
+fn without_a_home_a_state_directory_is_enough() {
     let home = TempHome::new();
     // Without any variable the system's list of users names a home, which is the tester's own: not for a test.
     let mut command = myclaw(&home, &["run", "hello"]);
@@ -99,7 +99,7 @@ fn without_a_home_a_state_folder_is_enough() {
 }
 
 #[test]
-fn a_dotenv_file_full_of_garbage_is_told_and_does_no_harm() {
+fn a_dotenv_file_full_of_garbage_is_reported_and_does_no_harm() {
     let garbage: [(&[u8], &str); 4] = [
         (b"this is no assignment\nOPENAI_API_KEY\n", ".env:1: expected NAME=value"),
         (b"\xff\xfe\0k\0e\0y", "not UTF-8"),
@@ -146,9 +146,9 @@ fn a_key_that_no_header_can_hold() {
         for key in ["test-key\nsecond line", "test-key-ключ", "test-key\u{7f}", "test-key\0"] {
             let server = serve_text(format, "never");
             let home = TempHome::new();
-            let mut settings = config(server.url(), format);
-            settings["provider"]["authProfiles"][0]["apiKey"] = json!(key);
-            home.write_config(&settings);
+            let mut config = config(server.url(), format);
+            config["provider"]["authProfiles"][0]["apiKey"] = json!(key);
+            home.write_config(&config);
             let output = run(&home, &["run", "hello"]);
             assert_fails(&output, 4, &["API key", "again"]);
             assert_eq!(server.all_requests().len(), 0);
@@ -162,9 +162,9 @@ fn a_key_that_no_header_can_hold() {
 fn a_key_with_a_line_end_behind_it_works() {
     let server = serve_text(WireFormat::AnthropicMessages, "Fine.");
     let home = TempHome::new();
-    let mut settings = config(server.url(), WireFormat::AnthropicMessages);
-    settings["provider"]["authProfiles"][0]["apiKey"] = json!("test-key\n");
-    home.write_config(&settings);
+    let mut config = config(server.url(), WireFormat::AnthropicMessages);
+    config["provider"]["authProfiles"][0]["apiKey"] = json!("test-key\n");
+    home.write_config(&config);
     run(&home, &["run", "hello"]).assert_code(0);
     assert_eq!(server.last_request().header("x-api-key"), Some("test-key"));
 }
@@ -182,12 +182,12 @@ fn an_address_with_a_typo() {
     for format in crate::FORMATS {
         for (url, code, words) in cases {
             let home = TempHome::new();
-            let mut settings = config("http://127.0.0.1:9", format);
-            settings["provider"]["baseUrl"] = json!(url);
+            let mut config = config("http://127.0.0.1:9", format);
+            config["provider"]["baseUrl"] = json!(url);
             if format == WireFormat::OpenAiResponses {
-                settings["models"]["providers"]["responses"] = json!({"api": "openai-responses"});
+                config["models"]["providers"]["responses"] = json!({"api": "openai-responses"});
             }
-            home.write_config(&settings);
+            home.write_config(&config);
             assert_fails(&run(&home, &["run", "hello"]), code, words);
             let request = assert_goes_on(&home, format, "main");
             // What could not be sent was kept; what could not begin was not.
@@ -203,9 +203,9 @@ fn a_workspace_that_cannot_be_one() {
     let home = TempHome::new();
     let file = home.write("a-file", "not a directory");
     for workspace in [file.display().to_string(), format!("{}/below", file.display())] {
-        let mut settings = config(server.url(), format);
-        settings["agent"]["workspaceDir"] = json!(workspace);
-        home.write_config(&settings);
+        let mut config = config(server.url(), format);
+        config["agent"]["workspaceDir"] = json!(workspace);
+        home.write_config(&config);
         assert_fails(&run(&home, &["run", "hello"]), 1, &["workspace", &workspace, "directory"]);
     }
     assert_eq!(server.all_requests().len(), 0);

@@ -1,4 +1,4 @@
-//! Conversations to encode.
+//! Requests to encode.
 
 use myclaw_llm::wire::{EncodedRequest, encode};
 use myclaw_llm::{
@@ -13,7 +13,7 @@ use crate::formats::format;
 use crate::support::{model, tools};
 
 /// A request to encode, with the test model and tools.
-pub(crate) struct Conversation {
+pub(crate) struct TestRequest {
     pub(crate) model: Model,
     pub(crate) messages: Vec<Message>,
     pub(crate) key: Option<SecretString>,
@@ -21,7 +21,7 @@ pub(crate) struct Conversation {
     pub(crate) tool_use: ToolUse,
 }
 
-impl Conversation {
+impl TestRequest {
     pub(crate) fn new(api: Api, messages: &[Message]) -> Self {
         let model = model(api, "https://models.example/v1");
         Self {
@@ -55,7 +55,7 @@ impl Conversation {
     }
 
     pub(crate) fn wire_messages(&self) -> Value {
-        self.body()[format(self.model.api).conversation].take()
+        self.body()[format(self.model.api).messages].take()
     }
 }
 

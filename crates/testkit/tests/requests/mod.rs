@@ -1,4 +1,4 @@
-//! A conversation in each format, with every kind of block, that breaks no rule.
+//! A request in each format, with every kind of block, that breaks no rule.
 
 use serde_json::{Value, json};
 

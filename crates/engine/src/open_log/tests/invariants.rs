@@ -9,7 +9,7 @@ use myclaw_session::{
 use proptest::prelude::*;
 
 use super::{Fixture, assistant, result, user};
-use crate::conversation::Conversation;
+use crate::open_log::OpenLog;
 use crate::transcript::message_to_row;
 
 /// The next entry to append. Numbers select among existing messages.
@@ -129,13 +129,13 @@ proptest! {
             }
             let mut log = fixture.store.open(&fixture.key, LockWait::Fail).unwrap();
             log.append(&[entry]).unwrap();
-            let (mut conversation, _) =
-                Conversation::load(Box::new(log), budget, SwitchedOff::default()).unwrap();
-            let first = conversation.take_paired();
+            let (mut log, _) =
+                OpenLog::load(Box::new(log), budget, SwitchedOff::default()).unwrap();
+            let first = log.take_paired();
             check(&first);
             // Building the request twice gives the same result: the provider's cache depends on it.
-            conversation.put_back(first.clone());
-            prop_assert_eq!(conversation.take_paired(), first);
+            log.put_back(first.clone());
+            prop_assert_eq!(log.take_paired(), first);
         }
     }
 }

@@ -23,8 +23,8 @@ pub(crate) const SUMMARY_TAG: &str = "[Conversation summary]";
 const MOST_READ: u64 = 500_000;
 
 /// An open session.
-pub(crate) struct Conversation {
-    log: Box<dyn OpenSession>,
+pub(crate) struct OpenLog {
+    session: Box<dyn OpenSession>,
     messages: Vec<Message>,
     /// The first row of the list, if the log holds older rows that no compaction covers.
     loaded_from: Option<EntryId>,
@@ -68,18 +68,20 @@ pub(crate) struct PendingCalls {
     pub(crate) calls: Vec<ToolCall>,
     /// Whether the message was cut off by the output limit: then no call of it runs.
     pub(crate) message_was_cut: bool,
+    /// The model that made the calls, as `provider/model`.
+    pub(crate) model: String,
 }
 
-impl Conversation {
+impl OpenLog {
     /// Reads as much of the end of the log as the next request can hold. If there is more, it reads only half of that,
     /// because the turn itself needs room too.
     pub(crate) fn load(
-        log: Box<dyn OpenSession>,
+        session: Box<dyn OpenSession>,
         budget: u64,
         switched_off: SwitchedOff,
     ) -> Result<(Self, Opening), SessionError> {
-        let mut conversation = Self {
-            log,
+        let mut log = Self {
+            session,
             messages: Vec::new(),
             loaded_from: None,
             budget,
@@ -87,12 +89,12 @@ impl Conversation {
             refused: HashMap::new(),
             unsigned: HashMap::new(),
         };
-        let mut tail = conversation.read(budget)?;
+        let mut tail = log.read(budget)?;
         if tail.older_messages_exist {
-            tail = conversation.read(budget / 2)?;
+            tail = log.read(budget / 2)?;
         }
-        conversation.refused = std::mem::take(&mut tail.refused);
-        conversation.unsigned = std::mem::take(&mut tail.unsigned);
+        log.refused = std::mem::take(&mut tail.refused);
+        log.unsigned = std::mem::take(&mut tail.unsigned);
         let opening = Opening {
             skipped_lines: tail.skipped_lines,
             moved_aside: tail.moved_aside.clone(),
@@ -103,15 +105,15 @@ impl Conversation {
                 .map(|message| message.id),
             taken: tail.messages.iter().flat_map(taken_ids).collect(),
         };
-        conversation.loaded_from = opening.cut_before;
-        conversation.fill(tail);
-        Ok((conversation, opening))
+        log.loaded_from = opening.cut_before;
+        log.fill(tail);
+        Ok((log, opening))
     }
 
     /// Reads messages from the end of the log that cost at most `max_cost` tokens.
     fn read(&mut self, max_cost: u64) -> Result<Tail, SessionError> {
         let switched_off = self.switched_off;
-        self.log.tail(TailLimit { max_cost, cost: row_cost, switched_off })
+        self.session.tail(TailLimit { max_cost, cost: row_cost, switched_off })
     }
 
     /// Rebuilds the list in memory from the end of the log.
@@ -162,7 +164,7 @@ impl Conversation {
 
     /// Appends to the log, then to the list.
     pub(crate) fn append(&mut self, message: Message) -> Result<(), SessionError> {
-        self.log.append(&[Entry::Message(message_to_row(&message))])?;
+        self.session.append(&[Entry::Message(message_to_row(&message))])?;
         self.messages.push(message);
         Ok(())
     }
@@ -178,7 +180,7 @@ impl Conversation {
         rows: Vec<TranscriptMessage>,
     ) -> Result<(), SessionError> {
         let entries: Vec<Entry> = rows.iter().cloned().map(Entry::Message).collect();
-        self.log.append(&entries)?;
+        self.session.append(&entries)?;
         self.messages.extend(rows.into_iter().filter_map(row_to_message));
         Ok(())
     }
@@ -193,7 +195,7 @@ impl Conversation {
             let ts = entries[0].ts().unwrap_or(0);
             entries.extend(self.refused.iter().map(|(model, tokens)| refusal(model, *tokens, ts)));
         }
-        self.log.append(&entries)?;
+        self.session.append(&entries)?;
         let tail = self.tail()?;
         self.fill(tail);
         Ok(())
@@ -223,7 +225,11 @@ impl Conversation {
         if calls.is_empty() {
             return NextStep::CallModel;
         }
-        NextStep::RunTools(PendingCalls { calls, message_was_cut: !stop_reason.runs_tool_calls() })
+        NextStep::RunTools(PendingCalls {
+            calls,
+            message_was_cut: !stop_reason.runs_tool_calls(),
+            model: format!("{}/{}", assistant.provider, assistant.model),
+        })
     }
 
     /// Takes the messages out as [`PairedMessages`], the only form that a request accepts.
@@ -231,7 +237,7 @@ impl Conversation {
         PairedMessages::repair(std::mem::take(&mut self.messages))
     }
 
-    /// Puts back what [`Conversation::take_paired`] took.
+    /// Puts back what [`OpenLog::take_paired`] took.
     pub(crate) fn put_back(&mut self, paired: PairedMessages) {
         self.messages = paired.into_vec();
     }
@@ -251,7 +257,7 @@ impl Conversation {
         if self.smallest_refused(&model).is_some_and(|smallest| smallest <= tokens) {
             return Ok(());
         }
-        self.log.append(&[refusal(&model, tokens, ts)])?;
+        self.session.append(&[refusal(&model, tokens, ts)])?;
         self.refused.insert(model, tokens);
         Ok(())
     }
@@ -269,7 +275,7 @@ impl Conversation {
         ts: u64,
     ) -> Result<(), SessionError> {
         let id = EntryId::generate();
-        self.log.append(&[Entry::Unsigned(UnsignedEntry {
+        self.session.append(&[Entry::Unsigned(UnsignedEntry {
             id,
             ts,
             model: model.clone(),
@@ -286,7 +292,7 @@ impl Conversation {
 
     /// A handle to sync the log off the async thread.
     pub(crate) fn sync_handle(&self) -> SyncHandle {
-        self.log.sync_handle()
+        self.session.sync_handle()
     }
 }
 

@@ -1,4 +1,4 @@
-//! A conversation with the planner, with made-up tool results.
+//! A session with the planner, with made-up tool results.
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -11,7 +11,7 @@ use crate::{
 
 pub(super) const ALL_TOOLS: &[&str] = &["read", "bash", "write", "grep", "find", "ls"];
 
-pub(super) struct Conversation {
+pub(super) struct PlannerSession {
     pub(super) messages: Vec<Message>,
     pub(super) tools: Vec<ToolSchema>,
     pub(super) tool_use: crate::ToolUse,
@@ -41,7 +41,7 @@ impl Answer {
     }
 }
 
-impl Conversation {
+impl PlannerSession {
     pub(super) fn new(message: &str) -> Self {
         let tool = |name: &&str| ToolSchema {
             name: (*name).to_owned(),
@@ -49,15 +49,15 @@ impl Conversation {
             parameters: json!({"type": "object"}),
         };
         let tools = ALL_TOOLS.iter().map(tool).collect();
-        let mut conversation = Self {
+        let mut session = Self {
             messages: Vec::new(),
             tools,
             tool_use: crate::ToolUse::Auto,
             max_output: None,
             time: 1_000,
         };
-        conversation.user(message);
-        conversation
+        session.user(message);
+        session
     }
 
     fn tick(&mut self) -> u64 {
@@ -70,7 +70,7 @@ impl Conversation {
         self.messages.push(Message::User(UserMessage::text(text, timestamp)));
     }
 
-    /// One call of the provider; nothing is added to the conversation.
+    /// One call of the provider; nothing is added to the session.
     pub(super) async fn ask(&self) -> Answer {
         let (outcome, events) = self.ask_with(&CancellationToken::new(), |_| {}).await;
         Answer { message: outcome.expect("an answer"), events }

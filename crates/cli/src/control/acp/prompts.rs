@@ -10,8 +10,9 @@ use agent_client_protocol_schema::v1::{
 use myclaw_agent::llm::ContentBlock as Block;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::skill::Skill;
-use myclaw_agent::{CompactionOutcome, CompactionReport, FailureClass, FoundSkills};
-use myclaw_agent::{Said, Session};
+use myclaw_agent::{
+    Accepted, CompactionOutcome, CompactionReport, FailureClass, FoundSkills, Session,
+};
 
 use crate::report::first_line;
 
@@ -74,15 +75,15 @@ pub(super) async fn prompt(
         let (name, message) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
         text.text = skills.request(name, message).map_err(failed)?;
     }
-    let said = session.say(content, None).await.map_err(failed)?;
+    let accepted = session.send(content, None).await.map_err(failed)?;
     if session.work().is_some() {
-        if matches!(said, Said::Interrupting(_)) {
+        if matches!(accepted, Accepted::Interrupting(_)) {
             agent.client_sessions.cancel(&key);
         }
         // The current work cannot end before this code yields, because it runs on the same thread.
         agent.client_sessions.wait(&key, request.clone());
     } else {
-        answered_elsewhere(agent, &key, &session, request, &said).await;
+        answered_elsewhere(agent, &key, &session, request, &accepted).await;
     }
     agent.list(&key).await;
     Ok(())
@@ -95,9 +96,9 @@ async fn answered_elsewhere(
     key: &SessionKey,
     session: &Session,
     request: &RequestId,
-    said: &Said,
+    accepted: &Accepted,
 ) {
-    let (Said::Started(id) | Said::Queued(id) | Said::Interrupting(id)) = said;
+    let (Accepted::Started(id) | Accepted::Queued(id) | Accepted::Interrupting(id)) = accepted;
     let pending = session.pending().await.unwrap_or_default();
     if pending.iter().any(|message| message.id == *id) {
         let line = "another process works on this session and takes the message; load the session later to see \

@@ -12,7 +12,7 @@ use crate::transcript::Row;
 const MAX_TOKENS: u32 = 8192;
 
 /// The messages so far, in one of the formats.
-pub(crate) struct Conversation {
+pub(crate) struct Messages {
     format: Format,
     model: String,
     /// Messages, each followed by a comma.
@@ -21,7 +21,7 @@ pub(crate) struct Conversation {
     results: Vec<u8>,
 }
 
-impl Conversation {
+impl Messages {
     pub(crate) fn new(format: Format, model: &str) -> Self {
         Self { format, model: model.to_owned(), messages: Vec::new(), results: Vec::new() }
     }

@@ -1,0 +1,406 @@
+//! Which tools and commands a session may use: the rules of the config that apply to it, and the verdict on each call.
+//!
+//! The rules are decided by `myclaw-policy`, which knows no files. This module collects the rules of all levels, finds
+//! programs, and asks the policy before each call.
+
+mod levels;
+mod programs;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use myclaw_config::{Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules};
+use myclaw_engine::{
+    ActiveModel, Hook, HookError, PendingToolCall, RunParams, ToolCallVerdict, WithheldTool,
+};
+use myclaw_policy::{
+    ApprovalDigest, Decision, ExecPolicy, ExecRequest, ExecVerdict, PolicyError, SandboxScope,
+    SessionFacts, ToolPolicy, canonical_tool_name, command_digest,
+};
+use myclaw_session::{PeerKind, SessionKey};
+use serde_json::{Map, Value};
+
+use crate::{AgentError, RunAdditions, SessionConfig};
+use levels::{Situation, exec_levels, tool_levels};
+
+/// Name of the hook that asks the policy, in front of questions.
+pub(crate) const POLICY: &str = "policy";
+/// Tools that run a shell command.
+const COMMAND_TOOLS: [&str; 2] = ["exec", "process"];
+/// Arguments that name the directory of a command.
+const DIRECTORY_ARGUMENTS: [&str; 3] = ["workdir", "cwd", "directory"];
+/// Tools whose calls never repeat, so that "always" means each of their calls in the directory.
+const CHANGING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
+
+/// The verdict on a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may run.
+    Allowed,
+    /// It may run if somebody approves it.
+    NeedsApproval(Question),
+    /// It may not run; the text names the tool, the kind of session and the rule.
+    Denied(String),
+}
+
+/// What has to be approved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The rules that ask.
+    pub reason: String,
+    /// What the answer "always" covers.
+    pub always: String,
+    /// Identifies what "always" covers.
+    pub digest: ApprovalDigest,
+}
+
+/// The rules that apply to a session.
+#[derive(Debug, Clone)]
+pub struct Permissions {
+    tools: ToolPolicy,
+    exec: ExecPolicy,
+    directory: PathBuf,
+    /// The variables of commands, without those that say nothing about what runs.
+    environment: BTreeMap<String, String>,
+    rules: Arc<Rules>,
+}
+
+/// What the rules for another model are made from.
+#[derive(Debug)]
+struct Rules {
+    config: Arc<Config>,
+    agent: ResolvedAgent,
+    session: SessionKey,
+    sender: Option<String>,
+    extra_tools: Vec<String>,
+}
+
+/// Whether the session is sandboxed.
+pub fn scope(config: &SessionConfig) -> SandboxScope {
+    let main_key = main_key(&config.agent);
+    facts(&config.session_key, &[main_key.as_str()])
+        .scope(sandbox_rules(&config.config, &config.agent).mode)
+}
+
+/// The rules of the sandbox for an agent: its own before those of all agents.
+pub fn sandbox_rules(config: &Config, agent: &ResolvedAgent) -> SandboxRules {
+    let defaults = &config.agents.defaults.sandbox;
+    match levels::entry_of(config, &agent.id) {
+        Some((_, entry)) => defaults.with(&entry.sandbox),
+        None => defaults.clone(),
+    }
+}
+
+/// The key of the agent's main session. `agent:<id>:main` is another way to write it.
+fn main_key(agent: &ResolvedAgent) -> SessionKey {
+    SessionKey::for_cli(agent.id.as_str(), crate::MAIN_SESSION)
+}
+
+fn facts<'a>(key: &'a SessionKey, main_keys: &'a [&'a str]) -> SessionFacts<'a> {
+    SessionFacts { key: key.as_str(), main_keys, host_says_main: false }
+}
+
+impl Permissions {
+    /// The rules for a session whose messages `model` (`provider/model`) answers. `extra_tools` are the names of tools
+    /// that do not come with MyClaw.
+    ///
+    /// # Errors
+    /// An entry of the config names no tool, group or program.
+    pub fn new(
+        config: &SessionConfig,
+        model: Option<&str>,
+        extra_tools: &[&str],
+    ) -> Result<Self, AgentError> {
+        let rules = Rules {
+            config: Arc::clone(&config.config),
+            agent: config.agent.clone(),
+            session: config.session_key.clone(),
+            sender: config.sender.clone().or_else(|| direct_sender(&config.session_key)),
+            extra_tools: extra_tools.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let (tools, exec) = rules.policies(model).map_err(|errors| config_error(&errors))?;
+        Ok(Self {
+            tools,
+            exec,
+            directory: config.working_directory().to_owned(),
+            environment: programs::environment(),
+            rules: Arc::new(rules),
+        })
+    }
+
+    /// Whether a tool is offered to the model.
+    pub fn offers(&self, tool: &str) -> bool {
+        self.tools.offers(tool)
+    }
+
+    /// Whether the tool may run at all, and the rule that denies it.
+    pub fn decide(&self, tool: &str) -> Decision {
+        self.tools.decide(tool)
+    }
+
+    /// The policy for tools.
+    pub fn tools(&self) -> &ToolPolicy {
+        &self.tools
+    }
+
+    /// The verdict on a call. It reads the file system to find the programs of a command.
+    pub fn check(&self, call: &PendingToolCall) -> Verdict {
+        self.check_call(&call.tool_name, &call.arguments, &call.model)
+    }
+
+    /// The verdict on a call of `tool` by `model` (`provider/model`).
+    pub fn check_call(&self, tool: &str, arguments: &Map<String, Value>, model: &str) -> Verdict {
+        match self.rules.other_policies(model) {
+            None => self.verdict(&self.tools, &self.exec, tool, arguments),
+            Some(Ok((tools, exec))) => self.verdict(&tools, &exec, tool, arguments),
+            Some(Err(errors)) => Verdict::Denied(config_error(&errors).message),
+        }
+    }
+
+    fn verdict(
+        &self,
+        tools: &ToolPolicy,
+        exec: &ExecPolicy,
+        tool: &str,
+        arguments: &Map<String, Value>,
+    ) -> Verdict {
+        let decision = tools.decide(tool);
+        if !decision.allowed {
+            return Verdict::Denied(decision.to_string());
+        }
+        let name = canonical_tool_name(tool);
+        let asked = tools.asks(tool).map(|rule| rule.to_string());
+        let command = arguments.get("command").and_then(Value::as_str);
+        if let Some(command) = command.filter(|_| COMMAND_TOOLS.contains(&name.as_str())) {
+            return self.command_verdict(exec, command, arguments, asked);
+        }
+        let Some(reason) = asked else { return Verdict::Allowed };
+        let directory = self.directory.display();
+        let (always, subject) = if CHANGING_TOOLS.contains(&name.as_str()) {
+            // Arguments of a call are a JSON object, so this text is none.
+            (format!("every call of {tool} in {directory}"), "every call".to_owned())
+        } else {
+            (format!("this call of {tool} with the same arguments"), canonical(arguments))
+        };
+        let digest = ApprovalDigest::of_tool_call(&name, &subject, &self.directory);
+        Verdict::NeedsApproval(Question { reason, always, digest })
+    }
+
+    fn command_verdict(
+        &self,
+        exec: &ExecPolicy,
+        command: &str,
+        arguments: &Map<String, Value>,
+        asked: Option<String>,
+    ) -> Verdict {
+        let text = |name: &&str| arguments.get(*name).and_then(Value::as_str);
+        let directory = match DIRECTORY_ARGUMENTS.iter().find_map(text) {
+            Some(path) => self.directory.join(path),
+            None => self.directory.clone(),
+        };
+        let mut environment = self.environment.clone();
+        let mut changed = Vec::new();
+        for (name, value) in arguments.get("env").and_then(Value::as_object).into_iter().flatten() {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            environment.insert(name.clone(), value);
+            changed.push(name.as_str());
+        }
+        let resolve = |name: &str| programs::resolve(name, &environment, &directory);
+        let request = ExecRequest {
+            command,
+            directory: &directory,
+            environment: &environment,
+            changed_variables: &changed,
+            resolve: &resolve,
+        };
+        let (refused, digest) = match exec.check(&request) {
+            ExecVerdict::Denied(refusal) => {
+                return Verdict::Denied(format!("the command may not run: {refusal}"));
+            }
+            ExecVerdict::NeedsApproval { refusal, digest } => (Some(refusal.to_string()), digest),
+            ExecVerdict::Allowed if asked.is_none() => return Verdict::Allowed,
+            ExecVerdict::Allowed => (None, command_digest(&request)),
+        };
+        let reason: Vec<String> = refused.into_iter().chain(asked).collect();
+        let always = format!("exactly this command in {}", directory.display());
+        Verdict::NeedsApproval(Question { reason: reason.join("; "), always, digest })
+    }
+
+    /// Whether no rule can refuse a command or ask about it, so that no program has to be found.
+    fn is_open_for(&self, call: &PendingToolCall) -> bool {
+        self.exec.is_open()
+            && !levels::depend_on_provider(&self.rules.config)
+            && self.tools.decide(&call.tool_name).allowed
+            && self.tools.asks(&call.tool_name).is_none()
+    }
+}
+
+impl Rules {
+    fn situation<'a>(&'a self, model: Option<&'a str>) -> Situation<'a> {
+        Situation {
+            agent: &self.agent.id,
+            model,
+            channel: self.session.parts().channel,
+            sender: self.sender.as_deref(),
+        }
+    }
+
+    fn policies(&self, model: Option<&str>) -> Result<(ToolPolicy, ExecPolicy), Vec<PolicyError>> {
+        let situation = self.situation(model);
+        let sandbox = sandbox_rules(&self.config, &self.agent);
+        let place = sandbox_place(&self.config, &self.agent, &sandbox);
+        let main_key = main_key(&self.agent);
+        let main_keys = [main_key.as_str()];
+        let session = facts(&self.session, &main_keys);
+        let extra: Vec<&str> = self.extra_tools.iter().map(String::as_str).collect();
+        let levels = tool_levels(&self.config, Some(&situation));
+        let tools = ToolPolicy::for_session(&levels, &sandbox, &place, session, &extra);
+        let exec = ExecPolicy::for_session(
+            &exec_levels(&self.config, Some(&situation)),
+            &levels::with_home(sandbox, self.config.paths.as_ref()),
+            &levels::sandbox_defaults(),
+            session,
+        );
+        match (tools, exec) {
+            (Ok(tools), Ok(exec)) => Ok((tools, exec)),
+            (tools, exec) => {
+                let mut errors = tools.err().unwrap_or_default();
+                errors.extend(exec.err().unwrap_or_default());
+                Err(errors)
+            }
+        }
+    }
+
+    /// The policies for a call by `model`, if rules about providers can make them differ.
+    fn other_policies(
+        &self,
+        model: &str,
+    ) -> Option<Result<(ToolPolicy, ExecPolicy), Vec<PolicyError>>> {
+        levels::depend_on_provider(&self.config).then(|| self.policies(Some(model)))
+    }
+}
+
+/// The other side of a direct chat.
+fn direct_sender(key: &SessionKey) -> Option<String> {
+    let parts = key.parts();
+    (parts.peer_kind == PeerKind::Direct).then(|| format!("{}:{}", parts.channel, parts.peer_id))
+}
+
+/// Where the lists of the sandbox come from, for messages.
+fn sandbox_place(config: &Config, agent: &ResolvedAgent, rules: &SandboxRules) -> ConfigPath {
+    let own = levels::entry_of(config, &agent.id).filter(|(_, entry)| {
+        let own = &entry.sandbox;
+        (own.allowlist.is_some() && own.allowlist == rules.allowlist)
+            || (own.denylist.is_some() && own.denylist == rules.denylist)
+    });
+    match own {
+        Some((index, _)) => levels::agent_path(index).key("sandbox"),
+        None => levels::sandbox_defaults(),
+    }
+}
+
+/// Equal arguments give equal texts, in whatever order the model wrote them.
+fn canonical(arguments: &Map<String, Value>) -> String {
+    let sorted: BTreeMap<&String, &Value> = arguments.iter().collect();
+    serde_json::to_string(&sorted).unwrap_or_default()
+}
+
+fn config_error(errors: &[PolicyError]) -> AgentError {
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    AgentError::config(lines.join("\n"))
+}
+
+/// The entries of the config that name no tool, group or program, whichever session they are for.
+pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
+    let key = SessionKey::for_cli(crate::MAIN_SESSION, crate::MAIN_SESSION);
+    let session = facts(&key, &[]);
+    let tools = tool_levels(config, None);
+    let exec = exec_levels(config, None);
+    let mut errors = Vec::new();
+    for (place, rules) in levels::all_sandboxes(config) {
+        let checked = ToolPolicy::for_session(&tools, &rules, &place, session, &[]);
+        errors.extend(checked.err().unwrap_or_default());
+        let rules = levels::with_home(rules, config.paths.as_ref());
+        let checked = ExecPolicy::for_session(&exec, &rules, &place, session);
+        errors.extend(checked.err().unwrap_or_default());
+    }
+    let mut mistakes: Vec<Mistake> = Vec::new();
+    for PolicyError { place, problem } in errors {
+        // Each sandbox is checked with the rules of all levels, which are the same each time.
+        if !mistakes.iter().any(|mistake| mistake.path == place) {
+            mistakes.push(Mistake { path: place, message: problem.to_string(), help: None });
+        }
+    }
+    mistakes
+}
+
+/// Completes the tools and hooks of a run: adds those of the caller, withholds the tools that a rule denies, and puts the
+/// policy behind all other hooks.
+///
+/// # Errors
+/// A rule of the config names no tool, group or program.
+pub(crate) fn apply(
+    config: &SessionConfig,
+    added: RunAdditions,
+    params: &mut RunParams,
+) -> Result<(), AgentError> {
+    let names: Vec<String> = added.tools.iter().map(|tool| tool.schema().name.clone()).collect();
+    for tool in added.tools {
+        let name = &tool.schema().name;
+        match params.tools.iter_mut().find(|builtin| builtin.schema().name == *name) {
+            Some(builtin) => *builtin = tool,
+            None => params.tools.push(tool),
+        }
+    }
+    let model = params.models.first().map(ActiveModel::reference);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let permissions = Arc::new(Permissions::new(config, model.as_deref(), &names)?);
+    let (offered, denied): (Vec<_>, Vec<_>) = std::mem::take(&mut params.tools)
+        .into_iter()
+        .partition(|tool| permissions.offers(&tool.schema().name));
+    params.tools = offered;
+    let withheld = denied.into_iter().map(|tool| {
+        let reason = permissions.decide(&tool.schema().name).to_string();
+        WithheldTool { tool, reason }
+    });
+    params.withheld = withheld.collect();
+    params.hooks.extend(added.hooks);
+    params.hooks.push(Arc::new(PolicyHook(permissions)));
+    params.approver = added.approver;
+    Ok(())
+}
+
+/// Asks the policy before each call. It must be the last hook, so that it sees the arguments that the call is made with.
+pub(crate) struct PolicyHook(pub(crate) Arc<Permissions>);
+
+impl Hook for PolicyHook {
+    fn name(&self) -> &str {
+        POLICY
+    }
+
+    fn tool_call<'a>(
+        &'a self,
+        call: &'a mut PendingToolCall,
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+        Box::pin(async move {
+            if self.0.is_open_for(call) {
+                return Ok(ToolCallVerdict::Allow);
+            }
+            let (permissions, call) = (Arc::clone(&self.0), call.clone());
+            let checking = tokio::task::spawn_blocking(move || permissions.check(&call));
+            let verdict = checking.await.map_err(|error| HookError(error.to_string()))?;
+            Ok(match verdict {
+                Verdict::Allowed => ToolCallVerdict::Allow,
+                Verdict::NeedsApproval(question) => {
+                    ToolCallVerdict::Ask { reason: question.reason }
+                }
+                Verdict::Denied(reason) => ToolCallVerdict::Deny { reason },
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+use std::path::Path;
+
+use myclaw_config::Environment;
+use myclaw_policy::known_tools;
+use serde_json::json;
+
+use super::*;
+use crate::{Home, SessionOptions};
+
+/// A session of `agent:main` with this config, in a directory that exists.
+fn session(config: Value, name: &str) -> SessionConfig {
+    let mut config: Config = serde_json::from_value(config).unwrap();
+    let environment = Environment::new([("MYCLAW_HOME", "/nowhere")], None, None);
+    let paths = environment.paths().unwrap();
+    config.paths = Some(paths.clone());
+    let home = Home { environment, paths };
+    let directory = Some(Path::new("/tmp").canonicalize().unwrap());
+    let session = Some(name.to_owned());
+    let options = SessionOptions { session, directory, ..SessionOptions::default() };
+    SessionConfig::new(home, Arc::new(config), &options).unwrap()
+}
+
+fn permissions(config: Value, name: &str) -> Permissions {
+    Permissions::new(&session(config, name), Some("openai/gpt-x"), &[]).unwrap()
+}
+
+/// `allowed`, the reason of a question, or the reason of a refusal.
+fn shown(permissions: &Permissions, tool: &str, arguments: Value) -> String {
+    let arguments = arguments.as_object().unwrap();
+    match permissions.check_call(tool, arguments, "openai/gpt-x") {
+        Verdict::Allowed => "allowed".to_owned(),
+        Verdict::NeedsApproval(question) => format!("ask: {}", question.reason),
+        Verdict::Denied(reason) => reason,
+    }
+}
+
+fn digest(permissions: &Permissions, tool: &str, arguments: Value) -> ApprovalDigest {
+    match permissions.check_call(tool, arguments.as_object().unwrap(), "openai/gpt-x") {
+        Verdict::NeedsApproval(question) => question.digest,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn only_the_main_session_is_outside_of_the_default_sandbox() {
+    for (name, expected) in [
+        ("main", SandboxScope::Unsandboxed),
+        ("agent:main:main", SandboxScope::Unsandboxed),
+        ("work", SandboxScope::Sandboxed),
+        ("main:telegram:42", SandboxScope::Sandboxed),
+        ("agent:main:telegram:dm:42", SandboxScope::Sandboxed),
+    ] {
+        assert_eq!(scope(&session(json!({}), name)), expected, "{name}");
+    }
+    let off = json!({"agents": {"defaults": {"sandbox": {"mode": "off"}}}});
+    assert_eq!(scope(&session(off, "work")), SandboxScope::Unsandboxed);
+    let own = json!({"agents": {
+        "defaults": {"sandbox": {"mode": "off"}},
+        "list": [{"id": "main", "sandbox": {"mode": "all"}}],
+    }});
+    assert_eq!(scope(&session(own, "main")), SandboxScope::Sandboxed);
+}
+
+#[test]
+fn each_level_of_the_config_takes_tools_away() {
+    let config = json!({
+        "tools": {
+            "deny": ["cron"],
+            "byProvider": {"openai": {"deny": ["image"]}, "anthropic": {"deny": ["message"]}},
+            "bySender": {"telegram:42": {"deny": ["nodes"]}, "43": {"deny": ["gateway"]}},
+        },
+        "agents": {
+            "defaults": {"tools": {"deny": ["canvas"]}, "sandbox": {"mode": "off"}},
+            "list": [
+                {"id": "main", "tools": {
+                    "deny": ["browser"], "byProvider": {"openai/gpt-x": {"deny": ["ls"]}},
+                }},
+                {"id": "other", "tools": {"deny": ["read"]}},
+            ],
+        },
+        "channels": {"telegram": {"botToken": "t", "tools": {"deny": ["process"]}}},
+    });
+    let denied = |name: &str| -> Vec<&str> {
+        let permissions = permissions(config.clone(), name);
+        known_tools().iter().copied().filter(|tool| !permissions.decide(tool).allowed).collect()
+    };
+    assert_eq!(denied("main"), ["ls", "browser", "canvas", "cron", "image"]);
+    let telegram = denied("agent:main:telegram:dm:42");
+    assert_eq!(telegram, ["ls", "process", "browser", "canvas", "nodes", "cron", "image"]);
+
+    let offered = permissions(config.clone(), "agent:main:telegram:dm:42");
+    assert!(offered.offers("nodes") && !offered.offers("process"));
+    let place = offered.decide("ls").to_string();
+    assert!(place.contains("agents.list[0].tools.byProvider[\"openai/gpt-x\"].deny"), "{place}");
+
+    // Another model means other rules, also in the middle of a run.
+    let main = permissions(config, "main");
+    let by = |model: &str| main.check_call("message", &Map::new(), model);
+    assert_eq!(by("openai/gpt-x"), Verdict::Allowed);
+    assert!(matches!(by("anthropic/claude"), Verdict::Denied(_)));
+}
+
+#[test]
+fn commands_are_checked_with_the_programs_of_this_machine() {
+    let config =
+        json!({"tools": {"exec": {"security": "allowlist", "allowlist": ["ls", "~/bin/*"]}}});
+    let permissions = permissions(config.clone(), "main");
+    assert_eq!(shown(&permissions, "bash", json!({"command": "ls -l"})), "allowed");
+    let asked = shown(&permissions, "bash", json!({"command": "ls; id"}));
+    assert!(asked.starts_with("ask: `id`: `/"), "{asked}");
+    assert!(
+        asked.ends_with("/id` is not in the allowlist (`tools.exec`, for all agents)"),
+        "{asked}"
+    );
+    let changed = shown(&permissions, "exec", json!({"command": "ls", "env": {"LD_PRELOAD": "x"}}));
+    assert!(changed.contains("sets the variable `LD_PRELOAD`"), "{changed}");
+    assert_eq!(shown(&permissions, "process", json!({"action": "list"})), "allowed");
+
+    let mut off = config;
+    off["tools"]["exec"]["ask"] = json!("off");
+    let denied = shown(&self::permissions(off, "main"), "bash", json!({"command": "id"}));
+    assert!(denied.starts_with("the command may not run: `id`:"), "{denied}");
+}
+
+#[test]
+fn a_sandboxed_session_has_the_rules_of_the_sandbox_as_well() {
+    let config = json!({"agents": {"defaults": {"sandbox": {"exec": {"security": "deny"}}}}});
+    let command = || json!({"command": "ls"});
+    assert_eq!(shown(&permissions(config.clone(), "main"), "bash", command()), "allowed");
+    assert_eq!(
+        shown(&permissions(config, "work"), "bash", command()),
+        "the command may not run: commands are turned off (`agents.defaults.sandbox.exec`, for sandboxed sessions)"
+    );
+}
+
+#[test]
+fn an_approval_covers_what_the_user_expects() {
+    let config = json!({"tools": {
+        "ask": ["write", "web_fetch", "bash"],
+        "exec": {"security": "allowlist", "allowlist": []},
+    }});
+    let permissions = permissions(config, "main");
+    let digest = |tool: &str, arguments: Value| digest(&permissions, tool, arguments);
+    // A changed file is never written twice with the same text.
+    assert_eq!(digest("write", json!({"path": "a"})), digest("write", json!({"path": "b"})));
+    // Everything else is one call, in whatever order its arguments come.
+    let fetch = |arguments| digest("web_fetch", arguments);
+    assert_eq!(fetch(json!({"url": "a", "x": 1})), fetch(json!({"x": 1, "url": "a"})));
+    assert_ne!(fetch(json!({"url": "a"})), fetch(json!({"url": "b"})));
+    let command = |arguments| digest("bash", arguments);
+    let echo = json!({"command": "echo a"});
+    assert_eq!(command(echo.clone()), command(json!({"command": "echo a", "timeout": 5})));
+    for other in [
+        json!({"command": "echo b"}),
+        json!({"command": "echo a", "workdir": "/"}),
+        json!({"command": "echo a", "env": {"A": "b"}}),
+    ] {
+        assert_ne!(command(echo.clone()), command(other.clone()), "{other}");
+    }
+}
+
+#[test]
+fn mistakes_are_found_at_every_level_and_reported_once() {
+    let config: Config = serde_json::from_value(json!({
+        "tools": {
+            "deny": ["raed"],
+            "exec": {"allowlist": ["ls", "./x"]},
+            "byProvider": {"openai": {"allow": ["group:runtme"]}},
+            "bySender": {"7": {"ask": ["wirte"]}},
+        },
+        "agents": {
+            "defaults": {"sandbox": {"denylist": ["brwoser"]}},
+            "list": [{"id": "a", "tools": {"allow": [""]}}, {"id": "b", "sandbox": {"allowlist": ["bsh"]}}],
+        },
+    }))
+    .unwrap();
+    let found: Vec<String> =
+        mistakes(&config).iter().map(|it| format!("{}: {}", it.path, it.message)).collect();
+    assert_eq!(
+        found,
+        [
+            "tools.deny[0]: there is no tool `raed`; did you mean `read`?",
+            "agents.list[0].tools.allow[0]: the entry is empty; remove it, or name a tool or program",
+            "tools.byProvider.openai.allow[0]: there is no group `group:runtme`; did you mean `group:runtime`?",
+            "tools.bySender.7.ask[0]: there is no tool `wirte`; did you mean `write`?",
+            "agents.defaults.sandbox.denylist[0]: there is no tool `brwoser`; did you mean `browser`?",
+            "tools.exec.allowlist[1]: `./x` is neither a program's name nor an absolute path; write `git` or \
+             `/usr/bin/git`",
+            "agents.list[1].sandbox.allowlist[0]: there is no tool `bsh`; did you mean `bash`?",
+        ]
+    );
+}

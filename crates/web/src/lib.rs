@@ -1,0 +1,22 @@
+//! The web tools, and the guard that decides which addresses they may connect to.
+//!
+//! Pages are written by strangers, and so are the addresses in them. Every connection goes through [`AddressGuard`],
+//! and everything that comes back is marked as external content. This crate knows neither sessions nor the config file:
+//! it takes values.
+#![forbid(unsafe_code)]
+
+mod charset;
+mod download;
+mod external;
+mod fetch;
+mod guard;
+mod html;
+
+pub use download::{Download, DownloadError, DownloadOptions, Downloader, Wanted};
+pub use fetch::{FetchLimits, WebFetchTool};
+pub use futures_util::future::BoxFuture;
+pub use guard::{
+    AddressGuard, AddressKind, AddressRules, AllowedHost, InvalidHost, Lookup, PrivateNetworks,
+    Refusal, SystemLookup, address_kind,
+};
+pub use html::{Readable, to_markdown};
