@@ -6,11 +6,17 @@ use std::sync::Arc;
 
 use myclaw_agent::llm::Usage;
 use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{Driver, Foreground, RunResult, Session, SessionConfig, check_agent, engine};
+use myclaw_agent::tools::WhichTurn;
+use myclaw_agent::{
+    Approver, Driver, Foreground, RunResult, Session, SessionConfig, UndoMode, check_agent, engine,
+};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::{Asked, TerminalApprover, questions};
 use crate::args::{ChatArgs, SessionArgs};
 use crate::commands::sessions::Sessions;
+use crate::commands::sessions::undo::describe;
 use crate::exit::{CliError, Exit};
 use crate::home::session_config;
 use crate::interrupt::Interrupts;
@@ -68,6 +74,8 @@ struct Chat {
     view: View,
     /// Fires when standard output is closed; each turn's token is a child.
     closed: CancellationToken,
+    /// The questions about calls that need an approval.
+    questions: mpsc::Receiver<Asked>,
     usage: Usage,
     turns: u32,
     /// Text typed during the last turn that is not handled yet.
@@ -81,16 +89,19 @@ impl Chat {
         args: &SessionArgs,
     ) -> Result<Self, CliError> {
         let sessions = Sessions::of_agent(&config);
-        let driver = Driver::foreground(engine(config.home.http_options()), None);
+        let closed = CancellationToken::new();
+        let (asking, questions) = questions();
+        let (view, approver): (_, Option<Arc<dyn Approver>>) = if is_interactive() {
+            (View::Terminal, Some(asking))
+        } else {
+            let output = Arc::new(Output::stdout(closed.clone()));
+            let approver = TerminalApprover::new(&output);
+            (View::Plain(output), approver)
+        };
+        let driver = Driver::foreground(engine(config.home.http_options()), approver);
         let session = Session::open(driver, config, &args.options());
         let selection = session.selection().await?;
         announce(&selection, Verbosity::Normal);
-        let closed = CancellationToken::new();
-        let view = if is_interactive() {
-            View::Terminal
-        } else {
-            View::Plain(Arc::new(Output::stdout(closed.clone())))
-        };
         if let Some(line) = thinking_difference(&session, &selection) {
             note(format_args!("myclaw: {line}"));
         }
@@ -100,6 +111,7 @@ impl Chat {
             session,
             view,
             closed,
+            questions,
             usage: Usage::default(),
             turns: 0,
             leftover: Leftover::default(),
@@ -192,7 +204,7 @@ impl Chat {
             View::Terminal => {
                 let display = Display::new(self.closed.clone());
                 let mut talker = Talker::listen();
-                let talk = talker.talk(&self.session, &display);
+                let talk = talker.talk(&self.session, &display, &mut self.questions);
                 let talked = with_talk(run(display.callback()), talk);
                 let outcome = armed.unless_quit(display.drawing(talked)).await;
                 display.finish();
@@ -247,6 +259,14 @@ impl Chat {
             Command::Queue(Some(number)) => {
                 let answer = talk::drop_one(&self.session, number).await?;
                 self.say(&answer)
+            }
+            Command::Undo(direction) => {
+                let mode = UndoMode::Apply;
+                let undone = self.session.undo(direction, WhichTurn::Next, mode).await;
+                self.say(&match undone {
+                    Ok(undone) => describe(&undone, direction, mode),
+                    Err(error) => error.message,
+                })
             }
             Command::Usage => self.say(&self.describe_usage()),
         }

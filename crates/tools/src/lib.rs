@@ -8,6 +8,7 @@
 mod aliases;
 mod apply_patch;
 mod bash;
+mod changes;
 mod edit;
 mod files;
 mod find;
@@ -26,6 +27,10 @@ use myclaw_engine::Tool;
 
 pub use apply_patch::ApplyPatchTool;
 pub use bash::BashTool;
+pub use changes::{
+    ChangedTurn, Direction, FileOutcome, Undo, UndoError, Undone, UndoneFile, WhichTurn,
+    changed_turns,
+};
 pub use edit::EditTool;
 pub use find::FindTool;
 pub use grep::GrepTool;

@@ -7,6 +7,7 @@ use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::{Driver, RunAdditions, RunParams, engine};
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::TerminalApprover;
 use crate::args::RunArgs;
 use crate::exit::CliError;
 use crate::home::session_config;
@@ -56,12 +57,14 @@ fn run_turn(
         let driver = Driver::foreground(engine(config.home.http_options()), None);
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
+        let approver = TerminalApprover::new(output);
+        let added = RunAdditions { approver, ..RunAdditions::default() };
         let params = RunParams {
             user_message: vec![ContentBlock::text(message)],
             thinking: args.session.thinking,
             cancel,
             on_event: Some(on_event),
-            ..config.run_params(&selection, RunAdditions::default()).await?
+            ..config.run_params(&selection, added).await?
         };
         output.flushing(driver.run(params, &selection)).await?;
         Ok(())

@@ -6,6 +6,7 @@ use agent_client_protocol_schema::v1::{
     Diff, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
+use myclaw_agent::ApprovalRequest;
 use myclaw_agent::sessions::EntryId;
 use serde_json::{Map, Value};
 
@@ -45,6 +46,25 @@ pub(super) fn started(
         .status(ToolCallStatus::InProgress)
         .raw_input(Value::Object(arguments.clone()));
     call.locations(location(directory, name, arguments).into_iter().collect())
+}
+
+/// A call that waits for an approval: what it is, why it needs one, and the change it would make.
+pub(super) fn to_approve(directory: &Path, id: &str, request: &ApprovalRequest) -> ToolCallUpdate {
+    let call = &request.call;
+    let mut content: Vec<ToolCallContent> = vec![request.reason.clone().into()];
+    if let Some(diff) = &request.diff {
+        content.push(fenced("diff", diff).into());
+    }
+    let locations: Vec<ToolCallLocation> =
+        location(directory, &call.tool_name, &call.arguments).into_iter().collect();
+    let fields = ToolCallUpdateFields::new()
+        .title(title(&call.tool_name, &call.arguments))
+        .kind(kind(&call.tool_name))
+        .status(ToolCallStatus::Pending)
+        .raw_input(Value::Object(call.arguments.clone()))
+        .content(content)
+        .locations(locations);
+    ToolCallUpdate::new(id.to_owned(), fields)
 }
 
 /// An update with the output of a running call. `printed` keeps the end of the output.
