@@ -23,6 +23,7 @@ mod similar;
 mod skills;
 mod trial;
 mod undo;
+mod web_tools;
 
 pub use config_check::{Examination, examine, load_checked, unread_keys};
 pub use driver::Driver;

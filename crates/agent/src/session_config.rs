@@ -16,6 +16,7 @@ use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionSto
 
 use crate::config_check::load_checked;
 use crate::selection::{Selection, Wanted, select};
+use crate::web_tools::web_tools;
 use crate::{AgentError, Home, permissions};
 
 /// Name of the session if the caller gives no name.
@@ -157,6 +158,7 @@ impl SessionConfig {
         let mut params = self.bare_run(selection.models.clone());
         params.auth_profile.clone_from(&self.auth_profile);
         params.tools = myclaw_tools::builtin_tools(command_timeout);
+        params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
         permissions::apply(self, added, &mut params)?;

@@ -20,6 +20,7 @@ mod models;
 mod policy;
 mod skills;
 mod values;
+mod web;
 
 pub use agents::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionConfig, ContextPruning,
@@ -43,6 +44,7 @@ use secrecy::SecretString;
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
+pub use web::{HostEntry, SearchProvider, WebFetchConfig, WebSearchConfig, WebToolsConfig};
 
 /// Overrides `gateway.port`.
 pub const GATEWAY_PORT_VARIABLE: &str = "MYCLAW_GATEWAY_PORT";
@@ -214,7 +216,7 @@ impl LogLevel {
 }
 
 /// Config of the built-in tools.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ToolsConfig {
     /// A named set of tools. Tools outside it are denied. Default: `full`, every tool.
@@ -244,6 +246,8 @@ pub struct ToolsConfig {
     pub fs: FsToolConfig,
     /// The tool that runs shell commands.
     pub bash: BashToolConfig,
+    /// The tools that read and search the web.
+    pub web: WebToolsConfig,
 }
 
 impl ToolsConfig {

@@ -39,6 +39,7 @@ mod special_files;
 mod time_zone;
 mod tools;
 mod undo;
+mod web_tools;
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.
 fn myclaw(home: &TempHome, arguments: &[&str]) -> Command {

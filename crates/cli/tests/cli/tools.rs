@@ -21,9 +21,9 @@ fn names_offered(profile: Option<&str>) -> Vec<String> {
 
 #[test]
 fn a_profile_selects_the_tools() {
-    let all = ["read", "bash", "edit", "write", "grep", "find", "ls", "apply_patch"];
-    assert_eq!(names_offered(None), all);
-    assert_eq!(names_offered(Some("myclaw")), all);
+    let eight = ["read", "bash", "edit", "write", "grep", "find", "ls", "apply_patch"];
+    assert_eq!(names_offered(None), [&eight[..], &["web_fetch", "image"]].concat());
+    assert_eq!(names_offered(Some("myclaw")), eight);
     assert_eq!(names_offered(Some("pi")), ["read", "bash", "edit", "write"]);
 }
 

@@ -136,9 +136,10 @@ fn changes(directory: &Path, details: &Value) -> Vec<Change> {
 
 fn kind(name: &str) -> ToolKind {
     match name {
-        "read" | "ls" => ToolKind::Read,
+        "read" | "ls" | "image" => ToolKind::Read,
         "write" | "edit" | "apply_patch" => ToolKind::Edit,
-        "grep" | "find" => ToolKind::Search,
+        "grep" | "find" | "web_search" => ToolKind::Search,
+        "web_fetch" => ToolKind::Fetch,
         "bash" => ToolKind::Execute,
         _ => ToolKind::Other,
     }
@@ -158,6 +159,9 @@ fn title(name: &str, arguments: &Map<String, Value>) -> String {
         "apply_patch" => patch_title(arguments),
         "grep" => format!("Search {}{within}", code(&text("pattern").unwrap_or_default())),
         "find" => format!("Find {}{within}", code(&text("pattern").unwrap_or_default())),
+        "web_fetch" => format!("Fetch {}", code(&text("url").unwrap_or_default())),
+        "web_search" => format!("Search the web for {}", code(&text("query").unwrap_or_default())),
+        "image" => format!("Look at {}", code(&text("image").unwrap_or_default())),
         _ => format!("{name} {}", summarise_arguments(arguments)).trim_end().to_owned(),
     }
 }
