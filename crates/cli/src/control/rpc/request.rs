@@ -46,7 +46,7 @@ pub(super) enum Command {
 }
 
 /// The commands by name.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 17] = [
     "prompt",
     "steer",
     "follow_up",
