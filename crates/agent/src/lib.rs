@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod approvals;
+mod browser_tool;
 mod config_check;
 mod confinement;
 mod driver;
@@ -64,7 +65,7 @@ pub use myclaw_engine::{
     Engine, EventCallback, Hook, HookError, Notice, PendingCompaction, PendingMessage,
     PendingToolCall, Providers, RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult,
     RunWork, SkillSummary, Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation,
-    ToolOutput, ToolUpdate, message_to_row,
+    ToolOutput, ToolUpdate, TurnId, message_to_row,
 };
 pub use myclaw_exec::hide_environment;
 

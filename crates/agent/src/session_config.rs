@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
+use myclaw_browser::BrowserSlot;
 use myclaw_config::{AgentId, Config, ConfigError, ResolvedAgent, ThinkingDefault};
 use myclaw_engine::{
     ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, RunEvent, RunParams, RunRules,
@@ -16,6 +17,7 @@ use myclaw_policy::SandboxScope;
 use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore};
 use myclaw_tools::{Jobs, ToolOptions, builtin_tools};
 
+use crate::browser_tool::browser_tool;
 use crate::config_check::load_checked;
 use crate::confinement::ExecutorSlot;
 use crate::jobs::{BackgroundJobs, JobWake};
@@ -80,6 +82,8 @@ pub struct SessionConfig {
     pub(crate) executor: Arc<ExecutorSlot>,
     /// Who sends the messages, if the caller says so.
     pub sender: Option<String>,
+    /// The browser of the session, once a page was opened. It ends with the last clone.
+    pub(crate) browser: BrowserSlot,
     /// Of all sessions that are made from this one.
     pub(crate) background: Arc<BackgroundJobs>,
 }
@@ -116,6 +120,7 @@ impl SessionConfig {
         let directory = options.directory.as_deref().map(existing_directory).transpose()?;
         let (auth_profile, sender) = (options.auth_profile.clone(), options.sender.clone());
         let (background, executor) = (BackgroundJobs::new(home.clone()), Arc::default());
+        let browser = BrowserSlot::default();
         Ok(Self {
             home,
             config,
@@ -125,6 +130,7 @@ impl SessionConfig {
             auth_profile,
             executor,
             sender,
+            browser,
             background,
         })
     }
@@ -132,7 +138,8 @@ impl SessionConfig {
     /// The same for another session of the agent.
     #[must_use]
     pub fn for_session(&self, session_key: SessionKey) -> Self {
-        Self { session_key, executor: Arc::default(), ..self.clone() }
+        let (executor, browser) = (Arc::default(), BrowserSlot::default());
+        Self { session_key, executor, browser, ..self.clone() }
     }
 
     /// The directory in which the tools work.
@@ -184,6 +191,7 @@ impl SessionConfig {
         params.tools =
             self.place_tools(builtin_tools(ToolOptions { command_timeout, jobs })).await?;
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
+        params.tools.extend(browser_tool(self)?);
         params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
         permissions::apply(self, added, &mut params)?;

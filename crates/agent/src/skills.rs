@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use myclaw_engine::SkillSummary;
 use myclaw_skills::{Machine, Origin, Place, Problem, Skill, find};
 
-use crate::{AgentError, FailureClass, SessionConfig};
+use crate::{AgentError, FailureClass, SessionConfig, did_you_mean};
 
 /// Directory with skills, in the state directory and in a workspace.
 const OWN_DIRECTORY: &str = "skills";
@@ -47,6 +47,25 @@ impl FoundSkills {
         self.skills.iter().filter(|found| found.is_offered()).map(|found| &found.skill)
     }
 
+    /// The text that asks the agent to use the skill `name`, with a message of the user behind it.
+    ///
+    /// # Errors
+    /// The model is offered no such skill.
+    pub fn request(&self, name: &str, message: &str) -> Result<String, AgentError> {
+        let Some(skill) = self.offered().find(|skill| skill.name == name) else {
+            let suggestion = did_you_mean(name, self.offered().map(|skill| skill.name.as_str()));
+            let hint = "`myclaw skills list` shows those that can be used";
+            return Err(AgentError::usage(format!(
+                "there is no skill `{name}`{suggestion} {hint}"
+            )));
+        };
+        let request = format!("Use the skill {name}: read {} and follow it.", skill.file.display());
+        Ok(match message.trim() {
+            "" => request,
+            message => format!("{request}\n\n{message}"),
+        })
+    }
+
     /// The same as the prompt lists them.
     fn summaries(&self) -> Vec<SkillSummary> {
         let summary = |skill: &Skill| SkillSummary {
@@ -76,13 +95,19 @@ impl SessionConfig {
         Ok(FoundSkills { skills, problems: catalog.problems })
     }
 
-    /// The skills for the prompt of a run, found off the async thread.
-    pub(crate) async fn skill_summaries(&self) -> Result<Vec<SkillSummary>, AgentError> {
+    /// The same, off the async thread.
+    ///
+    /// # Errors
+    /// See [`Self::find_skills`].
+    pub async fn read_skills(&self) -> Result<FoundSkills, AgentError> {
         let config = self.clone();
         let found = tokio::task::spawn_blocking(move || config.find_skills()).await;
-        let found =
-            found.map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))?;
-        Ok(found?.summaries())
+        found.map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))?
+    }
+
+    /// The skills for the prompt of a run.
+    pub(crate) async fn skill_summaries(&self) -> Result<Vec<SkillSummary>, AgentError> {
+        Ok(self.read_skills().await?.summaries())
     }
 
     /// Where skills may be. Of two with one name the one in the earlier place counts.

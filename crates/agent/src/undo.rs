@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use myclaw_engine::{SystemClock, ToolContext, TurnId, tell_model};
+use myclaw_policy::SandboxScope;
 use myclaw_session::LockWait;
 use myclaw_tools::{
     ChangedTurn, Direction, FileOutcome, Undo, UndoError, Undone, UndoneFile, WhichTurn,
     changed_turns,
 };
 
-use crate::{AgentError, FailureClass, SessionConfig};
+use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
 /// Longest wait for a turn that is running in the session.
 const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
@@ -66,11 +67,14 @@ impl SessionConfig {
     }
 
     fn change_context(&self) -> ToolContext {
+        // Confined tools could have written anything into the list of changes, and this process is not confined: what
+        // they may not change themselves is not changed for them.
+        let is_confined = permissions::scope(self) == SandboxScope::Sandboxed;
         ToolContext {
             working_directory: self.working_directory().to_owned(),
             artifact_directory: self.home.session_store().artifact_directory(&self.session_key),
             max_result_chars: self.agent.max_tool_result_chars,
-            workspace_only: self.config.tools.fs.workspace_only,
+            workspace_only: self.config.tools.fs.workspace_only || is_confined,
             turn: TurnId::generate(),
         }
     }

@@ -10,6 +10,7 @@ const CRATES: [(&str, &[&str]); 17] = [
     (
         "agent",
         &[
+            "browser",
             "web",
             "tools",
             "hooks",
@@ -28,6 +29,7 @@ const CRATES: [(&str, &[&str]); 17] = [
             "policy",
         ],
     ),
+    ("browser", &["web", "tools", "engine", "llm", "exec", "files"]),
     ("web", &["tools", "engine", "llm", "exec"]),
     ("tools", &["engine", "llm", "sandbox", "exec", "files"]),
     ("executor", &["engine", "llm", "sandbox", "exec"]),

@@ -13,6 +13,7 @@ use crate::{Environment, Paths};
 
 mod agents;
 mod auth;
+mod browser;
 mod hooks;
 mod limits;
 mod messages;
@@ -27,6 +28,7 @@ pub use agents::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionConfig, ContextPruning,
 };
 pub use auth::{AuthConfig, CooldownConfig};
+pub use browser::BrowserToolConfig;
 pub use hooks::{
     AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
 };
@@ -256,6 +258,8 @@ pub struct ToolsConfig {
     pub bash: BashToolConfig,
     /// The tools that read and search the web.
     pub web: WebToolsConfig,
+    /// The tool that uses a web browser.
+    pub browser: BrowserToolConfig,
 }
 
 impl ToolsConfig {

@@ -62,13 +62,17 @@ pub(crate) fn message_tokens(message: &Message) -> u64 {
 pub(crate) fn row_cost(row: &TranscriptMessage, reduction: Option<&Reduction>) -> u64 {
     let Some(reduction) = reduction else { return whole_row_cost(row) };
     let kept = (reduction.head + reduction.tail) * bytes_per_char(row) + REDUCTION_NOTE_BYTES;
+    if row.role == Role::Assistant {
+        // As much is kept of the text as of the arguments of the calls.
+        let text = row.content.len();
+        let rest = answer_bytes(row) - text;
+        if text <= kept && rest <= kept {
+            return whole_row_cost(row);
+        }
+        return MESSAGE_OVERHEAD + text_tokens(text.min(kept) + rest.min(kept));
+    }
     if kept >= row.content.len() {
         return whole_row_cost(row);
-    }
-    if row.role == Role::Assistant {
-        // The calls of the row are sent unchanged.
-        let left_out = text_tokens(row.content.len() - kept);
-        return whole_row_cost(row).saturating_sub(left_out).max(MESSAGE_OVERHEAD);
     }
     let images = if reduction.head + reduction.tail == 0 { 0 } else { images(row) };
     MESSAGE_OVERHEAD + text_tokens(kept) + images * IMAGE_TOKENS
@@ -81,20 +85,27 @@ pub(crate) fn chars_of(row: &TranscriptMessage, tokens: u64) -> usize {
 }
 
 fn bytes_per_char(row: &TranscriptMessage) -> usize {
-    if row.content.is_ascii() { 1 } else { LONGEST_USUAL_CHAR }
+    let is_ascii = match (row.role, &row.meta) {
+        (Role::Assistant, Some(meta)) => meta.as_str().is_ascii(),
+        _ => row.content.is_ascii(),
+    };
+    if is_ascii { 1 } else { LONGEST_USUAL_CHAR }
 }
 
 fn whole_row_cost(row: &TranscriptMessage) -> u64 {
-    let meta = row.meta.as_ref().map_or("", Meta::as_str);
     let images = images(row);
-    // An assistant's blocks repeat its text and add its calls; images have many bytes but few tokens.
+    // Images have many bytes but few tokens.
     let bytes = match row.role {
-        Role::Assistant if images == 0 => {
-            meta.len().saturating_sub(ASSISTANT_META_BYTES).max(row.content.len())
-        }
+        Role::Assistant if images == 0 => answer_bytes(row),
         _ => row.content.len(),
     };
     MESSAGE_OVERHEAD + text_tokens(bytes) + images * IMAGE_TOKENS
+}
+
+/// Bytes of an assistant's blocks, which repeat its text and add its thinking and its calls.
+fn answer_bytes(row: &TranscriptMessage) -> usize {
+    let meta = row.meta.as_ref().map_or("", Meta::as_str);
+    meta.len().saturating_sub(ASSISTANT_META_BYTES).max(row.content.len())
 }
 
 fn images(row: &TranscriptMessage) -> u64 {

@@ -11,7 +11,7 @@ use myclaw_llm::{
 };
 use myclaw_session::{
     CompactionEntry, Entry, EntryId, MovedAside, OpenSession, RefusalEntry, SessionError,
-    SwitchedOff, SyncHandle, Tail, TailLimit, TranscriptMessage,
+    SwitchedOff, SyncHandle, Tail, TailLimit, TranscriptMessage, UnsignedEntry,
 };
 
 use crate::estimate::row_cost;
@@ -37,6 +37,8 @@ pub(crate) struct OpenLog {
     switched_off: SwitchedOff,
     /// By model: tokens of the smallest request that it refused as too long, in this run or an earlier one.
     refused: HashMap<String, u64>,
+    /// By model: when the newest message was written whose signatures it has rejected.
+    unsigned: HashMap<String, u64>,
 }
 
 /// Findings from opening a session.
@@ -90,12 +92,14 @@ impl OpenLog {
             budget,
             switched_off,
             refused: HashMap::new(),
+            unsigned: HashMap::new(),
         };
         let mut tail = log.read(budget)?;
         if tail.older_messages_exist {
             tail = log.read(budget / 2)?;
         }
         log.refused = std::mem::take(&mut tail.refused);
+        log.unsigned = std::mem::take(&mut tail.unsigned);
         let opening = Opening {
             skipped_lines: tail.skipped_lines,
             moved_aside: tail.moved_aside.clone(),
@@ -286,6 +290,29 @@ impl OpenLog {
     /// Tokens of the smallest request that `model` has refused as too long.
     pub(crate) fn smallest_refused(&self, model: &str) -> Option<u64> {
         self.refused.get(model).copied()
+    }
+
+    /// Records that `model` rejected the signatures of the messages up to `until`, for later runs too.
+    pub(crate) fn note_unsigned(
+        &mut self,
+        model: String,
+        until: u64,
+        ts: u64,
+    ) -> Result<(), SessionError> {
+        let id = EntryId::generate();
+        self.session.append(&[Entry::Unsigned(UnsignedEntry {
+            id,
+            ts,
+            model: model.clone(),
+            until,
+        })])?;
+        self.unsigned.insert(model, until);
+        Ok(())
+    }
+
+    /// When the newest message was written whose signatures `model` has rejected.
+    pub(crate) fn unsigned_until(&self, model: &str) -> Option<u64> {
+        self.unsigned.get(model).copied()
     }
 
     /// A handle to sync the log off the async thread.

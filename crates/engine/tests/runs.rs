@@ -241,15 +241,27 @@ fn group() -> SessionKey {
     "agent:main:channel:telegram:account:default:peer:group:g1".parse().unwrap()
 }
 
+/// A cut leaves room for five turns, in which the history begins with the same message and never exceeds the limit.
 #[tokio::test]
-async fn as_many_messages_are_sent_as_the_history_limit_allows() {
+async fn the_history_limit_is_cut_in_steps() {
     let mut bench = Bench::new(FORMAT, Script::repeat(Reply::anthropic().text("Yes."))).await;
     write_turns(&bench, &group(), 40);
-    for _ in 0..3 {
+    for _ in 0..8 {
         run_in_group(&mut bench, 50).await;
-        // From a user message to the new one: an odd number.
-        assert_eq!(bench.server.last_request().messages().len(), 49);
     }
+    let sent: Vec<Vec<Value>> =
+        bench.server.requests().iter().map(|request| request.messages().to_vec()).collect();
+    let lengths: Vec<usize> = sent.iter().map(Vec::len).collect();
+    // From a user message to the new one: odd numbers.
+    assert_eq!(lengths, [39, 41, 43, 45, 47, 49, 39, 41]);
+    let begins_anew: Vec<bool> =
+        sent.windows(2).map(|pair| first_text(&pair[0]) != first_text(&pair[1])).collect();
+    assert_eq!(begins_anew, [false, false, false, false, false, true, false]);
+}
+
+/// The text of the first message.
+fn first_text(messages: &[Value]) -> &str {
+    messages[0]["content"][0]["text"].as_str().unwrap()
 }
 
 #[tokio::test]
@@ -257,7 +269,7 @@ async fn without_the_history_limit_everything_is_sent_again() {
     let mut bench = Bench::new(FORMAT, Script::repeat(Reply::anthropic().text("Yes."))).await;
     write_turns(&bench, &group(), 20);
     run_in_group(&mut bench, 10).await;
-    assert_eq!(bench.server.last_request().messages().len(), 9);
+    assert_eq!(bench.server.last_request().messages().len(), 7);
     run_in_group(&mut bench, 0).await;
     assert_eq!(bench.server.last_request().messages().len(), 43);
 }
@@ -301,11 +313,7 @@ async fn rejected_signatures_are_left_out_of_a_second_request() {
     const SIGNATURE: &str = "c2lnbmF0dXJl";
     let script = Script::answer_with(|request, number| match number {
         0 => Reply::anthropic().thinking("Hm.", SIGNATURE).text("First.").into(),
-        _ if request.body_text().contains(SIGNATURE) => {
-            let message = "messages.1.content.0: Invalid `signature` in `thinking` block";
-            let error = json!({"type": "invalid_request_error", "message": message});
-            Step::status(400, &[], json!({"type": "error", "error": error}).to_string())
-        }
+        _ if request.body_text().contains(SIGNATURE) => rejected(),
         _ => Reply::anthropic().text("Second.").into(),
     });
     let bench = Bench::new(FORMAT, script).await;
@@ -317,6 +325,35 @@ async fn rejected_signatures_are_left_out_of_a_second_request() {
     let notices = bench.events_named("notice");
     assert!(notices.iter().any(|notice| notice["code"] == "thinking_rejected"), "{notices:?}");
     assert!(json!(bench.rows()).to_string().contains(SIGNATURE), "the log keeps it");
+
+    assert_eq!(bench.run("and on").await.unwrap().reply, "Second.");
+    assert_eq!(bench.server.requests().len(), 4, "a later run knows");
+}
+
+/// The model may reject the thoughts of a later message too; a second rejection of the same ones ends the run.
+#[tokio::test]
+async fn signatures_may_be_rejected_again() {
+    let signed =
+        |number: usize| Reply::anthropic().thinking("Hm.", format!("sign{number}")).text("So.");
+    let script = Script::answer_with(move |request, number| match number {
+        5.. => rejected(),
+        _ if request.body_text().contains("sign") => rejected(),
+        _ => signed(number).into(),
+    });
+    let bench = Bench::new(FORMAT, script).await;
+    for _ in 0..3 {
+        assert_eq!(bench.run("hi").await.unwrap().reply, "So.");
+    }
+    assert_eq!(bench.server.requests().len(), 5, "each new answer is rejected once");
+    assert_eq!(bench.run("hi").await.unwrap_err().class(), "unknown");
+    assert_eq!(bench.server.requests().len(), 7);
+}
+
+/// A refusal of signatures.
+fn rejected() -> Step {
+    let message = "messages.1.content.0: Invalid `signature` in `thinking` block";
+    let error = json!({"type": "invalid_request_error", "message": message});
+    Step::status(400, &[], json!({"type": "error", "error": error}).to_string())
 }
 
 #[tokio::test]
@@ -336,6 +373,27 @@ async fn a_message_of_the_model_that_is_larger_than_the_window_is_cut() {
     let request = bench.server.last_request().body_text();
     assert!(request.contains("chars left out") && request.contains("echo: one"), "{request}");
     assert_eq!(bench.rows()[1]["content"].as_str().unwrap().len(), 300_000, "the log keeps it");
+}
+
+/// A call may be as large: a whole file to be written, say.
+#[tokio::test]
+async fn arguments_that_are_larger_than_the_window_are_cut() {
+    let script = Script::answer_with(|request, number| match number {
+        0 => Reply::anthropic()
+            .text("Writing.")
+            .tool_call("call_a", "echo", json!({"text": "one", "rest": "word ".repeat(60_000)}))
+            .usage(0, 0)
+            .into(),
+        _ if request.body.len() > 128_000 => too_long(),
+        _ => Reply::anthropic().text("Done.").usage(0, 0).into(),
+    });
+    let mut bench = Bench::new(FORMAT, script).await;
+    bench.context_window = 32_000;
+    assert_eq!(bench.run("go").await.unwrap().reply, "Done.");
+    let request = bench.server.last_request().body_text();
+    assert!(request.contains("[truncated") && request.contains("Writing."), "{request}");
+    assert!(request.contains(r#""text":"one""#), "what is short stays: {request}");
+    assert!(bench.rows()[1].to_string().len() > 300_000, "the log keeps it");
 }
 
 #[tokio::test]

@@ -28,6 +28,8 @@ pub enum Entry {
     Reduction(ReductionEntry),
     /// A model refused a request as too long.
     Refusal(RefusalEntry),
+    /// A model rejected the signatures of earlier thoughts.
+    Unsigned(UnsignedEntry),
     /// An object whose type (or role) this version does not know. It is kept in the file and otherwise skipped.
     Unknown(Value),
 }
@@ -113,6 +115,21 @@ pub struct RefusalEntry {
     pub model: String,
     /// Estimated tokens of the smallest request that it refused.
     pub tokens: u64,
+}
+
+/// A model rejected the signatures of the thoughts that were written up to a moment. It is recorded so that the next run
+/// leaves them out at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename = "unsigned", rename_all = "camelCase")]
+pub struct UnsignedEntry {
+    /// Unique within the session.
+    pub id: EntryId,
+    /// Milliseconds since the Unix epoch; 0 if the line has none.
+    pub ts: u64,
+    /// `provider/model`.
+    pub model: String,
+    /// When the newest of the messages was written, in milliseconds since the Unix epoch.
+    pub until: u64,
 }
 
 impl ReductionEntry {
@@ -235,6 +252,7 @@ impl Entry {
             Self::About(about) => Some(about.id),
             Self::Reduction(reduction) => Some(reduction.id),
             Self::Refusal(refusal) => Some(refusal.id),
+            Self::Unsigned(unsigned) => Some(unsigned.id),
             Self::Unknown(_) => None,
         }
     }
@@ -247,6 +265,7 @@ impl Entry {
             Self::About(about) => Some(about.ts),
             Self::Reduction(reduction) => Some(reduction.ts),
             Self::Refusal(refusal) => Some(refusal.ts),
+            Self::Unsigned(unsigned) => Some(unsigned.ts),
             Self::Unknown(value) => value.get("ts").and_then(Value::as_u64),
         }
     }
@@ -260,6 +279,7 @@ impl Serialize for Entry {
             Self::About(about) => about.serialize(serializer),
             Self::Reduction(reduction) => reduction.serialize(serializer),
             Self::Refusal(refusal) => refusal.serialize(serializer),
+            Self::Unsigned(unsigned) => unsigned.serialize(serializer),
             Self::Unknown(value) => value.serialize(serializer),
         }
     }

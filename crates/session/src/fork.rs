@@ -138,7 +138,11 @@ impl Cut {
                 Entry::Message(message) if message.role == Role::Tool => {
                     self = Self { position, entry_id: Some(message.id) };
                 }
-                Entry::Reduction(_) | Entry::Refusal(_) | Entry::About(_) | Entry::Unknown(_) => {}
+                Entry::Reduction(_)
+                | Entry::Refusal(_)
+                | Entry::Unsigned(_)
+                | Entry::About(_)
+                | Entry::Unknown(_) => {}
                 Entry::Message(_) | Entry::Compaction(_) => break,
             }
         }

@@ -34,7 +34,7 @@ pub use about::{About, AboutEntry};
 pub use create::NewSession;
 pub use entry::{
     CompactionEntry, Entry, FORMAT_VERSION, Reduction, ReductionEntry, RefusalEntry, Role,
-    SessionHeader, TranscriptMessage,
+    SessionHeader, TranscriptMessage, UnsignedEntry,
 };
 pub use error::SessionError;
 pub use fork::{Fork, ForkOrigin};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     AboutEntry, CompactionEntry, Entry, EntryId, ForkOrigin, Meta, ReductionEntry, RefusalEntry,
-    Role, SessionHeader, TranscriptMessage,
+    Role, SessionHeader, TranscriptMessage, UnsignedEntry,
 };
 
 /// Some editors write it at the beginning of a file.
@@ -106,6 +106,7 @@ pub(crate) fn decode_object(mut object: Map<String, Value>, offset: u64) -> Line
         })),
         Some("reduction") => decode_reduction(&mut object, offset).map(Entry::Reduction),
         Some("refusal") => decode_refusal(&mut object, offset).map(Entry::Refusal),
+        Some("unsigned") => decode_unsigned(&mut object, offset).map(Entry::Unsigned),
         None | Some("message") => return decode_message(object, offset),
         Some(_) => Some(Entry::Unknown(Value::Object(object))),
     };
@@ -182,6 +183,15 @@ fn decode_refusal(object: &mut Map<String, Value>, offset: u64) -> Option<Refusa
         id: entry_id(object, offset),
         ts: milliseconds(object.get("ts")),
         tokens: object.get("tokens")?.as_u64()?,
+        model: take_string(object, "model")?,
+    })
+}
+
+fn decode_unsigned(object: &mut Map<String, Value>, offset: u64) -> Option<UnsignedEntry> {
+    Some(UnsignedEntry {
+        id: entry_id(object, offset),
+        ts: milliseconds(object.get("ts")),
+        until: object.get("until")?.as_u64()?,
         model: take_string(object, "model")?,
     })
 }

@@ -12,7 +12,7 @@ use crate::repair::MovedAside;
 use crate::wanted::WantedId;
 use crate::{
     CompactionEntry, Entry, EntryId, Reduction, ReductionEntry, RefusalEntry, Role,
-    TranscriptMessage,
+    TranscriptMessage, UnsignedEntry,
 };
 
 /// Occurs in every line that holds a compaction.
@@ -61,6 +61,9 @@ pub struct Tail {
     pub reductions: HashMap<EntryId, Reduction>,
     /// By model: tokens of the request that it refused as too long, from the newest entry.
     pub refused: HashMap<String, u64>,
+    /// By model: when the newest message was written whose signatures it has rejected, in milliseconds since the Unix
+    /// epoch. The entry lies behind these messages, so it is found wherever one of them is.
+    pub unsigned: HashMap<String, u64>,
     /// How many of the messages, counted from the newest, were written after the last summary or reduction; `None` if
     /// there is neither.
     pub behind_last_change: Option<usize>,
@@ -204,6 +207,7 @@ struct Collector {
     newest_first: Vec<TranscriptMessage>,
     reductions: HashMap<EntryId, Reduction>,
     refused: HashMap<String, u64>,
+    unsigned: HashMap<String, u64>,
     behind_last_change: Option<usize>,
     cost: u64,
     /// The number of messages if the list is cut at the oldest user message found so far.
@@ -220,6 +224,7 @@ impl Collector {
             newest_first: Vec::new(),
             reductions: HashMap::new(),
             refused: HashMap::new(),
+            unsigned: HashMap::new(),
             behind_last_change: None,
             cost: 0,
             length_at_user: None,
@@ -234,6 +239,7 @@ impl Collector {
             Entry::Compaction(compaction) => self.compaction(compaction),
             Entry::Reduction(reduction) => self.reduction(reduction),
             Entry::Refusal(refusal) => self.refusal(refusal),
+            Entry::Unsigned(unsigned) => self.unsigned(unsigned),
             Entry::About(_) | Entry::Unknown(_) => Next::Continue,
         }
     }
@@ -291,6 +297,11 @@ impl Collector {
         Next::Continue
     }
 
+    fn unsigned(&mut self, entry: UnsignedEntry) -> Next {
+        self.unsigned.entry(entry.model).or_insert(entry.until);
+        Next::Continue
+    }
+
     fn note_change(&mut self) {
         let newer = self.newest_first.len();
         self.behind_last_change.get_or_insert(newer);
@@ -306,6 +317,7 @@ impl Collector {
             messages: self.newest_first,
             reductions: self.reductions,
             refused: self.refused,
+            unsigned: self.unsigned,
             older_messages_exist: self.older_messages_exist,
             skipped_lines: self.skipped_lines,
             repaired_torn_tail: false,

@@ -27,7 +27,7 @@ use myclaw_engine::ToolContext;
 pub(crate) use fingerprint::Fingerprint;
 pub use plan::{Direction, FileOutcome, Undone, UndoneFile, WhichTurn};
 pub(crate) use record::{Before, Upcoming, make_change};
-pub(crate) use seen::{ReadContent, note_read, note_seen, require_fresh};
+pub(crate) use seen::{note_read, note_seen, require_fresh};
 pub use undo::{ChangedTurn, Undo, UndoError, changed_turns};
 
 /// Largest file whose old content is kept: the largest that `edit` and `apply_patch` change.

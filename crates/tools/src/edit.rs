@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
-use crate::changes::{Before, Fingerprint, ReadContent, Upcoming, make_change, require_fresh};
+use crate::changes::{Before, Fingerprint, Upcoming, make_change, require_fresh};
 use crate::files::{
     Attributes, Document, Lines, Loaded, describe_nearest, diff_deadline, load, replace_file,
     require_writable, unified_diff,
@@ -100,6 +100,8 @@ impl Tool for EditTool {
 struct Planned {
     path: ResolvedPath,
     loaded: Loaded,
+    /// Of the content that it has now.
+    fingerprint: Fingerprint,
     /// The new content.
     bytes: Vec<u8>,
     /// How many places it replaces.
@@ -123,7 +125,7 @@ fn edit(
         path: path.real.clone(),
         before: Some(Before {
             metadata: loaded.metadata.clone(),
-            fingerprint: Some(loaded.fingerprint()),
+            fingerprint: Some(planned.fingerprint.clone()),
         }),
         after: Some(Fingerprint::of(bytes, attributes.mode())),
     };
@@ -162,8 +164,8 @@ fn plan(
     let path = resolve_path(context, &arguments.path, Access::Write)?;
     check_texts(arguments, &path)?;
     let loaded = load(&path, "edit")?;
-    let content = ReadContent::Bytes(loaded.document.bytes());
-    require_fresh(context, &path, &loaded.metadata, content)?;
+    let fingerprint = loaded.fingerprint();
+    require_fresh(context, &path, &loaded.metadata, Some(&fingerprint))?;
     require_writable(&path, &loaded.metadata)?;
     let document = &loaded.document;
     let lines = Lines::of(document.text());
@@ -187,7 +189,7 @@ fn plan(
         )));
     }
     let (text, replacements) = (report(&path, &lines, &located), located.regions.len());
-    Ok(Planned { path, loaded, bytes, replacements, text })
+    Ok(Planned { path, loaded, fingerprint, bytes, replacements, text })
 }
 
 fn check_texts(arguments: &Arguments, path: &ResolvedPath) -> Result<(), ToolError> {

@@ -12,9 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
-use crate::changes::{
-    Before, Fingerprint, ReadContent, Upcoming, make_change, note_seen, require_fresh,
-};
+use crate::changes::{Before, Fingerprint, Upcoming, make_change, note_seen, require_fresh};
 use crate::files::{
     Attributes, Document, FileKind, Lines, diff_deadline, read_whole, recognise, replace_file,
     require_regular_file, require_writable, unified_diff,
@@ -45,6 +43,8 @@ enum Present {
         metadata: Metadata,
         /// `None` where it is too large to look at.
         bytes: Option<Vec<u8>>,
+        /// Of the bytes.
+        fingerprint: Option<Fingerprint>,
     },
 }
 
@@ -159,17 +159,14 @@ fn require_known(
     path: &ResolvedPath,
     present: &Present,
 ) -> Result<(), ToolError> {
-    let Present::File { metadata, bytes } = present else { return Ok(()) };
-    let content = bytes.as_deref().map_or(ReadContent::Unread, ReadContent::Bytes);
-    require_fresh(context, path, metadata, content)
+    let Present::File { metadata, fingerprint, .. } = present else { return Ok(()) };
+    require_fresh(context, path, metadata, fingerprint.as_ref())
 }
 
 impl Present {
     fn before(&self) -> Option<Before> {
-        let Self::File { metadata, bytes } = self else { return None };
-        let mode = Some(metadata.permissions().mode());
-        let fingerprint = bytes.as_deref().map(|bytes| Fingerprint::of(bytes, mode));
-        Some(Before { metadata: metadata.clone(), fingerprint })
+        let Self::File { metadata, fingerprint, .. } = self else { return None };
+        Some(Before { metadata: metadata.clone(), fingerprint: fingerprint.clone() })
     }
 }
 
@@ -191,7 +188,9 @@ fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
             // An old content that cannot be read can still be replaced.
             let bytes =
                 if small { read_whole(path, "write").ok().map(|(bytes, _)| bytes) } else { None };
-            Ok(Present::File { metadata, bytes })
+            let mode = Some(metadata.permissions().mode());
+            let fingerprint = bytes.as_deref().map(|bytes| Fingerprint::of(bytes, mode));
+            Ok(Present::File { metadata, bytes, fingerprint })
         }
     }
 }

@@ -25,7 +25,7 @@ const SPEAKER_MARKS: [(&str, &str); 6] = [
 ];
 
 /// Wraps `text`.
-pub(crate) fn mark(text: &str) -> String {
+pub fn mark(text: &str) -> String {
     // Only the random part of the id; 64 bits cannot be guessed while a page is written.
     let id = Uuid::new_v4().simple().to_string();
     let id = &id[16..];
@@ -33,7 +33,7 @@ pub(crate) fn mark(text: &str) -> String {
 }
 
 /// `text` without invisible characters and without what looks like marks.
-pub(crate) fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     let mut text: String = text.chars().filter(|char| !is_invisible(*char)).collect();
     for (mark, replacement) in SPEAKER_MARKS {
         if text.contains(mark) {

@@ -12,9 +12,11 @@ mod fetch;
 mod guard;
 mod html;
 mod image;
+mod proxy;
 mod search;
 
 pub use download::{Download, DownloadError, DownloadOptions, Downloader, Wanted};
+pub use external::{harmless, mark};
 pub use fetch::{FetchLimits, WebFetchTool};
 pub use futures_util::future::BoxFuture;
 pub use guard::{
@@ -23,4 +25,5 @@ pub use guard::{
 };
 pub use html::{Readable, to_markdown};
 pub use image::{ImageTool, Sight, Viewer};
+pub use proxy::{Proxy, ProxyAddress, ProxyHosts, ProxyLimits, ProxyRules};
 pub use search::{SearchOptions, SearchService, WebSearchTool};

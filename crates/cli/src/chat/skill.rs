@@ -1,6 +1,6 @@
 //! `/skill`: lists the skills, and asks the agent to use one.
 
-use myclaw_agent::{SessionConfig, did_you_mean};
+use myclaw_agent::SessionConfig;
 
 use crate::print::columns;
 use crate::report::first_line;
@@ -34,13 +34,5 @@ pub(super) fn names(config: &SessionConfig) -> Vec<String> {
 pub(super) fn request(config: &SessionConfig, argument: &str) -> Result<String, String> {
     let (name, message) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let found = config.find_skills().map_err(|error| error.message)?;
-    let Some(skill) = found.offered().find(|skill| skill.name == name) else {
-        let suggestion = did_you_mean(name, found.offered().map(|skill| skill.name.as_str()));
-        return Err(format!("there is no skill `{name}`{suggestion} /skill lists them"));
-    };
-    let request = format!("Use the skill {name}: read {} and follow it.", skill.file.display());
-    Ok(match message.trim() {
-        "" => request,
-        message => format!("{request}\n\n{message}"),
-    })
+    found.request(name, message).map_err(|error| error.message)
 }

@@ -21,6 +21,7 @@ use crate::print::Printer;
 use crate::runtime;
 use crate::terminal::{Paint, Size, Style};
 
+mod agents;
 mod keys;
 mod sources;
 
@@ -114,32 +115,18 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     let agent = config.resolve_agent(None).ok();
     // If the config file has a mistake, the checks of the model are skipped: their result would be a guess.
     let is_config_usable = checks.iter().all(|check| check.status != Status::Fail);
-    let servers = runtime::block_on(async {
+    let (others, servers) = runtime::block_on(async {
+        let mut others = Vec::new();
         if is_config_usable {
-            let configured = agent.as_ref().and_then(|agent| agent.model.as_deref());
-            let stored = agent.as_ref().map(stored_keys).unwrap_or_default();
-            let fallbacks = agent.as_ref().map_or(&[][..], |agent| &agent.fallbacks);
-            let wanted = Wanted { requested: None, configured, fallbacks, stored: &stored };
-            match select(&config, &home.environment, wanted).await {
-                Ok(model) => {
-                    checks.extend(check_model(&model));
-                    let budget = |agent| check_budget(agent, &model, home, &config);
-                    checks.extend(agent.as_ref().and_then(budget));
-                    checks.extend(keys::check_keys(&model, &config, &stored, home));
-                }
-                Err(error) => {
-                    let is_configured = error.class == FailureClass::Config;
-                    let exit = if is_configured { Exit::Config } else { Exit::Failure };
-                    let next = "change the variable or the config file; `myclaw models list` shows what there is";
-                    checks.push(Check::fail("model", error.message, next).with_exit(exit));
-                }
-            }
+            checks.extend(check_answers(agent.as_ref(), &config, home).await);
+            others = agents::check_others(agent.as_ref(), &config, home).await;
         }
-        check_local_servers(home).await
+        (others, check_local_servers(home).await)
     })?;
     checks.extend(keys::check_files(&config, agent.as_ref(), home));
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
+    checks.extend(others);
     checks.push(check_directory("sessions", &home.paths.sessions_dir(), "MYCLAW_STATE_DIR"));
     checks.extend(check_torn_ends(home));
     checks.extend(check_hooks(&config, home));
@@ -147,6 +134,29 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.push(check_program("git", "many tasks in repositories need it"));
     checks.push(check_terminal());
     Ok(checks)
+}
+
+/// Checks what an agent needs for an answer: a model, its keys, and something left of the day's budget.
+async fn check_answers(agent: Option<&ResolvedAgent>, config: &Config, home: &Home) -> Vec<Check> {
+    let configured = agent.and_then(|agent| agent.model.as_deref());
+    let stored = agent.map(stored_keys).unwrap_or_default();
+    let fallbacks = agent.map_or(&[][..], |agent| &agent.fallbacks);
+    let wanted = Wanted { requested: None, configured, fallbacks, stored: &stored };
+    match select(config, &home.environment, wanted).await {
+        Ok(model) => {
+            let mut checks = check_model(&model);
+            checks.extend(agent.and_then(|agent| check_budget(agent, &model, home, config)));
+            checks.extend(keys::check_keys(&model, config, &stored, home));
+            checks
+        }
+        Err(error) => {
+            let is_configured = error.class == FailureClass::Config;
+            let exit = if is_configured { Exit::Config } else { Exit::Failure };
+            let next =
+                "change the variable or the config file; `myclaw models list` shows what there is";
+            vec![Check::fail("model", error.message, next).with_exit(exit)]
+        }
+    }
 }
 
 /// Checks for damaged ends of transcripts that were moved aside after a crash.

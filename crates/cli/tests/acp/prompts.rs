@@ -311,3 +311,29 @@ fn older_messages_are_summarised_on_command() {
     assert_eq!(server.requests().len(), 1);
     client.finish();
 }
+
+#[test]
+fn a_prompt_may_ask_for_a_skill() {
+    let (home, server, mut client, session) = Client::with_session(Script::new());
+    let commands = client.line_with("available_commands_update");
+    assert_eq!(commands["params"]["update"]["availableCommands"][1]["name"], "skill");
+    client.converse(&session, "/skill");
+    assert!(text_of(&client.updates(), "agent_message_chunk").contains("There are no skills"));
+
+    let text = "---\nname: notes\ndescription: Writes notes.\n---\nWrite.\n";
+    let path = home.write(".claude/skills/notes/SKILL.md", text);
+    client.converse(&session, "/skill");
+    assert_eq!(text_of(&client.updates(), "agent_message_chunk"), "- notes: Writes notes.");
+    let refused = client.converse(&session, "/skill nots");
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(why.contains("did you mean `notes`?"), "{why}");
+
+    server.push(answer("Done."));
+    assert_eq!(stop_reason(&client.converse(&session, "/skill notes about it")), "end_turn");
+    let request =
+        format!("Use the skill notes: read {} and follow it.\\n\\nabout it", path.display());
+    let said = said(server.last_request().json());
+    assert!(said.contains(&request), "{said}");
+    assert_eq!(server.requests().len(), 1);
+    client.finish();
+}

@@ -126,3 +126,35 @@ fn doctor_fails_where_nothing_can_be_written_into_a_file() {
     let left = std::fs::read_dir(home.state_directory()).expect("the state directory").count();
     assert_eq!(left, 1, "the probe is removed, the workspace stays");
 }
+
+/// A turn can run with the default agent, so what another one lacks is a warning that names it.
+#[test]
+fn doctor_looks_at_every_agent_of_the_list() {
+    let home = TempHome::new();
+    home.write(".myclaw/file", "");
+    home.write_config(&json!({
+        "agents": {"list": [
+            {"id": "main", "model": "lab/m"},
+            {"id": "ops", "model": "lab/o", "workspace": "file/workspace"},
+            {"id": "paid", "model": "dear/m"},
+        ]},
+        "models": {"providers": {
+            "lab": {"baseUrl": "http://127.0.0.1:9", "apiKey": "key-0123456789"},
+            "dear": {"baseUrl": "http://127.0.0.1:9", "apiKey": "env:NO_SUCH_KEY"},
+        }},
+    }));
+    let output = run(&home, &["doctor"]);
+    output.assert_code(0);
+    let stdout = output.stdout();
+    let of_agents: Vec<&str> = stdout.lines().filter(|line| line.contains("  agent ")).collect();
+    let begins = [
+        "ok    model      agent ops: lab/o, as the config file says",
+        "warn  workspace  agent ops: ",
+        "ok    model      agent paid: dear/m, as the config file says",
+        "warn  key        agent paid: ",
+    ];
+    assert_eq!(of_agents.len(), begins.len(), "{stdout}");
+    for (line, begin) in of_agents.iter().zip(begins) {
+        assert!(line.starts_with(begin), "{line}");
+    }
+}

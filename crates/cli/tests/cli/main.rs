@@ -13,6 +13,7 @@ use myclaw_testkit::{ChildOutput, ModelServer, RunningChild, TempHome, WireForma
 mod auth;
 mod auth_login;
 mod auth_renewal;
+mod browser;
 mod budget;
 mod chat_lines;
 mod chat_talk;

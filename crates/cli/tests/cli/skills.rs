@@ -212,6 +212,35 @@ fn the_chat_lists_skills_and_asks_the_agent_to_use_one() {
 }
 
 #[test]
+fn a_program_lists_skills_and_asks_the_agent_to_use_one() {
+    let server = server(1);
+    let home = home_with(&server);
+    let path = home.write(".claude/skills/notes/SKILL.md", skill("notes", "Writes notes.", ""));
+
+    let input = [
+        json!({"id": 1, "type": "list_skills"}),
+        json!({"id": 2, "type": "prompt", "message": "", "skill": "nots"}),
+        json!({"id": 3, "type": "prompt", "message": "about the meeting", "skill": "notes"}),
+    ];
+    let input: String = input.iter().map(|line| format!("{line}\n")).collect();
+    let output = RunningChild::run_with_input(&mut myclaw(&home, &["rpc"]), input);
+
+    output.assert_code(0);
+    let lines: Vec<Value> =
+        output.stdout().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let reply = |id: u64| lines.iter().find(|line| line["id"] == id).unwrap();
+    let notes = json!([{"name": "notes", "description": "Writes notes."}]);
+    assert_eq!(reply(1)["data"]["skills"], notes);
+    let error = reply(2)["error"].as_str().unwrap();
+    assert!(error.contains("there is no skill `nots`; did you mean `notes`?"), "{error}");
+    assert_eq!(reply(3)["success"], true);
+    server.assert_finished();
+    let said = server.requests()[0].messages()[0]["content"].to_string();
+    let request = format!("Use the skill notes: read {} and follow it.", path.display());
+    assert!(said.contains(&request) && said.contains("about the meeting"), "{said}");
+}
+
+#[test]
 fn the_prompt_stays_the_same_between_turns_and_follows_the_files() {
     let server = server(3);
     let home = home_with(&server);

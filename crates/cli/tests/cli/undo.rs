@@ -5,10 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Signal, Step, TempHome};
+use myclaw_testkit::{
+    ModelServer, Reply, RunningChild, Script, Signal, Step, TempHome, WireFormat,
+};
 use serde_json::{Value, json};
 
-use crate::{home_with, myclaw, run};
+use crate::{myclaw, run};
 
 /// How long a killed program may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -73,8 +75,15 @@ fn calls() -> [(&'static str, Value); 3] {
     ]
 }
 
+fn config(server: &ModelServer, sandbox: &str) -> Value {
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    config["agents"]["defaults"]["sandbox"] = json!({"mode": sandbox});
+    config
+}
+
 fn home_with_files(server: &ModelServer) -> TempHome {
-    let home = home_with(server);
+    let home = TempHome::new();
+    home.write_config(&config(server, "off"));
     put(&home, "script", "one\r\ntwo\n", 0o750);
     put(&home, "gone", "\u{1}\u{2}", 0o600);
     // The first run fills the workspace.
@@ -87,7 +96,8 @@ fn a_turn_is_undone_and_the_model_is_told() {
     let server = server();
     let home = home_with_files(&server);
     let before = files(&home);
-    turn(&home, &server, "work", &calls());
+    let result = turn(&home, &server, "work", &calls());
+    assert!(result.contains("Applied to 3 files"), "{result}");
     let after = files(&home);
     assert_ne!(before, after);
 
@@ -168,6 +178,21 @@ fn sessions_have_their_own_changes() {
     let left: Vec<String> =
         left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     assert!(!left.iter().any(|name| name.contains("direct__two")), "{left:?}");
+}
+
+#[test]
+fn what_a_sandboxed_session_may_not_change_is_not_changed_for_it() {
+    let server = server();
+    let home = home_with_files(&server);
+    let write = ("write", json!({"path": home.path().join("outside"), "content": "x"}));
+    turn(&home, &server, "work", &[write]);
+    home.write_config(&config(&server, "non-main"));
+    let undone = run(&home, &["sessions", "undo", "work"]);
+    assert!(undone.stdout().contains("left alone"), "{}", undone.stdout());
+    assert!(home.path().join("outside").exists());
+    home.write_config(&config(&server, "off"));
+    run(&home, &["sessions", "undo", "work", "--turn", "1"]).assert_code(0);
+    assert!(!home.path().join("outside").exists());
 }
 
 #[test]

@@ -67,7 +67,9 @@ fn everything_can_be_undone_after_kills() {
     let mut random = Random(seed);
     let home = TempHome::new();
     let server = ModelServer::spawn_blocking_thread(Script::answer_with(work));
-    home.use_server(&server, WireFormat::AnthropicMessages);
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    config["agents"]["defaults"]["sandbox"] = json!({"mode": "off"});
+    home.write_config(&config);
     let longest = on_this_machine(&home, LONGEST);
     for name in ["d0/f0", "d1/f1", "d1/f2"] {
         home.write(home.workspace().join(name), format!("original {name}\n"));

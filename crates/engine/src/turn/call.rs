@@ -40,8 +40,6 @@ pub(crate) struct Caller<'a> {
     ledger: Ledger,
     rules: CallRules,
     patience: Patience,
-    /// Set if the active model rejected the thinking of earlier messages: messages up to this time are sent without it.
-    unsigned_until: Option<u64>,
 }
 
 /// How calls are made.
@@ -125,8 +123,7 @@ impl<'a> Caller<'a> {
     ) -> Self {
         let Candidate { choice: model, rotation, .. } = first;
         let patience = Patience::default();
-        let unsigned_until = None;
-        Self { engine, model, rotation, candidates, keys, ledger, rules, patience, unsigned_until }
+        Self { engine, model, rotation, candidates, keys, ledger, rules, patience }
     }
 
     /// The active model.
@@ -180,7 +177,6 @@ impl<'a> Caller<'a> {
         });
         self.model = next.choice;
         self.rotation = next.rotation;
-        self.unsigned_until = None;
         Ok(())
     }
 
@@ -236,12 +232,10 @@ impl<'a> Caller<'a> {
                     shared.notice(Notice::LoginRenewed { error: error.message });
                 }
                 Err(CallFailure::Failed { error, partial: None })
-                    if self.unsigned_until.is_none()
-                        && matches!(question, Question::Next)
-                        && error.rejects_thinking() =>
+                    if matches!(question, Question::Next)
+                        && error.rejects_thinking()
+                        && self.leave_signatures_out(shared)? =>
                 {
-                    let newest = unsigned::newest_answer(shared.log.messages());
-                    self.unsigned_until = Some(newest);
                     let model = self.model.reference();
                     shared.notice(Notice::ThinkingRejected { model, error: error.message });
                 }
@@ -250,6 +244,18 @@ impl<'a> Caller<'a> {
                 }
             }
         }
+    }
+
+    /// Leaves out the signatures of all thoughts so far, in later runs too. `false` if that was so already.
+    fn leave_signatures_out(&self, shared: &mut Shared) -> Result<bool, RunError> {
+        let model = self.model.reference();
+        let newest = unsigned::newest_answer(shared.log.messages());
+        if shared.log.unsigned_until(&model).is_some_and(|until| until >= newest) {
+            return Ok(false);
+        }
+        let now_ms = shared.now_ms();
+        shared.log.note_unsigned(model, newest, now_ms)?;
+        Ok(true)
     }
 
     /// Prepares the next attempt, if one can help.

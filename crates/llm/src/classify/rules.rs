@@ -17,6 +17,7 @@ const EXACT_CODES: &[Rule<&str>] = &[
             "billing_hard_limit_reached",
             "exceeded_current_quota_error",
             "insufficient_quota",
+            "insufficient_user_quota",
             "quota_exceeded",
             "ServiceQuotaExceededException",
             "usage_limit_reached",
@@ -100,24 +101,13 @@ const SENTENCES: &[Rule<&str>] = &[
             "run out of credits",
             "requires more credits",
             "account is in good standing",
+            // A request that the plan serves only for money besides.
+            "extra usage is required",
             "余额不足",
             "欠费",
         ],
     ),
-    (
-        Quota,
-        &[
-            "hit your limit",
-            "hit your usage limit",
-            "hourly usage limit",
-            "limit reached · resets",
-            "session usage limit",
-            "specified api usage limits",
-            "usage limit reached",
-            "usage limit has been reached",
-            "weekly usage limit",
-        ],
-    ),
+    (Quota, &["hit your limit", "limit reached · resets", "usage limit"]),
     // A proxy's own words, which it sends with any status.
     (Timeout, &["upstream connect error"]),
     (
@@ -128,6 +118,7 @@ const SENTENCES: &[Rule<&str>] = &[
             "api key not valid",
             "api key not found",
             "location is not supported",
+            "not authorized to",
             "region, or territory not supported",
             "security token included in the request",
         ],
@@ -195,11 +186,17 @@ const BROAD_CODES: &[Rule<&str>] = &[
     ),
 ];
 
-/// Fourth: the status. 498 is Groq's for a flex tier without capacity.
+/// Fourth: sentences that say more than the status, and less than a code: Google calls every limit a quota.
+const SENTENCES_WITHOUT_CODE: &[Rule<&str>] = &[
+    (Quota, &["exceeded your current quota", "quota is not enough", "额度"]),
+    (Unknown, &["does not have access to model"]),
+];
+
+/// Fifth: the status. 498 is Groq's for a flex tier without capacity.
 const STATUSES: &[Rule<u16>] =
     &[(Auth, &[401, 403]), (RateLimit, &[429, 498]), (Billing, &[402]), (ContextOverflow, &[413])];
 
-/// Fifth: words, lower-cased. `max_tokens` is none of them: a host that speaks of it means the output.
+/// Sixth: words, lower-cased. `max_tokens` is none of them: a host that speaks of it means the output.
 pub(super) const PHRASES: &[Rule<&str>] = &[
     (
         ContextOverflow,
@@ -212,9 +209,14 @@ pub(super) const PHRASES: &[Rule<&str>] = &[
             "context the overflows",
             "exceeded model token limit",
             "input is too long",
+            // The sum that text-generation-inference checks.
+            "`inputs` tokens + `max_new_tokens`",
             "maximum context",
+            "maximum model length",
             "maximum number of tokens",
             "maximum prompt length",
+            // What vLLM has left for the answer: less than nothing.
+            "must be at least 1, got -",
             "n_ctx",
             "prompt is too long",
             "prompt token count",
@@ -230,6 +232,7 @@ pub(super) const PHRASES: &[Rule<&str>] = &[
         &[
             "rate limit exceeded",
             "rate limit reached",
+            "resourceexhausted",
             "too many requests",
             "too many concurrent requests",
         ],
@@ -256,7 +259,8 @@ pub(super) const PHRASES: &[Rule<&str>] = &[
 const SERVER_FAILURES: &[&str] =
     &["api_error", "internal", "internal_error", "internal_server_error", "server_error"];
 
-/// Words of a limit whose window is a day or longer. Waiting does not help then, so a rate limit with them is a quota.
+/// Words of a limit whose window is a day or longer, or that allows nothing. Waiting does not help then, so a rate limit
+/// with them is a quota.
 const LONG_WINDOWS: &[&str] = &[
     "per day",
     "per-day",
@@ -265,13 +269,12 @@ const LONG_WINDOWS: &[&str] = &[
     " tpd ",
     "(rpd)",
     " rpd ",
-    "daily limit",
-    "daily quota",
+    "daily",
     "per week",
-    "weekly limit",
+    "weekly",
     "per month",
-    "monthly limit",
-    "monthly quota",
+    "monthly",
+    "limit: 0,",
 ];
 
 /// The class of an error with this status, these codes and these words.
@@ -281,6 +284,7 @@ pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorC
         .or_else(|| can_never_fit(status, &words).then_some(ContextOverflow))
         .or_else(|| by_words(SENTENCES, &words))
         .or_else(|| by_code(BROAD_CODES, codes))
+        .or_else(|| by_words(SENTENCES_WITHOUT_CODE, &words))
         .or_else(|| first(STATUSES, |known| Some(*known) == status))
         // 408 says time-out in a word, which may be that of a gateway; what the host behind it says is better.
         .or_else(|| by_words(&PHRASES[..1], &words))

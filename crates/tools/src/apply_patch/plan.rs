@@ -1,6 +1,5 @@
 //! What a patch makes of the files, worked out in memory before anything is written.
 
-use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use myclaw_engine::{ToolContext, ToolError};
 use super::apply::{apply, new_content};
 use super::commit::Change;
 use super::model::{Action, ContentCheck, FileName, Hunk, Section};
-use crate::changes::{Before, Fingerprint, ReadContent, Upcoming, require_fresh};
+use crate::changes::{Before, Fingerprint, Upcoming, require_fresh};
 use crate::files::{Attributes, Document, read_whole, require_text, require_writable, shown_size};
 use crate::support::{Access, Budget, ResolvedPath, missing_path, resolve_path};
 
@@ -27,8 +26,8 @@ pub(super) struct PlannedFile {
     pub path: ResolvedPath,
     /// Its bytes now; `None` if there is no such file.
     pub before: Option<Vec<u8>>,
-    /// Its metadata now.
-    metadata: Option<Metadata>,
+    /// The same for the record of changes.
+    found: Option<Before>,
     /// Why it must not be changed, if the model does not know what is in it now.
     stale: Option<String>,
     after: Option<Content>,
@@ -125,10 +124,7 @@ impl Plan {
     pub(super) fn upcoming(&self) -> Vec<Upcoming> {
         let upcoming = |file: &PlannedFile| Upcoming {
             path: file.path.real.clone(),
-            before: file.before.as_deref().zip(file.metadata.clone()).map(|(bytes, metadata)| {
-                let fingerprint = Some(Fingerprint::of(bytes, Some(metadata.permissions().mode())));
-                Before { metadata, fingerprint }
-            }),
+            before: file.found.clone(),
             after: file
                 .after
                 .as_ref()
@@ -307,14 +303,15 @@ impl Plan {
         if let Some(index) = self.files.iter().position(|file| file.path.real == path.real) {
             return Ok(index);
         }
-        let mut file = PlannedFile { path, before: None, metadata: None, stale: None, after: None };
+        let mut file = PlannedFile { path, before: None, found: None, stale: None, after: None };
         if file.path.real.symlink_metadata().is_ok() {
             let (bytes, metadata) =
                 read_whole(&file.path, "patch").map_err(|error| reason(&error))?;
-            let fresh =
-                require_fresh(&self.context, &file.path, &metadata, ReadContent::Bytes(&bytes));
+            let fingerprint = Fingerprint::of(&bytes, Some(metadata.permissions().mode()));
+            let fresh = require_fresh(&self.context, &file.path, &metadata, Some(&fingerprint));
             file.stale = fresh.err().map(|error| error.to_string());
-            file.metadata = Some(metadata.clone());
+            file.found =
+                Some(Before { metadata: metadata.clone(), fingerprint: Some(fingerprint) });
             let attributes = Attributes { like: Some(metadata), executable: None };
             file.after = Some(Content { bytes: bytes.clone(), attributes });
             file.before = Some(bytes);

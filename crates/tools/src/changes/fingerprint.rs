@@ -44,7 +44,7 @@ impl Fingerprint {
     pub(crate) fn of(bytes: &[u8], mode: Option<u32>) -> Self {
         Self {
             size: bytes.len() as u64,
-            hash: hash_of(bytes),
+            hash: hex(ring::digest::digest(&SHA256, bytes).as_ref()),
             mode: mode.map(|mode| mode & MODE_BITS),
         }
     }
@@ -91,11 +91,6 @@ impl Fingerprint {
 /// The permissions of a file.
 pub(super) fn mode_of(metadata: &Metadata) -> u32 {
     metadata.permissions().mode() & MODE_BITS
-}
-
-/// SHA-256 in hexadecimal digits.
-pub(super) fn hash_of(bytes: &[u8]) -> String {
-    hex(ring::digest::digest(&SHA256, bytes).as_ref())
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -274,7 +274,10 @@ impl Walk {
     fn begin(context: &ToolContext, path: &Path) -> io::Result<Self> {
         let now = match is_allowed(context, path) {
             true => look(path)?,
-            false => Found::Other("is outside the workspace (tools.fs.workspaceOnly)".to_owned()),
+            false => Found::Other(
+                "is outside the workspace, where the tools of this session may not change files"
+                    .to_owned(),
+            ),
         };
         let blocked = match &now {
             Found::Other(reason) => Some(reason.clone()),

@@ -24,7 +24,7 @@ pub(crate) struct Upcoming {
 }
 
 /// A file as the caller has found it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Before {
     pub metadata: Metadata,
     /// `None` if the caller has not read it.

@@ -14,7 +14,7 @@ use myclaw_files::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::fingerprint::{Fingerprint, hash_of};
+use super::Fingerprint;
 use crate::support::ResolvedPath;
 
 /// Largest file that is compared by content: a larger one is compared by size, time of change and inode, because
@@ -37,15 +37,6 @@ struct Seen {
     /// Nanoseconds since the Unix epoch.
     modified: i64,
     inode: u64,
-}
-
-/// The content that a tool has just read or written.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ReadContent<'a> {
-    /// All of it.
-    Bytes(&'a [u8]),
-    /// It was too large to be taken into memory.
-    Unread,
 }
 
 /// Notes what the model has seen of a file. `file` was opened for the call, and `before` is what its metadata were then:
@@ -84,7 +75,7 @@ pub(crate) fn note_seen(context: &ToolContext, path: &Path, content: &Fingerprin
 }
 
 /// Refuses to change a file that differs from what the model last saw of it. A file that it has never seen may be
-/// changed.
+/// changed. `content` is `None` if the caller has not read it.
 ///
 /// # Errors
 /// The file has changed since.
@@ -92,13 +83,11 @@ pub(crate) fn require_fresh(
     context: &ToolContext,
     path: &ResolvedPath,
     metadata: &Metadata,
-    content: ReadContent<'_>,
+    content: Option<&Fingerprint>,
 ) -> Result<(), ToolError> {
     let Some(seen) = find(context, &path.real) else { return Ok(()) };
     let is_same = match (&seen.hash, content) {
-        (Some(hash), ReadContent::Bytes(bytes)) => {
-            seen.size == bytes.len() as u64 && *hash == hash_of(bytes)
-        }
+        (Some(hash), Some(content)) => *hash == content.hash,
         _ => {
             seen.size == metadata.len()
                 && seen.modified == nanoseconds(metadata)

@@ -86,6 +86,16 @@ impl AddressRules {
 }
 
 impl AllowedHost {
+    /// Whether this entry names the host as it is written, without a lookup.
+    pub fn covers(&self, host: &Host<&str>, port: u16) -> bool {
+        let address = match host {
+            Host::Domain(_) => None,
+            Host::Ipv4(address) => Some(IpAddr::V4(*address)),
+            Host::Ipv6(address) => Some(IpAddr::V6(*address)),
+        };
+        self.port.is_none_or(|own| own == port) && self.names(host, address)
+    }
+
     fn names(&self, host: &Host<&str>, address: Option<IpAddr>) -> bool {
         match (&self.host, host) {
             (HostPattern::Network(network), _) => {

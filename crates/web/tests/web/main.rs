@@ -1,5 +1,9 @@
 //! The web tools against real servers on loopback.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of this is test code, where a panic is a failed test"
+)]
 
 mod fetch;
 mod hostile;

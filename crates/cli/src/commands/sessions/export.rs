@@ -112,6 +112,7 @@ fn write_all(
             Entry::Compaction(compaction) => document.summary(compaction),
             entry @ (Entry::Reduction(_)
             | Entry::Refusal(_)
+            | Entry::Unsigned(_)
             | Entry::About(_)
             | Entry::Unknown(_)) => document.other(entry),
         };

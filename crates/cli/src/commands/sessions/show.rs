@@ -94,7 +94,11 @@ impl Page {
             match entry? {
                 Entry::Message(message) => self.message(&message)?,
                 Entry::Compaction(compaction) => self.summary(&compaction)?,
-                Entry::Reduction(_) | Entry::Refusal(_) | Entry::About(_) | Entry::Unknown(_) => {}
+                Entry::Reduction(_)
+                | Entry::Refusal(_)
+                | Entry::Unsigned(_)
+                | Entry::About(_)
+                | Entry::Unknown(_) => {}
             }
         }
         Ok(entries.skipped_lines())

@@ -9,7 +9,12 @@ use agent_client_protocol_schema::v1::{
 };
 use myclaw_agent::llm::ContentBlock as Block;
 use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{Accepted, CompactionOutcome, CompactionReport, FailureClass, Session};
+use myclaw_agent::skill::Skill;
+use myclaw_agent::{
+    Accepted, CompactionOutcome, CompactionReport, FailureClass, FoundSkills, Session,
+};
+
+use crate::report::first_line;
 
 use super::agent::Agent;
 use super::client_sessions::prompt_response;
@@ -19,12 +24,23 @@ use super::prompt::content;
 /// The name of the command that summarises older messages.
 const COMPACT: &str = "compact";
 
+/// The name of the command that asks the agent to use a skill.
+const SKILL: &str = "skill";
+
 /// The commands that a prompt can begin with.
 pub(super) fn commands() -> SessionUpdate {
-    let hint = "what the summary should focus on";
-    let compact = AvailableCommand::new(COMPACT, "Summarise older messages to make room")
-        .input(AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
-    SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(vec![compact]))
+    let command = |name, does, hint| {
+        AvailableCommand::new(name, does)
+            .input(AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)))
+    };
+    SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(vec![
+        command(
+            COMPACT,
+            "Summarise older messages to make room",
+            "what the summary should focus on",
+        ),
+        command(SKILL, "Use a skill, or list them", "the skill's name, and a message"),
+    ]))
 }
 
 /// Sends a prompt. The request is answered when its turn and all that follow are over.
@@ -37,11 +53,27 @@ pub(super) async fn prompt(
     PromptRequest { session_id, prompt, .. }: PromptRequest,
 ) -> Result<(), Error> {
     let key = agent.open_key(&session_id)?;
-    let content = content(prompt).await?;
+    let mut content = content(prompt).await?;
     let session = Arc::clone(&agent.session(&key)?.session);
-    if let Some(Focus(focus)) = compact_command(&content) {
+    if let [Block::Text(text)] = &content[..]
+        && let Some(focus) = argument_of(COMPACT, &text.text)
+    {
+        let focus = Some(focus.to_owned()).filter(|focus| !focus.is_empty());
         compact(agent, key, session, request.clone(), focus).await;
         return Ok(());
+    }
+    if let Some(Block::Text(text)) = content.first_mut()
+        && let Some(argument) = argument_of(SKILL, &text.text)
+    {
+        let skills = session.config().read_skills().await.map_err(failed)?;
+        if argument.is_empty() {
+            let reply = ContentChunk::new(ContentBlock::from(listed(&skills)));
+            agent.client_sessions.send(&key, SessionUpdate::AgentMessageChunk(reply));
+            agent.wire().answer(request.clone(), Ok(prompt_response(StopReason::EndTurn)));
+            return Ok(());
+        }
+        let (name, message) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+        text.text = skills.request(name, message).map_err(failed)?;
     }
     let accepted = session.send(content, None).await.map_err(failed)?;
     if session.work().is_some() {
@@ -76,17 +108,22 @@ async fn answered_elsewhere(
     agent.wire().answer(request.clone(), agent.client_sessions.last(key).map(prompt_response));
 }
 
-/// The focus of a summary, if any.
-struct Focus(Option<String>);
+/// What stands behind `/command` if `text` begins with it.
+fn argument_of<'a>(command: &str, text: &'a str) -> Option<&'a str> {
+    let rest = text.trim().strip_prefix('/')?.strip_prefix(command)?;
+    let is_longer_word = rest.starts_with(|char: char| !char.is_whitespace());
+    (!is_longer_word).then_some(rest.trim())
+}
 
-/// The focus of `/compact`, if the prompt is that command.
-fn compact_command(content: &[Block]) -> Option<Focus> {
-    let [Block::Text(text)] = content else { return None };
-    let rest = text.text.trim().strip_prefix('/')?.strip_prefix(COMPACT)?;
-    if rest.starts_with(|char: char| !char.is_whitespace()) {
-        return None;
+/// The skills that the agent can use, as a list.
+fn listed(skills: &FoundSkills) -> String {
+    let line = |skill: &Skill| format!("- {}: {}", skill.name, first_line(&skill.description));
+    let lines: Vec<String> = skills.offered().map(line).collect();
+    match lines.is_empty() {
+        true => "There are no skills. `myclaw skills list` says what keeps some from being used."
+            .to_owned(),
+        false => lines.join("\n"),
     }
-    Some(Focus(Some(rest.trim().to_owned()).filter(|focus| !focus.is_empty())))
 }
 
 /// Summarises older messages, and answers the request afterwards.

@@ -107,7 +107,8 @@ impl Controller {
     async fn answer(&mut self, session: Arc<Session>, command: Command) -> Result<Value, CliError> {
         match command {
             Command::Prompt(Prompt { message, mode }) => {
-                Ok(accepted(&session.send(content(message).await?, mode).await?))
+                let content = content(message, session.config()).await?;
+                Ok(accepted(&session.send(content, mode).await?))
             }
             Command::Steer(message) => meanwhile(&session, QueuedKind::Steer, message).await,
             Command::FollowUp(message) => meanwhile(&session, QueuedKind::FollowUp, message).await,
@@ -136,6 +137,7 @@ impl Controller {
                 let killed = session.kill_job(&id).await.map_err(CliError::usage)?;
                 Ok(json!({"job": job(&killed)}))
             }
+            Command::ListSkills => list_skills(session.config()).await,
             // The caller replies later, because this takes long.
             Command::Compact(_) => Ok(Value::Null),
         }
@@ -275,10 +277,24 @@ impl Controller {
     }
 }
 
-/// The blocks of a message, its pictures checked.
-async fn content(message: Message) -> Result<Vec<ContentBlock>, CliError> {
+async fn list_skills(config: &SessionConfig) -> Result<Value, CliError> {
+    let found = config.read_skills().await?;
+    let skills: Vec<Value> = found
+        .offered()
+        .map(|skill| json!({"name": skill.name, "description": skill.description}))
+        .collect();
+    Ok(json!({"skills": skills}))
+}
+
+/// The blocks of a message: the request for a skill if there is one, the text, and the pictures, which are checked.
+async fn content(message: Message, config: &SessionConfig) -> Result<Vec<ContentBlock>, CliError> {
     let mut content = Vec::new();
+    if let Some(skill) = message.skill {
+        let request = config.read_skills().await?.request(&skill, "")?;
+        content.push(ContentBlock::text(request));
+    }
     match message.message {
+        Spoken::Text(text) if !content.is_empty() && text.trim().is_empty() => {}
         Spoken::Text(text) => content.push(ContentBlock::text(text)),
         Spoken::Blocks(blocks) => {
             for block in blocks {
@@ -309,7 +325,8 @@ async fn meanwhile(
     kind: QueuedKind,
     message: Message,
 ) -> Result<Value, CliError> {
-    let id = session.send_to_turn(kind, content(message).await?).await?;
+    let content = content(message, session.config()).await?;
+    let id = session.send_to_turn(kind, content).await?;
     Ok(json!({"messageId": id}))
 }
 

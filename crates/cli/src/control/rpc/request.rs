@@ -45,10 +45,12 @@ pub(super) enum Command {
     ListJobs,
     /// Ends a background job.
     KillJob(KillJob),
+    /// Lists the skills that the agent can use.
+    ListSkills,
 }
 
 /// The commands by name.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "prompt",
     "steer",
     "follow_up",
@@ -67,6 +69,7 @@ const NAMES: [&str; 18] = [
     "list_models",
     "list_jobs",
     "kill_job",
+    "list_skills",
 ];
 
 /// One line of a program.
@@ -100,6 +103,9 @@ pub(super) struct Message {
     /// Pictures after the content.
     #[serde(default)]
     pub(super) images: Vec<Picture>,
+    /// A skill that the agent shall use.
+    #[serde(default)]
+    pub(super) skill: Option<String>,
 }
 
 /// The content of a message.

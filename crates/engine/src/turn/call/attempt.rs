@@ -83,7 +83,8 @@ impl Caller<'_> {
         let messages = shared.log.take_paired();
         let to_send = changed_by_hooks.as_ref().unwrap_or(&messages);
         let mut thinking = self.rules.thinking;
-        let stripped = self.unsigned_until.map(|until_ms| {
+        let unsigned_until = shared.log.unsigned_until(&self.model.reference());
+        let stripped = unsigned_until.map(|until_ms| {
             if unsigned::goes_on_with_stripped(to_send.as_slice(), until_ms) {
                 thinking = ThinkingLevel::Off;
             }
