@@ -30,7 +30,7 @@ fn full() -> Value {
                 "steeringMode": "one-at-a-time", "followUpMode": "all",
                 "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
                 "tools": agent_tools(),
-                "sandbox": { "mode": "all", "allowlist": [], "denylist": ["read"], "exec": exec() },
+                "sandbox": { "mode": "all", "allowlist": [], "denylist": ["read"], "exec": exec(), "confinement": confinement() },
             },
             "list": [{
                 "id": "main", "default": true, "name": "Claw", "workspace": "/x", "agentDir": "/d",
@@ -39,7 +39,7 @@ fn full() -> Value {
                     "runSeconds": 1, "runTokens": 0, "runCost": 0, "dayTokens": 1, "dayCost": 1.5, "repeatedCalls": 0,
                 },
                 "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
-                "sandbox": { "mode": "off", "allowlist": [], "denylist": [] },
+                "sandbox": { "mode": "off", "allowlist": [], "denylist": [], "confinement": confinement() },
             }],
         },
         "channels": { "telegram": { "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"], "tools": tools() } },
@@ -99,6 +99,13 @@ fn tools() -> Value {
 fn agent_tools() -> Value {
     json!({
         "profile": "full", "allow": ["group:fs"], "deny": [], "ask": [], "exec": exec(), "byProvider": { "mine": tools() },
+    })
+}
+
+fn confinement() -> Value {
+    json!({
+        "level": "podman", "image": "i", "workspaceAccess": "ro", "network": "open", "readOnly": ["/x"], "readWrite": [],
+        "limits": { "memoryMb": 1, "processes": 0, "fileSizeMb": 1, "openFiles": 1, "cpuSeconds": 1 },
     })
 }
 
