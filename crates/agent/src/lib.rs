@@ -22,6 +22,7 @@ mod session_config;
 mod similar;
 mod skills;
 mod trial;
+mod undo;
 
 pub use config_check::{Examination, examine, load_checked, unread_keys};
 pub use driver::Driver;
@@ -45,6 +46,7 @@ pub use session_config::{
 pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
+pub use undo::UndoMode;
 
 pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{
@@ -117,7 +119,10 @@ pub mod skill {
 
 /// Tools and what prepares their input.
 pub mod tools {
-    pub use myclaw_tools::{builtin_tools, picture_from_base64};
+    pub use myclaw_tools::{
+        ChangedTurn, Direction, FileOutcome, Undone, UndoneFile, WhichTurn, builtin_tools,
+        picture_from_base64, preview,
+    };
 }
 
 /// The example of this page must compile.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use myclaw_config::{Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules};
 use myclaw_engine::{
-    ActiveModel, Hook, HookError, PendingToolCall, RunParams, ToolCallVerdict, ToolContext,
+    ActiveModel, Hook, HookError, PendingToolCall, RunParams, ToolCallVerdict, ToolContext, TurnId,
     WithheldTool,
 };
 use myclaw_policy::{
@@ -391,6 +391,8 @@ pub(crate) fn apply(
             artifact_directory: params.stores.sessions.artifact_directory(&config.session_key),
             max_result_chars: params.rules.max_tool_result_chars,
             workspace_only: params.rules.workspace_only,
+            // A preview changes nothing, so its turn has no record.
+            turn: TurnId::generate(),
         },
     }));
     Ok(())

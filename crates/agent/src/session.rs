@@ -12,12 +12,13 @@ use myclaw_engine::{
 };
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
+use myclaw_tools::{Direction, Undone, WhichTurn};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::Driver;
 use crate::selection::Selection;
-use crate::{AgentError, FailureClass, RunAdditions, SessionConfig, SessionOptions};
+use crate::{AgentError, FailureClass, RunAdditions, SessionConfig, SessionOptions, UndoMode};
 
 mod event;
 
@@ -225,6 +226,26 @@ impl Session {
         let _place = Place(self);
         let params = self.params(&selection, running, foreground.on_event).await?;
         self.driver.compact(params, &selection, focus).await
+    }
+
+    /// Undoes the file changes of a turn, or makes them again; see [`SessionConfig::undo`].
+    ///
+    /// # Errors
+    /// The session is busy, there is nothing to undo, or a file cannot be read or written.
+    pub async fn undo(
+        &self,
+        direction: Direction,
+        which: WhichTurn,
+        mode: UndoMode,
+    ) -> Result<Undone, AgentError> {
+        if self.work().is_some() {
+            return Err(self.busy());
+        }
+        let config = self.config.clone();
+        let undoing = tokio::task::spawn_blocking(move || config.undo(direction, which, mode));
+        undoing.await.map_err(|error| {
+            AgentError::new(FailureClass::Internal, format!("internal error: {error}"))
+        })?
     }
 
     /// Puts a message into the inbox, whether or not anything runs. The run in progress takes it, or the next one.

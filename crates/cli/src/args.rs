@@ -22,7 +22,7 @@ pub(crate) use acp::AcpArgs;
 pub(crate) use duration::Age;
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
 pub(crate) use sessions::{
-    CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
+    CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, UndoArgs, WhichSessions,
 };
 pub(crate) use skills::{SkillsArgs, SkillsCommand, WhoseSkills};
 

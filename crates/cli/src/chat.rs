@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use myclaw_agent::llm::Usage;
 use myclaw_agent::sessions::SessionKey;
+use myclaw_agent::tools::WhichTurn;
 use myclaw_agent::{
-    Approver, Driver, Foreground, RunResult, Session, SessionConfig, check_agent, engine,
+    Approver, Driver, Foreground, RunResult, Session, SessionConfig, UndoMode, check_agent, engine,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::{Asked, TerminalApprover, questions};
 use crate::args::{ChatArgs, SessionArgs};
 use crate::commands::sessions::Sessions;
+use crate::commands::sessions::undo::describe;
 use crate::exit::{CliError, Exit};
 use crate::home::session_config;
 use crate::interrupt::Interrupts;
@@ -257,6 +259,14 @@ impl Chat {
             Command::Queue(Some(number)) => {
                 let answer = talk::drop_one(&self.session, number).await?;
                 self.say(&answer)
+            }
+            Command::Undo(direction) => {
+                let mode = UndoMode::Apply;
+                let undone = self.session.undo(direction, WhichTurn::Next, mode).await;
+                self.say(&match undone {
+                    Ok(undone) => describe(&undone, direction, mode),
+                    Err(error) => error.message,
+                })
             }
             Command::Usage => self.say(&self.describe_usage()),
         }

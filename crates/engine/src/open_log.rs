@@ -5,7 +5,10 @@
 
 use std::collections::HashMap;
 
-use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
+use myclaw_llm::{
+    ContentBlock, INTERRUPTED_RESULT, Message, PairedMessages, ToolCall, ToolResultMessage, Usage,
+    UserMessage,
+};
 use myclaw_session::{
     CompactionEntry, Entry, EntryId, MovedAside, OpenSession, RefusalEntry, SessionError,
     SwitchedOff, SyncHandle, Tail, TailLimit, TranscriptMessage,
@@ -164,6 +167,25 @@ impl OpenLog {
     pub(crate) fn append(&mut self, message: Message) -> Result<(), SessionError> {
         self.session.append(&[Entry::Message(message_to_row(&message))])?;
         self.messages.push(message);
+        Ok(())
+    }
+
+    /// Appends the missing result of each call that an interrupted run left open.
+    pub(crate) fn close_interrupted_calls(
+        &mut self,
+        now_ms: impl Fn() -> u64,
+    ) -> Result<(), SessionError> {
+        let NextStep::RunTools(pending) = self.next_step() else { return Ok(()) };
+        for call in pending.calls {
+            self.append(Message::ToolResult(ToolResultMessage {
+                tool_call_id: call.id,
+                tool_name: call.name,
+                content: vec![ContentBlock::text(INTERRUPTED_RESULT)],
+                is_error: true,
+                details: None,
+                timestamp: now_ms(),
+            }))?;
+        }
         Ok(())
     }
 

@@ -163,7 +163,11 @@ fn follow_on_same_host(attempt: redirect::Attempt<'_>) -> redirect::Action {
     }
 }
 
-fn read_certificates(files: &[PathBuf]) -> Result<Vec<Certificate>, ModelError> {
+/// Reads PEM files with certificates. Blocks.
+///
+/// # Errors
+/// A file cannot be read or holds no certificate.
+pub fn read_certificates(files: &[PathBuf]) -> Result<Vec<Certificate>, ModelError> {
     let mut certificates = Vec::new();
     for file in files {
         let unusable = |why: &dyn std::fmt::Display| {

@@ -37,7 +37,7 @@ pub use classify::classify;
 pub use driver::{HttpProvider, list_models, oauth};
 pub use error::{CallFailure, ErrorClass, ModelError, Repeat};
 pub use event::StreamEvent;
-pub use http::{HttpOptions, install_crypto_provider};
+pub use http::{HttpOptions, install_crypto_provider, read_certificates};
 pub use local::{
     LocalCandidate, LocalFacts, LocalFinding, LocalProbe, LocalServer, ask_local, discover_local,
     survey_local,

@@ -8,6 +8,7 @@
 mod aliases;
 mod apply_patch;
 mod bash;
+mod changes;
 mod edit;
 mod files;
 mod find;
@@ -26,13 +27,18 @@ use myclaw_engine::Tool;
 
 pub use apply_patch::ApplyPatchTool;
 pub use bash::BashTool;
+pub use changes::{
+    ChangedTurn, Direction, FileOutcome, Undo, UndoError, Undone, UndoneFile, WhichTurn,
+    changed_turns,
+};
 pub use edit::EditTool;
 pub use find::FindTool;
 pub use grep::GrepTool;
 pub use ls::LsTool;
-pub use picture::picture_from_base64;
+pub use picture::{picture_from_base64, picture_from_bytes};
 pub use preview::preview;
 pub use read::ReadTool;
+pub use support::{lenient_u64, parse_arguments, run_blocking};
 pub use write::WriteTool;
 
 /// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch.

@@ -49,6 +49,14 @@ pub fn picture_from_base64(data: &str) -> Result<ImageContent, String> {
     let bytes = STANDARD
         .decode(data.trim_ascii())
         .map_err(|error| format!("its data is not standard base64 ({error})"))?;
+    picture_from_bytes(bytes)
+}
+
+/// As [`picture_from_base64`], for the bytes of a file. Takes a while: do not call it on a runtime thread.
+///
+/// # Errors
+/// As [`picture_from_base64`].
+pub fn picture_from_bytes(bytes: Vec<u8>) -> Result<ImageContent, String> {
     let FileKind::Image(kind) = recognise(&bytes) else {
         return Err("its data is no PNG, JPEG, GIF or WebP file".to_owned());
     };

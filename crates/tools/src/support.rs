@@ -25,8 +25,9 @@ pub(crate) mod testing;
 mod text;
 mod walk;
 
-pub(crate) use arguments::{lenient_bool, lenient_u64, parse_arguments};
-pub(crate) use blocking::run_blocking;
+pub(crate) use arguments::lenient_bool;
+pub use arguments::{lenient_u64, parse_arguments};
+pub use blocking::run_blocking;
 pub(crate) use budget::Budget;
 pub(crate) use listing::Listing;
 pub(crate) use paths::{

@@ -5,9 +5,18 @@
 //! it takes values.
 #![forbid(unsafe_code)]
 
+mod charset;
+mod download;
+mod external;
+mod fetch;
 mod guard;
+mod html;
 
+pub use download::{Download, DownloadError, DownloadOptions, Downloader, Wanted};
+pub use fetch::{FetchLimits, WebFetchTool};
+pub use futures_util::future::BoxFuture;
 pub use guard::{
     AddressGuard, AddressKind, AddressRules, AllowedHost, InvalidHost, Lookup, PrivateNetworks,
     Refusal, SystemLookup, address_kind,
 };
+pub use html::{Readable, to_markdown};

@@ -1,17 +1,20 @@
 //! Parses a line of the chat: a message, or a command to the chat itself.
 
 use myclaw_agent::did_you_mean;
+use myclaw_agent::tools::Direction;
 
 use super::talk::queue_number;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 11] = [
+pub(super) const NAMES: [&str; 13] = [
     "/help",
     "/new",
     "/model",
     "/thinking",
     "/sessions",
     "/compact",
+    "/undo",
+    "/redo",
     "/skill",
     "/queue",
     "/continue",
@@ -27,6 +30,8 @@ pub(super) const HELP: &str = "\
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /sessions [NAME]         list the sessions, or continue one
 /compact [FOCUS]         replace the older messages with a summary, which concentrates on FOCUS
+/undo                    undo the file changes of the last turn; again: of the one before
+/redo                    make the changes again that were undone last
 /skill [NAME [MESSAGE]]  list the skills, or ask the agent to use one
 /queue [drop NUMBER]     list the waiting messages, or take one back
 /continue                answer the waiting messages, or continue an interrupted turn
@@ -54,6 +59,8 @@ pub(super) enum Command {
     /// Lists waiting messages, or takes the message of that number back.
     Queue(Option<usize>),
     Continue,
+    /// Undoes the file changes of a turn, or makes them again.
+    Undo(Direction),
     Usage,
     Quit,
 }
@@ -101,6 +108,11 @@ pub(super) fn parse(text: &str) -> Parsed {
                 "/queue lists the waiting messages; /queue drop NUMBER takes one back".to_owned(),
             ),
         },
+        ("/undo", None) => Parsed::Command(Command::Undo(Direction::Undo)),
+        ("/redo", None) => Parsed::Command(Command::Undo(Direction::Redo)),
+        ("/undo" | "/redo", Some(_)) => Parsed::Unknown(format!(
+            "{name} takes no argument; `myclaw sessions undo NAME --turn N` undoes a certain turn"
+        )),
         ("/continue", None) => Parsed::Command(Command::Continue),
         ("/later", Some(message)) => Parsed::Message(message),
         ("/later", None) => Parsed::Unknown("/later needs a text: /later TEXT".to_owned()),

@@ -40,6 +40,7 @@ mod skills;
 mod special_files;
 mod time_zone;
 mod tools;
+mod undo;
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.
 fn myclaw(home: &TempHome, arguments: &[&str]) -> Command {

@@ -6,8 +6,6 @@
 //!
 //! A run that only waited for an approval had not begun the call. Such a call stays open, and is asked about again.
 
-use myclaw_llm::{ContentBlock, INTERRUPTED_RESULT, Message, ToolResultMessage};
-
 use super::{Act, Shared};
 use crate::RunError;
 use crate::open_log::{NextStep, PendingCalls};
@@ -22,7 +20,7 @@ pub(super) async fn close_interrupted_calls(
     if act.were_asked(&shared.run, &pending).await {
         return Ok(Some(PendingCalls { are_asked_again: true, ..pending }));
     }
-    close(shared, pending)?;
+    close(shared)?;
     Ok(None)
 }
 
@@ -32,20 +30,10 @@ pub(super) async fn close_all_calls(shared: &mut Shared, act: &Act) -> Result<()
     for call in &pending.calls {
         act.forget(&shared.run, call).await;
     }
-    close(shared, pending)
+    close(shared)
 }
 
-fn close(shared: &mut Shared, pending: PendingCalls) -> Result<(), RunError> {
-    for call in pending.calls {
-        let timestamp = shared.now_ms();
-        shared.log.append(Message::ToolResult(ToolResultMessage {
-            tool_call_id: call.id,
-            tool_name: call.name,
-            content: vec![ContentBlock::text(INTERRUPTED_RESULT)],
-            is_error: true,
-            details: None,
-            timestamp,
-        }))?;
-    }
-    Ok(())
+fn close(shared: &mut Shared) -> Result<(), RunError> {
+    let Shared { run, log, .. } = shared;
+    Ok(log.close_interrupted_calls(|| run.clock.now_ms())?)
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 ///
 /// # Errors
 /// [`ToolError::Failed`] that says which argument is missing or wrong.
-pub(crate) fn parse_arguments<T: DeserializeOwned>(
+pub fn parse_arguments<T: DeserializeOwned>(
     aliases: ToolAliases,
     arguments: Map<String, Value>,
 ) -> Result<T, ToolError> {
@@ -22,9 +22,7 @@ pub(crate) fn parse_arguments<T: DeserializeOwned>(
 }
 
 /// Takes a whole number, also as `3.0` or `"3"`. For `#[serde(default, deserialize_with = "lenient_u64")]`.
-pub(crate) fn lenient_u64<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u64>, D::Error> {
+pub fn lenient_u64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     whole_number(&value)
         .map(Some)

@@ -7,7 +7,7 @@ use myclaw_engine::ToolError;
 ///
 /// # Errors
 /// What `work` returns, or [`ToolError::Failed`] if it panicked.
-pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T, ToolError>
+pub async fn run_blocking<T, F>(work: F) -> Result<T, ToolError>
 where
     T: Send + 'static,
     F: FnOnce() -> Result<T, ToolError> + Send + 'static,

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use myclaw_agent::PendingMessage;
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
+use myclaw_agent::tools::{Direction, WhichTurn};
 use myclaw_agent::{Accepted, Driver, Session};
 use myclaw_agent::{Approval, Selection};
-use myclaw_agent::{SessionConfig, SessionOptions, check_agent};
+use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ use super::approvals::Approvals;
 use super::reply::Compacted;
 use super::request::{
     Approve, Block, Command, Compact, Decision, Fork, GetMessages, ListModels, Message, Name,
-    Prompt, Request, SetModel, SetThinking, Spoken,
+    Prompt, Request, SetModel, SetThinking, Spoken, Undo,
 };
 use crate::args::SessionArgs;
 use crate::commands::models::{ModelFilter, find_models};
@@ -117,6 +118,7 @@ impl Controller {
             Command::Approve(answer) => self.approve(&session, answer),
             Command::SetModel(wanted) => set_model(&session, wanted).await,
             Command::SetThinking(wanted) => set_thinking(&session, &wanted).await,
+            Command::Undo(wanted) => undo(&session, wanted).await,
             Command::GetState => state(&session, &self.sessions.store).await,
             Command::GetMessages(wanted) => self.messages(&session, wanted).await,
             Command::Fork(fork) => self.fork(&session, fork).await,
@@ -322,6 +324,13 @@ async fn set_thinking(session: &Session, wanted: &SetThinking) -> Result<Value, 
     let model = session.selection().await?;
     session.set_thinking(level);
     Ok(thinking(session, &model))
+}
+
+async fn undo(session: &Session, wanted: Undo) -> Result<Value, CliError> {
+    let direction = if wanted.redo { Direction::Redo } else { Direction::Undo };
+    let which = wanted.turn.map_or(WhichTurn::Next, WhichTurn::Number);
+    let mode = if wanted.dry_run { UndoMode::DryRun } else { UndoMode::Apply };
+    to_value(session.undo(direction, which, mode).await?)
 }
 
 /// The requested thinking level, the level in use, and those that the model offers.

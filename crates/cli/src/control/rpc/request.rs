@@ -25,6 +25,8 @@ pub(super) enum Command {
     SetThinking(SetThinking),
     /// Summarises older messages.
     Compact(Compact),
+    /// Undoes the file changes of a turn, or makes them again.
+    Undo(Undo),
     /// Returns the state of the session.
     GetState,
     /// Returns messages of the session.
@@ -42,7 +44,7 @@ pub(super) enum Command {
 }
 
 /// The commands by name.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "prompt",
     "steer",
     "follow_up",
@@ -51,6 +53,7 @@ const NAMES: [&str; 15] = [
     "set_model",
     "set_thinking",
     "compact",
+    "undo",
     "get_state",
     "get_messages",
     "fork",
@@ -174,6 +177,18 @@ pub(super) struct SetThinking {
 pub(super) struct Compact {
     #[serde(default, alias = "customInstructions")]
     pub(super) focus: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Undo {
+    /// Counted from the latest turn that changed files, which is 1.
+    #[serde(default)]
+    pub(super) turn: Option<usize>,
+    #[serde(default)]
+    pub(super) redo: bool,
+    #[serde(default)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,0 +1,126 @@
+//! HTTP clients that connect only to addresses that were checked.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use myclaw_llm::{install_crypto_provider, read_certificates};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, ClientBuilder, redirect, retry};
+use tokio::sync::OnceCell;
+use url::{Host, Url};
+
+use super::{DownloadError, DownloadOptions};
+use crate::{AddressGuard, Refusal};
+
+/// Longest wait for a connection. A host that does not answer in this time is down.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// Names whose addresses are remembered: more than downloads run at once.
+const MAX_PINS: usize = 64;
+
+/// The clients, each made when the first URL needs it: only https needs the system's certificates, whose loading is
+/// most of what a client costs.
+#[derive(Debug)]
+pub(super) struct Connector {
+    options: DownloadOptions,
+    pins: Arc<Pins>,
+    plain: OnceCell<Client>,
+    tls: OnceCell<Client>,
+}
+
+/// The checked addresses of names. They stand in for the name server of the clients, so that a client can connect to
+/// nothing else, whatever a name server says by then.
+#[derive(Debug, Default)]
+struct Pins(Mutex<VecDeque<(String, Vec<SocketAddr>)>>);
+
+impl Connector {
+    pub(super) fn new(options: DownloadOptions) -> Self {
+        let (plain, tls) = (OnceCell::new(), OnceCell::new());
+        Self { options, pins: Arc::default(), plain, tls }
+    }
+
+    /// A client that can connect to `url`.
+    ///
+    /// # Errors
+    /// The guard refuses an address of its host, or the client cannot be set up.
+    pub(super) async fn client_for(
+        &self,
+        guard: &AddressGuard,
+        url: &Url,
+    ) -> Result<Client, DownloadError> {
+        let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
+            guard.check_parsed(url)?;
+            return Err(DownloadError::BadRedirect { url: url.as_str().to_owned() });
+        };
+        let addresses = guard.addresses(&host, port).await?;
+        if let Host::Domain(name) = host {
+            self.pins.set(name, addresses);
+        }
+        let client = match url.scheme() {
+            "http" => self.plain.get_or_try_init(|| async { self.plain_client() }).await,
+            _ => self.tls.get_or_try_init(|| self.tls_client()).await,
+        };
+        client.cloned()
+    }
+
+    fn plain_client(&self) -> Result<Client, DownloadError> {
+        self.builder().tls_certs_only([]).build().map_err(|error| DownloadError::set_up(&error))
+    }
+
+    async fn tls_client(&self) -> Result<Client, DownloadError> {
+        let builder = self.builder();
+        let files = self.options.extra_ca_files.clone();
+        // Reading certificates blocks.
+        let task = tokio::task::spawn_blocking(move || {
+            let certificates = read_certificates(&files)
+                .map_err(|error| DownloadError::SetUp { why: error.message })?;
+            let client = builder.tls_certs_merge(certificates).build();
+            client.map_err(|error| DownloadError::set_up(&error))
+        });
+        task.await.map_err(|error| DownloadError::set_up(&error))?
+    }
+
+    fn builder(&self) -> ClientBuilder {
+        install_crypto_provider();
+        Client::builder()
+            .user_agent(&self.options.user_agent)
+            .connect_timeout(CONNECT_LIMIT)
+            .dns_resolver(Arc::clone(&self.pins))
+            // A proxy would look the name up itself.
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .referer(false)
+            .pool_max_idle_per_host(0)
+    }
+}
+
+impl Pins {
+    fn set(&self, name: &str, addresses: Vec<SocketAddr>) {
+        let mut pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pins.retain(|(pinned, _)| pinned != name);
+        if pins.len() == MAX_PINS {
+            pins.pop_front();
+        }
+        pins.push_back((name.to_owned(), addresses));
+    }
+
+    fn get(&self, name: &str) -> Option<Vec<SocketAddr>> {
+        let pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pins.iter().find(|(pinned, _)| pinned == name).map(|(_, addresses)| addresses.clone())
+    }
+}
+
+impl Resolve for Pins {
+    fn resolve(&self, name: Name) -> Resolving {
+        let pinned = self.get(name.as_str());
+        Box::pin(async move {
+            let addresses = pinned.ok_or_else(|| Refusal::NotFound {
+                host: name.as_str().to_owned(),
+                why: "its address was not checked".to_owned(),
+            })?;
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}

@@ -1,0 +1,10 @@
+//! The web tools against real servers on loopback.
+#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
+
+mod fetch;
+mod hostile;
+
+mod redirects;
+
+mod server;
+mod support;
