@@ -82,10 +82,13 @@ impl Place {
                 turn: TurnId::generate(),
             },
             runtime: tokio::runtime::Builder::new_current_thread().build().expect("a runtime"),
-            tool: builtin_tools(Duration::from_secs(1))
-                .into_iter()
-                .find(|tool| tool.schema().name == "edit")
-                .expect("the tool"),
+            tool: builtin_tools(ToolOptions {
+                command_timeout: Duration::from_secs(1),
+                jobs: None,
+            })
+            .into_iter()
+            .find(|tool| tool.schema().name == "edit")
+            .expect("the tool"),
             word: "one",
         }
     }

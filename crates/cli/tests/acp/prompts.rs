@@ -335,5 +335,45 @@ fn a_prompt_may_ask_for_a_skill() {
     let said = said(server.last_request().json());
     assert!(said.contains(&request), "{said}");
     assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn the_editor_is_asked_for_permission() {
+    let write = || json!({"path": "a.txt", "content": "one\n"});
+    let call = |id: &str| Reply::anthropic().tool_call(id, "write", write());
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        call("call_1"),
+        answer("Not written."),
+        call("call_2"),
+        answer("Written."),
+    ]));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    config["tools"] = json!({"ask": ["write"]});
+    home.write_config(&config);
+    let mut client = Client::introduced(&home);
+    let session = client.new_session(&home);
+    for (number, option, exists) in [(1, "no", false), (2, "once", true)] {
+        let prompt = client.prompt(&session, "Write it");
+        let asked = client.line_with(&format!("\"id\":\"permission-{number}\""));
+        assert_eq!(asked["method"], "session/request_permission");
+        let options: Vec<&str> = asked["params"]["options"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|option| option["optionId"].as_str().unwrap())
+            .collect();
+        assert_eq!(options, ["once", "always", "no"]);
+        let content = asked["params"]["toolCall"]["content"].to_string();
+        assert!(content.contains("tools.ask") && content.contains("+one"), "{content}");
+        client.send_line(
+            &json!({"jsonrpc": "2.0", "id": format!("permission-{number}"), "result": {
+                "outcome": {"outcome": "selected", "optionId": option},
+            }})
+            .to_string(),
+        );
+        assert_eq!(stop_reason(&client.answer(prompt)), "end_turn");
+        assert_eq!(home.workspace().join("a.txt").exists(), exists, "{option}");
+    }
     client.finish();
 }

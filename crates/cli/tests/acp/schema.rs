@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use agent_client_protocol_schema::v1::{
     AuthenticateResponse, CloseSessionResponse, DeleteSessionResponse, Error, InitializeResponse,
     JsonRpcMessage, ListSessionsResponse, LoadSessionResponse, NewSessionResponse, Notification,
-    PromptResponse, Response, ResumeSessionResponse, SessionNotification,
-    SetSessionConfigOptionResponse,
+    PromptResponse, Request, RequestPermissionRequest, Response, ResumeSessionResponse,
+    SessionNotification, SetSessionConfigOptionResponse,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,6 +16,10 @@ use serde_json::Value;
 pub(crate) fn check(output: &str, methods: &HashMap<String, String>) {
     for line in output.lines() {
         let message: Value = serde_json::from_str(line).expect("a line of JSON");
+        if message["method"] == "session/request_permission" {
+            round_trip::<Request<RequestPermissionRequest>>(&message);
+            continue;
+        }
         if message.get("method").is_some() {
             assert_eq!(message["method"], "session/update", "{line}");
             round_trip::<Notification<SessionNotification>>(&message);

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use myclaw_testkit::{ChildOutput, ModelServer, RunningChild, TempHome, WireFormat};
 
+mod approvals;
 mod auth;
 mod auth_login;
 mod auth_renewal;
@@ -28,6 +29,7 @@ mod interrupt;
 mod jobs;
 mod logs;
 mod models;
+mod policy;
 mod rpc;
 mod run;
 mod sandbox;

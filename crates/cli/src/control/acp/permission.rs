@@ -28,12 +28,12 @@ pub(super) struct Permissions {
 
 #[derive(Default)]
 struct State {
-    last_id: i64,
-    open: HashMap<i64, oneshot::Sender<Approval>>,
+    last: u64,
+    open: HashMap<String, oneshot::Sender<Approval>>,
 }
 
 /// Removes a request when its answer has come or nobody waits for it any more.
-struct Waiting<'a>(&'a Permissions, i64);
+struct Waiting<'a>(&'a Permissions, String);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
@@ -48,7 +48,7 @@ impl Permissions {
 
     /// Takes the client's response to a request of this program.
     pub(super) fn answer(&self, id: &RequestId, outcome: Result<Value, String>) {
-        let RequestId::Number(id) = id else { return };
+        let RequestId::Str(id) = id else { return };
         if let Some(asked) = self.lock().open.remove(id) {
             // The run may have ended meanwhile.
             let _ = asked.send(approval(outcome));
@@ -76,13 +76,14 @@ impl Approver for Permissions {
             let (sender, answered) = oneshot::channel();
             let id = {
                 let state = &mut *self.lock();
-                state.last_id += 1;
-                state.open.insert(state.last_id, sender);
-                state.last_id
+                state.last += 1;
+                let id = format!("permission-{}", state.last);
+                state.open.insert(id.clone(), sender);
+                id
             };
-            let waiting = Waiting(self, id);
+            let waiting = Waiting(self, id.clone());
             let asked = RequestPermissionRequest::new(session, call, options);
-            self.wire.ask_permission(RequestId::Number(id), asked);
+            self.wire.ask_permission(RequestId::Str(id), asked);
             let approval = answered.await;
             drop(waiting);
             approval.unwrap_or_else(|_| denied("the question was withdrawn"))
