@@ -90,6 +90,9 @@ impl Sessions {
                 found += 1;
                 if sessions.len() < limit.unwrap_or(USUAL_ROWS) {
                     sessions.push(session);
+                } else if limit.is_some() {
+                    // The number of all is printed only without a limit.
+                    return Ok(ControlFlow::Break(()));
                 }
             }
             Ok(ControlFlow::Continue(()))
