@@ -16,6 +16,7 @@ use myclaw_llm::{BUILTIN_PROVIDER, Catalog, ModelRef, parse_model_ref, provider_
 
 use crate::key_lookup::{KeyPresence, look_for_key};
 use crate::selection::{check_allowed, find_access, missing_address, unknown_provider};
+use crate::web_tools::{address_rules, search_options};
 use crate::{Home, permissions, stored_keys};
 
 /// Other names under which people know a provider, each with the provider's name here.
@@ -70,6 +71,7 @@ pub fn examine(loaded: &Loaded, home: &Home) -> Examination {
     }
     examine_agents(config, home, &mut examination);
     examine_keys(config, home, &mut examination);
+    examine_web(config, &mut examination);
     match unusable_commands(config, &home.paths) {
         Ok(unusable) => examination
             .mistakes
@@ -81,6 +83,18 @@ pub fn examine(loaded: &Loaded, home: &Home) -> Examination {
         }
     }
     examination
+}
+
+/// Values of `tools.web` that a run would refuse.
+fn examine_web(config: &Config, examination: &mut Examination) {
+    let web = ConfigPath::default().key("tools").key("web");
+    if let Err(problem) = search_options(config) {
+        examination.mistakes.push(mistake(web.clone().key("search"), problem));
+    }
+    if let Err(problem) = address_rules(config) {
+        let path = web.key("fetch").key("allowHosts");
+        examination.mistakes.push(mistake(path, problem));
+    }
 }
 
 /// A line for each key of the file that has no effect yet.

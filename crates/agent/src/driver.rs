@@ -1,6 +1,6 @@
 //! Runs in sessions: the engine and the listener that all sessions of a front-end share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use myclaw_engine::{
     Approver, CompactionReport, ConfigKeys, Engine, RunError, RunParams, RunResult,
@@ -9,8 +9,9 @@ use myclaw_llm::{ErrorClass, ModelError, StopReason};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
+use crate::jobs::BackgroundJobs;
 use crate::selection::{Selection, SelectionSource};
-use crate::session::SessionCallback;
+use crate::session::{SessionCallback, SessionEvent};
 use crate::{AgentError, FailureClass};
 
 /// What all sessions of a front-end share.
@@ -19,6 +20,8 @@ pub struct Driver {
     stop: CancellationToken,
     tasks: TaskTracker,
     on_event: SessionCallback,
+    /// The background jobs of its sessions.
+    jobs: Mutex<Vec<Weak<BackgroundJobs>>>,
     approver: Option<Arc<dyn Approver>>,
 }
 
@@ -33,7 +36,7 @@ impl Driver {
         approver: Option<Arc<dyn Approver>>,
     ) -> Arc<Self> {
         let (engine, tasks) = (Arc::new(engine), TaskTracker::new());
-        Arc::new(Self { engine, stop, tasks, on_event, approver })
+        Arc::new(Self { engine, stop, tasks, on_event, jobs: Mutex::default(), approver })
     }
 
     /// Like [`Driver::new`], for a front-end that runs everything in the foreground.
@@ -61,10 +64,23 @@ impl Driver {
         self.tasks.spawn(work);
     }
 
-    /// Waits until all work in the background is over.
+    /// Notes the background jobs of a session, which end with this driver.
+    pub(crate) fn has_jobs(&self, jobs: &Arc<BackgroundJobs>) {
+        let mut known = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|other| other.strong_count() > 0);
+        if !known.iter().any(|other| Weak::as_ptr(other) == Arc::as_ptr(jobs)) {
+            known.push(Arc::downgrade(jobs));
+        }
+    }
+
+    /// Waits until all work in the background is over, and ends the background jobs of the sessions.
     pub async fn finish(&self) {
         self.tasks.close();
         self.tasks.wait().await;
+        let known = std::mem::take(&mut *self.jobs.lock().unwrap_or_else(PoisonError::into_inner));
+        for jobs in known.iter().filter_map(Weak::upgrade) {
+            jobs.close(&|event| (self.on_event)(&event.session, SessionEvent::Run(&event))).await;
+        }
     }
 
     /// Runs one turn with `params`, without an open session. An open session has

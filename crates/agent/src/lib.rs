@@ -6,10 +6,12 @@
 //! [`AgentError`] with a class.
 #![forbid(unsafe_code)]
 
+pub mod approvals;
 mod config_check;
 mod driver;
 mod error;
 mod home;
+mod jobs;
 mod key_lookup;
 mod models;
 pub mod permissions;
@@ -21,11 +23,14 @@ mod session_config;
 mod similar;
 mod skills;
 mod trial;
+mod undo;
+mod web_tools;
 
 pub use config_check::{Examination, examine, load_checked, unread_keys};
 pub use driver::Driver;
 pub use error::{AgentError, FailureClass};
 pub use home::Home;
+pub use jobs::JobWake;
 pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use models::{configured_model, profiles_in_order};
 pub use providers::{HttpProviders, engine, key_resolver};
@@ -44,6 +49,7 @@ pub use session_config::{
 pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
+pub use undo::UndoMode;
 
 pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{
@@ -116,7 +122,10 @@ pub mod skill {
 
 /// Tools and what prepares their input.
 pub mod tools {
-    pub use myclaw_tools::{builtin_tools, picture_from_base64};
+    pub use myclaw_tools::{
+        ChangedTurn, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, ToolOptions, Undone,
+        UndoneFile, WhichTurn, builtin_tools, picture_from_base64, preview,
+    };
 }
 
 /// The example of this page must compile.

@@ -9,19 +9,24 @@ mod programs;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_config::{Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules};
 use myclaw_engine::{
-    ActiveModel, Hook, HookError, PendingToolCall, RunParams, ToolCallVerdict, WithheldTool,
+    ActiveModel, Hook, HookError, PendingToolCall, RunParams, ToolCallVerdict, ToolContext, TurnId,
+    WithheldTool,
 };
 use myclaw_policy::{
     ApprovalDigest, Decision, ExecPolicy, ExecRequest, ExecVerdict, PolicyError, SandboxScope,
-    SessionFacts, ToolPolicy, canonical_tool_name, command_digest,
+    SessionFacts, ToolPolicy, command_digest,
 };
 use myclaw_session::{PeerKind, SessionKey};
 use serde_json::{Map, Value};
 
+pub use myclaw_policy::{canonical_tool_name, known_tools};
+
+use crate::approvals::{ApprovalStore, SessionApprover, audience};
 use crate::{AgentError, RunAdditions, SessionConfig};
 use levels::{Situation, exec_levels, tool_levels};
 
@@ -128,6 +133,13 @@ impl Permissions {
             environment: programs::environment(),
             rules: Arc::new(rules),
         })
+    }
+
+    /// Whether the session is sandboxed.
+    pub fn scope(&self) -> SandboxScope {
+        let main_key = main_key(&self.rules.agent);
+        facts(&self.rules.session, &[main_key.as_str()])
+            .scope(sandbox_rules(&self.rules.config, &self.rules.agent).mode)
     }
 
     /// Whether a tool is offered to the model.
@@ -367,8 +379,22 @@ pub(crate) fn apply(
     });
     params.withheld = withheld.collect();
     params.hooks.extend(added.hooks);
-    params.hooks.push(Arc::new(PolicyHook(permissions)));
-    params.approver = added.approver;
+    params.hooks.push(Arc::new(PolicyHook(Arc::clone(&permissions))));
+    params.approver = Some(Arc::new(SessionApprover {
+        front_end: added.approver,
+        permissions,
+        store: ApprovalStore::in_state_dir(config.home.paths.state_dir()),
+        audience: audience(config),
+        limit: Duration::from_secs(config.config.tools.approvals.timeout_seconds),
+        context: ToolContext {
+            working_directory: config.working_directory().to_owned(),
+            artifact_directory: params.stores.sessions.artifact_directory(&config.session_key),
+            max_result_chars: params.rules.max_tool_result_chars,
+            workspace_only: params.rules.workspace_only,
+            // A preview changes nothing, so the turn does not matter.
+            turn: TurnId::generate(),
+        },
+    }));
     Ok(())
 }
 

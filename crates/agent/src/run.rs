@@ -72,7 +72,7 @@ impl RunAgentParams {
 ///
 /// It does the same as `myclaw run`: the model, its key and the fallbacks come from the config, the environment, the
 /// agent's key store, or a model server on this machine; without any of these the built-in model answers. The built-in
-/// tools and the hooks of the config are used.
+/// tools and the hooks of the config are used. Background jobs end with the run; a [`Session`](crate::Session) keeps them.
 ///
 /// # Errors
 /// See [`FailureClass`](crate::FailureClass). The session stays valid and holds all messages and results until then.
@@ -117,6 +117,8 @@ async fn run_in(
     run.user_message = params.user_message;
     run.thinking = params.thinking;
     run.cancel = params.cancel;
-    run.on_event = params.on_event;
-    engine.run(run).await.map_err(|error| run_error(&error, &selection))
+    run.on_event.clone_from(&params.on_event);
+    let outcome = engine.run(run).await;
+    config.close_jobs(&|event| params.on_event.iter().for_each(|emit| emit(event.clone()))).await;
+    outcome.map_err(|error| run_error(&error, &selection))
 }

@@ -12,12 +12,13 @@ use myclaw_engine::{
 };
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
+use myclaw_tools::{Direction, Undone, WhichTurn};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::Driver;
 use crate::selection::Selection;
-use crate::{AgentError, FailureClass, RunAdditions, SessionConfig, SessionOptions};
+use crate::{AgentError, FailureClass, RunAdditions, SessionConfig, SessionOptions, UndoMode};
 
 mod event;
 
@@ -117,7 +118,11 @@ impl Session {
         let inbox = inbox.with_events(Arc::new(move |event| {
             (listener.on_event())(&key, SessionEvent::Run(&event));
         }));
-        Arc::new(Self { driver, config, first_model, inbox, state: Mutex::new(state) })
+        let session =
+            Arc::new(Self { driver, config, first_model, inbox, state: Mutex::new(state) });
+        session.config.background.opened(&session);
+        session.driver.has_jobs(&session.config.background);
+        session
     }
 
     /// The key of the session.
@@ -206,6 +211,9 @@ impl Session {
         let running = self.begin_with(Work::Turn, foreground.cancel).ok_or_else(|| self.busy())?;
         let _place = Place(self);
         let mut params = self.params(&selection, running, foreground.on_event).await?;
+        if message.is_some() {
+            self.config.background.attended(self.key()).await;
+        }
         params.user_message.extend(message.map(ContentBlock::text));
         self.driver.run(params, &selection).await
     }
@@ -225,6 +233,26 @@ impl Session {
         let _place = Place(self);
         let params = self.params(&selection, running, foreground.on_event).await?;
         self.driver.compact(params, &selection, focus).await
+    }
+
+    /// Undoes the file changes of a turn, or makes them again; see [`SessionConfig::undo`].
+    ///
+    /// # Errors
+    /// The session is busy, there is nothing to undo, or a file cannot be read or written.
+    pub async fn undo(
+        &self,
+        direction: Direction,
+        which: WhichTurn,
+        mode: UndoMode,
+    ) -> Result<Undone, AgentError> {
+        if self.work().is_some() {
+            return Err(self.busy());
+        }
+        let config = self.config.clone();
+        let undoing = tokio::task::spawn_blocking(move || config.undo(direction, which, mode));
+        undoing.await.map_err(|error| {
+            AgentError::new(FailureClass::Internal, format!("internal error: {error}"))
+        })?
     }
 
     /// Puts a message into the inbox, whether or not anything runs. The run in progress takes it, or the next one.
@@ -250,6 +278,7 @@ impl Session {
         mode: Option<QueueMode>,
     ) -> Result<Accepted, AgentError> {
         self.selection().await?;
+        self.config.background.attended(self.key()).await;
         let configured = &self.config.config.messages.queue;
         // Only the current work is interrupted: work that begins meanwhile may already answer this message.
         let running_before = self.lock().running.clone();
@@ -340,7 +369,7 @@ impl Session {
     }
 
     /// Starts a turn for waiting messages, unless work goes on.
-    fn go_on(self: &Arc<Self>) {
+    pub(crate) fn go_on(self: &Arc<Self>) {
         let Some(running) = self.begin(Work::Turn) else {
             self.lock().is_due = true;
             return;

@@ -7,15 +7,19 @@ use std::time::Duration;
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
 use myclaw_config::{AgentId, Config, ConfigError, ResolvedAgent, ThinkingDefault};
 use myclaw_engine::{
-    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, RunParams, RunRules, RunStores,
-    SystemClock, Tool, exhausted_budget, utc_day,
+    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, RunEvent, RunParams, RunRules,
+    RunStores, SystemClock, Tool, exhausted_budget, utc_day,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
 use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore};
+use myclaw_tools::{Jobs, ToolOptions, builtin_tools};
 
 use crate::config_check::load_checked;
+use crate::jobs::{BackgroundJobs, JobWake};
+use crate::permissions::Permissions;
 use crate::selection::{Selection, Wanted, select};
+use crate::web_tools::web_tools;
 use crate::{AgentError, Home, permissions};
 
 /// Name of the session if the caller gives no name.
@@ -72,6 +76,8 @@ pub struct SessionConfig {
     pub auth_profile: Option<String>,
     /// Who sends the messages, if the caller says so.
     pub sender: Option<String>,
+    /// Of all sessions that are made from this one.
+    pub(crate) background: Arc<BackgroundJobs>,
 }
 
 impl SessionConfig {
@@ -105,7 +111,8 @@ impl SessionConfig {
         }
         let directory = options.directory.as_deref().map(existing_directory).transpose()?;
         let (auth_profile, sender) = (options.auth_profile.clone(), options.sender.clone());
-        Ok(Self { home, config, agent, directory, session_key, auth_profile, sender })
+        let background = BackgroundJobs::new(home.clone());
+        Ok(Self { home, config, agent, directory, session_key, auth_profile, sender, background })
     }
 
     /// The same for another session of the agent.
@@ -156,12 +163,42 @@ impl SessionConfig {
         let command_timeout = Duration::from_secs(self.config.tools.bash.timeout_seconds);
         let mut params = self.bare_run(selection.models.clone());
         params.auth_profile.clone_from(&self.auth_profile);
-        params.tools = myclaw_tools::builtin_tools(command_timeout);
+        // Without the tool `process` nobody could look after a job.
+        let jobs = match Permissions::new(self, None, &[])?.offers("process") {
+            true => Some(self.jobs().await),
+            false => None,
+        };
+        params.tools = builtin_tools(ToolOptions { command_timeout, jobs });
+        params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
         permissions::apply(self, added, &mut params)?;
         params.working_directory.clone_from(&self.directory);
         Ok(params)
+    }
+
+    /// The background jobs of the session. The first call in a process ends what killed processes left running.
+    pub(crate) async fn jobs(&self) -> Arc<Jobs> {
+        let yield_after = Duration::from_millis(self.config.tools.bash.yield_ms);
+        let yield_after = (!yield_after.is_zero()).then_some(yield_after);
+        self.background.of(&self.session_key, yield_after).await
+    }
+
+    /// Sets what happens when a background job ends in this session, or in one that is made from it. To be called before
+    /// the first run, by front-ends whose sessions stay open: only then do commands become jobs by themselves.
+    pub fn wake_for_jobs(&self, wake: JobWake) {
+        self.background.set_wake(wake);
+    }
+
+    /// Ends the background jobs of this session and of those that are made from it. `on_event` receives a notice if
+    /// there are any.
+    pub async fn close_jobs(&self, on_event: &(dyn Fn(RunEvent) + Send + Sync)) {
+        self.background.close(on_event).await;
+    }
+
+    /// Like [`SessionConfig::close_jobs`], by force and without waiting. For a process that is about to exit.
+    pub fn kill_jobs_now(&self) {
+        self.background.kill_now();
     }
 
     /// As [`SessionConfig::run_params`], without tools, skills and hooks.

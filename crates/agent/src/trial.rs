@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use myclaw_auth::{AuthProfile, KeyResolver};
 use myclaw_engine::{Clock, Providers, SystemClock};
 use myclaw_llm::{
-    AssistantMessage, CallFailure, CallLimits, HttpOptions, Message, Model, ModelError,
-    ModelRequest, PairedMessages, StreamEvent, ThinkingLevel, ToolSchema, ToolUse, UserMessage,
+    AssistantMessage, CallFailure, CallLimits, ContentBlock, HttpOptions, ImageContent, Message,
+    Model, ModelError, ModelRequest, PairedMessages, StreamEvent, ThinkingLevel, ToolSchema,
+    ToolUse, UserMessage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,8 @@ use crate::{HttpProviders, key_resolver};
 pub struct Question<'a> {
     /// The message.
     pub text: &'a str,
+    /// A picture behind the message.
+    pub picture: Option<&'a ImageContent>,
     /// The tools on offer.
     pub tools: &'a [ToolSchema],
     /// Longest answer, in tokens.
@@ -82,8 +85,9 @@ impl Trial {
                 .map_err(|error| TrialFailure::Key(error.to_string()))?,
             None => None,
         };
-        let asked = Message::User(UserMessage::text(question.text, now_ms));
-        let messages = PairedMessages::repair(vec![asked]);
+        let mut asked = UserMessage::text(question.text, now_ms);
+        asked.content.extend(question.picture.cloned().map(ContentBlock::Image));
+        let messages = PairedMessages::repair(vec![Message::User(asked)]);
         let thinking = model.thinking_level(ThinkingLevel::Off);
         let request = ModelRequest {
             model,

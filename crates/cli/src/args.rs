@@ -14,13 +14,15 @@ mod acp;
 pub(crate) mod auth;
 mod duration;
 mod help;
+mod policy;
 mod sessions;
 mod skills;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use duration::Age;
+pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
 pub(crate) use sessions::{
-    CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, WhichSessions,
+    CompactArgs, ExportFormat, ImportFormat, SessionsArgs, SessionsCommand, UndoArgs, WhichSessions,
 };
 pub(crate) use skills::{SkillsArgs, SkillsCommand, WhoseSkills};
 
@@ -102,6 +104,12 @@ pub(crate) enum Command {
     /// List, add, test and order the keys of providers
     #[command(long_about = help::AUTH, after_long_help = help::AUTH_EXAMPLES)]
     Auth(auth::AuthArgs),
+    /// Show what a session may do, and which rule of the config decides
+    #[command(long_about = help::POLICY, after_long_help = help::POLICY_EXAMPLES)]
+    Policy(PolicyArgs),
+    /// List or revoke the approvals of tool calls
+    #[command(long_about = help::APPROVALS, after_long_help = help::APPROVALS_EXAMPLES)]
+    Approvals(ApprovalsArgs),
     /// Show what is configured, what is missing and what to do next
     #[command(long_about = help::DOCTOR, after_long_help = help::DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),

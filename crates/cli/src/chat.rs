@@ -6,11 +6,18 @@ use std::sync::Arc;
 
 use myclaw_agent::llm::Usage;
 use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{Driver, Foreground, RunResult, Session, SessionConfig, check_agent, engine};
+use myclaw_agent::tools::WhichTurn;
+use myclaw_agent::{
+    AgentRunEvent, Approver, Driver, Foreground, RunEvent, RunResult, Session, SessionConfig,
+    UndoMode, check_agent, engine,
+};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::{Asked, TerminalApprover, questions};
 use crate::args::{ChatArgs, SessionArgs};
 use crate::commands::sessions::Sessions;
+use crate::commands::sessions::undo::describe;
 use crate::exit::{CliError, Exit};
 use crate::home::session_config;
 use crate::interrupt::Interrupts;
@@ -26,6 +33,7 @@ use command::{Command, HELP, Parsed};
 use display::Display;
 use editor::Editor;
 use input::{Input, Source, next_input};
+use jobs::JobBell;
 use lines::Lines;
 use talk::{Leftover, Talker};
 
@@ -35,6 +43,7 @@ mod completion;
 mod display;
 mod editor;
 mod input;
+mod jobs;
 mod lines;
 mod skill;
 mod talk;
@@ -57,7 +66,9 @@ pub(crate) fn run(args: &ChatArgs) -> Result<(), CliError> {
     let interrupts = Interrupts::install()?;
     runtime::block_on(async {
         let mut chat = Chat::begin(config, interrupts, &args.session).await?;
-        chat.converse().await
+        let outcome = chat.converse().await;
+        chat.session.config().close_jobs(&|event| print_notice(&event)).await;
+        outcome
     })?
 }
 
@@ -68,10 +79,14 @@ struct Chat {
     view: View,
     /// Fires when standard output is closed; each turn's token is a child.
     closed: CancellationToken,
+    /// The questions about calls that need an approval.
+    questions: mpsc::Receiver<Asked>,
     usage: Usage,
     turns: u32,
     /// Text typed during the last turn that is not handled yet.
     leftover: Leftover,
+    /// Rings when a background job has ended.
+    bell: JobBell,
 }
 
 impl Chat {
@@ -81,16 +96,23 @@ impl Chat {
         args: &SessionArgs,
     ) -> Result<Self, CliError> {
         let sessions = Sessions::of_agent(&config);
-        let driver = Driver::foreground(engine(config.home.http_options()), None);
+        let bell = JobBell::default();
+        config.wake_for_jobs(bell.wake());
+        let jobs = config.clone();
+        interrupts.before_leaving(move || jobs.kill_jobs_now());
+        let closed = CancellationToken::new();
+        let (asking, questions) = questions();
+        let (view, approver): (_, Option<Arc<dyn Approver>>) = if is_interactive() {
+            (View::Terminal, Some(asking))
+        } else {
+            let output = Arc::new(Output::stdout(closed.clone()));
+            let approver = TerminalApprover::new(&output);
+            (View::Plain(output), approver)
+        };
+        let driver = Driver::foreground(engine(config.home.http_options()), approver);
         let session = Session::open(driver, config, &args.options());
         let selection = session.selection().await?;
         announce(&selection, Verbosity::Normal);
-        let closed = CancellationToken::new();
-        let view = if is_interactive() {
-            View::Terminal
-        } else {
-            View::Plain(Arc::new(Output::stdout(closed.clone())))
-        };
         if let Some(line) = thinking_difference(&session, &selection) {
             note(format_args!("myclaw: {line}"));
         }
@@ -100,9 +122,11 @@ impl Chat {
             session,
             view,
             closed,
+            questions,
             usage: Usage::default(),
             turns: 0,
             leftover: Leftover::default(),
+            bell,
         })
     }
 
@@ -110,17 +134,29 @@ impl Chat {
         let mut source = match self.view {
             View::Terminal => {
                 self.greet().await?;
-                Source::Editor(Box::new(Editor::new(self.session.config())))
+                let breaks = Arc::clone(&self.bell.breaks_editor);
+                Source::Editor(Box::new(Editor::new(self.session.config(), breaks)))
             }
             View::Plain(_) => Source::Lines(Lines::new()),
         };
         self.tell_what_waits().await?;
         let mut first_failure = None;
         loop {
-            let (input, returned) =
-                next_input(source, std::mem::take(&mut self.leftover.unsent)).await?;
+            let (input, returned) = self.input(source).await?;
             source = returned;
-            let Input::Text(text) = input else { break };
+            let text = match input {
+                Input::Text(text) => text,
+                Input::Leave => break,
+                Input::JobEnded => {
+                    // The prompt stays where it is; what follows begins on a line of its own.
+                    put_line("")?;
+                    self.answer_jobs().await?;
+                    if self.leftover.wants_to_leave || self.interrupts.is_ending() {
+                        break;
+                    }
+                    continue;
+                }
+            };
             match command::parse(&text) {
                 Parsed::Command(Command::Quit) => break,
                 Parsed::Command(command) if !command.is_work() => self.obey(command).await?,
@@ -142,6 +178,32 @@ impl Chat {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Waits for the user. Without a line editor, turns for ended jobs run meanwhile.
+    async fn input(&mut self, source: Source) -> Result<(Input, Source), CliError> {
+        let unsent = std::mem::take(&mut self.leftover.unsent);
+        let mut reading = std::pin::pin!(next_input(source, unsent));
+        let bell = self.bell.clone();
+        loop {
+            tokio::select! {
+                biased;
+                input = &mut reading => return input,
+                () = bell.rung(), if matches!(self.view, View::Plain(_)) => {
+                    self.answer_jobs().await?;
+                }
+            }
+        }
+    }
+
+    /// Runs a turn for the messages about ended jobs, unless a turn has read them. They may be another session's.
+    async fn answer_jobs(&mut self) -> Result<(), CliError> {
+        if !self.session.pending().await?.is_empty()
+            && let Err(error) = self.turns(None).await
+        {
+            self.survive(error).await?;
+        }
+        Ok(())
     }
 
     /// Executes a command that calls a model.
@@ -192,7 +254,7 @@ impl Chat {
             View::Terminal => {
                 let display = Display::new(self.closed.clone());
                 let mut talker = Talker::listen();
-                let talk = talker.talk(&self.session, &display);
+                let talk = talker.talk(&self.session, &display, &mut self.questions);
                 let talked = with_talk(run(display.callback()), talk);
                 let outcome = armed.unless_quit(display.drawing(talked)).await;
                 display.finish();
@@ -248,6 +310,16 @@ impl Chat {
                 let answer = talk::drop_one(&self.session, number).await?;
                 self.say(&answer)
             }
+            Command::Undo(direction) => {
+                let mode = UndoMode::Apply;
+                let undone = self.session.undo(direction, WhichTurn::Next, mode).await;
+                self.say(&match undone {
+                    Ok(undone) => describe(&undone, direction, mode),
+                    Err(error) => error.message,
+                })
+            }
+            Command::Jobs(None) => self.say(&jobs::list(&self.session).await),
+            Command::Jobs(Some(id)) => self.say(&jobs::kill(&self.session, &id).await),
             Command::Usage => self.say(&self.describe_usage()),
         }
     }
@@ -373,6 +445,13 @@ fn put_line(line: &str) -> Result<(), CliError> {
     writeln!(stdout, "{line}")
         .and_then(|()| stdout.flush())
         .map_err(|error| CliError::output(&error))
+}
+
+/// Prints a notice of the program itself.
+fn print_notice(event: &RunEvent) {
+    if let AgentRunEvent::Notice(notice) = &event.kind {
+        note(format_args!("myclaw: {}", escaped(&notice.to_string())));
+    }
 }
 
 /// Whether lines can be edited and drawn on a terminal.

@@ -1,11 +1,13 @@
 //! The commands except for the chat. Each does one thing, prints and ends.
 
+pub(crate) mod approvals;
 pub(crate) mod auth;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod models;
+pub(crate) mod policy;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod skills;

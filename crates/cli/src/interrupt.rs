@@ -8,7 +8,7 @@
 use std::io;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use crate::exit::{CliError, Exit};
 use crate::terminal;
 
-/// Stack of the waiting thread. It calls little; the standard library's own minimum is below this.
-const STACK_BYTES: usize = 64 * 1024;
+/// Stack of the waiting thread: enough to read the process table when it ends background jobs.
+const STACK_BYTES: usize = 256 * 1024;
 /// Time for the main thread to kill the tools and exit after the second signal.
 const QUIT_GRACE: Duration = Duration::from_secs(1);
 /// How often the waiting thread looks for a third signal meanwhile.
@@ -52,12 +52,15 @@ enum Target {
 }
 
 /// The installed handlers. There is one per process.
-#[derive(Debug)]
 pub(crate) struct Interrupts {
     target: Arc<Mutex<Target>>,
     /// Whether a signal asked the whole program to end.
     is_ending: Arc<AtomicBool>,
+    before_leaving: Arc<OnceLock<Farewell>>,
 }
+
+/// Work before the process exits for a signal.
+type Farewell = Box<dyn Fn() + Send + Sync>;
 
 impl Interrupts {
     /// Installs the handlers. While no turn is armed a signal ends the process.
@@ -65,7 +68,11 @@ impl Interrupts {
     /// # Errors
     /// The system cannot install the handlers or start the thread.
     pub(crate) fn install() -> Result<Self, CliError> {
-        let interrupts = Self { target: Arc::default(), is_ending: Arc::default() };
+        let interrupts = Self {
+            target: Arc::default(),
+            is_ending: Arc::default(),
+            before_leaving: Arc::default(),
+        };
         interrupts
             .spawn()
             .map_err(|error| CliError::failure(format!("cannot listen for Ctrl-C: {error}")))?;
@@ -77,7 +84,13 @@ impl Interrupts {
         self.is_ending.load(Ordering::SeqCst)
     }
 
+    /// Calls `work` before a signal ends the process. It is called from another thread. The first call counts.
+    pub(crate) fn before_leaving(&self, work: impl Fn() + Send + Sync + 'static) {
+        let _ = self.before_leaving.set(Box::new(work));
+    }
+
     fn spawn(&self) -> io::Result<()> {
+        let before_leaving = Arc::clone(&self.before_leaving);
         let (target, is_ending) = (Arc::clone(&self.target), Arc::clone(&self.is_ending));
         let ignored = ignored_signals();
         let wanted =
@@ -87,7 +100,7 @@ impl Interrupts {
             while let Some(signal) = signals.wait().next() {
                 let was_ending = is_ending.fetch_or(signal != SIGINT, Ordering::SeqCst);
                 if !(was_ending && signal == SIGHUP) {
-                    handle(&target, &mut signals);
+                    handle(&target, &mut signals, &before_leaving);
                 }
             }
         };
@@ -104,7 +117,6 @@ impl Interrupts {
 }
 
 /// A turn that signals abort, as long as this lives.
-#[derive(Debug)]
 pub(crate) struct ArmedTurn<'a> {
     interrupts: &'a Interrupts,
     quit: CancellationToken,
@@ -144,10 +156,10 @@ fn ignored_signals() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-fn handle(target: &Mutex<Target>, signals: &mut Signals) {
+fn handle(target: &Mutex<Target>, signals: &mut Signals, before_leaving: &OnceLock<Farewell>) {
     let mut target = lock(target);
     match std::mem::take(&mut *target) {
-        Target::Leave => leave(),
+        Target::Leave => leave(before_leaving),
         Target::Abort { cancel, quit } => {
             *target = Target::Quit(quit);
             drop(target);
@@ -160,12 +172,15 @@ fn handle(target: &Mutex<Target>, signals: &mut Signals) {
             while Instant::now() < deadline && signals.pending().next().is_none() {
                 thread::sleep(QUIT_POLL);
             }
-            leave();
+            leave(before_leaving);
         }
     }
 }
 
-fn leave() -> ! {
+fn leave(before_leaving: &OnceLock<Farewell>) -> ! {
+    if let Some(work) = before_leaving.get() {
+        work();
+    }
     terminal::restore();
     process::exit(i32::from(Exit::Aborted as u8));
 }

@@ -2,6 +2,7 @@
 //! engine, whose events it prints.
 #![forbid(unsafe_code)]
 
+mod approval;
 mod args;
 mod chat;
 mod commands;
@@ -70,6 +71,8 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Models(args)) => commands::models::run(&args),
         Some(Command::Skills(args)) => commands::skills::run(&args),
         Some(Command::Auth(args)) => commands::auth::run(&args),
+        Some(Command::Policy(args)) => commands::policy::run(&args),
+        Some(Command::Approvals(args)) => commands::approvals::run(&args),
         Some(Command::Doctor(args)) => commands::doctor::run(&args),
         Some(Command::Completions(args)) => commands::completions::run(&args),
     }

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use myclaw_agent::llm::{StreamEvent, Usage};
-use myclaw_agent::{AgentRunEvent, ContextChange, EventCallback, RunResult};
+use myclaw_agent::{AgentRunEvent, Approval, ContextChange, EventCallback, RunResult};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::approval::word;
 use crate::exit::CliError;
 use crate::terminal::{JsonMode, Output, Paint, Style, escaped, truncated};
 
@@ -177,10 +178,20 @@ pub(crate) fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style
         AgentRunEvent::ToolSkipped { tool_name, .. } => {
             Some((Style::Dim, format!("tool skipped {tool_name}: a message came first")))
         }
+        AgentRunEvent::ApprovalResolved { approval, .. } => {
+            Some((Style::Dim, one_line(&approval_line(approval))))
+        }
         AgentRunEvent::BoundReached { message, .. } => Some((Style::Warning, message.clone())),
         AgentRunEvent::Notice(notice) => Some((Style::Warning, one_line(&notice.to_string()))),
         AgentRunEvent::Done { result } => Some((Style::Dim, usage_line(result, elapsed))),
         _ => None,
+    }
+}
+
+fn approval_line(approval: &Approval) -> String {
+    match approval {
+        Approval::Denied { reason } => format!("not approved: {reason}"),
+        approval => format!("approved: {}", word(approval)),
     }
 }
 

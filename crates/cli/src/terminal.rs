@@ -9,7 +9,7 @@ mod spinner;
 
 pub(crate) use colour::{Paint, Style};
 pub(crate) use escape::{Escaper, escaped};
-pub(crate) use keyboard::Keyboard;
+pub(crate) use keyboard::{Keyboard, forget_typed};
 pub(crate) use markdown::MarkdownStream;
 pub(crate) use output::{Destination, JsonMode, Output};
 pub(crate) use spinner::{LiveLine, format_elapsed, truncated};

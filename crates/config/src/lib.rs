@@ -52,14 +52,14 @@ pub use schema::{
     AgentsConfig, AnyHookCommand, ApprovalConfig, AuthConfig, AuthProfile, BashToolConfig,
     ChannelsConfig, ChatId, CommandLine, CommandRule, CompactionConfig, Config, ContextPruning,
     CooldownConfig, DeliveryMode, DropPolicy, ExecAsk, ExecRules, ExecSecurity, FsToolConfig,
-    GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand, HookEvent, HooksConfig, IterationCap,
-    LaneWidths, LogLevel, LoggingConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat,
-    ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
+    GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand, HookEvent, HooksConfig, HostEntry,
+    IterationCap, LaneWidths, LogLevel, LoggingConfig, MessagesConfig, ModelApi, ModelChoice,
+    ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
     OutputLimitName, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig,
-    QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxRules, SkillDirectory,
-    SkillEntry, SkillPlaces, SkillsConfig, StreamUsageRule, SystemRoleName, TelegramConfig,
-    ThinkingDefault, ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile, ToolRules,
-    ToolsConfig,
+    QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxRules, SearchProvider,
+    SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, StreamUsageRule, SystemRoleName,
+    TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords, ToolHookCommand, ToolProfile,
+    ToolRules, ToolsConfig, WebFetchConfig, WebSearchConfig, WebToolsConfig,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

@@ -20,6 +20,7 @@ mod models;
 mod policy;
 mod skills;
 mod values;
+mod web;
 
 pub use agents::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionConfig, ContextPruning,
@@ -43,6 +44,7 @@ use secrecy::SecretString;
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
+pub use web::{HostEntry, SearchProvider, WebFetchConfig, WebSearchConfig, WebToolsConfig};
 
 /// Overrides `gateway.port`.
 pub const GATEWAY_PORT_VARIABLE: &str = "MYCLAW_GATEWAY_PORT";
@@ -50,6 +52,10 @@ pub const GATEWAY_PORT_VARIABLE: &str = "MYCLAW_GATEWAY_PORT";
 const DEFAULT_GATEWAY_PORT: u16 = 18_789;
 /// Seconds that a shell command may run: long enough for a build, short enough that a hung command is noticed.
 const DEFAULT_BASH_TIMEOUT_SECONDS: u64 = 600;
+/// As in OpenClaw.
+const DEFAULT_YIELD_MS: u64 = 10_000;
+/// Longer waits are the command's own time limit.
+const MAX_YIELD_MS: u64 = 600_000;
 /// A day: a longer task needs a service, not a tool call.
 const MAX_SECONDS: u64 = 86_400;
 
@@ -214,7 +220,7 @@ impl LogLevel {
 }
 
 /// Config of the built-in tools.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ToolsConfig {
     /// A named set of tools. Tools outside it are denied. Default: `full`, every tool.
@@ -244,6 +250,8 @@ pub struct ToolsConfig {
     pub fs: FsToolConfig,
     /// The tool that runs shell commands.
     pub bash: BashToolConfig,
+    /// The tools that read and search the web.
+    pub web: WebToolsConfig,
 }
 
 impl ToolsConfig {
@@ -270,10 +278,15 @@ pub struct BashToolConfig {
     #[serde(deserialize_with = "values::within::<_, _, 1, MAX_SECONDS>")]
     #[schemars(range(min = 1, max = MAX_SECONDS))]
     pub timeout_seconds: u64,
+    /// Milliseconds after which a command goes on as a background job, in sessions that stay open; 0 for never, at most
+    /// 600000 (10 minutes).
+    #[serde(deserialize_with = "values::within::<_, _, 0, MAX_YIELD_MS>")]
+    #[schemars(range(min = 0, max = MAX_YIELD_MS))]
+    pub yield_ms: u64,
 }
 
 impl Default for BashToolConfig {
     fn default() -> Self {
-        Self { timeout_seconds: DEFAULT_BASH_TIMEOUT_SECONDS }
+        Self { timeout_seconds: DEFAULT_BASH_TIMEOUT_SECONDS, yield_ms: DEFAULT_YIELD_MS }
     }
 }

@@ -16,6 +16,26 @@ pub trait Approver: Send + Sync {
     /// Called before the tool call is made, possibly for several calls at once. The time until the answer does not
     /// count against the run's time limit. When the run is aborted the future is dropped.
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval>;
+
+    /// Whether an earlier answer covers the call, so that nobody is asked.
+    fn has_approved<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, bool> {
+        Box::pin(async { false })
+    }
+
+    /// Whether an earlier run ended, because its process was killed, while it waited for the answer about this call. The
+    /// call had not begun then, so it is asked about again.
+    fn was_asked<'a>(
+        &'a self,
+        _session: &'a SessionKey,
+        _tool_call_id: &'a str,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(async { false })
+    }
+
+    /// Called when the call gets a result without an answer, because the run was aborted.
+    fn forget<'a>(&'a self, _session: &'a SessionKey, _tool_call_id: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
 }
 
 /// A tool call that needs an approval.
@@ -30,7 +50,14 @@ pub struct ApprovalRequest {
     pub call: PendingToolCall,
     /// Why the call needs an approval: one line for each hook that asks.
     pub reason: String,
+    /// What the answer [`Approval::Always`] covers. The engine's own rule unless an approver in between sets another.
+    pub always: String,
+    /// The change that the call would make to files, as a unified diff, if an approver in between adds it.
+    pub diff: Option<String>,
 }
+
+/// What [`Approval::Always`] covers for the engine.
+pub(crate) const SAME_CALL: &str = "the same call in this run";
 
 /// The answer to an [`ApprovalRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

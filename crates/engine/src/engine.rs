@@ -20,7 +20,7 @@ use crate::turn::{
 };
 use crate::{
     AgentMeta, CompactionReport, EmbeddedResult, Enqueue, LanePermit, LaneRequest, Lanes, Notice,
-    Providers, RunError, RunOutcome, RunParams, RunResult, RunStores, RunWork, ToolContext,
+    Providers, RunError, RunOutcome, RunParams, RunResult, RunStores, RunWork, ToolContext, TurnId,
 };
 use open::{Opened, open};
 use thinking::Thinking;
@@ -220,6 +220,7 @@ impl Engine {
             artifact_directory: sessions.artifact_directory(key),
             max_result_chars: rules.max_tool_result_chars,
             workspace_only: rules.workspace_only,
+            turn: TurnId::generate(),
         };
         let delivery =
             Delivery { steering: rules.steering, follow_ups: rules.follow_ups, quiet: rules.quiet };

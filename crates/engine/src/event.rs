@@ -53,6 +53,13 @@ pub struct RunEvent {
     pub run: Option<RunId>,
 }
 
+impl RunEvent {
+    /// A notice about a session, outside a run.
+    pub fn notice(session: SessionKey, notice: Notice) -> Self {
+        Self { kind: AgentRunEvent::Notice(notice), session: Arc::new(session), run: None }
+    }
+}
+
 fn key_text<S: Serializer>(key: &SessionKey, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(key.as_str())
 }

@@ -25,6 +25,7 @@ mod prompt;
 mod providers;
 mod queue;
 mod reduction;
+mod remark;
 mod rules;
 mod run;
 mod skills;
@@ -54,15 +55,17 @@ pub use hook::{
 pub use inbox::{InboxError, PendingMessage, SessionInbox, WhenIdle};
 pub use lanes::{Enqueue, Lane, LanePermit, LaneRequest, Lanes};
 pub use myclaw_auth::AuthProfile;
-pub use notice::{HookPoint, Notice, SummaryProblem};
+pub use notice::{EndedJob, HookPoint, Notice, SummaryProblem};
 pub use providers::Providers;
 pub use queue::Arrival;
+pub use remark::tell_model;
 pub use rules::RunRules;
 pub use run::{RunParams, RunResult, RunStores};
 pub use skills::SkillSummary;
 pub use switch::ModelSwitch;
 pub use tool::{
-    Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, WithheldTool,
+    Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId,
+    WithheldTool,
 };
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport, utc_day};

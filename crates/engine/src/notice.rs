@@ -320,12 +320,27 @@ pub enum Notice {
         /// Why.
         error: String,
     },
+    /// Background jobs were ended, because their session was closed.
+    #[error("{}", jobs_ended(.jobs))]
+    JobsEnded {
+        /// The jobs that still ran.
+        jobs: Vec<EndedJob>,
+    },
     /// The messages of a failed run may not be on disk.
     #[error("what was said so far may not be on disk: {error}")]
     NotDurable {
         /// Why.
         error: String,
     },
+}
+
+/// A background job that was ended with its session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EndedJob {
+    /// Its name within the session.
+    pub id: String,
+    /// Its command.
+    pub command: String,
 }
 
 /// Why a hook's summary is not used.
@@ -371,6 +386,15 @@ impl HookPoint {
 
 fn holder(process_id: Option<u32>) -> String {
     process_id.map_or_else(String::new, |id| format!(" (process {id})"))
+}
+
+fn jobs_ended(jobs: &[EndedJob]) -> String {
+    let named = |job: &EndedJob| format!("{} ({})", job.id, job.command);
+    let names = jobs.iter().map(named).collect::<Vec<String>>().join(", ");
+    match jobs.len() {
+        1 => format!("a background job was ended with its session: {names}"),
+        count => format!("{count} background jobs were ended with their session: {names}"),
+    }
 }
 
 fn messages_waiting(count: usize) -> String {

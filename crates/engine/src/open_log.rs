@@ -5,7 +5,10 @@
 
 use std::collections::HashMap;
 
-use myclaw_llm::{Message, PairedMessages, ToolCall, Usage, UserMessage};
+use myclaw_llm::{
+    ContentBlock, INTERRUPTED_RESULT, Message, PairedMessages, ToolCall, ToolResultMessage, Usage,
+    UserMessage,
+};
 use myclaw_session::{
     CompactionEntry, Entry, EntryId, MovedAside, OpenSession, RefusalEntry, SessionError,
     SwitchedOff, SyncHandle, Tail, TailLimit, TranscriptMessage,
@@ -68,6 +71,8 @@ pub(crate) struct PendingCalls {
     pub(crate) message_was_cut: bool,
     /// The model that made the calls, as `provider/model`.
     pub(crate) model: String,
+    /// Whether an earlier run ended while it waited for the approval of one of them.
+    pub(crate) are_asked_again: bool,
 }
 
 impl OpenLog {
@@ -165,6 +170,25 @@ impl OpenLog {
         Ok(())
     }
 
+    /// Appends the missing result of each call that an interrupted run left open.
+    pub(crate) fn close_interrupted_calls(
+        &mut self,
+        now_ms: impl Fn() -> u64,
+    ) -> Result<(), SessionError> {
+        let NextStep::RunTools(pending) = self.next_step() else { return Ok(()) };
+        for call in pending.calls {
+            self.append(Message::ToolResult(ToolResultMessage {
+                tool_call_id: call.id,
+                tool_name: call.name,
+                content: vec![ContentBlock::text(INTERRUPTED_RESULT)],
+                is_error: true,
+                details: None,
+                timestamp: now_ms(),
+            }))?;
+        }
+        Ok(())
+    }
+
     /// Appends a user message: the row stores what the user said, the list holds what a model sees of it.
     pub(crate) fn append_user(&mut self, message: UserMessage) -> Result<(), SessionError> {
         self.append_user_rows(vec![message_to_row(&Message::User(message))])
@@ -225,6 +249,7 @@ impl OpenLog {
             calls,
             message_was_cut: !stop_reason.runs_tool_calls(),
             model: format!("{}/{}", assistant.provider, assistant.model),
+            are_asked_again: false,
         })
     }
 

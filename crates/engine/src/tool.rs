@@ -1,12 +1,15 @@
 //! The interface between the engine and a tool.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_llm::{ContentBlock, ToolSchema};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 /// Something a model can call.
 pub trait Tool: Send + Sync {
@@ -96,12 +99,33 @@ pub struct ToolInvocation<'a> {
 pub struct ToolContext {
     /// Relative paths start here; the agent's workspace unless the user chose another directory.
     pub working_directory: PathBuf,
-    /// Directory for output that is too large for the model, created on first use. The files are kept with the session.
+    /// Directory for output that is too large for the model, and for what undo needs; created on first use. The files
+    /// are kept with the session.
     pub artifact_directory: PathBuf,
     /// Most characters of text that one result gives to the model.
     pub max_result_chars: usize,
     /// Whether file tools refuse paths outside the working directory (`tools.fs.workspaceOnly`).
     pub workspace_only: bool,
+    /// The turn that the calls belong to.
+    pub turn: TurnId,
+}
+
+/// Names a turn of a session. What file tools change in one turn is undone together.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TurnId(String);
+
+impl TurnId {
+    /// A new id. Ids sort by time.
+    pub fn generate() -> Self {
+        Self(Uuid::now_v7().to_string())
+    }
+}
+
+impl fmt::Display for TurnId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
 }
 
 /// The result of a call.

@@ -1,11 +1,13 @@
 //! A child's output: its tail in memory, all of it in a side file once it is long.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::fs::{self, File};
 use tokio::io::AsyncWriteExt;
 
 use crate::OutputLimits;
+use crate::attach::Shared;
 
 /// Most bytes of a side file, so that one command cannot fill the disk.
 const MAX_SIDE_FILE_BYTES: u64 = 256 * 1024 * 1024;
@@ -22,7 +24,7 @@ pub struct CapturedOutput {
     pub total_lines: u64,
     /// Whether `tail` is not all of it.
     pub truncated: bool,
-    /// Where all of it is, if it was truncated and a side file was asked for.
+    /// Where all of it is, if it was truncated, or all of it was wanted, and a side file was asked for.
     pub side_file: Option<SideFile>,
 }
 
@@ -55,6 +57,8 @@ pub enum SideFileProblem {
 /// Takes output as it comes. Memory: twice the tail.
 pub(crate) struct Capture {
     limits: OutputLimits,
+    /// Whether the side file is wanted also for short output.
+    link: Option<Arc<Shared>>,
     /// The newest bytes; more than the limit, to make room only now and then.
     recent: Vec<u8>,
     total_bytes: u64,
@@ -79,6 +83,7 @@ impl Capture {
     pub(crate) fn new(limits: OutputLimits) -> Self {
         Self {
             limits,
+            link: None,
             recent: Vec::new(),
             total_bytes: 0,
             total_chars: 0,
@@ -88,6 +93,11 @@ impl Capture {
         }
     }
 
+    /// With a side file also for short output, if the holder of the other end of the link wants it.
+    pub(crate) fn linked(self, link: Arc<Shared>) -> Self {
+        Self { link: Some(link), ..self }
+    }
+
     /// Takes the next piece of output.
     pub(crate) async fn push(&mut self, piece: &[u8]) {
         let Some(last) = piece.last() else { return };
@@ -95,18 +105,32 @@ impl Capture {
         self.total_bytes += piece.len() as u64;
         self.total_chars += piece.iter().filter(|byte| begins_char(**byte)).count() as u64;
         self.newlines += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
-        if matches!(self.side, Side::NotNeeded) && self.exceeds_limits() {
-            self.open_side_file().await;
-            let so_far = std::mem::take(&mut self.recent);
-            self.write_side_file(&so_far).await;
-            self.recent = so_far;
+        if self.exceeds_limits() || self.keeps_all() {
+            self.begin_side_file().await;
         }
         self.write_side_file(piece).await;
         self.keep(piece);
     }
 
+    fn keeps_all(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.keeps_all())
+    }
+
+    /// Opens the side file, unless it was opened before, and writes what there is so far.
+    async fn begin_side_file(&mut self) {
+        if matches!(self.side, Side::NotNeeded) {
+            self.open_side_file().await;
+            let so_far = std::mem::take(&mut self.recent);
+            self.write_side_file(&so_far).await;
+            self.recent = so_far;
+        }
+    }
+
     /// Closes the side file and returns what was captured.
     pub(crate) async fn finish(mut self) -> CapturedOutput {
+        if self.keeps_all() && self.total_bytes > 0 {
+            self.begin_side_file().await;
+        }
         self.close_side_file().await;
         let truncated = self.exceeds_limits();
         let total_lines = self.total_lines();

@@ -2,7 +2,6 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, ErrorKind};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -11,11 +10,12 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::attach::{Link, Shared};
 use crate::capture::CapturedOutput;
 use crate::child::Child;
 use crate::streams::{ChildEnds, Progress, Streams};
 use crate::system::{Image, spawn};
-use crate::tree::{MARK_VARIABLE, Mark, Tree};
+use crate::tree::{MARK_VARIABLE, Tree};
 use crate::{ChildSpec, ExecError};
 
 /// How long a killed program may take to vanish; longer only if the kernel is stuck in it.
@@ -67,13 +67,27 @@ pub struct LeftRunning {
 /// [`ExecError`] if it could not be started, or if how it ended cannot be known. A bad end is no error; it is in
 /// [`Finished`].
 pub async fn run(
+    spec: ChildSpec,
+    cancel: &CancellationToken,
+    on_output: &mut (dyn FnMut(&[u8]) + Send),
+) -> Result<Finished, ExecError> {
+    run_attached(spec, Link::none(), cancel, on_output).await
+}
+
+/// Like [`run()`], for a program that is written to while it runs, or is to be found again: by the
+/// [`Handle`](crate::Handle) at the other end of `link`. With a terminal, its errors are always among its output.
+///
+/// # Errors
+/// As for [`run()`].
+pub async fn run_attached(
     mut spec: ChildSpec,
+    mut link: Link,
     cancel: &CancellationToken,
     on_output: &mut (dyn FnMut(&[u8]) + Send),
 ) -> Result<Finished, ExecError> {
     let started = Instant::now();
-    let (mut streams, ends) = Streams::open(&mut spec, on_output)?;
-    let running = Running::start(&spec, &ends)?;
+    let (mut streams, ends) = Streams::open(&mut spec, &mut link, on_output)?;
+    let running = Running::start(&spec, &ends, &link.shared)?;
     // The output ends when the last writer has gone, so this process must not be one.
     drop(ends);
     let (exit, left_running) = attend(running, &mut streams, cancel, spec.timeout).await;
@@ -146,9 +160,9 @@ async fn sleep_up_to(limit: Option<Duration>) {
 }
 
 impl Running {
-    fn start(spec: &ChildSpec, ends: &ChildEnds) -> Result<Self, ExecError> {
+    fn start(spec: &ChildSpec, ends: &ChildEnds, link: &Shared) -> Result<Self, ExecError> {
         let path = spec.resolve_program()?;
-        let mark = Mark::new();
+        let mark = link.mark.clone();
         let program =
             c_string(path.as_os_str(), || format!("the program name {:?}", spec.program))?;
         let directory = c_string(spec.directory.as_os_str(), || {
@@ -175,11 +189,10 @@ impl Running {
             arguments: &arguments,
             environment: &environment,
             directory: &directory,
-            input: ends.input.as_ref().map(AsFd::as_fd),
-            output: ends.output.as_fd(),
-            errors: ends.errors().as_fd(),
+            streams: ends.streams(),
         };
         let pid = spawn(&image).map_err(|source| start_failure(spec, path.clone(), source))?;
+        link.started(pid);
         Ok(Self { child: Child::new(pid), tree: Tree::new(pid, mark) })
     }
 

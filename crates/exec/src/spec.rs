@@ -9,7 +9,8 @@ use crate::{EnvironmentPolicy, ExecError};
 /// Where programs are looked for when the child's environment has no `PATH`; what shells fall back to.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A program to run once. It has no controlling terminal, and it leads its own session.
+/// A program to run once. It leads its own session, and has no terminal unless it is
+/// [attached](crate::Attachment) to one.
 #[derive(Debug, Clone)]
 pub struct ChildSpec {
     /// A name, looked for in the `PATH` of `environment`, or a path (relative to `directory`).

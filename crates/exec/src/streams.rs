@@ -2,13 +2,18 @@
 
 use std::future::pending;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
+use crate::attach::{Attachment, Link, Piece};
 use crate::capture::{Capture, CapturedOutput};
+use crate::system::ChildStreams;
+use crate::terminal::Terminal;
 use crate::{ChildSpec, ErrorOutput, ExecError, OutputLimits};
 
 /// Bytes read at a time: what a pipe holds.
@@ -26,17 +31,28 @@ pub(crate) struct Streams<'a> {
 }
 
 /// The child's ends. They are to be dropped once it has been started.
-pub(crate) struct ChildEnds {
-    /// `None` for an empty standard input.
-    pub(crate) input: Option<PipeReader>,
-    pub(crate) output: PipeWriter,
-    errors: Option<PipeWriter>,
+pub(crate) enum ChildEnds {
+    Pipes {
+        /// `None` for an empty standard input.
+        input: Option<PipeReader>,
+        output: PipeWriter,
+        /// `None` if the errors go to the output.
+        errors: Option<PipeWriter>,
+    },
+    Terminal(Terminal),
 }
 
 impl ChildEnds {
-    /// Becomes standard error.
-    pub(crate) fn errors(&self) -> &PipeWriter {
-        self.errors.as_ref().unwrap_or(&self.output)
+    /// In the form that the system takes.
+    pub(crate) fn streams(&self) -> ChildStreams<'_> {
+        match self {
+            Self::Pipes { input, output, errors } => ChildStreams::Open {
+                input: input.as_ref().map(AsFd::as_fd),
+                output: output.as_fd(),
+                errors: errors.as_ref().unwrap_or(output).as_fd(),
+            },
+            Self::Terminal(terminal) => ChildStreams::Terminal(&terminal.path),
+        }
     }
 }
 
@@ -54,21 +70,37 @@ impl<'a> Streams<'a> {
     /// Takes the input out of `spec`.
     pub(crate) fn open(
         spec: &mut ChildSpec,
+        link: &mut Link,
         on_output: &'a mut (dyn FnMut(&[u8]) + Send),
     ) -> Result<(Self, ChildEnds), ExecError> {
-        let input = std::mem::take(&mut spec.input);
-        let (input, input_end) = Input::open(input).map_err(ExecError::Pipe)?;
-        let (output, output_end) = Output::open(spec.output.clone()).map_err(ExecError::Pipe)?;
+        let bytes = std::mem::take(&mut spec.input);
+        let capture = Capture::new(spec.output.clone()).linked(Arc::clone(&link.shared));
+        let no_errors = Output::closed(spec.output.clone());
+        if let Attachment::Terminal(size) = link.attachment {
+            let terminal = Terminal::open(size).map_err(ExecError::Terminal)?;
+            let keyboard = terminal.handle().map_err(ExecError::Terminal)?;
+            let screen = terminal.handle().map_err(ExecError::Terminal)?;
+            let input = Input::of_terminal(bytes, keyboard, link.input.take());
+            let streams = Self {
+                input: input.map_err(ExecError::Terminal)?,
+                output: Output::of_terminal(screen, capture).map_err(ExecError::Terminal)?,
+                errors: no_errors,
+                on_output,
+            };
+            return Ok((streams, ChildEnds::Terminal(terminal)));
+        }
+        let (input, input_end) = Input::open(bytes, link.input.take()).map_err(ExecError::Pipe)?;
+        let (output, output_end) = Output::open(capture).map_err(ExecError::Pipe)?;
         let (errors, errors_end) = match spec.errors {
-            ErrorOutput::WithOutput => (Output::closed(spec.output.clone()), None),
+            ErrorOutput::WithOutput => (no_errors, None),
             ErrorOutput::Apart => {
                 // A side file holds the output alone.
                 let limits = OutputLimits { side_file: None, ..spec.output.clone() };
-                let (errors, end) = Output::open(limits).map_err(ExecError::Pipe)?;
+                let (errors, end) = Output::open(Capture::new(limits)).map_err(ExecError::Pipe)?;
                 (errors, Some(end))
             }
         };
-        let ends = ChildEnds { input: input_end, output: output_end, errors: errors_end };
+        let ends = ChildEnds::Pipes { input: input_end, output: output_end, errors: errors_end };
         Ok((Self { input, output, errors, on_output }, ends))
     }
 
@@ -124,20 +156,34 @@ impl<'a> Streams<'a> {
 
 /// The writing end of a child's standard input.
 struct Input {
-    /// `None` once everything is written, or no process can read it any more.
+    /// `None` once everything is written and no more comes, or no process can read it any more.
     sender: Option<Sender>,
     bytes: Vec<u8>,
     written: usize,
+    /// What comes later; `None` if nothing does.
+    more: Option<mpsc::Receiver<Piece>>,
 }
 
 impl Input {
-    fn open(bytes: Vec<u8>) -> io::Result<(Self, Option<PipeReader>)> {
-        if bytes.is_empty() {
-            return Ok((Self { sender: None, bytes, written: 0 }, None));
+    fn open(
+        bytes: Vec<u8>,
+        more: Option<mpsc::Receiver<Piece>>,
+    ) -> io::Result<(Self, Option<PipeReader>)> {
+        if bytes.is_empty() && more.is_none() {
+            return Ok((Self { sender: None, bytes, written: 0, more }, None));
         }
         let (reader, writer) = io::pipe()?;
         let sender = Sender::from_owned_fd(OwnedFd::from(writer))?;
-        Ok((Self { sender: Some(sender), bytes, written: 0 }, Some(reader)))
+        Ok((Self { sender: Some(sender), bytes, written: 0, more }, Some(reader)))
+    }
+
+    fn of_terminal(
+        bytes: Vec<u8>,
+        keyboard: OwnedFd,
+        more: Option<mpsc::Receiver<Piece>>,
+    ) -> io::Result<Self> {
+        let sender = Sender::from_owned_fd_unchecked(keyboard)?;
+        Ok(Self { sender: Some(sender), bytes, written: 0, more })
     }
 
     fn is_open(&self) -> bool {
@@ -146,10 +192,16 @@ impl Input {
 
     fn close(&mut self) {
         self.sender = None;
+        // Whoever writes learns that nobody reads.
+        self.more = None;
     }
 
-    /// Writes as much as fits into the pipe now. May be dropped and called again.
+    /// Writes as much as fits into the pipe now, or waits for more to write. May be dropped and called again.
     async fn write(&mut self) {
+        if self.written == self.bytes.len() {
+            self.next_piece().await;
+            return;
+        }
         let Some(sender) = &self.sender else { return };
         let wrote = match sender.writable().await {
             Ok(()) => sender.try_write(&self.bytes[self.written..]),
@@ -162,8 +214,20 @@ impl Input {
             // A program need not read its input.
             Err(_) => self.close(),
         }
-        if self.written == self.bytes.len() {
+        if self.written == self.bytes.len() && self.more.is_none() {
             self.close();
+        }
+    }
+
+    /// Waits for the next piece, or closes the input after the last one.
+    async fn next_piece(&mut self) {
+        let piece = match &mut self.more {
+            Some(more) => more.recv().await,
+            None => None,
+        };
+        match piece {
+            Some(Piece::Bytes(bytes)) => (self.bytes, self.written) = (bytes, 0),
+            Some(Piece::End) | None => self.close(),
         }
     }
 }
@@ -177,11 +241,19 @@ struct Output {
 }
 
 impl Output {
-    fn open(limits: OutputLimits) -> io::Result<(Self, PipeWriter)> {
+    fn open(capture: Capture) -> io::Result<(Self, PipeWriter)> {
         let (reader, writer) = io::pipe()?;
         let receiver = Receiver::from_owned_fd(OwnedFd::from(reader))?;
-        let buffer = vec![0; READ_BYTES];
-        Ok((Self { receiver: Some(receiver), buffer, capture: Capture::new(limits) }, writer))
+        Ok((Self::reading(receiver, capture), writer))
+    }
+
+    /// The kernel reports an error, not the end, when the last process has closed a terminal; it counts as the end.
+    fn of_terminal(screen: OwnedFd, capture: Capture) -> io::Result<Self> {
+        Ok(Self::reading(Receiver::from_owned_fd_unchecked(screen)?, capture))
+    }
+
+    fn reading(receiver: Receiver, capture: Capture) -> Self {
+        Self { receiver: Some(receiver), buffer: vec![0; READ_BYTES], capture }
     }
 
     /// No process writes to it.
@@ -205,7 +277,7 @@ impl Output {
                 Ok(length) if length > 0 => return length,
                 Err(error)
                     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                // The end, or (never seen) an error after which nothing more can come.
+                // The end, or an error after which nothing more can come.
                 Ok(_) | Err(_) => self.receiver = None,
             }
         }

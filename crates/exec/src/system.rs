@@ -32,12 +32,17 @@ pub(crate) struct Image<'a> {
     pub environment: &'a [CString],
     /// Where it starts.
     pub directory: &'a CStr,
-    /// Becomes its standard input; without one that is empty.
-    pub input: Option<BorrowedFd<'a>>,
-    /// Becomes its standard output.
-    pub output: BorrowedFd<'a>,
-    /// Becomes its standard error.
-    pub errors: BorrowedFd<'a>,
+    /// Its standard input, output and error.
+    pub streams: ChildStreams<'a>,
+}
+
+/// What a program reads from and prints to.
+pub(crate) enum ChildStreams<'a> {
+    /// Open descriptors; without an input that is empty.
+    Open { input: Option<BorrowedFd<'a>>, output: BorrowedFd<'a>, errors: BorrowedFd<'a> },
+    /// The terminal of this name for all three. The child opens it as the leader of a session without a terminal, so
+    /// it becomes the session's own.
+    Terminal(&'a CStr),
 }
 
 /// Starts a program as the leader of a new session and process group. All other file descriptors of this process are
@@ -131,30 +136,44 @@ impl FileActions {
         // SAFETY: `actions.0` is initialised; the strings end in NUL and are copied by the callee, which only notes
         // the numbers of the descriptors.
         unsafe {
-            check(match image.input {
-                Some(input) => libc::posix_spawn_file_actions_adddup2(
-                    &mut actions.0,
-                    input.as_raw_fd(),
-                    libc::STDIN_FILENO,
-                ),
-                None => libc::posix_spawn_file_actions_addopen(
-                    &mut actions.0,
-                    libc::STDIN_FILENO,
-                    c"/dev/null".as_ptr(),
-                    libc::O_RDONLY,
-                    0,
-                ),
-            })?;
-            check(libc::posix_spawn_file_actions_adddup2(
-                &mut actions.0,
-                image.output.as_raw_fd(),
-                libc::STDOUT_FILENO,
-            ))?;
-            check(libc::posix_spawn_file_actions_adddup2(
-                &mut actions.0,
-                image.errors.as_raw_fd(),
-                libc::STDERR_FILENO,
-            ))?;
+            let raw = &mut actions.0;
+            match image.streams {
+                ChildStreams::Open { input, output, errors } => {
+                    check(match input {
+                        Some(input) => libc::posix_spawn_file_actions_adddup2(
+                            raw,
+                            input.as_raw_fd(),
+                            libc::STDIN_FILENO,
+                        ),
+                        None => libc::posix_spawn_file_actions_addopen(
+                            raw,
+                            libc::STDIN_FILENO,
+                            c"/dev/null".as_ptr(),
+                            libc::O_RDONLY,
+                            0,
+                        ),
+                    })?;
+                    for (stream, number) in
+                        [(output, libc::STDOUT_FILENO), (errors, libc::STDERR_FILENO)]
+                    {
+                        let stream = stream.as_raw_fd();
+                        check(libc::posix_spawn_file_actions_adddup2(raw, stream, number))?;
+                    }
+                }
+                ChildStreams::Terminal(path) => {
+                    let (input, path) = (libc::STDIN_FILENO, path.as_ptr());
+                    check(libc::posix_spawn_file_actions_addopen(
+                        raw,
+                        input,
+                        path,
+                        libc::O_RDWR,
+                        0,
+                    ))?;
+                    for number in [libc::STDOUT_FILENO, libc::STDERR_FILENO] {
+                        check(libc::posix_spawn_file_actions_adddup2(raw, input, number))?;
+                    }
+                }
+            }
             check(libc::posix_spawn_file_actions_addchdir_np(
                 &mut actions.0,
                 image.directory.as_ptr(),

@@ -2,7 +2,8 @@
 //!
 //! A process belongs to the tree if it is a descendant by parentage, if it is in a process group or session that a
 //! member leads, or if it carries the tree's mark in its environment. The last one finds daemons: they forked twice
-//! and started a session, so that neither parent nor session leads back.
+//! and started a session, so that neither parent nor session leads back. It also finds the tree of a process that was
+//! killed: of such a tree the root counts only if its start time is the recorded one.
 //!
 //! Signals go to the child's own group as long as its exit status is not collected (the kernel keeps the group's id
 //! until then), and to every other member through a process descriptor that was opened before its start time was
@@ -29,16 +30,27 @@ const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 /// Rounds of `SIGKILL`: a new round finds what was started during the last one.
 const KILL_ROUNDS: u32 = 20;
+/// The id, group and session of no process. Those of the kernel's own threads are 0.
+const NO_PROCESS: i32 = -1;
 /// Rounds when there is no time to wait in between.
 const KILL_ROUNDS_AT_ONCE: u32 = 4;
 
 /// A running child with everything it started.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
-    root: Pid,
+    root: Root,
     mark: Mark,
     /// Members seen so far by process id, with the time of their start. A member that lost its parent is still one.
     seen: Arc<Mutex<HashMap<i32, u64>>>,
+}
+
+/// The process that a tree begins with.
+#[derive(Debug, Clone, Copy)]
+enum Root {
+    /// A child of this process. As its exit status is not collected, its id is its own.
+    Child(Pid),
+    /// A process of another one, with its start time, if it is known. Its id may be somebody else's by now.
+    Traced(Option<(i32, u64)>),
 }
 
 /// What every member of one tree has in its environment.
@@ -76,6 +88,19 @@ impl Mark {
         Self(format!("{}-{now}-{count}", std::process::id()))
     }
 
+    /// The mark that was written down as `text`; `None` if it is none, so that a damaged record matches no process.
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        let parts: Vec<&str> = text.split('-').collect();
+        let is_number =
+            |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        (parts.len() == 3 && parts.iter().all(is_number)).then(|| Self(text.to_owned()))
+    }
+
+    /// As it is written down.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// The variable as the child gets it.
     pub(crate) fn variable(&self) -> OsString {
         format!("{MARK_VARIABLE}={}", self.0).into()
@@ -83,20 +108,40 @@ impl Mark {
 }
 
 impl Tree {
+    /// The tree of a child whose exit status is not collected.
     pub(crate) fn new(root: Pid, mark: Mark) -> Self {
-        Self { root, mark, seen: Arc::default() }
+        Self { root: Root::Child(root), mark, seen: Arc::default() }
+    }
+
+    /// A tree that another process started: its root with the time of its start, if known, and its mark.
+    pub(crate) fn traced(root: Option<(i32, u64)>, mark: Mark) -> Self {
+        Self { root: Root::Traced(root), mark, seen: Arc::default() }
     }
 
     /// Whether anything is left in the child's own process group. Cheap: one system call.
     pub(crate) fn group_is_alive(&self) -> bool {
-        rustix::process::test_kill_process_group(self.root).is_ok()
+        self.group().is_some_and(|group| rustix::process::test_kill_process_group(group).is_ok())
+    }
+
+    /// Live members, by process id. Blocking.
+    pub(crate) fn members(&self) -> Vec<Member> {
+        self.survey().unwrap_or_default()
     }
 
     /// Live members other than the child itself, by process id. Blocking.
     pub(crate) fn descendants(&self) -> Vec<Member> {
-        let mut members = self.survey().unwrap_or_default();
-        members.retain(|member| member.pid != self.root.as_raw_pid());
+        let root = self.group().map(Pid::as_raw_pid);
+        let mut members = self.members();
+        members.retain(|member| Some(member.pid) != root);
         members
+    }
+
+    /// The child's own group, which signals may go to as a whole.
+    fn group(&self) -> Option<Pid> {
+        match self.root {
+            Root::Child(pid) => Some(pid),
+            Root::Traced(_) => None,
+        }
     }
 
     /// Ends all members: asks, waits up to [`GRACE`] for them to go, then forces. The child's exit status must not
@@ -149,10 +194,11 @@ impl Tree {
     /// live members; `None` where the process table cannot be read.
     fn ask_escaped(&self, asked: &[Member]) -> Option<Vec<Member>> {
         let members = self.survey();
+        let group = self.group().map(Pid::as_raw_pid);
         for member in members.iter().flatten() {
             let was_asked =
                 asked.iter().any(|other| (other.pid, other.start) == (member.pid, member.start));
-            if member.group != self.root.as_raw_pid() && !was_asked {
+            if Some(member.group) != group && !was_asked {
                 member.signal(Signal::TERM);
             }
         }
@@ -174,16 +220,24 @@ impl Tree {
     }
 
     fn signal_group(&self, signal: Signal) {
-        // The only error is that the group is empty.
-        let _ = kill_process_group(self.root, signal);
+        if let Some(group) = self.group() {
+            // The only error is that the group is empty.
+            let _ = kill_process_group(group, signal);
+        }
     }
 
     /// The live members; `None` where the process table cannot be read.
     fn survey(&self) -> Option<Vec<Member>> {
         let table = process_table()?;
         let mut seen = lock(&self.seen);
-        let is_member =
-            select_members(&table, self.root.as_raw_pid(), &seen, |pid| self.is_marked(pid));
+        let root = match self.root {
+            Root::Child(pid) => pid.as_raw_pid(),
+            // With another start time the id belongs to a stranger, and so does a group of that number.
+            Root::Traced(root) => root
+                .filter(|root| table.iter().any(|entry| (entry.pid, entry.start) == *root))
+                .map_or(NO_PROCESS, |(pid, _)| pid),
+        };
+        let is_member = select_members(&table, root, &seen, |pid| self.is_marked(pid));
         let members: Vec<&Entry> = table
             .iter()
             .zip(is_member)
@@ -303,6 +357,11 @@ fn process_table() -> Option<Vec<Entry>> {
         .filter_map(|entry| process_entry(entry.file_name().to_str()?.parse().ok()?))
         .collect();
     (!table.is_empty()).then_some(table)
+}
+
+/// When a process was started, in clock ticks since the machine started; `None` if there is none.
+pub(crate) fn start_of(pid: i32) -> Option<u64> {
+    process_entry(pid).map(|entry| entry.start)
 }
 
 fn process_entry(pid: i32) -> Option<Entry> {

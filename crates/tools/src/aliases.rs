@@ -25,6 +25,25 @@ pub(crate) const BASH: ToolAliases = ToolAliases {
         ("script", "command"),
         ("timeoutSeconds", "timeout"),
         ("timeout_seconds", "timeout"),
+        ("cwd", "workdir"),
+        ("working_directory", "workdir"),
+        ("run_in_background", "background"),
+        ("is_background", "background"),
+        ("yield_ms", "yieldMs"),
+        ("tty", "pty"),
+    ],
+};
+
+pub(crate) const PROCESS: ToolAliases = ToolAliases {
+    names: &[],
+    arguments: &[
+        ("sessionId", "id"),
+        ("session_id", "id"),
+        ("jobId", "id"),
+        ("job_id", "id"),
+        ("text", "data"),
+        ("input", "data"),
+        ("wait_ms", "waitMs"),
     ],
 };
 

@@ -22,6 +22,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
+use crate::changes::make_change;
 use crate::files::{Document, FileKind, diff_deadline, recognise, unified_diff};
 use crate::support::{Budget, cut_end, parse_arguments, run_blocking};
 use commit::{CommitError, commit};
@@ -96,9 +97,14 @@ fn apply_patch(
     if cancel.is_cancelled() {
         return Err(ToolError::Aborted("aborted before anything was changed".to_owned()));
     }
-    let details = details(&plan, &outcomes);
-    commit(plan.into_changes())
-        .map_err(|error| ToolError::Failed(bounded(&commit_failure(context, &error))))?;
+    let mut details = details(&plan, &outcomes);
+    let upcoming = plan.upcoming();
+    let changes = plan.into_changes();
+    let recorded = make_change(context, &upcoming, || {
+        commit(changes)
+            .map_err(|error| ToolError::Failed(bounded(&commit_failure(context, &error))))
+    })?;
+    recorded.describe(&mut details);
     Ok(ToolOutput { details: Some(details), ..ToolOutput::text(bounded(&success(&outcomes))) })
 }
 

@@ -1,59 +1,63 @@
-//! The `bash` tool: one command.
+//! The `bash` tool: one command, which may become a background job.
 
+mod arguments;
+mod attend;
 mod progress;
 mod report;
 
 use std::path::PathBuf;
-use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
-use myclaw_exec::{
-    ChildSpec, EnvironmentPolicy, ErrorOutput, ExecError, Exit, Finished, OutputLimits,
-};
+use myclaw_exec::{ChildSpec, EnvironmentPolicy, ErrorOutput, ExecError, Exit, OutputLimits};
 use myclaw_llm::{ContentBlock, ToolSchema};
-use serde::Deserialize;
-use serde_json::json;
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use serde_json::{Map, Value, json};
 
-use self::progress::Progress;
+use self::arguments::{Arguments, MAX_JOB_TIME, MAX_TIMEOUT, job_properties};
+use self::attend::{Outcome, Plan, attachment, attend};
 use crate::aliases;
-use crate::support::{lenient_u64, parse_arguments};
+use crate::jobs::Jobs;
+use crate::support::parse_arguments;
 
-/// Longest time-out that a call may ask for (a longer one counts as this): models mistake milliseconds for seconds.
-const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Most lines of output given to the model.
 const MAX_LINES: usize = 2000;
 /// Most bytes of a character.
 const LONGEST_CHAR: usize = 4;
 /// Reserved for the notes after the output.
 const NOTE_CHARS: usize = 800;
-/// How often user interfaces hear of new output.
-const UPDATE_PERIOD: Duration = Duration::from_millis(250);
 /// Shells to try, in this order.
 const SHELLS: [&str; 2] = ["bash", "sh"];
 
 /// Runs commands. See `myclaw_exec` for what becomes of the processes, their output and their environment.
-#[derive(Debug)]
 pub struct BashTool {
     schema: ToolSchema,
     default_timeout: Duration,
     environment: EnvironmentPolicy,
-}
-
-#[derive(Debug, Deserialize)]
-struct Arguments {
-    command: String,
-    /// In seconds.
-    #[serde(default, deserialize_with = "lenient_u64")]
-    timeout: Option<u64>,
+    jobs: Option<Arc<Jobs>>,
 }
 
 impl BashTool {
-    /// The tool; `default_timeout` applies to calls without a timeout.
+    /// The tool without background jobs; `default_timeout` applies to calls without a timeout.
     pub fn new(default_timeout: Duration) -> Self {
-        let schema = ToolSchema {
+        Self::make(default_timeout, None)
+    }
+
+    /// The tool, whose commands can become background jobs.
+    pub fn with_jobs(default_timeout: Duration, jobs: Arc<Jobs>) -> Self {
+        Self::make(default_timeout, Some(jobs))
+    }
+
+    fn make(default_timeout: Duration, jobs: Option<Arc<Jobs>>) -> Self {
+        let of_jobs = jobs.as_ref().map(|jobs| job_properties(jobs.yield_after()));
+        let schema = Self::schema_with(default_timeout, of_jobs.unwrap_or_default());
+        let environment = EnvironmentPolicy::inherited();
+        Self { schema, default_timeout, environment, jobs }
+    }
+
+    fn schema_with(default_timeout: Duration, of_jobs: Map<String, Value>) -> ToolSchema {
+        let mut schema = ToolSchema {
             name: "bash".to_owned(),
             description: format!(
                 "Run a bash command in the working directory, without input or terminal. Of more than {MAX_LINES} \
@@ -72,12 +76,17 @@ impl BashTool {
                             MAX_TIMEOUT.max(default_timeout).as_secs()
                         ),
                     },
+                    "workdir": {"type": "string"},
+                    "env": {"type": "object", "description": "More variables"},
                 },
                 "required": ["command"],
                 "additionalProperties": false,
             }),
         };
-        Self { schema, default_timeout, environment: EnvironmentPolicy::inherited() }
+        if let Some(properties) = schema.parameters["properties"].as_object_mut() {
+            properties.extend(of_jobs);
+        }
+        schema
     }
 
     /// With other variables for its commands than the inherited ones.
@@ -87,12 +96,12 @@ impl BashTool {
         self
     }
 
-    fn timeout(&self, asked: Option<u64>) -> Duration {
+    fn timeout(&self, asked: Option<u64>, background: bool) -> Duration {
+        let most = if background { MAX_JOB_TIME } else { MAX_TIMEOUT };
         match asked {
+            None | Some(0) if background => MAX_JOB_TIME,
             None | Some(0) => self.default_timeout,
-            Some(seconds) => {
-                Duration::from_secs(seconds).min(MAX_TIMEOUT.max(self.default_timeout))
-            }
+            Some(seconds) => Duration::from_secs(seconds).min(most.max(self.default_timeout)),
         }
     }
 
@@ -100,6 +109,7 @@ impl BashTool {
         &self,
         invocation: &ToolInvocation<'_>,
         arguments: &Arguments,
+        place: &Place,
         shell: &str,
     ) -> ChildSpec {
         let context = invocation.context;
@@ -107,10 +117,10 @@ impl BashTool {
         ChildSpec {
             program: shell.into(),
             args: vec!["-c".into(), arguments.command.as_str().into()],
-            directory: context.working_directory.clone(),
-            environment: self.environment.clone(),
+            directory: place.directory.clone(),
+            environment: place.environment.clone(),
             input: Vec::new(),
-            timeout: Some(self.timeout(arguments.timeout)),
+            timeout: Some(place.timeout),
             output: OutputLimits {
                 keep_tail_bytes: room.saturating_mul(LONGEST_CHAR),
                 keep_tail_chars: room,
@@ -125,17 +135,49 @@ impl BashTool {
         &self,
         invocation: &ToolInvocation<'_>,
         arguments: &Arguments,
-    ) -> Result<Finished, ToolError> {
+        place: &Place,
+    ) -> Result<Outcome, ToolError> {
+        let jobs = self.jobs.as_ref();
         let mut missing = None;
         for shell in SHELLS {
-            match run_reporting(self.spec(invocation, arguments, shell), invocation).await {
+            let plan = Plan {
+                command: &arguments.command,
+                spec: self.spec(invocation, arguments, place, shell),
+                jobs,
+                yield_after: jobs.and_then(|jobs| arguments.yield_after(jobs.yield_after())),
+                input: attachment(arguments.pty, arguments.background),
+            };
+            match attend(plan, invocation).await {
                 Err(error @ ExecError::ProgramNotFound { .. }) => missing = missing.or(Some(error)),
                 Err(error) => return Err(report::start_failure(&error)),
-                Ok(finished) => return Ok(finished),
+                Ok(outcome) => return Ok(outcome),
             }
         }
         Err(ToolError::Failed(missing.map_or_else(String::new, |error| error.to_string())))
     }
+
+    /// The arguments, without what needs jobs where there are none.
+    fn read(&self, invocation: &mut ToolInvocation<'_>) -> Result<Arguments, ToolError> {
+        let arguments = std::mem::take(&mut invocation.arguments);
+        let arguments: Arguments = parse_arguments(aliases::BASH, arguments)?;
+        if arguments.command.trim().is_empty() {
+            return Err(ToolError::Failed("the command is empty; say what to run".to_owned()));
+        }
+        if self.jobs.is_none() && (arguments.background || arguments.pty) {
+            return Err(ToolError::Failed(
+                "there are no background jobs and no terminals here; run the command without background and pty"
+                    .to_owned(),
+            ));
+        }
+        Ok(arguments)
+    }
+}
+
+/// Where and for how long a command runs.
+struct Place {
+    directory: PathBuf,
+    environment: EnvironmentPolicy,
+    timeout: Duration,
 }
 
 impl Tool for BashTool {
@@ -152,17 +194,19 @@ impl Tool for BashTool {
         mut invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments =
-                parse_arguments(aliases::BASH, std::mem::take(&mut invocation.arguments))?;
-            if arguments.command.trim().is_empty() {
-                return Err(ToolError::Failed("the command is empty; say what to run".to_owned()));
-            }
-            let finished = self.run(&invocation, &arguments).await?;
-            let text = report::text(
-                &finished,
-                self.timeout(arguments.timeout),
-                invocation.context.max_result_chars,
-            );
+            let arguments = self.read(&mut invocation)?;
+            let place = Place {
+                directory: arguments.directory(invocation.context).await?,
+                environment: arguments.environment(&self.environment)?,
+                timeout: self.timeout(arguments.timeout, arguments.background),
+            };
+            let max_chars = invocation.context.max_result_chars;
+            let finished = match self.run(&invocation, &arguments, &place).await? {
+                Outcome::Finished(finished) => finished,
+                Outcome::Job(job) => return Ok(report::of_job(&job, max_chars)),
+                Outcome::Refused(refused) => return Err(ToolError::Failed(refused.to_string())),
+            };
+            let text = report::text(&finished, place.timeout, max_chars);
             if finished.exit == Exit::Aborted {
                 return Err(ToolError::Aborted(text));
             }
@@ -172,29 +216,6 @@ impl Tool for BashTool {
                 is_error: finished.exit != Exit::Code(0),
             })
         })
-    }
-}
-
-/// Runs the command and reports its output while it comes.
-async fn run_reporting(
-    spec: ChildSpec,
-    invocation: &ToolInvocation<'_>,
-) -> Result<Finished, ExecError> {
-    let progress = Progress::default();
-    let mut take_output = |piece: &[u8]| progress.push(piece);
-    let mut running = pin!(myclaw_exec::run(spec, &invocation.cancel, &mut take_output));
-    let mut ticks = interval_at(Instant::now() + UPDATE_PERIOD, UPDATE_PERIOD);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            biased;
-            finished = &mut running => return finished,
-            _ = ticks.tick() => {
-                if let Some(update) = progress.take() {
-                    (invocation.on_update)(update);
-                }
-            }
-        }
     }
 }
 

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
+use crate::changes::{Before, Fingerprint, ReadContent, Upcoming, make_change, require_fresh};
 use crate::files::{
     Attributes, Document, Lines, Loaded, describe_nearest, diff_deadline, load, replace_file,
     require_writable, unified_diff,
@@ -117,11 +118,22 @@ fn edit(
         return Err(ToolError::Aborted(format!("aborted before {} was changed", path.shown)));
     }
     let attributes = Attributes { like: Some(loaded.metadata.clone()), executable: None };
-    replace_file(&path.real, bytes, &attributes)
-        .map_err(|error| io_failure("write", path, &error))?;
-    let details = json!({
+    let upcoming = Upcoming {
+        path: path.real.clone(),
+        before: Some(Before {
+            metadata: loaded.metadata.clone(),
+            fingerprint: Some(loaded.fingerprint()),
+        }),
+        after: Some(Fingerprint::of(bytes, attributes.mode())),
+    };
+    let recorded = make_change(context, &[upcoming], || {
+        replace_file(&path.real, bytes, &attributes)
+            .map_err(|error| io_failure("write", path, &error))
+    })?;
+    let mut details = json!({
         "path": path.shown, "replacements": planned.replacements, "diff": planned.diff()
     });
+    recorded.describe(&mut details);
     Ok(ToolOutput { details: Some(details), ..ToolOutput::text(planned.text) })
 }
 
@@ -149,6 +161,8 @@ fn plan(
     let path = resolve_path(context, &arguments.path, Access::Write)?;
     check_texts(arguments, &path)?;
     let loaded = load(&path, "edit")?;
+    let content = ReadContent::Bytes(loaded.document.bytes());
+    require_fresh(context, &path, &loaded.metadata, content)?;
     require_writable(&path, &loaded.metadata)?;
     let document = &loaded.document;
     let lines = Lines::of(document.text());

@@ -1,4 +1,4 @@
-//! The tools that come with MyClaw: reading and changing files, searching them, running commands.
+//! The tools that come with MyClaw: reading and changing files, searching them, running commands and looking after them.
 //!
 //! Each tool is one module with one type that implements [`Tool`]. What they share (paths, arguments, cutting of
 //! text) is in `support`. This room knows nothing of models and sessions: a tool gets its arguments and a
@@ -8,13 +8,16 @@
 mod aliases;
 mod apply_patch;
 mod bash;
+mod changes;
 mod edit;
 mod files;
 mod find;
 mod grep;
+mod jobs;
 mod ls;
 mod picture;
 mod preview;
+mod process;
 mod read;
 mod support;
 mod write;
@@ -26,28 +29,54 @@ use myclaw_engine::Tool;
 
 pub use apply_patch::ApplyPatchTool;
 pub use bash::BashTool;
+pub use changes::{
+    ChangedTurn, Direction, FileOutcome, Undo, UndoError, Undone, UndoneFile, WhichTurn,
+    changed_turns,
+};
 pub use edit::EditTool;
 pub use find::FindTool;
 pub use grep::GrepTool;
+pub use jobs::{
+    JobEnd, JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions, Killer,
+    end_leftovers, message_of_leftover,
+};
 pub use ls::LsTool;
 pub use picture::{picture_from_base64, picture_from_bytes};
 pub use preview::preview;
+pub use process::ProcessTool;
 pub use read::ReadTool;
 pub use support::{lenient_u64, parse_arguments, run_blocking};
 pub use write::WriteTool;
 
-/// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch.
-///
-/// `command_timeout` limits commands whose call sets no limit (`tools.bash.timeoutSeconds` of the config).
-pub fn builtin_tools(command_timeout: Duration) -> Vec<Arc<dyn Tool>> {
-    vec![
+/// What the built-in tools need. Every process that runs tools makes them from this.
+#[derive(Clone)]
+pub struct ToolOptions {
+    /// Limits commands whose call sets no limit (`tools.bash.timeoutSeconds` of the config).
+    pub command_timeout: Duration,
+    /// The background jobs of the session; without them every call waits for its command, and there is no `process`.
+    pub jobs: Option<Arc<Jobs>>,
+}
+
+/// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch,
+/// process.
+pub fn builtin_tools(options: ToolOptions) -> Vec<Arc<dyn Tool>> {
+    let ToolOptions { command_timeout, jobs } = options;
+    let bash = match &jobs {
+        Some(jobs) => BashTool::with_jobs(command_timeout, Arc::clone(jobs)),
+        None => BashTool::new(command_timeout),
+    };
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(ReadTool::new()),
-        Arc::new(BashTool::new(command_timeout)),
+        Arc::new(bash),
         Arc::new(EditTool::new()),
         Arc::new(WriteTool::new()),
         Arc::new(GrepTool::new()),
         Arc::new(FindTool::new()),
         Arc::new(LsTool::new()),
         Arc::new(ApplyPatchTool::new()),
-    ]
+    ];
+    if let Some(jobs) = jobs {
+        tools.push(Arc::new(ProcessTool::new(jobs)));
+    }
+    tools
 }

@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
+use crate::changes::note_read;
 use crate::files::{BYTES_TO_RECOGNISE, FileKind, open_regular, recognise, refuse_binary};
 use crate::support::{
     Access, io_failure, lenient_u64, parse_arguments, resolve_path, run_blocking,
@@ -100,14 +101,17 @@ fn read(
     let (mut file, metadata) = open_regular(&path, "read")?;
     let mut start = Vec::with_capacity(BYTES_TO_RECOGNISE);
     (&mut file).take(BYTES_TO_RECOGNISE as u64).read_to_end(&mut start).map_err(failed)?;
-    match recognise(&start) {
+    let handle = file.try_clone().map_err(failed)?;
+    let shown = match recognise(&start) {
         FileKind::Text => {
             let source = text::Source { path: &path, start, rest: file, bytes: metadata.len() };
             text::read(source, range, context.max_result_chars, cancel)
         }
         FileKind::Image(kind) => picture::read(&path, file, &start, kind),
         FileKind::Binary(kind) => Err(refuse_binary("read", &path.shown, kind, metadata.len())),
-    }
+    }?;
+    note_read(context, &path, handle, &metadata);
+    Ok(shown)
 }
 
 fn line_range(arguments: &Arguments) -> Result<LineRange, ToolError> {

@@ -2,6 +2,7 @@
 
 use std::fs::Metadata;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
@@ -11,6 +12,9 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::aliases;
+use crate::changes::{
+    Before, Fingerprint, ReadContent, Upcoming, make_change, note_seen, require_fresh,
+};
 use crate::files::{
     Attributes, Document, FileKind, Lines, diff_deadline, read_whole, recognise, replace_file,
     require_regular_file, require_writable, unified_diff,
@@ -100,10 +104,12 @@ fn write(
     if let Present::File { bytes: Some(old), .. } = &present
         && old == content
     {
+        note_seen(context, &path.real, &Fingerprint::of(content, None));
         let details = json!({"path": path.shown, "action": "unchanged", "bytes": content.len(), "lines": lines});
         let text = format!("{} had exactly this content already ({size})", path.shown);
         return Ok(ToolOutput { details: Some(details), ..ToolOutput::text(text) });
     }
+    require_known(context, &path, &present)?;
     if cancel.is_cancelled() {
         return Err(ToolError::Aborted(format!("aborted before {} was written", path.shown)));
     }
@@ -113,13 +119,19 @@ fn write(
             Attributes { like: Some(metadata.clone()), executable: None }
         }
     };
-    put(&path, content, &attributes)?;
+    let upcoming = Upcoming {
+        path: path.real.clone(),
+        before: present.before(),
+        after: Some(Fingerprint::of(content, attributes.mode())),
+    };
+    let recorded = make_change(context, &[upcoming], || put(&path, content, &attributes))?;
     let (action, verb) = match &present {
         Present::Nothing => ("created", "Created"),
         Present::File { .. } => ("overwritten", "Overwrote"),
     };
     let diff = diff(&path, &present, &arguments.content);
-    let details = json!({"path": path.shown, "action": action, "bytes": content.len(), "lines": lines, "diff": diff});
+    let mut details = json!({"path": path.shown, "action": action, "bytes": content.len(), "lines": lines, "diff": diff});
+    recorded.describe(&mut details);
     Ok(ToolOutput {
         details: Some(details),
         ..ToolOutput::text(format!("{verb} {} ({size})", path.shown))
@@ -134,7 +146,28 @@ pub(crate) fn preview(
     let arguments: Arguments = parse_arguments(aliases::WRITE, arguments)?;
     let path = resolve_path(context, &arguments.path, Access::Write)?;
     let present = look_at(&path, &arguments.path)?;
+    require_known(context, &path, &present)?;
     Ok(diff(&path, &present, &arguments.content))
+}
+
+/// Refuses to overwrite a file that changed since the model saw it.
+fn require_known(
+    context: &ToolContext,
+    path: &ResolvedPath,
+    present: &Present,
+) -> Result<(), ToolError> {
+    let Present::File { metadata, bytes } = present else { return Ok(()) };
+    let content = bytes.as_deref().map_or(ReadContent::Unread, ReadContent::Bytes);
+    require_fresh(context, path, metadata, content)
+}
+
+impl Present {
+    fn before(&self) -> Option<Before> {
+        let Self::File { metadata, bytes } = self else { return None };
+        let mode = Some(metadata.permissions().mode());
+        let fingerprint = bytes.as_deref().map(|bytes| Fingerprint::of(bytes, mode));
+        Some(Before { metadata: metadata.clone(), fingerprint })
+    }
 }
 
 fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {

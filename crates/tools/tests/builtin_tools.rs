@@ -2,26 +2,57 @@
 
 use std::time::Duration;
 
-use myclaw_tools::builtin_tools;
+use std::sync::Arc;
+
+use myclaw_engine::Tool;
+use myclaw_tools::{JobEnded, JobListener, JobOwner, Jobs, JobsOptions, ToolOptions};
 use serde_json::{Value, json};
 
 /// The order in which models see them.
-const ORDER: [&str; 8] = ["read", "bash", "edit", "write", "grep", "find", "ls", "apply_patch"];
+const ORDER: [&str; 9] =
+    ["read", "bash", "edit", "write", "grep", "find", "ls", "apply_patch", "process"];
 /// All schemas together: they are sent with every request, so they stay short.
-const MAX_BYTES: usize = 5 * 1024;
+const MAX_BYTES: usize = 6 * 1024;
+
+struct NobodyListens;
+
+impl JobListener for NobodyListens {
+    fn ended(&self, _: JobEnded) -> futures_util::future::BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
+fn tools(jobs: Option<Arc<Jobs>>) -> Vec<Arc<dyn Tool>> {
+    myclaw_tools::builtin_tools(ToolOptions { command_timeout: Duration::from_secs(60), jobs })
+}
+
+fn all_tools() -> Vec<Arc<dyn Tool>> {
+    tools(Some(Jobs::new(JobsOptions {
+        session: "s".into(),
+        directory: "/nonexistent/jobs".into(),
+        owner: JobOwner::new("/nonexistent/owners".into()),
+        yield_after: Some(Duration::from_secs(10)),
+        listener: Arc::new(NobodyListens),
+    })))
+}
+
+#[test]
+fn without_jobs_there_are_the_first_eight() {
+    let names: Vec<String> = tools(None).iter().map(|tool| tool.schema().name.clone()).collect();
+    assert_eq!(names, ORDER[..8]);
+    let bash = tools(None).remove(1);
+    assert!(bash.schema().parameters["properties"].get("background").is_none());
+}
 
 #[test]
 fn tools_have_their_names_and_order() {
-    let names: Vec<String> = builtin_tools(Duration::from_secs(60))
-        .iter()
-        .map(|tool| tool.schema().name.clone())
-        .collect();
+    let names: Vec<String> = all_tools().iter().map(|tool| tool.schema().name.clone()).collect();
     assert_eq!(names, ORDER);
 }
 
 #[test]
 fn schemas_are_strict_and_complete() {
-    for tool in builtin_tools(Duration::from_secs(60)) {
+    for tool in all_tools() {
         let schema = tool.schema();
         assert!(!schema.description.is_empty(), "{}", schema.name);
         assert_eq!(schema.parameters["type"], "object", "{}", schema.name);
@@ -40,7 +71,7 @@ fn schemas_are_strict_and_complete() {
 
 #[test]
 fn schemas_are_short() {
-    let schemas: Vec<Value> = builtin_tools(Duration::from_secs(60))
+    let schemas: Vec<Value> = all_tools()
         .iter()
         .map(|tool| {
             let schema = tool.schema();

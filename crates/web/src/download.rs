@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, LOCATION};
-use reqwest::{Response, StatusCode};
+use reqwest::{RequestBuilder, Response, StatusCode};
 use url::{Origin, Url};
 
 use crate::AddressGuard;
 use connect::Connector;
+pub(crate) use connect::ServiceClient;
 pub use error::DownloadError;
 
 /// Redirects followed. Sites need two or three: to https, to www, to the page.
@@ -130,6 +131,20 @@ impl Download {
         let header = self.content_type.as_deref().unwrap_or_default();
         header.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
+}
+
+/// Sends a request to a service and reads its answer.
+///
+/// # Errors
+/// The service cannot be reached, or the answer breaks off.
+pub(crate) async fn read_answer(
+    request: RequestBuilder,
+    url: Url,
+    max_bytes: usize,
+) -> Result<Download, DownloadError> {
+    let response =
+        request.send().await.map_err(|error| DownloadError::from_client(&error, &url))?;
+    body::read(response, url, max_bytes).await
 }
 
 /// Takes user name and password out of `url`.

@@ -11,6 +11,8 @@ mod external;
 mod fetch;
 mod guard;
 mod html;
+mod image;
+mod search;
 
 pub use download::{Download, DownloadError, DownloadOptions, Downloader, Wanted};
 pub use fetch::{FetchLimits, WebFetchTool};
@@ -20,3 +22,5 @@ pub use guard::{
     Refusal, SystemLookup, address_kind,
 };
 pub use html::{Readable, to_markdown};
+pub use image::{ImageTool, Sight, Viewer};
+pub use search::{SearchOptions, SearchService, WebSearchTool};

@@ -66,7 +66,7 @@ Serve a program that embeds MyClaw. It writes one JSON object per line to standa
 {\"type\":\"prompt\",\"message\":\"Hello\"}, and reads replies and events from standard output, one JSON object per \
 line as well.
 
-Commands: prompt, steer, follow_up, abort, set_model, set_thinking, compact, get_state, get_messages, fork, \
+Commands: prompt, steer, follow_up, abort, set_model, set_thinking, compact, undo, get_state, get_messages, fork, \
 new_session, switch_session, list_sessions, list_models. An `id` is repeated in the reply. Any command may name a \
 `session`; the default is the current one. docs/rpc.md describes all of it.
 
@@ -114,7 +114,7 @@ Examples:
   myclaw config schema > myclaw.schema.json";
 
 pub(super) const SESSIONS: &str = "\
-List, search, show, fork, compact, title, label, export, import, delete or prune sessions. Each is a plain text file, one \
+List, search, show, fork, compact, undo, title, label, export, import, delete or prune sessions. Each is a plain text file, one \
 JSON row per message.";
 
 pub(super) const SESSIONS_EXAMPLES: &str = "\
@@ -124,6 +124,7 @@ Examples:
   myclaw sessions show trip --last 10
   myclaw sessions fork trip other-trip --at 0no9v4v6bi2o1k8f
   myclaw sessions compact trip --focus \"what is booked\"
+  myclaw sessions undo trip --dry-run
   myclaw sessions label trip travel 2026
   myclaw sessions export trip --format html -o trip.html
   myclaw sessions import ~/.pi/agent/sessions/*/*.jsonl
@@ -140,6 +141,19 @@ Examples:
   myclaw sessions compact trip
   myclaw sessions compact trip --focus \"what is booked, and what it cost\"
   myclaw sessions compact trip --model anthropic/claude-haiku-4-5 --json | jq -r .summary";
+
+pub(super) const SESSIONS_UNDO: &str = "\
+Give files back the content that they had before a turn changed them with write, edit or apply_patch. Files that \
+something else changed since are left alone and named. Each further undo goes one turn back; --redo goes forward again. \
+What commands changed is not undone. The model is told with your next message.";
+
+pub(super) const SESSIONS_UNDO_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions undo trip --dry-run
+  myclaw sessions undo trip
+  myclaw sessions undo trip --redo
+  myclaw sessions undo trip --list
+  myclaw sessions undo trip --turn 3";
 
 pub(super) const MODELS: &str = "\
 List the models that can be used (those known by name, and those that a model server on this machine offers), show \
@@ -178,6 +192,27 @@ Exit codes:
   2  the name or the key is missing
   3  the config file has to be changed
   4  the provider refused, failed or could not be reached";
+
+pub(super) const POLICY: &str = "\
+Show what a session may do. Rules of the config decide which tools a session has and which commands may run: `tools`, \
+agents.list[].tools, tools.byProvider, channels.telegram.tools, tools.bySender, and agents.defaults.sandbox for all \
+sessions but the main one. Each can only take away.";
+
+pub(super) const POLICY_EXAMPLES: &str = "\
+Examples:
+  myclaw policy explain                                all tools of the main session
+  myclaw policy explain write --session trip
+  myclaw policy explain bash --command 'git push'";
+
+pub(super) const APPROVALS: &str = "\
+List or revoke the approvals of tool calls. A rule of the config (tools.ask, tools.exec) or a hook can require that you \
+approve a call. The answer \"always\" is kept until it is revoked.";
+
+pub(super) const APPROVALS_EXAMPLES: &str = "\
+Examples:
+  myclaw approvals list
+  myclaw approvals revoke 3f9a
+  myclaw approvals revoke --all";
 
 pub(super) const SKILLS: &str = "\
 List the skills, show one, or say which cannot be used. A skill is a directory with a SKILL.md that teaches the agent a \

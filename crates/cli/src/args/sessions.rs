@@ -115,6 +115,9 @@ pub(crate) enum SessionsCommand {
     /// Replace the older messages with a summary in what the model is sent
     #[command(long_about = help::SESSIONS_COMPACT, after_long_help = help::SESSIONS_COMPACT_EXAMPLES)]
     Compact(CompactArgs),
+    /// Undo the file changes of a turn
+    #[command(long_about = help::SESSIONS_UNDO, after_long_help = help::SESSIONS_UNDO_EXAMPLES)]
+    Undo(UndoArgs),
     /// Write a session to a file or to standard output
     #[command(after_long_help = help::SESSIONS_EXPORT_EXAMPLES)]
     Export {
@@ -182,6 +185,31 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) auth_profile: Option<String>,
     /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `sessions undo`.
+#[derive(Debug, Args)]
+pub(crate) struct UndoArgs {
+    /// Name or key, as `sessions list` prints it
+    pub(crate) name: String,
+    /// The turn, counted from the latest that changed files, which is 1; the default is the latest not yet undone
+    #[arg(long, value_name = "N")]
+    pub(crate) turn: Option<usize>,
+    /// Make the changes again that were undone last
+    #[arg(long)]
+    pub(crate) redo: bool,
+    /// Only print what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// List the turns that changed files
+    #[arg(long, conflicts_with_all = ["turn", "redo", "dry_run"])]
+    pub(crate) list: bool,
+    /// Directory in which the tools worked, if it was not the agent's workspace
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,19 +1,24 @@
 //! Parses a line of the chat: a message, or a command to the chat itself.
 
 use myclaw_agent::did_you_mean;
+use myclaw_agent::tools::Direction;
 
+use super::jobs::killed_id;
 use super::talk::queue_number;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 11] = [
+pub(super) const NAMES: [&str; 14] = [
     "/help",
     "/new",
     "/model",
     "/thinking",
     "/sessions",
     "/compact",
+    "/undo",
+    "/redo",
     "/skill",
     "/queue",
+    "/jobs",
     "/continue",
     "/usage",
     "/quit",
@@ -27,8 +32,11 @@ pub(super) const HELP: &str = "\
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /sessions [NAME]         list the sessions, or continue one
 /compact [FOCUS]         replace the older messages with a summary, which concentrates on FOCUS
+/undo                    undo the file changes of the last turn; again: of the one before
+/redo                    make the changes again that were undone last
 /skill [NAME [MESSAGE]]  list the skills, or ask the agent to use one
 /queue [drop NUMBER]     list the waiting messages, or take one back
+/jobs [kill ID]          list the background jobs, or end one
 /continue                answer the waiting messages, or continue an interrupted turn
 /usage                   tokens and cost so far
 /quit                    leave (also: exit, quit, Ctrl-D)
@@ -53,7 +61,11 @@ pub(super) enum Command {
     Skill(Option<String>),
     /// Lists waiting messages, or takes the message of that number back.
     Queue(Option<usize>),
+    /// Lists the background jobs, or ends the one with this id.
+    Jobs(Option<String>),
     Continue,
+    /// Undoes the file changes of a turn, or makes them again.
+    Undo(Direction),
     Usage,
     Quit,
 }
@@ -99,6 +111,18 @@ pub(super) fn parse(text: &str) -> Parsed {
             Some(number) => Parsed::Command(Command::Queue(Some(number))),
             None => Parsed::Unknown(
                 "/queue lists the waiting messages; /queue drop NUMBER takes one back".to_owned(),
+            ),
+        },
+        ("/undo", None) => Parsed::Command(Command::Undo(Direction::Undo)),
+        ("/redo", None) => Parsed::Command(Command::Undo(Direction::Redo)),
+        ("/undo" | "/redo", Some(_)) => Parsed::Unknown(format!(
+            "{name} takes no argument; `myclaw sessions undo NAME --turn N` undoes a certain turn"
+        )),
+        ("/jobs", None) => Parsed::Command(Command::Jobs(None)),
+        ("/jobs", Some(argument)) => match killed_id(&argument) {
+            Some(id) => Parsed::Command(Command::Jobs(Some(id))),
+            None => Parsed::Unknown(
+                "/jobs lists the background jobs; /jobs kill ID ends one".to_owned(),
             ),
         },
         ("/continue", None) => Parsed::Command(Command::Continue),

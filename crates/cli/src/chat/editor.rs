@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use myclaw_agent::SessionConfig;
 use myclaw_agent::files::{create_private_directory, private_options};
@@ -28,6 +31,9 @@ const MENU: &str = "completion";
 /// The host command that Ctrl-C sends to this program.
 const INTERRUPT: &str = "interrupt";
 
+/// How often the editor looks whether it is to break off. Typed keys are read at once.
+const BREAK_INTERVAL: Duration = Duration::from_millis(500);
+
 /// The line editor.
 pub(super) struct Editor {
     reedline: Reedline,
@@ -37,7 +43,8 @@ pub(super) struct Editor {
 
 impl Editor {
     /// A line editor with the history of earlier chats, or without a history if the file cannot be read or written.
-    pub(super) fn new(session_config: &SessionConfig) -> Self {
+    /// `breaks` breaks it off.
+    pub(super) fn new(session_config: &SessionConfig, breaks: Arc<AtomicBool>) -> Self {
         let completer = ChatCompleter {
             sessions: Sessions::of_agent(session_config),
             own_models: own_models(session_config),
@@ -63,7 +70,9 @@ impl Editor {
             .with_validator(Box::new(BackslashContinues))
             .with_highlighter(Box::new(PlainText))
             .with_ansi_colors(Paint::for_stream(&io::stdout()) == Paint::Styled)
-            .use_bracketed_paste(true);
+            .use_bracketed_paste(true)
+            .with_break_signal(breaks)
+            .with_poll_interval(BREAK_INTERVAL);
         let history = open_history(&session_config.home.paths.state_dir().join(HISTORY_FILE));
         let reedline = match history {
             Ok(history) => reedline.with_history(Box::new(history)),
@@ -95,6 +104,7 @@ impl Editor {
                     }
                 }
                 Signal::CtrlD => return Ok(Input::Leave),
+                Signal::ExternalBreak(_) => return Ok(Input::JobEnded),
                 Signal::HostCommand(_) | Signal::CtrlC => {
                     let was_empty = self.reedline.current_buffer_contents().is_empty();
                     self.reedline.run_edit_commands(&[EditCommand::Clear]);

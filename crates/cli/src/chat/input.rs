@@ -12,6 +12,8 @@ pub(super) enum Input {
     Text(String),
     /// The user leaves the chat.
     Leave,
+    /// A background job has ended; what was typed so far stays in the editor.
+    JobEnded,
 }
 
 /// The source of lines.

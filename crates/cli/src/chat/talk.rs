@@ -1,11 +1,17 @@
 //! Input while a turn runs: a message is on disk before it is acknowledged.
 
+use std::collections::VecDeque;
+
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::QueuedKind;
 use myclaw_agent::{PendingMessage, Session};
 
+use tokio::sync::mpsc;
+
 use super::display::Display;
+use super::jobs;
 use super::typed::{SendKey, SentLine, TypedLine};
+use crate::approval::{Asked, question, read_answer};
 use crate::exit::CliError;
 use crate::model::{change_model, change_thinking};
 use crate::report::first_line;
@@ -22,6 +28,8 @@ enum Talk {
     Say(QueuedKind, String),
     ShowQueue,
     Drop(usize),
+    Jobs,
+    Kill(String),
     Model(String),
     Thinking(String),
     Stop,
@@ -66,13 +74,25 @@ impl Talker {
         &mut self,
         session: &Session,
         display: &Display,
+        questions: &mut mpsc::Receiver<Asked>,
     ) -> std::convert::Infallible {
+        let mut open = OpenQuestions::default();
         while let Some(keyboard) = &mut self.keyboard {
+            let keys = tokio::select! {
+                keys = keyboard.read() => keys,
+                Some(asked) = questions.recv() => {
+                    open.add(asked, display);
+                    continue;
+                }
+            };
             // If the terminal is gone, another part ends the turn.
-            let Ok(bytes) = keyboard.read().await else { break };
+            let Ok(bytes) = keys else { break };
             let sent = self.line.press(&bytes);
             display.show_typed(self.line.text());
             for line in sent {
+                if open.take_answer(&line.text, display) {
+                    continue;
+                }
                 let talk = parse(line);
                 self.wants_to_leave |= talk == Talk::Leave;
                 let (style, answer) = match act(talk, session).await {
@@ -85,6 +105,39 @@ impl Talker {
             }
         }
         std::future::pending().await
+    }
+}
+
+/// The questions that wait for an answer; the first one is on the screen.
+#[derive(Default)]
+struct OpenQuestions(VecDeque<Asked>);
+
+impl OpenQuestions {
+    fn add(&mut self, asked: Asked, display: &Display) {
+        self.0.retain(|asked| !asked.is_over());
+        self.0.push_back(asked);
+        if self.0.len() == 1 {
+            self.show(display);
+        }
+    }
+
+    /// Answers the question on the screen if `line` is an answer, and shows the next one.
+    fn take_answer(&mut self, line: &str, display: &Display) -> bool {
+        self.0.retain(|asked| !asked.is_over());
+        let Some(approval) = read_answer(line).filter(|_| !self.0.is_empty()) else { return false };
+        if let Some(asked) = self.0.pop_front() {
+            asked.answer(approval);
+        }
+        self.show(display);
+        true
+    }
+
+    fn show(&self, display: &Display) {
+        let Some(asked) = self.0.front() else { return };
+        for (style, line) in question(&asked.request) {
+            display.say(style, &line);
+        }
+        display.wait_for("your answer, and Enter");
     }
 }
 
@@ -103,6 +156,8 @@ async fn act(talk: Talk, session: &Session) -> Result<String, CliError> {
         }
         Talk::ShowQueue => Ok(list(&session.pending().await?)),
         Talk::Drop(number) => drop_one(session, number).await,
+        Talk::Jobs => Ok(jobs::list(session).await),
+        Talk::Kill(id) => Ok(jobs::kill(session, &id).await),
         Talk::Model(name) => change_model(session, &name).await,
         Talk::Thinking(level) => change_thinking(session, &level).await,
         Talk::Stop => {
@@ -133,6 +188,8 @@ fn parse(line: SentLine) -> Talk {
         ("/later", later) if !later.is_empty() => Talk::Say(QueuedKind::FollowUp, later.to_owned()),
         ("/queue", "") => Talk::ShowQueue,
         ("/queue", argument) => queue_number(argument).map_or(Talk::Help, Talk::Drop),
+        ("/jobs", "") => Talk::Jobs,
+        ("/jobs", argument) => jobs::killed_id(argument).map_or(Talk::Help, Talk::Kill),
         ("/model", name) if !name.is_empty() => Talk::Model(name.to_owned()),
         ("/thinking", level) if !level.is_empty() => Talk::Thinking(level.to_owned()),
         ("/stop", "") => Talk::Stop,

@@ -7,6 +7,7 @@ use myclaw_agent::llm::ContentBlock;
 use myclaw_agent::{Driver, RunAdditions, RunParams, engine};
 use tokio_util::sync::CancellationToken;
 
+use crate::approval::TerminalApprover;
 use crate::args::RunArgs;
 use crate::exit::CliError;
 use crate::home::session_config;
@@ -51,19 +52,27 @@ fn run_turn(
         None => text_reporter(Arc::clone(output), verbosity),
     };
     let interrupts = Interrupts::install()?;
+    let jobs = config.clone();
+    interrupts.before_leaving(move || jobs.kill_jobs_now());
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
         let driver = Driver::foreground(engine(config.home.http_options()), None);
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
+        let emit = Arc::clone(&on_event);
+        let approver = TerminalApprover::new(output);
+        let added = RunAdditions { approver, ..RunAdditions::default() };
         let params = RunParams {
             user_message: vec![ContentBlock::text(message)],
             thinking: args.session.thinking,
             cancel,
             on_event: Some(on_event),
-            ..config.run_params(&selection, RunAdditions::default()).await?
+            ..config.run_params(&selection, added).await?
         };
-        output.flushing(driver.run(params, &selection)).await?;
+        let outcome = output.flushing(driver.run(params, &selection)).await;
+        // Nobody is there any more who could look after them.
+        config.close_jobs(&|event| emit(event)).await;
+        outcome?;
         Ok(())
     }))?
 }

@@ -22,6 +22,7 @@ mod import;
 mod list;
 mod search;
 mod show;
+pub(crate) mod undo;
 
 use branch::LabelChange;
 use list::ListFormat;
@@ -66,6 +67,7 @@ pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
             sessions.label(&name, &labels, change)
         }
         SessionsCommand::Compact(args) => compact::run(&args, &sessions, home),
+        SessionsCommand::Undo(args) => undo::run(&args, &sessions, home),
         SessionsCommand::Export { name, format, output } => {
             sessions.export(&name, format, output.as_deref())
         }

@@ -12,6 +12,7 @@ mod markdown;
 mod message;
 mod opening;
 mod options;
+mod permission;
 mod prompt;
 mod prompts;
 mod replay;
@@ -22,7 +23,7 @@ mod wire;
 
 use std::sync::Arc;
 
-use myclaw_agent::{Driver, SessionConfig, engine};
+use myclaw_agent::{Approver, Driver, SessionConfig, engine};
 use tokio_util::sync::CancellationToken;
 
 use super::lines::standard_input;
@@ -32,6 +33,7 @@ use crate::exit::CliError;
 use crate::home::session_config;
 use agent::Agent;
 use client_sessions::ClientSessions;
+use permission::Permissions;
 use wire::Wire;
 
 /// Serves the editor at the other end until it closes standard input, or sends a signal.
@@ -52,16 +54,23 @@ async fn serve(
 ) -> Result<(), CliError> {
     let client_sessions = Arc::new(ClientSessions::new(wire.clone()));
     let listener = Arc::clone(&client_sessions);
+    let permissions = Arc::new(Permissions::new(wire.clone(), Arc::clone(&client_sessions)));
     let driver = Driver::new(
         engine(session_config.home.http_options()),
         stop.clone(),
         Arc::new(move |key, event| listener.on_event(key, &event)),
-        None,
+        Some(Arc::clone(&permissions) as Arc<dyn Approver>),
     );
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
-    let mut agent =
-        Agent::new(args, session_config, Arc::clone(&driver), client_sessions, wire.clone());
+    let mut agent = Agent::new(
+        args,
+        session_config,
+        Arc::clone(&driver),
+        client_sessions,
+        wire.clone(),
+        permissions,
+    );
     loop {
         let line = tokio::select! {
             line = lines.recv() => line,

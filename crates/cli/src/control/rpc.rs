@@ -3,14 +3,15 @@
 //! Commands are executed one after the other and answered at once; long work runs beside them. `docs/rpc.md` is
 //! the protocol.
 
+mod approvals;
 mod command;
 mod reply;
 mod request;
 
 use std::sync::Arc;
 
-use myclaw_agent::{AgentRunEvent, RunEvent};
-use myclaw_agent::{Driver, SessionCallback, SessionConfig, SessionEvent, engine};
+use myclaw_agent::{AgentRunEvent, Approver, RunEvent};
+use myclaw_agent::{Driver, JobWake, SessionCallback, SessionConfig, SessionEvent, engine};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +23,7 @@ use crate::home::session_config;
 use crate::model::announce;
 use crate::report::Verbosity;
 use crate::terminal::{Destination, JsonMode, Output};
+use approvals::Approvals;
 use command::Controller;
 use reply::{Event, Ready, Reply};
 use request::{BadRequest, Request};
@@ -59,9 +61,12 @@ impl Wire {
         Arc::new(move |key, event| {
             let session = key.as_str();
             match &event {
-                // `run_start` and `run_end` carry the same information and more.
+                // `run_start`, `run_end` and the question of `Approvals` carry the same information and more.
                 SessionEvent::Run(RunEvent {
-                    kind: AgentRunEvent::RunStart { .. } | AgentRunEvent::RunEnd { .. },
+                    kind:
+                        AgentRunEvent::RunStart { .. }
+                        | AgentRunEvent::RunEnd { .. }
+                        | AgentRunEvent::ApprovalRequested { .. },
                     ..
                 }) => {}
                 SessionEvent::Run(event) => output.push_json(event, mode),
@@ -83,15 +88,18 @@ async fn serve(
     wire: &Wire,
     stop: CancellationToken,
 ) -> Result<(), CliError> {
+    let approvals = Approvals::new(wire.clone());
+    let approver: Arc<dyn Approver> = Arc::new(approvals.clone());
     let driver = Driver::new(
         engine(session_config.home.http_options()),
         stop.clone(),
         wire.callback(),
-        None,
+        Some(approver),
     );
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
-    let mut controller = Controller::begin(Arc::clone(&driver), session_config, args);
+    session_config.wake_for_jobs(JobWake::StartTurn);
+    let mut controller = Controller::begin(Arc::clone(&driver), session_config, args, approvals);
     let model = controller.current().selection().await?;
     announce(&model, Verbosity::Normal);
     let ready = Ready {

@@ -10,7 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::OFlags;
 use rustix::stdio::stdin;
 use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr, ttyname,
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
+    tcsetattr, ttyname,
 };
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -71,6 +72,14 @@ impl Drop for Keyboard {
     fn drop(&mut self) {
         restore_own_mode();
     }
+}
+
+/// Drops keys that were pressed and not read yet.
+///
+/// # Errors
+/// Standard input is not a terminal.
+pub(crate) fn forget_typed() -> io::Result<()> {
+    Ok(tcflush(stdin(), QueueSelector::IFlush)?)
 }
 
 /// Restores the mode that the terminal had before the keyboard was opened.

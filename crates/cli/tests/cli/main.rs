@@ -24,6 +24,7 @@ mod config_check;
 mod doctor;
 mod hooks;
 mod interrupt;
+mod jobs;
 mod logs;
 mod models;
 mod rpc;
@@ -38,6 +39,8 @@ mod skills;
 mod special_files;
 mod time_zone;
 mod tools;
+mod undo;
+mod web_tools;
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.
 fn myclaw(home: &TempHome, arguments: &[&str]) -> Command {

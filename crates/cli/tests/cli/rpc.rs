@@ -13,21 +13,21 @@ use super::{home_with, myclaw};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A program's end of the protocol.
-struct Client {
-    child: RunningChild,
+pub(crate) struct Client {
+    pub(crate) child: RunningChild,
 }
 
 impl Client {
-    fn start(home: &TempHome) -> Self {
+    pub(crate) fn start(home: &TempHome) -> Self {
         Self { child: RunningChild::spawn_piped(&mut myclaw(home, &["rpc"])) }
     }
 
-    fn send(&mut self, line: &Value) {
+    pub(crate) fn send(&mut self, line: &Value) {
         self.child.send(&format!("{line}\n"));
     }
 
     /// Sends a command and waits for its reply.
-    fn ask(&mut self, mut command: Value, id: u64) -> Value {
+    pub(crate) fn ask(&mut self, mut command: Value, id: u64) -> Value {
         command["id"] = json!(id);
         self.send(&command);
         let begin = format!("{{\"type\":\"response\",\"id\":{id},");
@@ -35,7 +35,7 @@ impl Client {
     }
 
     /// Waits for a line with `text` in it, and gives that line.
-    fn wait_for(&self, text: &str) -> Value {
+    pub(crate) fn wait_for(&self, text: &str) -> Value {
         loop {
             let output = self.child.wait_for_stdout(text);
             let at = output.find(text).expect("it was waited for");
@@ -49,7 +49,7 @@ impl Client {
     }
 
     /// Closes standard input, and gives all lines.
-    fn finish(mut self) -> (ChildOutput, Vec<Value>) {
+    pub(crate) fn finish(mut self) -> (ChildOutput, Vec<Value>) {
         self.child.close_stdin();
         let output = self.child.wait(PATIENCE);
         let lines = lines(&output);
@@ -61,11 +61,11 @@ fn lines(output: &ChildOutput) -> Vec<Value> {
     output.stdout().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub(crate) fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["type"] == kind).collect()
 }
 
-fn prompt(text: &str) -> Value {
+pub(crate) fn prompt(text: &str) -> Value {
     json!({"type": "prompt", "message": text})
 }
 

@@ -18,6 +18,7 @@ mod programs;
 mod rivals;
 mod storm;
 mod transcript;
+mod undo;
 
 /// Kills in a quick run; `MYCLAW_KILLS` asks for more.
 const DEFAULT_KILLS: u64 = 30;

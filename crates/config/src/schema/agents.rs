@@ -72,6 +72,13 @@ pub struct AgentDefaults {
     /// The model, as `provider/model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelChoice>,
+    /// The model that looks at pictures for a model that cannot, as `provider/model`.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub image_model: Option<String>,
     /// The only models that may be used, each as `provider/model`, or `provider/*` for all of a provider. Leave it out
     /// to allow every model.
     #[serde(skip_serializing_if = "Option::is_none")]

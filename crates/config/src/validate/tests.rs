@@ -21,7 +21,7 @@ fn full() -> Value {
         "agent": { "workspaceDir": "~/w", "maxIterations": 3, "maxRetries": 0, "maxToolResultChars": 10 },
         "agents": {
             "defaults": {
-                "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"],
+                "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"], "imageModel": "p/v",
                 "userTimezone": "UTC", "thinkingDefault": "low", "maxIterations": "unlimited",
                 "compaction": { "reserveTokens": 1, "keepMessages": 1, "maxResultChars": 1 }, "contextPruning": "cache-ttl",
                 "limits": {
@@ -50,6 +50,15 @@ fn full() -> Value {
             "profile": "pi", "allow": ["*"], "deny": [], "ask": ["write"], "exec": exec(),
             "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
             "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 },
+            "web": {
+                "fetch": {
+                    "enabled": false, "allowPrivate": true, "allowHosts": ["localhost:8080"], "maxChars": 500,
+                    "timeoutSeconds": 600,
+                },
+                "search": {
+                    "provider": "brave", "apiKey": "k", "baseUrl": "https://h", "maxResults": 20, "timeoutSeconds": 1,
+                },
+            },
         },
         "skills": { "load": { "extraDirs": ["~/skills"] }, "entries": { "mine": { "enabled": false } } },
         "auth": { "cooldowns": {

@@ -43,7 +43,10 @@ fn secrets_are_plain_strings_marked_as_such() {
         }
     });
     secrets.sort();
-    assert_eq!(secrets, ["additionalProperties", "apiKey", "apiKey", "botToken", "token"]);
+    assert_eq!(
+        secrets,
+        ["additionalProperties", "apiKey", "apiKey", "apiKey", "botToken", "token"]
+    );
 }
 
 #[test]

@@ -69,6 +69,22 @@ impl Act {
         self.repetition.goes_in_circles()
     }
 
+    /// Whether an earlier run was killed while it waited for the approval of one of these calls. None of them had begun
+    /// then, except for read-only ones.
+    pub(super) async fn were_asked(&self, run: &RunContext, pending: &PendingCalls) -> bool {
+        for call in &pending.calls {
+            if !pending.message_was_cut && self.toolbox.gate.was_asked(run, call).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Drops the question about a call that gets a result without an answer.
+    pub(super) async fn forget(&self, run: &RunContext, call: &ToolCall) {
+        self.toolbox.gate.forget(run, call).await;
+    }
+
     /// Runs the calls that have no result, or stores results that say why they are not run.
     pub(super) async fn run_tools(
         &mut self,
@@ -88,7 +104,9 @@ impl Act {
         let mut calls = wanted.into_iter().peekable();
         while let Some(call) = calls.next() {
             let has_stopped = shared.run.cancel.stop().is_some();
-            let steering_waits = !has_stopped && intake.steering_waits(shared).await?;
+            // The user's messages wait until the calls that an earlier run asked about are answered.
+            let heeds = !has_stopped && !pending.are_asked_again;
+            let steering_waits = heeds && intake.steering_waits(shared).await?;
             if let Some(stop) = shared.run.cancel.stop() {
                 let text = result_text::stopped_before_start(stop);
                 append_result(shared, &call, ToolOutput::error(text))?;

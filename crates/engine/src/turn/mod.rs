@@ -67,8 +67,12 @@ impl Turn<'_> {
     }
 
     async fn run_steps(&mut self) -> Result<RunResult, RunError> {
-        repair::close_interrupted_calls(&mut self.shared)?;
+        let asked = repair::close_interrupted_calls(&mut self.shared, &self.act).await?;
         self.fit.account_for_older_messages(&mut self.shared)?;
+        if let Some(calls) = asked {
+            // Their results must precede the user's message. Each tool has a time limit of its own.
+            self.act.run_tools(&mut self.shared, &self.intake, calls).await?;
+        }
         if self.intake.take_user_message(&mut self.shared).await? {
             self.begin_message();
         }
@@ -106,7 +110,7 @@ impl Turn<'_> {
         mut self,
         focus: Option<&str>,
     ) -> Result<CompactionReport, RunError> {
-        repair::close_interrupted_calls(&mut self.shared)?;
+        repair::close_all_calls(&mut self.shared, &self.act).await?;
         self.fit.account_for_older_messages(&mut self.shared)?;
         let watch = self.intake.interrupts.watch(&self.shared.run.cancel);
         let compacting = self.fit.compact_by_hand(&mut self.shared, &mut self.call, focus);

@@ -1,5 +1,7 @@
 //! What a patch makes of the files, worked out in memory before anything is written.
 
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use myclaw_engine::{ToolContext, ToolError};
@@ -7,6 +9,7 @@ use myclaw_engine::{ToolContext, ToolError};
 use super::apply::{apply, new_content};
 use super::commit::Change;
 use super::model::{Action, ContentCheck, FileName, Hunk, Section};
+use crate::changes::{Before, Fingerprint, ReadContent, Upcoming, require_fresh};
 use crate::files::{Attributes, Document, read_whole, require_text, require_writable, shown_size};
 use crate::support::{Access, Budget, ResolvedPath, missing_path, resolve_path};
 
@@ -24,6 +27,10 @@ pub(super) struct PlannedFile {
     pub path: ResolvedPath,
     /// Its bytes now; `None` if there is no such file.
     pub before: Option<Vec<u8>>,
+    /// Its metadata now.
+    metadata: Option<Metadata>,
+    /// Why it must not be changed, if the model does not know what is in it now.
+    stale: Option<String>,
     after: Option<Content>,
 }
 
@@ -114,21 +121,35 @@ impl Plan {
             .map(|file| (file, file.after.as_ref().map(|after| after.bytes.as_slice())))
     }
 
+    /// What changes, for the record of changes.
+    pub(super) fn upcoming(&self) -> Vec<Upcoming> {
+        let upcoming = |file: &PlannedFile| Upcoming {
+            path: file.path.real.clone(),
+            before: file.before.as_deref().zip(file.metadata.clone()).map(|(bytes, metadata)| {
+                let fingerprint = Some(Fingerprint::of(bytes, Some(metadata.permissions().mode())));
+                Before { metadata, fingerprint }
+            }),
+            after: file
+                .after
+                .as_ref()
+                .map(|after| Fingerprint::of(&after.bytes, after.attributes.mode())),
+        };
+        self.files.iter().filter(|file| file.changes()).map(upcoming).collect()
+    }
+
     /// What has to be written: new content first, so that nothing is gone before its copy is there.
     pub(super) fn into_changes(self) -> Vec<Change> {
         let mut changes = Vec::new();
         let mut deletions = Vec::new();
-        for file in self.files {
+        for file in self.files.into_iter().filter(PlannedFile::changes) {
             let path = file.path.real;
             match (file.before, file.after) {
                 (None, None) => {}
                 (None, Some(Content { bytes, attributes })) => {
                     changes.push(Change::Create { path, bytes, attributes });
                 }
-                (Some(before), Some(Content { bytes, attributes })) => {
-                    if before != bytes || attributes.executable.is_some() {
-                        changes.push(Change::Replace { path, bytes, attributes });
-                    }
+                (Some(_), Some(Content { bytes, attributes })) => {
+                    changes.push(Change::Replace { path, bytes, attributes });
                 }
                 (Some(_), None) => deletions.push(Change::Delete { path }),
             }
@@ -286,10 +307,14 @@ impl Plan {
         if let Some(index) = self.files.iter().position(|file| file.path.real == path.real) {
             return Ok(index);
         }
-        let mut file = PlannedFile { path, before: None, after: None };
+        let mut file = PlannedFile { path, before: None, metadata: None, stale: None, after: None };
         if file.path.real.symlink_metadata().is_ok() {
             let (bytes, metadata) =
                 read_whole(&file.path, "patch").map_err(|error| reason(&error))?;
+            let fresh =
+                require_fresh(&self.context, &file.path, &metadata, ReadContent::Bytes(&bytes));
+            file.stale = fresh.err().map(|error| error.to_string());
+            file.metadata = Some(metadata.clone());
             let attributes = Attributes { like: Some(metadata), executable: None };
             file.after = Some(Content { bytes: bytes.clone(), attributes });
             file.before = Some(bytes);
@@ -332,8 +357,22 @@ enum Source {
 }
 
 impl PlannedFile {
+    /// Whether it will be another one than it is now.
+    fn changes(&self) -> bool {
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => {
+                *before != after.bytes || after.attributes.executable.is_some()
+            }
+            (None, None) => false,
+            _ => true,
+        }
+    }
+
     /// Whether it may be changed, moved or deleted.
     fn require_writable(&self) -> Result<(), Reasons> {
+        if let Some(stale) = &self.stale {
+            return Err(vec![stale.clone()]);
+        }
         match self.after.as_ref().and_then(|after| after.attributes.like.as_ref()) {
             Some(metadata) => {
                 require_writable(&self.path, metadata).map_err(|error| reason(&error))

@@ -3,10 +3,12 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use myclaw_engine::ToolError;
+use myclaw_engine::{ToolError, ToolOutput};
 use myclaw_exec::{CapturedOutput, ExecError, Exit, Finished, LeftRunning};
 use serde_json::{Value, json};
 
+use crate::jobs::Job;
+use crate::process;
 use crate::support::{cut_start, plain_text};
 
 /// Most background processes that are named.
@@ -30,6 +32,27 @@ pub(super) fn text(finished: &Finished, timeout: Duration, max_chars: usize) -> 
         text.push(']');
     }
     cut_start(&text, max_chars).into_owned()
+}
+
+/// The output so far of a command that has become a job, which counts as seen, and how to go on.
+pub(super) fn of_job(job: &Job, max_chars: usize) -> ToolOutput {
+    /// Reserved for the line about the job.
+    const NOTE_CHARS: usize = 500;
+    let news = job.news();
+    let output = String::from_utf8_lossy(&news.bytes);
+    let output = plain_text(&output);
+    let output = output.trim_end_matches('\n');
+    let output = if output.is_empty() { "(no output yet)" } else { output };
+    let output = cut_start(output, max_chars.saturating_sub(NOTE_CHARS));
+    let record = job.record();
+    let id = &record.id;
+    let text = format!(
+        "{output}\n[background job {id}: {}. A message comes when it ends. The tool process shows its output (poll, log), \
+         writes to it and ends it (kill)]",
+        record.state()
+    );
+    let details = Some(process::details(&record));
+    ToolOutput { details, ..ToolOutput::text(cut_start(&text, max_chars)) }
 }
 
 /// For user interfaces.
@@ -93,7 +116,7 @@ fn ending(exit: Exit, timeout: Duration) -> Option<String> {
         Exit::Signal(signal) => Some(format!("ended by signal {signal}")),
         Exit::TimedOut => Some(format!(
             "timed out after {} s and was ended with everything it had started; give a longer timeout, or start it in \
-             the background with its output in a file",
+             the background",
             timeout.as_secs()
         )),
         Exit::Aborted => Some("aborted; ended with everything it had started".to_owned()),

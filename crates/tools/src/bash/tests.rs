@@ -2,6 +2,7 @@ use std::fs;
 
 use serde_json::Value;
 
+use super::progress::Progress;
 use super::*;
 use crate::support::testing::{Workspace, text_of};
 
@@ -120,10 +121,10 @@ fn timeouts_are_bounded() {
     for (asked, expected) in
         [(None, 60), (Some(0), 60), (Some(5), 5), (Some(120_000), 3600), (Some(u64::MAX), 3600)]
     {
-        assert_eq!(tool.timeout(asked), Duration::from_secs(expected));
+        assert_eq!(tool.timeout(asked, false), Duration::from_secs(expected));
     }
     assert_eq!(
-        BashTool::new(Duration::from_secs(7200)).timeout(Some(5000)),
+        BashTool::new(Duration::from_secs(7200)).timeout(Some(5000), false),
         Duration::from_secs(5000)
     );
 }

@@ -34,6 +34,13 @@ pub(crate) enum Executable {
     No,
 }
 
+impl Attributes {
+    /// The mode of a file that is replaced; `None` for a new one, whose mode the umask decides.
+    pub(crate) fn mode(&self) -> Option<u32> {
+        self.like.as_ref().map(|like| wanted_mode(like, self.executable).mode())
+    }
+}
+
 /// A file's new content, safe on disk under a temporary name. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) struct StagedFile {

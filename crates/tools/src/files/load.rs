@@ -2,10 +2,12 @@
 
 use std::fs::{File, Metadata};
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 
 use myclaw_engine::ToolError;
 
 use super::{Document, FileKind, recognise, refuse_binary, shown_size};
+use crate::changes::Fingerprint;
 use crate::support::{ResolvedPath, io_failure};
 
 /// Largest file that is changed in memory. A larger one is data rather than text that someone wrote, and a change
@@ -22,6 +24,13 @@ pub(crate) struct Loaded {
     pub document: Document,
     /// Mode and owner, which a change keeps.
     pub metadata: Metadata,
+}
+
+impl Loaded {
+    /// What identifies the content and the mode.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self.document.bytes(), Some(self.metadata.permissions().mode()))
+    }
 }
 
 /// Reads a text file for a change. `action` is a verb for errors, as in "edit".

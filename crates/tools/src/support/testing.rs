@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId};
 use myclaw_llm::ContentBlock;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -30,6 +30,7 @@ impl Workspace {
             artifact_directory: base.join("artifacts"),
             max_result_chars: 50_000,
             workspace_only: false,
+            turn: TurnId::generate(),
         };
         let workspace = Self {
             _directory: directory,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId};
 use myclaw_llm::ContentBlock;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -35,6 +35,7 @@ impl Workspace {
             artifact_directory: root.join("artifacts"),
             max_result_chars: 100_000,
             workspace_only: false,
+            turn: TurnId::generate(),
         };
         Self { directory, context, cancel: CancellationToken::new() }
     }
@@ -114,7 +115,8 @@ impl Workspace {
 }
 
 pub(crate) fn tool(name: &str) -> Arc<dyn Tool> {
-    myclaw_tools::builtin_tools(std::time::Duration::from_secs(60))
+    let command_timeout = std::time::Duration::from_secs(60);
+    myclaw_tools::builtin_tools(myclaw_tools::ToolOptions { command_timeout, jobs: None })
         .into_iter()
         .find(|tool| tool.schema().name == name)
         .unwrap()

@@ -26,4 +26,8 @@ mod preview;
 #[cfg(test)]
 mod read;
 #[cfg(test)]
+mod stale;
+#[cfg(test)]
+mod undo;
+#[cfg(test)]
 mod write;

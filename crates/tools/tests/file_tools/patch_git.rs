@@ -39,7 +39,7 @@ fn a_diff_of_git_gives_the_tree_that_it_was_made_from() {
     if Command::new("git").arg("--version").output().is_err() {
         return;
     }
-    let workspace = Workspace::new();
+    let mut workspace = Workspace::new();
     workspace.put("plain.txt", lines("plain", 40));
     workspace.put("dir/crlf.txt", lines("crlf", 20).replace('\n', "\r\n"));
     workspace.put("ends.txt", "no newline\nhere");
@@ -84,10 +84,12 @@ fn a_diff_of_git_gives_the_tree_that_it_was_made_from() {
         &workspace,
         &["-c", "diff.mnemonicPrefix=true", "diff", "--cached", "HEAD", "--patience"],
     );
-    for patch in [rename, plain, mnemonic] {
+    for (session, patch) in [rename, plain, mnemonic].into_iter().enumerate() {
         git(&workspace, &["reset", "--quiet", "--hard", "HEAD"]);
         git(&workspace, &["clean", "--quiet", "-d", "--force"]);
         assert_eq!(tree(&workspace), before);
+        // The model has not seen what git did: another session.
+        workspace.context.artifact_directory = workspace.outside().join(session.to_string());
         workspace.ok("apply_patch", json!({"patch": patch}));
         assert_eq!(tree(&workspace), after, "{patch}");
     }

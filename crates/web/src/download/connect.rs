@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -58,42 +59,89 @@ impl Connector {
             self.pins.set(name, addresses);
         }
         let client = match url.scheme() {
-            "http" => self.plain.get_or_try_init(|| async { self.plain_client() }).await,
-            _ => self.tls.get_or_try_init(|| self.tls_client()).await,
+            "http" => self.plain.get_or_try_init(|| async { plain_client(self.builder()) }).await,
+            _ => {
+                let files = || self.options.extra_ca_files.clone();
+                self.tls.get_or_try_init(|| tls_client(self.builder(), files())).await
+            }
         };
         client.cloned()
     }
 
-    fn plain_client(&self) -> Result<Client, DownloadError> {
-        self.builder().tls_certs_only([]).build().map_err(|error| DownloadError::set_up(&error))
-    }
-
-    async fn tls_client(&self) -> Result<Client, DownloadError> {
-        let builder = self.builder();
-        let files = self.options.extra_ca_files.clone();
-        // Reading certificates blocks.
-        let task = tokio::task::spawn_blocking(move || {
-            let certificates = read_certificates(&files)
-                .map_err(|error| DownloadError::SetUp { why: error.message })?;
-            let client = builder.tls_certs_merge(certificates).build();
-            client.map_err(|error| DownloadError::set_up(&error))
-        });
-        task.await.map_err(|error| DownloadError::set_up(&error))?
-    }
-
     fn builder(&self) -> ClientBuilder {
-        install_crypto_provider();
-        Client::builder()
-            .user_agent(&self.options.user_agent)
-            .connect_timeout(CONNECT_LIMIT)
+        builder(&self.options)
             .dns_resolver(Arc::clone(&self.pins))
             // A proxy would look the name up itself.
             .no_proxy()
-            .redirect(redirect::Policy::none())
-            .retry(retry::never())
-            .referer(false)
-            .pool_max_idle_per_host(0)
     }
+}
+
+/// A client for a service that the owner configured, wherever it is. It goes through the proxy that the environment
+/// names, unless the service runs on this machine.
+#[derive(Debug)]
+pub(crate) struct ServiceClient {
+    options: DownloadOptions,
+    client: OnceCell<Client>,
+}
+
+impl ServiceClient {
+    pub(crate) fn new(options: DownloadOptions) -> Self {
+        Self { options, client: OnceCell::new() }
+    }
+
+    /// The client, made for the first `url`, which is that of all requests.
+    ///
+    /// # Errors
+    /// It cannot be set up.
+    pub(crate) async fn client_for(&self, url: &Url) -> Result<Client, DownloadError> {
+        let make = || async {
+            let builder = match is_local(url) {
+                true => builder(&self.options).no_proxy(),
+                false => builder(&self.options),
+            };
+            match url.scheme() {
+                "http" => plain_client(builder),
+                _ => tls_client(builder, self.options.extra_ca_files.clone()).await,
+            }
+        };
+        self.client.get_or_try_init(make).await.cloned()
+    }
+}
+
+fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn plain_client(builder: ClientBuilder) -> Result<Client, DownloadError> {
+    builder.tls_certs_only([]).build().map_err(|error| DownloadError::set_up(&error))
+}
+
+async fn tls_client(builder: ClientBuilder, files: Vec<PathBuf>) -> Result<Client, DownloadError> {
+    // Reading certificates blocks.
+    let task = tokio::task::spawn_blocking(move || {
+        let certificates = read_certificates(&files)
+            .map_err(|error| DownloadError::SetUp { why: error.message })?;
+        let client = builder.tls_certs_merge(certificates).build();
+        client.map_err(|error| DownloadError::set_up(&error))
+    });
+    task.await.map_err(|error| DownloadError::set_up(&error))?
+}
+
+/// What all clients have in common. Redirects are followed by our own code or not at all.
+fn builder(options: &DownloadOptions) -> ClientBuilder {
+    install_crypto_provider();
+    Client::builder()
+        .user_agent(&options.user_agent)
+        .connect_timeout(CONNECT_LIMIT)
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .referer(false)
+        .pool_max_idle_per_host(0)
 }
 
 impl Pins {

@@ -30,7 +30,7 @@ async fn a_page_comes_as_marked_markdown_with_a_line_about_it() {
     assert_eq!(lines[0], format!("{}: 200 OK (text/html, 52 bytes)", server.url("/a?q=1")));
     let id = lines[2].strip_prefix("<external-content ").unwrap();
     let link = format!("See [b]({})", server.url("/b"));
-    assert_eq!(lines[3..8], ["Title: T", "", "# Café", "", link.as_str()]);
+    assert_eq!(lines[3..8], ["Title: T", "", "## Café", "", link.as_str()]);
     assert_eq!(lines[8..], [format!("</external-content {id}")]);
     assert_eq!(output.details.unwrap()["title"], "T");
     let request = server.requests().remove(0).to_lowercase();

@@ -3,8 +3,8 @@
 
 mod fetch;
 mod hostile;
-
+mod image;
 mod redirects;
-
+mod search;
 mod server;
 mod support;

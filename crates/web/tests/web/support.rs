@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, TurnId};
 use myclaw_llm::ContentBlock;
 use myclaw_web::{
     AddressGuard, AddressRules, DownloadOptions, Downloader, FetchLimits, Lookup, WebFetchTool,
@@ -71,6 +71,7 @@ pub(crate) async fn call_with(
         artifact_directory: directory.path().join("artifacts"),
         max_result_chars: 50_000,
         workspace_only: false,
+        turn: TurnId::generate(),
     };
     let invocation = ToolInvocation {
         call_id: "call_1",

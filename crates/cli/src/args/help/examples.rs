@@ -65,6 +65,23 @@ Examples:
   myclaw sessions prune --older-than 30d --dry-run
   myclaw sessions prune --older-than 8w --with-transcripts";
 
+pub(in crate::args) const POLICY_EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  myclaw policy explain
+  myclaw policy explain browser --session trip
+  myclaw policy explain bash --command 'cargo test && git push'
+  myclaw policy explain --json | jq -r 'select(.verdict == \"denied\") | .tool'";
+
+pub(in crate::args) const APPROVALS_LIST_EXAMPLES: &str = "\
+Examples:
+  myclaw approvals list
+  myclaw approvals list --json | jq -r 'select(.state == \"waiting\") | .approval.call'";
+
+pub(in crate::args) const APPROVALS_REVOKE_EXAMPLES: &str = "\
+Examples:
+  myclaw approvals revoke 3f9a21c0d4e5
+  myclaw approvals revoke --all";
+
 pub(in crate::args) const SKILLS_LIST_EXAMPLES: &str = "\
 Examples:
   myclaw skills list

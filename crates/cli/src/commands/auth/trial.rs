@@ -137,7 +137,8 @@ impl KeyTrial<'_> {
             between_events: limits.between_events.min(PATIENCE),
             ..limits
         };
-        let question = Question { text: QUESTION, tools: &[], max_output: MAX_OUTPUT };
+        let question =
+            Question { text: QUESTION, picture: None, tools: &[], max_output: MAX_OUTPUT };
         let cancel = CancellationToken::new();
         let answer = self.trial.call(&model, Some(&found.profile), question, limits, &cancel).await;
         let (class, message) = match answer {

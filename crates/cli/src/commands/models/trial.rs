@@ -78,7 +78,8 @@ async fn run_trial(
     let model = &active.model;
     let stored = stored_keys(&config.agent);
     let profile = profiles_in_order(active, &stored, now_ms()).into_iter().next();
-    let question = Question { text: QUESTION, tools: &[report_tool()], max_output: MAX_OUTPUT };
+    let question =
+        Question { text: QUESTION, picture: None, tools: &[report_tool()], max_output: MAX_OUTPUT };
     let limits = call_limits(&config.config);
     let answer = Trial::new(config.home.http_options())
         .call(model, profile.as_ref(), question, limits, cancel)

@@ -71,7 +71,7 @@ pub(super) fn run(args: &CompactArgs, sessions: &Sessions, home: Home) -> Result
 }
 
 /// The agent whose session it is, if the config file has it; else the default one.
-fn known_agent(home: &Home, key: &SessionKey) -> Result<Option<String>, CliError> {
+pub(super) fn known_agent(home: &Home, key: &SessionKey) -> Result<Option<String>, CliError> {
     let config = load_or_default(&home.environment)?.config;
     let agent = key.parts().agent_id;
     Ok(config.resolve_agent(Some(&agent)).is_ok().then_some(agent))

@@ -5,11 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol_schema::v1::{
     AgentResponse, CloseSessionResponse, Error, NoticeSeverity, PromptResponse, RequestId,
-    SessionId, SessionUpdate, StopReason,
+    SessionId, SessionUpdate, StopReason, ToolCallUpdate,
 };
 use myclaw_agent::llm::StopReason as ModelStop;
 use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{AgentError, Done, FailureClass, Next, Outcome, SessionEvent, Work};
+use myclaw_agent::{
+    AgentError, ApprovalRequest, Done, FailureClass, Next, Outcome, SessionEvent, Work,
+};
 
 use super::failure::failed;
 use super::translator::{Abilities, Translator};
@@ -143,6 +145,16 @@ impl ClientSessions {
         };
         let state = self.lock();
         state.sessions.iter().find(|(_, session)| waits(session)).map(|(key, _)| key.clone())
+    }
+
+    /// A call that needs an approval, as the client is to show it, and its session.
+    pub(super) fn call_to_approve(
+        &self,
+        request: &ApprovalRequest,
+    ) -> Option<(SessionId, ToolCallUpdate)> {
+        let state = self.lock();
+        let session = state.sessions.get(&*request.session)?;
+        Some((session.id.clone(), session.translator.call_to_approve(request)))
     }
 
     /// Sends a notice.

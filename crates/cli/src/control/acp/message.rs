@@ -13,8 +13,8 @@ pub(super) enum Message {
     Request(RequestId, Call),
     /// A notification, which is not answered.
     Notification(Call),
-    /// A response. It is ignored, because this program sends no requests.
-    Response,
+    /// The response to a request of this program: the result, or the message of an error.
+    Response(RequestId, Result<Value, String>),
 }
 
 /// A method with its parameters.
@@ -65,7 +65,12 @@ impl Message {
                 })
             }
             None if fields.contains_key("result") || fields.contains_key("error") => {
-                Ok(Self::Response)
+                let error = fields.get("error").map(|error| {
+                    let message = error.get("message").and_then(Value::as_str);
+                    message.unwrap_or("an error without a message").to_owned()
+                });
+                let result = fields.remove("result").unwrap_or_default();
+                Ok(Self::Response(known_id, error.map_or(Ok(result), Err)))
             }
             _ => Err(BadMessage::invalid(known_id, "the message has no text as its `method`")),
         }

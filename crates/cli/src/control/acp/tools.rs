@@ -6,6 +6,7 @@ use agent_client_protocol_schema::v1::{
     Diff, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
+use myclaw_agent::ApprovalRequest;
 use myclaw_agent::sessions::EntryId;
 use serde_json::{Map, Value};
 
@@ -45,6 +46,25 @@ pub(super) fn started(
         .status(ToolCallStatus::InProgress)
         .raw_input(Value::Object(arguments.clone()));
     call.locations(location(directory, name, arguments).into_iter().collect())
+}
+
+/// A call that waits for an approval: what it is, why it needs one, and the change it would make.
+pub(super) fn to_approve(directory: &Path, id: &str, request: &ApprovalRequest) -> ToolCallUpdate {
+    let call = &request.call;
+    let mut content: Vec<ToolCallContent> = vec![request.reason.clone().into()];
+    if let Some(diff) = &request.diff {
+        content.push(fenced("diff", diff).into());
+    }
+    let locations: Vec<ToolCallLocation> =
+        location(directory, &call.tool_name, &call.arguments).into_iter().collect();
+    let fields = ToolCallUpdateFields::new()
+        .title(title(&call.tool_name, &call.arguments))
+        .kind(kind(&call.tool_name))
+        .status(ToolCallStatus::Pending)
+        .raw_input(Value::Object(call.arguments.clone()))
+        .content(content)
+        .locations(locations);
+    ToolCallUpdate::new(id.to_owned(), fields)
 }
 
 /// An update with the output of a running call. `printed` keeps the end of the output.
@@ -116,9 +136,10 @@ fn changes(directory: &Path, details: &Value) -> Vec<Change> {
 
 fn kind(name: &str) -> ToolKind {
     match name {
-        "read" | "ls" => ToolKind::Read,
+        "read" | "ls" | "image" => ToolKind::Read,
         "write" | "edit" | "apply_patch" => ToolKind::Edit,
-        "grep" | "find" => ToolKind::Search,
+        "grep" | "find" | "web_search" => ToolKind::Search,
+        "web_fetch" => ToolKind::Fetch,
         "bash" => ToolKind::Execute,
         _ => ToolKind::Other,
     }
@@ -138,6 +159,9 @@ fn title(name: &str, arguments: &Map<String, Value>) -> String {
         "apply_patch" => patch_title(arguments),
         "grep" => format!("Search {}{within}", code(&text("pattern").unwrap_or_default())),
         "find" => format!("Find {}{within}", code(&text("pattern").unwrap_or_default())),
+        "web_fetch" => format!("Fetch {}", code(&text("url").unwrap_or_default())),
+        "web_search" => format!("Search the web for {}", code(&text("query").unwrap_or_default())),
+        "image" => format!("Look at {}", code(&text("image").unwrap_or_default())),
         _ => format!("{name} {}", summarise_arguments(arguments)).trim_end().to_owned(),
     }
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
     ClientCapabilities, CompactionId, CompactionStatus, CompactionUpdate, ContentBlock,
-    ContentChunk, Cost, MessageId, Notice, NoticeSeverity, SessionUpdate, UsageUpdate,
+    ContentChunk, Cost, MessageId, Notice, NoticeSeverity, SessionUpdate, ToolCallUpdate,
+    UsageUpdate,
 };
-use myclaw_agent::AgentRunEvent;
 use myclaw_agent::llm::{AssistantMessage, StopReason, StreamEvent};
 use myclaw_agent::sessions::EntryId;
+use myclaw_agent::{AgentRunEvent, ApprovalRequest};
 use myclaw_agent::{Done, FailureClass, Next, Outcome, Work};
 
 use super::tools::{self, Ending};
@@ -151,12 +152,20 @@ impl Translator {
                 vec![compaction(id, CompactionStatus::Completed)]
             }
             // The client shows its own messages already, and gets the end of the turn as the response.
-            AgentRunEvent::Taken { .. } | AgentRunEvent::Done { .. } => Vec::new(),
+            AgentRunEvent::Taken { .. }
+            | AgentRunEvent::Done { .. }
+            | AgentRunEvent::ApprovalResolved { .. } => Vec::new(),
             event => narrate(event, Duration::ZERO)
                 .and_then(|(style, line)| self.notice(severity(style), line))
                 .into_iter()
                 .collect(),
         }
+    }
+
+    /// A call that needs an approval, under the id that it has when it runs.
+    pub(super) fn call_to_approve(&self, request: &ApprovalRequest) -> ToolCallUpdate {
+        let id = tools::call_id(&self.message, &request.call.tool_call_id);
+        tools::to_approve(&self.directory, &id, request)
     }
 
     /// Work is over.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
-    AgentResponse, CLIENT_METHOD_NAMES, Error, JsonRpcMessage, Notification, RequestId, Response,
-    SessionId, SessionNotification, SessionUpdate,
+    AgentResponse, CLIENT_METHOD_NAMES, Error, JsonRpcMessage, Notification, Request, RequestId,
+    RequestPermissionRequest, Response, SessionId, SessionNotification, SessionUpdate,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +32,14 @@ impl Wire {
     /// Answers a request. The response is written at once, after all updates before it.
     pub(super) fn answer(&self, id: RequestId, outcome: Result<AgentResponse, Error>) {
         self.output.push_json(&JsonRpcMessage::wrap(Response::new(id, outcome)), self.mode);
+        self.output.flush();
+    }
+
+    /// Asks the client for a permission. It is written at once, after all updates before it.
+    pub(super) fn ask_permission(&self, id: RequestId, params: RequestPermissionRequest) {
+        let method = CLIENT_METHOD_NAMES.session_request_permission.into();
+        let request = Request { id, method, params: Some(params) };
+        self.output.push_json(&JsonRpcMessage::wrap(request), self.mode);
         self.output.flush();
     }
 

@@ -4,18 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use myclaw_agent::PendingMessage;
-use myclaw_agent::Selection;
 use myclaw_agent::llm::{ContentBlock, joined_text};
 use myclaw_agent::sessions::{EntryId, QueuedKind, SessionKey, SessionStore};
+use myclaw_agent::tools::{Direction, JobRecord, WhichTurn};
 use myclaw_agent::{Accepted, Driver, Session};
-use myclaw_agent::{SessionConfig, SessionOptions, check_agent};
+use myclaw_agent::{Approval, Selection};
+use myclaw_agent::{SessionConfig, SessionOptions, UndoMode, check_agent};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::approvals::Approvals;
 use super::reply::Compacted;
 use super::request::{
-    Block, Command, Compact, Fork, GetMessages, ListModels, Message, Name, Prompt, Request,
-    SetModel, SetThinking, Spoken,
+    Approve, Block, Command, Compact, Decision, Fork, GetMessages, KillJob, ListModels, Message,
+    Name, Prompt, Request, SetModel, SetThinking, Spoken, Undo,
 };
 use crate::args::SessionArgs;
 use crate::commands::models::{ModelFilter, find_models};
@@ -45,6 +47,7 @@ pub(super) struct Controller {
     sessions: Sessions,
     open: HashMap<SessionKey, Arc<Session>>,
     current: Arc<Session>,
+    approvals: Approvals,
 }
 
 impl Controller {
@@ -53,6 +56,7 @@ impl Controller {
         driver: Arc<Driver>,
         session_config: SessionConfig,
         args: &SessionArgs,
+        approvals: Approvals,
     ) -> Self {
         let options = args.options();
         let current = Session::open(Arc::clone(&driver), session_config.clone(), &options);
@@ -63,6 +67,7 @@ impl Controller {
             session_config,
             options,
             current,
+            approvals,
         }
     }
 
@@ -112,8 +117,10 @@ impl Controller {
                 "aborted": session.abort(),
                 "busyElsewhere": is_busy_elsewhere(&session, &self.sessions.store).await?,
             })),
+            Command::Approve(answer) => self.approve(&session, answer),
             Command::SetModel(wanted) => set_model(&session, wanted).await,
             Command::SetThinking(wanted) => set_thinking(&session, &wanted).await,
+            Command::Undo(wanted) => undo(&session, wanted).await,
             Command::GetState => state(&session, &self.sessions.store).await,
             Command::GetMessages(wanted) => self.messages(&session, wanted).await,
             Command::Fork(fork) => self.fork(&session, fork).await,
@@ -123,9 +130,33 @@ impl Controller {
                 self.list_sessions(wanted.limit.unwrap_or(SOME_SESSIONS)).await
             }
             Command::ListModels(wanted) => self.list_models(wanted).await,
+            Command::ListJobs => {
+                let jobs: Vec<Value> = session.jobs().await.iter().map(job).collect();
+                Ok(json!({"jobs": jobs}))
+            }
+            Command::KillJob(KillJob { job: id }) => {
+                let killed = session.kill_job(&id).await.map_err(CliError::usage)?;
+                Ok(json!({"job": job(&killed)}))
+            }
             // The caller replies later, because this takes long.
             Command::Compact(_) => Ok(Value::Null),
         }
+    }
+
+    fn approve(&self, session: &Session, answer: Approve) -> Result<Value, CliError> {
+        let Approve { tool_call_id, decision, reason } = answer;
+        let approval = match decision {
+            Decision::Once => Approval::Once,
+            Decision::Always => Approval::Always,
+            Decision::No => Approval::Denied { reason: reason.unwrap_or_default() },
+        };
+        if self.approvals.answer(session.key().as_str(), &tool_call_id, approval) {
+            return Ok(Value::Null);
+        }
+        Err(CliError::usage(format!(
+            "approve: no question about the call `{tool_call_id}` waits in this session; it was answered, its time is \
+             over, or `session` names another one"
+        )))
     }
 
     fn key(&self, name: &str) -> Result<SessionKey, CliError> {
@@ -307,6 +338,13 @@ async fn set_thinking(session: &Session, wanted: &SetThinking) -> Result<Value, 
     Ok(thinking(session, &model))
 }
 
+async fn undo(session: &Session, wanted: Undo) -> Result<Value, CliError> {
+    let direction = if wanted.redo { Direction::Redo } else { Direction::Undo };
+    let which = wanted.turn.map_or(WhichTurn::Next, WhichTurn::Number);
+    let mode = if wanted.dry_run { UndoMode::DryRun } else { UndoMode::Apply };
+    to_value(session.undo(direction, which, mode).await?)
+}
+
 /// The requested thinking level, the level in use, and those that the model offers.
 fn thinking(session: &Session, model: &Selection) -> Value {
     let (asked, level) = session.thinking(model);
@@ -350,6 +388,21 @@ fn waiting(message: &PendingMessage) -> Value {
         "kind": message.kind,
         "text": joined_text(&message.content, "\n"),
         "ts": message.ts,
+    })
+}
+
+fn job(job: &JobRecord) -> Value {
+    json!({
+        "job": job.id,
+        "command": job.command,
+        "directory": job.directory,
+        "running": job.is_running(),
+        "state": job.state(),
+        "pid": job.pid(),
+        "terminal": job.terminal,
+        "startedAt": job.started_at,
+        "end": job.end,
+        "outputPath": job.output,
     })
 }
 

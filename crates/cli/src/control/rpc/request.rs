@@ -17,12 +17,16 @@ pub(super) enum Command {
     FollowUp(Message),
     /// Aborts the current work.
     Abort,
+    /// Answers a question about a call that needs an approval.
+    Approve(Approve),
     /// Changes the active model.
     SetModel(SetModel),
     /// Changes the thinking level.
     SetThinking(SetThinking),
     /// Summarises older messages.
     Compact(Compact),
+    /// Undoes the file changes of a turn, or makes them again.
+    Undo(Undo),
     /// Returns the state of the session.
     GetState,
     /// Returns messages of the session.
@@ -37,17 +41,23 @@ pub(super) enum Command {
     ListSessions(Limit),
     /// Lists models.
     ListModels(ListModels),
+    /// Lists the background jobs of the session.
+    ListJobs,
+    /// Ends a background job.
+    KillJob(KillJob),
 }
 
 /// The commands by name.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 18] = [
     "prompt",
     "steer",
     "follow_up",
     "abort",
+    "approve",
     "set_model",
     "set_thinking",
     "compact",
+    "undo",
     "get_state",
     "get_messages",
     "fork",
@@ -55,6 +65,8 @@ const NAMES: [&str; 14] = [
     "switch_session",
     "list_sessions",
     "list_models",
+    "list_jobs",
+    "kill_job",
 ];
 
 /// One line of a program.
@@ -133,6 +145,31 @@ pub(super) struct Prompt {
     pub(super) mode: Option<QueueMode>,
 }
 
+/// The answer to a question.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Approve {
+    pub(super) tool_call_id: String,
+    pub(super) decision: Decision,
+    /// Why not, for the model.
+    #[serde(default)]
+    pub(super) reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Decision {
+    Once,
+    Always,
+    No,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct KillJob {
+    /// The id of the job.
+    pub(super) job: String,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SetModel {
@@ -152,6 +189,18 @@ pub(super) struct SetThinking {
 pub(super) struct Compact {
     #[serde(default, alias = "customInstructions")]
     pub(super) focus: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Undo {
+    /// Counted from the latest turn that changed files, which is 1.
+    #[serde(default)]
+    pub(super) turn: Option<usize>,
+    #[serde(default)]
+    pub(super) redo: bool,
+    #[serde(default)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,6 +1,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use myclaw_engine::TurnId;
 use tempfile::TempDir;
 
 use super::*;
@@ -25,6 +26,7 @@ fn place(workspace_only: bool) -> Place {
         artifact_directory: base.join("artifacts"),
         max_result_chars: 50_000,
         workspace_only,
+        turn: TurnId::generate(),
     };
     Place { _directory: directory, base, context }
 }

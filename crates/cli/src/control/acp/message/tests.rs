@@ -24,8 +24,14 @@ fn requests_notifications_and_responses_are_reported_apart() {
         Message::Request(RequestId::Null, call("a"))
     );
     assert_eq!(parsed(r#"{"jsonrpc":"2.0","method":"a"}"#), Message::Notification(call("a")));
-    assert_eq!(parsed(r#"{"jsonrpc":"2.0","id":1,"result":null}"#), Message::Response);
-    assert_eq!(parsed(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#), Message::Response);
+    assert_eq!(
+        parsed(r#"{"jsonrpc":"2.0","id":1,"result":null}"#),
+        Message::Response(RequestId::Number(1), Ok(Value::Null))
+    );
+    assert_eq!(
+        parsed(r#"{"jsonrpc":"2.0","id":1,"error":{"message":"no"}}"#),
+        Message::Response(RequestId::Number(1), Err("no".to_owned()))
+    );
 }
 
 #[test]

@@ -1,0 +1,275 @@
+//! The file with the answers "always" and the questions that wait: `approvals.json` in the state directory, private.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use myclaw_files::{
+    Durability, LockError, LockFile, LockWait, NewFile, create_private_directory, parent_of,
+    read_regular, set_aside,
+};
+use myclaw_policy::ApprovalDigest;
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentError, FailureClass};
+
+/// Name of the file.
+const FILE: &str = "approvals.json";
+/// The format of the file. A later program's file is read by nobody else.
+const VERSION: u32 = 1;
+/// Most answers that are kept; the oldest are dropped, and asked about again.
+const MAX_GRANTS: usize = 1000;
+/// Most questions that are kept; they are few unless something fails.
+const MAX_WAITING: usize = 200;
+/// Largest file that is read: far more than these lists need.
+const MAX_BYTES: u64 = 8 * 1024 * 1024;
+/// How long to wait for another process that writes the file, which takes milliseconds.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// The approvals on disk.
+#[derive(Debug, Clone)]
+pub struct ApprovalStore {
+    path: PathBuf,
+}
+
+/// An answer "always".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Grant {
+    /// Identifies what it covers; see [`ApprovalDigest`].
+    pub digest: String,
+    /// The sessions that it holds for.
+    pub audience: String,
+    /// Tool name.
+    pub tool: String,
+    /// The call that was approved, in one line that is safe to show.
+    pub call: String,
+    /// What it covers, for people.
+    pub covers: String,
+    /// When it was given, in milliseconds since 1970.
+    pub ts: u64,
+}
+
+/// A question that nobody has answered yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingApproval {
+    /// Key of the session.
+    pub session: String,
+    /// The model's id for the call.
+    pub tool_call_id: String,
+    /// Tool name.
+    pub tool: String,
+    /// The call in one line that is safe to show.
+    pub call: String,
+    /// Why it needs an approval.
+    pub reason: String,
+    /// When it was asked, in milliseconds since 1970.
+    pub ts: u64,
+}
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be read or written.
+    #[error("cannot {action} {}: {source}; check the rights of its directory and the free space", path.display())]
+    Io {
+        /// What failed.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is damaged.
+    #[error("{} is damaged: {reason}; `myclaw approvals revoke --all` begins a new one", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A later version of the program wrote it.
+    #[error("{} has the format {version}, and this version reads {VERSION}; use the newer myclaw", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        version: u32,
+    },
+}
+
+impl From<StoreError> for AgentError {
+    fn from(error: StoreError) -> Self {
+        Self::new(FailureClass::Session, error.to_string())
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    version: u32,
+    #[serde(default)]
+    always: Vec<Grant>,
+    #[serde(default)]
+    waiting: Vec<WaitingApproval>,
+}
+
+impl Default for Document {
+    fn default() -> Self {
+        Self { version: VERSION, always: Vec::new(), waiting: Vec::new() }
+    }
+}
+
+impl ApprovalStore {
+    /// The approvals of a state directory. Nothing is read yet.
+    pub fn in_state_dir(state_dir: &Path) -> Self {
+        Self { path: state_dir.join(FILE) }
+    }
+
+    /// The answers "always" and the questions that wait, the oldest first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn list(&self) -> Result<(Vec<Grant>, Vec<WaitingApproval>), StoreError> {
+        let Document { always, waiting, .. } = self.load()?;
+        Ok((always, waiting))
+    }
+
+    /// Removes the answers whose digest begins with `id`; returns them.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn revoke(&self, id: &str) -> Result<Vec<Grant>, StoreError> {
+        self.change(|document| {
+            document.always.extract_if(.., |grant| grant.digest.starts_with(id)).collect()
+        })
+    }
+
+    /// Removes all answers and questions, also those of a damaged file, of which a copy is kept.
+    ///
+    /// # Errors
+    /// The file cannot be written, or a later version of the program wrote it.
+    pub fn clear(&self) -> Result<usize, StoreError> {
+        let _lock = self.lock()?;
+        let count = match self.load() {
+            Ok(document) => document.always.len(),
+            Err(StoreError::Damaged { .. }) => {
+                set_aside(&self.path).map_err(|(path, source)| StoreError::Io {
+                    action: "write",
+                    path,
+                    source,
+                })?;
+                0
+            }
+            Err(error) => return Err(error),
+        };
+        self.write(&Document::default())?;
+        Ok(count)
+    }
+
+    /// Whether an answer of these sessions covers the digest.
+    pub(super) fn covers(
+        &self,
+        audience: &str,
+        digest: ApprovalDigest,
+    ) -> Result<bool, StoreError> {
+        let digest = digest.to_string();
+        let is_it = |grant: &Grant| grant.digest == digest && grant.audience == audience;
+        Ok(self.load()?.always.iter().any(is_it))
+    }
+
+    pub(super) fn grant(&self, grant: Grant) -> Result<(), StoreError> {
+        self.change(|document| {
+            let is_same =
+                |old: &Grant| old.digest == grant.digest && old.audience == grant.audience;
+            document.always.retain(|old| !is_same(old));
+            document.always.push(grant);
+            keep_newest(&mut document.always, MAX_GRANTS);
+        })
+    }
+
+    pub(super) fn begin_wait(&self, waiting: WaitingApproval) -> Result<(), StoreError> {
+        self.change(|document| {
+            let is_same = |old: &WaitingApproval| {
+                old.session == waiting.session && old.tool_call_id == waiting.tool_call_id
+            };
+            document.waiting.retain(|old| !is_same(old));
+            document.waiting.push(waiting);
+            keep_newest(&mut document.waiting, MAX_WAITING);
+        })
+    }
+
+    pub(super) fn waits(&self, session: &str, tool_call_id: &str) -> Result<bool, StoreError> {
+        let is_it = |waiting: &WaitingApproval| {
+            waiting.session == session && waiting.tool_call_id == tool_call_id
+        };
+        Ok(self.load()?.waiting.iter().any(is_it))
+    }
+
+    pub(super) fn end_wait(&self, session: &str, tool_call_id: &str) -> Result<(), StoreError> {
+        if !self.waits(session, tool_call_id)? {
+            return Ok(());
+        }
+        self.change(|document| {
+            document.waiting.retain(|waiting| {
+                waiting.session != session || waiting.tool_call_id != tool_call_id
+            });
+        })
+    }
+
+    fn load(&self) -> Result<Document, StoreError> {
+        let bytes = match read_regular(&self.path, MAX_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Document::default()),
+            Err(source) => return Err(self.failed("read")(source)),
+        };
+        let document: Document = serde_json::from_slice(&bytes).map_err(|error| {
+            StoreError::Damaged { path: self.path.clone(), reason: error.to_string() }
+        })?;
+        match document.version {
+            VERSION => Ok(document),
+            version => Err(StoreError::Newer { path: self.path.clone(), version }),
+        }
+    }
+
+    /// Changes the file under its lock. What is on disk when this returns survives a power cut.
+    fn change<T>(&self, change: impl FnOnce(&mut Document) -> T) -> Result<T, StoreError> {
+        let _lock = self.lock()?;
+        let mut document = self.load()?;
+        let outcome = change(&mut document);
+        self.write(&document)?;
+        Ok(outcome)
+    }
+
+    fn lock(&self) -> Result<LockFile, StoreError> {
+        create_private_directory(&parent_of(&self.path)).map_err(self.failed("write"))?;
+        let lock = self.path.with_extension("lock");
+        LockFile::acquire(&lock, LockWait::Until(LOCK_WAIT)).map_err(|error| match error {
+            LockError::Held { .. } => self.failed("lock")(io::ErrorKind::TimedOut.into()),
+            LockError::Io { source, .. } => self.failed("lock")(source),
+        })
+    }
+
+    fn write(&self, document: &Document) -> Result<(), StoreError> {
+        let write = || {
+            let mut file = NewFile::named(&self.path.with_extension("new"))?;
+            file.write_all(&serde_json::to_vec_pretty(document)?)?;
+            file.put_at(&self.path, Durability::Synced)
+        };
+        write().map(drop).map_err(self.failed("write"))
+    }
+
+    fn failed(&self, action: &'static str) -> impl FnOnce(io::Error) -> StoreError + use<> {
+        let path = self.path.clone();
+        move |source| StoreError::Io { action, path, source }
+    }
+}
+
+fn keep_newest<T>(list: &mut Vec<T>, most: usize) {
+    let surplus = list.len().saturating_sub(most);
+    list.drain(..surplus);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+fn grant(number: usize) -> Grant {
+    Grant {
+        digest: format!("{number:064x}"),
+        audience: "agent:main:cli".to_owned(),
+        tool: "bash".to_owned(),
+        call: "cargo test".to_owned(),
+        covers: "exactly this command in /w".to_owned(),
+        ts: number as u64,
+    }
+}
+
+fn digest(number: usize) -> ApprovalDigest {
+    ApprovalDigest::parse(&grant(number).digest).unwrap()
+}
+
+fn waiting(session: &str, id: &str) -> WaitingApproval {
+    WaitingApproval {
+        session: session.to_owned(),
+        tool_call_id: id.to_owned(),
+        tool: "bash".to_owned(),
+        call: "rm x".to_owned(),
+        reason: "policy: it is not in the allowlist".to_owned(),
+        ts: 1,
+    }
+}
+
+#[test]
+fn an_answer_holds_for_its_digest_and_its_sessions_until_it_is_revoked() {
+    let home = tempfile::tempdir().unwrap();
+    let state = home.path().join("state");
+    let store = ApprovalStore::in_state_dir(&state);
+    assert!(!store.covers("agent:main:cli", digest(1)).unwrap());
+
+    store.grant(grant(1)).unwrap();
+    store.grant(grant(1)).unwrap();
+    let again = ApprovalStore::in_state_dir(&state);
+    assert!(again.covers("agent:main:cli", digest(1)).unwrap());
+    assert!(!again.covers("agent:main:cli", digest(2)).unwrap());
+    assert!(!again.covers("agent:other:cli", digest(1)).unwrap());
+    assert_eq!(again.list().unwrap(), (vec![grant(1)], vec![]));
+    let mode = fs::metadata(state.join(FILE)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    assert_eq!(again.revoke(&"0".repeat(63)).unwrap(), [grant(1)]);
+    assert!(!store.covers("agent:main:cli", digest(1)).unwrap());
+}
+
+#[test]
+fn a_question_waits_until_it_is_answered() {
+    let home = tempfile::tempdir().unwrap();
+    let store = ApprovalStore::in_state_dir(home.path());
+    store.begin_wait(waiting("a", "call_1")).unwrap();
+    store.begin_wait(waiting("b", "call_1")).unwrap();
+    assert!(store.waits("a", "call_1").unwrap() && !store.waits("a", "call_2").unwrap());
+    store.end_wait("a", "call_1").unwrap();
+    assert!(!store.waits("a", "call_1").unwrap() && store.waits("b", "call_1").unwrap());
+}
+
+#[test]
+fn the_lists_are_bounded_and_lose_their_oldest_entries() {
+    let home = tempfile::tempdir().unwrap();
+    let store = ApprovalStore::in_state_dir(home.path());
+    let document = Document { always: (0..MAX_GRANTS).map(grant).collect(), ..Document::default() };
+    store.write(&document).unwrap();
+    store.grant(grant(MAX_GRANTS)).unwrap();
+    let (always, _) = store.list().unwrap();
+    assert_eq!((always.len(), always[0].ts), (MAX_GRANTS, 1));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_approves_nothing_and_is_not_overwritten() {
+    let home = tempfile::tempdir().unwrap();
+    let store = ApprovalStore::in_state_dir(home.path());
+    let path = home.path().join(FILE);
+    for (text, expected) in [("{", "is damaged"), ("{\"version\": 9}", "has the format 9")] {
+        fs::write(&path, text).unwrap();
+        let message = store.covers("agent:main:cli", digest(1)).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+        assert!(store.grant(grant(1)).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+    assert!(store.clear().is_err(), "the file of a later version stays");
+    fs::write(&path, "{").unwrap();
+    store.clear().unwrap();
+    assert_eq!(store.list().unwrap(), (vec![], vec![]));
+}

@@ -1,0 +1,243 @@
+//! The background jobs of the sessions of a program, and the messages about their ends.
+//!
+//! A message goes into the session's inbox, where it cannot get lost, and is answered like a follow-up. If the front-end
+//! wants that, a turn begins for it in an idle session. An agent that starts a job in answer to the end of another could
+//! go on for ever, so after some messages the next ones wait until the user says something.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, join_all};
+use myclaw_engine::{EndedJob, Notice, RunEvent, SessionInbox, SystemClock, WhenIdle};
+use myclaw_llm::ContentBlock;
+use myclaw_session::{QueuedKind, SessionKey};
+use myclaw_tools::{
+    JobEnded, JobListener, JobOwner, JobRecord, Jobs, JobsOptions, Killer, end_leftovers,
+    message_of_leftover,
+};
+use tokio::sync::OnceCell;
+
+use crate::{Home, Session};
+
+/// Directory in the state directory with what processes run.
+const OWNERS_DIRECTORY: &str = "jobs";
+/// Directory among a session's artifacts with its jobs.
+const JOBS_DIRECTORY: &str = "jobs";
+/// Messages about jobs that an agent gets while the user says nothing.
+const MAX_UNATTENDED_MESSAGES: u32 = 20;
+
+/// What happens when the message about a job's end waits in a session.
+pub enum JobWake {
+    /// A turn begins in the background, unless one goes on.
+    StartTurn,
+    /// The front-end decides.
+    Call(Arc<dyn Fn(&SessionKey) + Send + Sync>),
+}
+
+/// The jobs of all sessions of a program.
+pub(crate) struct BackgroundJobs {
+    home: Home,
+    owner: Arc<JobOwner>,
+    sessions: Mutex<HashMap<SessionKey, OfSession>>,
+    /// Set by front-ends whose sessions stay open. Without it a job's message waits for the next run.
+    wake: OnceLock<JobWake>,
+    /// Whether the jobs of killed processes were looked for.
+    recovered: OnceCell<()>,
+}
+
+#[derive(Default)]
+struct OfSession {
+    jobs: Option<Arc<Jobs>>,
+    open: Weak<Session>,
+    /// Messages since the user has said something.
+    unattended: u32,
+    /// Messages that wait until the user says something.
+    held_back: Vec<String>,
+}
+
+/// Passes the ends of a session's jobs on.
+struct Listener {
+    jobs: Weak<BackgroundJobs>,
+    key: SessionKey,
+}
+
+impl JobListener for Listener {
+    fn ended(&self, job: JobEnded) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(jobs) = self.jobs.upgrade() {
+                jobs.deliver(&self.key, job.text).await;
+            }
+        })
+    }
+}
+
+impl BackgroundJobs {
+    pub(crate) fn new(home: Home) -> Arc<Self> {
+        let owner = JobOwner::new(home.paths.state_dir().join(OWNERS_DIRECTORY));
+        Arc::new(Self {
+            home,
+            owner,
+            sessions: Mutex::default(),
+            wake: OnceLock::new(),
+            recovered: OnceCell::new(),
+        })
+    }
+
+    /// Sets what the message about a job's end does. The first call counts.
+    pub(crate) fn set_wake(&self, wake: JobWake) {
+        let _ = self.wake.set(wake);
+    }
+
+    /// The jobs of a session. `yield_after` is the time after which a command becomes a job in sessions that stay open:
+    /// elsewhere nobody would be there to read how it ended.
+    pub(crate) async fn of(
+        self: &Arc<Self>,
+        key: &SessionKey,
+        yield_after: Option<Duration>,
+    ) -> Arc<Jobs> {
+        self.recovered.get_or_init(|| self.recover()).await;
+        let mut sessions = self.lock();
+        let of_session = sessions.entry(key.clone()).or_default();
+        let make = || {
+            let artifacts = self.home.session_store().artifact_directory(key);
+            let listener = Listener { jobs: Arc::downgrade(self), key: key.clone() };
+            Jobs::new(JobsOptions {
+                session: key.to_string(),
+                directory: artifacts.join(JOBS_DIRECTORY),
+                owner: Arc::clone(&self.owner),
+                yield_after: yield_after.filter(|_| self.wake.get().is_some()),
+                listener: Arc::new(listener),
+            })
+        };
+        Arc::clone(of_session.jobs.get_or_insert_with(make))
+    }
+
+    /// Ends what killed processes left running, and lets its sessions know. The messages wait for the next run.
+    async fn recover(&self) {
+        for record in end_leftovers(self.home.paths.state_dir().join(OWNERS_DIRECTORY)).await {
+            let Ok(key) = SessionKey::parse(&record.session) else { continue };
+            let store = self.home.session_store();
+            let blocking = tokio::task::spawn_blocking(move || {
+                (store.exists(&key), key, message_of_leftover(&record))
+            });
+            // A session that was deleted does not come back.
+            if let Ok((true, key, text)) = blocking.await {
+                self.put_into_inbox(&key, QueuedKind::Steer, text).await;
+            }
+        }
+    }
+
+    /// Notes that a session is open, so that a turn can begin in it.
+    pub(crate) fn opened(&self, session: &Arc<Session>) {
+        let mut sessions = self.lock();
+        sessions.entry(session.key().clone()).or_default().open = Arc::downgrade(session);
+    }
+
+    /// Notes that the user says something in a session. What was held back goes before it.
+    pub(crate) async fn attended(&self, key: &SessionKey) {
+        let held_back = match self.lock().get_mut(key) {
+            Some(of_session) => {
+                of_session.unattended = 0;
+                std::mem::take(&mut of_session.held_back)
+            }
+            None => return,
+        };
+        for text in held_back {
+            self.put_into_inbox(key, QueuedKind::Steer, text).await;
+        }
+    }
+
+    async fn deliver(&self, key: &SessionKey, text: String) {
+        let open = {
+            let mut sessions = self.lock();
+            let of_session = sessions.entry(key.clone()).or_default();
+            of_session.unattended += 1;
+            if of_session.unattended > MAX_UNATTENDED_MESSAGES {
+                of_session.held_back.push(text);
+                return;
+            }
+            of_session.open.upgrade()
+        };
+        match &open {
+            Some(session) => {
+                let content = vec![ContentBlock::text(text)];
+                // If it cannot be written, the job's record still says how it ended.
+                let _ = session.enqueue(QueuedKind::FollowUp, content).await;
+            }
+            None => self.put_into_inbox(key, QueuedKind::FollowUp, text).await,
+        }
+        match (self.wake.get(), open) {
+            (Some(JobWake::StartTurn), Some(session)) => session.go_on(),
+            (Some(JobWake::Call(call)), _) => call(key),
+            _ => {}
+        }
+    }
+
+    async fn put_into_inbox(&self, key: &SessionKey, kind: QueuedKind, text: String) {
+        let store = Arc::new(self.home.session_store());
+        let inbox = SessionInbox::new(store, key.clone(), Arc::new(SystemClock));
+        let content = vec![ContentBlock::text(text)];
+        // If it cannot be written, the job's record still says how it ended.
+        let _ = inbox.send(kind, content, WhenIdle::Keep).await;
+    }
+
+    /// Ends all jobs, and reports them to `on_event`, one notice for each session.
+    pub(crate) async fn close(&self, on_event: &(dyn Fn(RunEvent) + Send + Sync)) {
+        let all: Vec<(SessionKey, Arc<Jobs>)> = self.all();
+        let ended = join_all(all.iter().map(|(_, jobs)| jobs.close())).await;
+        for ((key, _), records) in all.into_iter().zip(ended) {
+            if !records.is_empty() {
+                let jobs = records.into_iter().map(ended_job).collect();
+                on_event(RunEvent::notice(key, Notice::JobsEnded { jobs }));
+            }
+        }
+        self.owner.close();
+    }
+
+    /// Ends all jobs by force, and returns at once. For a process that is about to exit.
+    pub(crate) fn kill_now(&self) {
+        for (_, jobs) in self.all() {
+            jobs.kill_now();
+        }
+    }
+
+    fn all(&self) -> Vec<(SessionKey, Arc<Jobs>)> {
+        let sessions = self.lock();
+        let with_jobs = |(key, of_session): (&SessionKey, &OfSession)| {
+            Some((key.clone(), Arc::clone(of_session.jobs.as_ref()?)))
+        };
+        sessions.iter().filter_map(with_jobs).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionKey, OfSession>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn ended_job(record: JobRecord) -> EndedJob {
+    EndedJob { id: record.id, command: record.command }
+}
+
+impl fmt::Debug for BackgroundJobs {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("BackgroundJobs").finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// The background jobs of the session, the oldest first: those that run, and those that have ended and were not
+    /// removed.
+    pub async fn jobs(&self) -> Vec<JobRecord> {
+        self.config().jobs().await.list().await
+    }
+
+    /// Ends a background job with everything it started. The agent gets a message about it.
+    ///
+    /// # Errors
+    /// There is no such job, or it does not run; the text says what to do.
+    pub async fn kill_job(&self, id: &str) -> Result<JobRecord, String> {
+        self.config().jobs().await.kill(id, Killer::User).await
+    }
+}

@@ -1,0 +1,157 @@
+//! Undo and redo of the file changes of a session's turns.
+
+use std::time::Duration;
+
+use myclaw_engine::{SystemClock, ToolContext, TurnId, tell_model};
+use myclaw_session::LockWait;
+use myclaw_tools::{
+    ChangedTurn, Direction, FileOutcome, Undo, UndoError, Undone, UndoneFile, WhichTurn,
+    changed_turns,
+};
+
+use crate::{AgentError, FailureClass, SessionConfig};
+
+/// Longest wait for a turn that is running in the session.
+const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
+
+/// Most files that the model is told by name.
+const MOST_NAMES: usize = 100;
+
+/// Whether files are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UndoMode {
+    /// They are.
+    Apply,
+    /// The result says what would be done.
+    DryRun,
+}
+
+impl SessionConfig {
+    /// Undoes the file changes of a turn, or makes them again. The model is told with the next message of the user.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// There is nothing to undo, a turn is running in the session, or a file cannot be read or written.
+    pub fn undo(
+        &self,
+        direction: Direction,
+        which: WhichTurn,
+        mode: UndoMode,
+    ) -> Result<Undone, AgentError> {
+        let store = self.home.session_store();
+        let log = store.open(&self.session_key, WAIT)?;
+        let undo = Undo::plan(&self.change_context(), direction, which)?
+            .ok_or_else(|| self.nothing(direction, which))?;
+        let undone = undo.report().clone();
+        if mode == UndoMode::DryRun {
+            return Ok(undone);
+        }
+        undo.apply()?;
+        if undo.concerns_model() {
+            tell_model(Box::new(log), &remark(direction, &undone), &SystemClock)?;
+        }
+        undo.finish()?;
+        Ok(undone)
+    }
+
+    /// The turns of the session that changed files, the latest first. Blocks.
+    ///
+    /// # Errors
+    /// The list of changes cannot be read.
+    pub fn changed_turns(&self) -> Result<Vec<ChangedTurn>, AgentError> {
+        Ok(changed_turns(&self.change_context())?)
+    }
+
+    fn change_context(&self) -> ToolContext {
+        ToolContext {
+            working_directory: self.working_directory().to_owned(),
+            artifact_directory: self.home.session_store().artifact_directory(&self.session_key),
+            max_result_chars: self.agent.max_tool_result_chars,
+            workspace_only: self.config.tools.fs.workspace_only,
+            turn: TurnId::generate(),
+        }
+    }
+
+    fn nothing(&self, direction: Direction, which: WhichTurn) -> AgentError {
+        let key = &self.session_key;
+        let message = match (which, direction) {
+            (WhichTurn::Number(number), _) => format!(
+                "session {key} has no turn {number} that changed files; \
+                 `myclaw sessions undo NAME --list` lists those it has"
+            ),
+            (WhichTurn::Next, Direction::Undo) => format!(
+                "there is nothing to undo in session {key}: no turn changed files with write, edit or apply_patch, or all \
+                 of them are undone"
+            ),
+            (WhichTurn::Next, Direction::Redo) => {
+                format!("there is nothing to redo in session {key}: nothing is undone")
+            }
+        };
+        AgentError::new(FailureClass::NothingToDo, message)
+    }
+}
+
+impl From<UndoError> for AgentError {
+    fn from(error: UndoError) -> Self {
+        Self::new(FailureClass::Session, error.to_string())
+    }
+}
+
+/// What the model reads.
+fn remark(direction: Direction, undone: &Undone) -> String {
+    let mut text = match direction {
+        Direction::Undo => "[The user has undone file changes of an earlier turn.",
+        Direction::Redo => {
+            "[The user has made file changes of an earlier turn again, which were undone."
+        }
+    }
+    .to_owned();
+    let mut names_left = MOST_NAMES;
+    for group in [Group::OtherContent, Group::Removed, Group::LeftAlone] {
+        let files: Vec<&UndoneFile> =
+            undone.files.iter().filter(|file| Group::of(&file.outcome) == group).collect();
+        if files.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("\n{}:", group.heading()));
+        let shown = files.len().min(names_left);
+        names_left -= shown;
+        for file in &files[..shown] {
+            text.push_str(&format!("\n- {}", file.path));
+        }
+        if shown < files.len() {
+            text.push_str(&format!("\n- and {} more", files.len() - shown));
+        }
+    }
+    text.push_str("\nRead a file again before you change it.]");
+    text
+}
+
+/// Files that are listed together for the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    OtherContent,
+    Removed,
+    LeftAlone,
+}
+
+impl Group {
+    fn of(outcome: &FileOutcome) -> Self {
+        match outcome {
+            // An earlier attempt, which was killed before the model was told, did this.
+            FileOutcome::Unchanged | FileOutcome::Restored => Self::OtherContent,
+            FileOutcome::Removed => Self::Removed,
+            FileOutcome::LeftAlone { .. } => Self::LeftAlone,
+        }
+    }
+
+    fn heading(self) -> &'static str {
+        match self {
+            Self::OtherContent => "These have their other content again",
+            Self::Removed => "These are removed",
+            Self::LeftAlone => {
+                "These are left as they are, because something else changed them or their old content was not kept"
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The web tools through the program.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
+use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
+use serde_json::{Value, json};
+
+use crate::run;
+
+/// A page server on a thread that ends with the test. It answers every request with `body`.
+fn page_server(content_type: &'static str, body: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request);
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.write_all(head.as_bytes());
+            let _ = stream.write_all(body);
+        }
+    });
+    format!("http://{address}/")
+}
+
+/// What the model reads of one call. `change` changes the config.
+fn result_of(tool: &str, arguments: &Value, change: impl Fn(&mut Value)) -> String {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call("call_1", tool, arguments.clone()),
+        Reply::anthropic().text("Done."),
+    ]));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    change(&mut config);
+    home.write_config(&config);
+    run(&home, &["run", "go on"]).assert_code(0);
+    server.last_request().messages().last().expect("a result")["content"].to_string()
+}
+
+#[test]
+fn a_page_of_a_listed_host_is_read_and_any_other_is_refused() {
+    let url = page_server("text/html", b"<title>T</title><h1>Hello</h1><p>World");
+    let arguments = json!({"url": url, "prompt": "as in another agent"});
+    let read = result_of("WebFetch", &arguments, |config| {
+        config["tools"]["web"]["fetch"]["allowHosts"] = json!(["127.0.0.1"]);
+    });
+    for part in ["200 OK (text/html", "<external-content ", "## Hello", "World"] {
+        assert!(read.contains(part), "{part}: {read}");
+    }
+    let refused = result_of("web_fetch", &arguments, |_| {});
+    assert!(refused.contains("web tools do not connect to"), "{refused}");
+}
+
+#[test]
+fn a_search_uses_the_key_of_the_config() {
+    let base = page_server(
+        "application/json",
+        br#"{"results": [{"title": "Found", "url": "https://f.example/"}]}"#,
+    );
+    let found = result_of("web_search", &json!({"query": "q"}), |config| {
+        config["tools"]["web"]["search"] = json!({"provider": "searxng", "baseUrl": base});
+    });
+    assert!(found.contains("1. Found") && found.contains("https://f.example/"), "{found}");
+}
+
+#[test]
+fn another_model_looks_at_a_picture_for_one_that_cannot() {
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call(
+            "call_1",
+            "image",
+            json!({"image": "p.png", "prompt": "Which colour?"}),
+        ),
+        Reply::anthropic().text("It is red."),
+        Reply::anthropic().text("Done."),
+    ]));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    let model =
+        |id: &str, input: &[&str]| json!({"id": id, "input": input, "contextWindow": 200_000});
+    config["models"]["providers"] = json!({"mine": {
+        "baseUrl": server.url(), "api": "anthropic-messages", "apiKey": "k",
+        "models": [model("blind", &["text"]), model("seeing", &["text", "image"])]
+    }});
+    config["agents"] = json!({"defaults": {"model": "mine/blind", "imageModel": "mine/seeing"}});
+    home.write_config(&config);
+    let picture = include_bytes!("../data/pixel.png");
+    std::fs::create_dir_all(home.path().join("work")).expect("a directory");
+    std::fs::write(home.path().join("work/p.png"), picture).expect("a file");
+    let directory = home.path().join("work");
+    let directory = directory.to_str().expect("a path");
+    run(&home, &["run", "-C", directory, "go on"]).assert_code(0);
+    let requests = server.requests();
+    assert_eq!(requests[1].json()["model"], "seeing");
+    let asked = &requests[1].messages()[0]["content"];
+    assert!(asked.to_string().contains("Which colour?"), "{asked}");
+    assert_eq!(asked[1]["type"], "image", "{asked}");
+    let result = requests[2].messages().last().expect("a result")["content"].to_string();
+    assert!(result.contains("It is red.") && result.contains("external-content"), "{result}");
+}
+
+#[test]
+fn mistakes_in_the_config_are_found_before_a_run_needs_them() {
+    let home = TempHome::new();
+    for (web, expected) in [
+        (
+            json!({"fetch": {"allowHosts": ["http://wiki/"]}}),
+            "\"http://wiki/\" is no host; write a name",
+        ),
+        (json!({"search": {"provider": "brave"}}), "this provider needs a key; set `apiKey`"),
+        (json!({"search": {"provider": "searxng"}}), "SearXNG needs the address of a server"),
+        (json!({"search": {"provider": "bing"}}), "expected \"searxng\", \"brave\" or \"tavily\""),
+    ] {
+        home.write_config(&json!({"tools": {"web": web}}));
+        let check = run(&home, &["config", "check"]);
+        assert_ne!(check.code(), Some(0));
+        assert!(check.stderr().contains(expected), "{web}: {}", check.stderr());
+        let run = run(&home, &["run", "hello"]);
+        assert_ne!(run.code(), Some(0));
+        assert!(run.stderr().contains(expected), "{web}: {}", run.stderr());
+    }
+}

@@ -1,0 +1,215 @@
+//! A hold on a running program: what it reads, how much of its output is kept, and how it is found again.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rustix::process::Pid;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+use crate::tree::{Mark, Tree, start_of};
+
+/// Pieces of input that may wait for a program that does not read. Their size is the caller's to bound.
+const MAX_WAITING_PIECES: usize = 16;
+
+/// Where a program reads from while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    /// From [`ChildSpec::input`](crate::ChildSpec::input) alone.
+    None,
+    /// From a pipe that stays open: what a [`Handle`] writes.
+    Pipe,
+    /// From a terminal of its own, to which it also prints.
+    Terminal(TerminalSize),
+}
+
+/// The size of a terminal, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalSize {
+    /// Width.
+    pub columns: u16,
+    /// Height.
+    pub rows: u16,
+}
+
+/// A hold on a program that is about to run, or runs, or has ended.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+    /// `None` if nothing can be written.
+    input: Option<mpsc::Sender<Piece>>,
+    is_terminal: bool,
+}
+
+/// The other end of a [`Handle`], for [`run_attached`](crate::run_attached).
+#[derive(Debug)]
+pub struct Link {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) attachment: Attachment,
+    pub(crate) input: Option<mpsc::Receiver<Piece>>,
+}
+
+/// Input on its way to a program.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    Bytes(Vec<u8>),
+    /// No more input comes.
+    End,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) mark: Mark,
+    /// The process and the time of its start, once it has been started.
+    started: OnceLock<(i32, u64)>,
+    keeps_all: AtomicBool,
+}
+
+/// What finds a program and everything it started again, also after the process that started it has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeTrace {
+    /// A text that no other tree has; all its processes carry it in their environment.
+    pub mark: String,
+    /// The program's process id, and its start in clock ticks since the machine started; `None` before its start.
+    pub root: Option<(i32, u64)>,
+    /// The machine's start, to which ids and ticks belong; empty where the system does not tell.
+    pub boot: String,
+}
+
+/// Why a program was not written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// It was started with an empty input, or its input was closed.
+    #[error("its input is closed")]
+    Closed,
+    /// It does not read what was written before.
+    #[error("it has not read what was written before")]
+    Full,
+}
+
+/// Makes the two ends of a hold on a program.
+pub fn attach(attachment: Attachment) -> (Handle, Link) {
+    let (input, receiver) = match attachment {
+        Attachment::None => (None, None),
+        Attachment::Pipe | Attachment::Terminal(_) => {
+            let (sender, receiver) = mpsc::channel(MAX_WAITING_PIECES);
+            (Some(sender), Some(receiver))
+        }
+    };
+    let shared = Arc::new(Shared {
+        mark: Mark::new(),
+        started: OnceLock::new(),
+        keeps_all: AtomicBool::new(false),
+    });
+    let is_terminal = matches!(attachment, Attachment::Terminal(_));
+    let handle = Handle { shared: Arc::clone(&shared), input, is_terminal };
+    (handle, Link { shared, attachment, input: receiver })
+}
+
+impl Handle {
+    /// Whether the program has a terminal.
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Whether the program can still be written to, as far as is known.
+    pub fn is_writable(&self) -> bool {
+        self.input.as_ref().is_some_and(|input| !input.is_closed())
+    }
+
+    /// Passes `bytes` on to the program's input. They wait in memory until it reads them.
+    ///
+    /// # Errors
+    /// [`WriteError`]; none of the bytes were passed on.
+    pub fn write(&self, bytes: Vec<u8>) -> Result<(), WriteError> {
+        self.send(Piece::Bytes(bytes))
+    }
+
+    /// Ends the program's input after what was written before. At a terminal it is Ctrl-D, which ends a line of input
+    /// that is empty.
+    ///
+    /// # Errors
+    /// As for [`Handle::write`].
+    pub fn end_input(&self) -> Result<(), WriteError> {
+        const CTRL_D: u8 = 4;
+        self.send(if self.is_terminal { Piece::Bytes(vec![CTRL_D]) } else { Piece::End })
+    }
+
+    fn send(&self, piece: Piece) -> Result<(), WriteError> {
+        let input = self.input.as_ref().ok_or(WriteError::Closed)?;
+        input.try_send(piece).map_err(|error| match error {
+            TrySendError::Full(_) => WriteError::Full,
+            TrySendError::Closed(_) => WriteError::Closed,
+        })
+    }
+
+    /// Writes all output to the side file from now on, also while it is short.
+    pub fn keep_all_output(&self) {
+        self.shared.keeps_all.store(true, Ordering::Relaxed);
+    }
+
+    /// What finds the program again.
+    pub fn trace(&self) -> TreeTrace {
+        TreeTrace {
+            mark: self.shared.mark.as_str().to_owned(),
+            root: self.shared.started.get().copied(),
+            boot: boot_id(),
+        }
+    }
+}
+
+impl Link {
+    /// A link that nobody holds the other end of.
+    pub(crate) fn none() -> Self {
+        attach(Attachment::None).1
+    }
+}
+
+impl Shared {
+    /// Notes the process that was started.
+    pub(crate) fn started(&self, pid: Pid) {
+        let pid = pid.as_raw_pid();
+        if let Some(start) = start_of(pid) {
+            // It is set once: a link is used for one run.
+            let _ = self.started.set((pid, start));
+        }
+    }
+
+    pub(crate) fn keeps_all(&self) -> bool {
+        self.keeps_all.load(Ordering::Relaxed)
+    }
+}
+
+/// Ends a program that another process started, with everything that belongs to it: asks, waits half a second, then
+/// forces. Returns how many processes there were.
+pub async fn end_traced(trace: &TreeTrace) -> usize {
+    let Some(tree) = traced_tree(trace) else { return 0 };
+    let counted = tree.clone();
+    let found = tokio::task::spawn_blocking(move || counted.members()).await.unwrap_or_default();
+    if !found.is_empty() {
+        tree.terminate().await;
+    }
+    found.len()
+}
+
+/// Like [`end_traced`], by force and without waiting. Blocks for a few milliseconds.
+pub fn kill_traced(trace: &TreeTrace) {
+    if let Some(tree) = traced_tree(trace) {
+        tree.kill_now();
+    }
+}
+
+/// `None` if the machine was restarted since, or if the trace cannot be one of this program's.
+fn traced_tree(trace: &TreeTrace) -> Option<Tree> {
+    let mark = Mark::from_text(&trace.mark)?;
+    (trace.boot == boot_id()).then(|| Tree::traced(trace.root, mark))
+}
+
+/// Differs between two starts of the machine.
+fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

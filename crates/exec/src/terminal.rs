@@ -1,0 +1,42 @@
+//! A terminal for a program that wants one.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::attach::TerminalSize;
+
+/// This program's side of a terminal.
+pub(crate) struct Terminal {
+    side: OwnedFd,
+    /// The name by which the child opens its own side. No other process may hold that one open, so that the terminal
+    /// ends with the child.
+    pub(crate) path: CString,
+}
+
+impl Terminal {
+    /// # Errors
+    /// An I/O error: there is none left, or the system has none.
+    pub(crate) fn open(size: TerminalSize) -> io::Result<Self> {
+        let side = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        grantpt(&side)?;
+        unlockpt(&side)?;
+        let path = ptsname(&side, Vec::new())?;
+        let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&side, size)?;
+        fcntl_setfl(&side, fcntl_getfl(&side)? | OFlags::NONBLOCK)?;
+        Ok(Self { side, path })
+    }
+
+    /// Another handle of this program's side, for reading or writing without waiting.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub(crate) fn handle(&self) -> io::Result<OwnedFd> {
+        self.side.try_clone()
+    }
+}

@@ -1,0 +1,45 @@
+//! What the file tools know about files over time: which content the model has seen, and what was there before a
+//! change, so that the change can be undone.
+//!
+//! Everything is in one directory beside the session (`changes` in its directory of artifacts), so it survives a
+//! restart and needs no state in a process:
+//!
+//! - `seen.jsonl`: the content of each file when it was last read or written ([`require_fresh`]);
+//! - `journal.jsonl`: each change with the state of the file before and after it ([`make_change`]);
+//! - `images/`: the old contents. The tools replace files as a whole, so an old content is usually kept by a second link
+//!   to the old file, which takes no time and no copy.
+//!
+//! A change is recorded, durably, before it is made. If the process is killed in between, the file is still in its old
+//! state, and undo finds that there is nothing to do.
+
+mod fingerprint;
+mod image;
+mod journal;
+mod plan;
+mod record;
+mod seen;
+mod undo;
+
+use std::path::PathBuf;
+
+use myclaw_engine::ToolContext;
+
+pub(crate) use fingerprint::Fingerprint;
+pub use plan::{Direction, FileOutcome, Undone, UndoneFile, WhichTurn};
+pub(crate) use record::{Before, Upcoming, make_change};
+pub(crate) use seen::{ReadContent, note_read, note_seen, require_fresh};
+pub use undo::{ChangedTurn, Undo, UndoError, changed_turns};
+
+/// Largest file whose old content is kept: the largest that `edit` and `apply_patch` change.
+const MAX_IMAGE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The directory of a session's changes.
+fn directory(context: &ToolContext) -> PathBuf {
+    context.artifact_directory.join("changes")
+}
+
+/// Milliseconds since the Unix epoch.
+fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

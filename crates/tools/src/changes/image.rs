@@ -1,0 +1,65 @@
+//! Old contents of files.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::fingerprint::mode_of;
+use super::{Fingerprint, MAX_IMAGE_BYTES};
+
+/// What came of keeping a file's content.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    Yes,
+    /// Why not. The text follows "it".
+    No(String),
+    /// The file is not the one that the caller has read.
+    Changed,
+}
+
+/// Keeps the content of the file at `source`, whose metadata were `before` when the caller read it, as `image`.
+pub(super) fn keep(source: &Path, before: &Metadata, image: &Path) -> io::Result<Kept> {
+    if before.len() > MAX_IMAGE_BYTES {
+        return Ok(Kept::No(format!(
+            "was larger than {} MiB, so its old content was not kept",
+            MAX_IMAGE_BYTES / (1024 * 1024)
+        )));
+    }
+    // A file with several names goes on being written by others under those, so its content is copied.
+    let is_linked = before.nlink() == 1 && std::fs::hard_link(source, image).is_ok();
+    let now = match is_linked {
+        true => image.symlink_metadata()?,
+        false => {
+            std::fs::copy(source, image)?;
+            // Only a privileged process can give a file away; for others it is theirs already.
+            let _ = std::os::unix::fs::chown(image, Some(before.uid()), Some(before.gid()));
+            source.symlink_metadata()?
+        }
+    };
+    if is_same(before, &now) {
+        return Ok(Kept::Yes);
+    }
+    std::fs::remove_file(image)?;
+    Ok(Kept::Changed)
+}
+
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    let facts =
+        |of: &Metadata| (of.dev(), of.ino(), of.len(), of.mtime(), of.mtime_nsec(), mode_of(of));
+    facts(one) == facts(other)
+}
+
+/// The kept content with its metadata, if it is what it was.
+pub(super) fn load(image: &Path, wanted: &Fingerprint) -> io::Result<Option<(Vec<u8>, Metadata)>> {
+    let file = match File::open(image) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let metadata = file.metadata()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_IMAGE_BYTES + 1).read_to_end(&mut bytes)?;
+    let found = Fingerprint::of(&bytes, Some(mode_of(&metadata)));
+    Ok(found.matches(wanted).then_some((bytes, metadata)))
+}

@@ -1,0 +1,203 @@
+//! The content of files as the model knows it: a file that somebody else changed since is not overwritten.
+
+use std::collections::HashSet;
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use myclaw_engine::{ToolContext, ToolError};
+use myclaw_files::{
+    Durability, LockKind, LockWait, NewFile, create_private_directory, is_still_at, lock,
+    private_options,
+};
+use serde::{Deserialize, Serialize};
+
+use super::fingerprint::{Fingerprint, hash_of};
+use crate::support::ResolvedPath;
+
+/// Largest file that is compared by content: a larger one is compared by size, time of change and inode, because
+/// hashing it would make a small `read` of it slow.
+const MAX_HASHED_BYTES: u64 = 8 * 1024 * 1024;
+/// Length of the list from which on it is reduced to the newest half: some thousand files.
+const MAX_LIST_BYTES: u64 = 512 * 1024;
+/// How long another call may write to the list. It does so for less than a millisecond.
+const LOCK_WAIT: LockWait = LockWait::Until(Duration::from_secs(1));
+
+/// A file as the model last saw it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Seen {
+    path: String,
+    size: u64,
+    /// SHA-256; `None` for a large file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    /// Nanoseconds since the Unix epoch.
+    modified: i64,
+    inode: u64,
+}
+
+/// The content that a tool has just read or written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ReadContent<'a> {
+    /// All of it.
+    Bytes(&'a [u8]),
+    /// It was too large to be taken into memory.
+    Unread,
+}
+
+/// Notes what the model has seen of a file. `file` was opened for the call, and `before` is what its metadata were then:
+/// a file that changes while it is read counts as changed.
+pub(crate) fn note_read(
+    context: &ToolContext,
+    path: &ResolvedPath,
+    mut file: File,
+    before: &Metadata,
+) {
+    let Ok((after, hash)) = hash_again(&mut file, before) else { return };
+    let Some(mut seen) = Seen::of(&path.real, before, hash) else { return };
+    if seen.modified != nanoseconds(&after) || before.len() != after.len() {
+        seen.hash = None;
+    }
+    append(context, &seen);
+}
+
+/// The hash of a file, unless it is large, and its metadata after that.
+fn hash_again(file: &mut File, before: &Metadata) -> io::Result<(Metadata, Option<String>)> {
+    file.rewind()?;
+    let fingerprint = match before.len() <= MAX_HASHED_BYTES {
+        true => Fingerprint::of_file(file, before, MAX_HASHED_BYTES)?,
+        false => None,
+    };
+    Ok((file.metadata()?, fingerprint.map(|fingerprint| fingerprint.hash)))
+}
+
+/// Notes that the model knows all of a file, because it has just written it or because it is what it wanted to write.
+pub(crate) fn note_seen(context: &ToolContext, path: &Path, content: &Fingerprint) {
+    let Ok(metadata) = path.symlink_metadata() else { return };
+    let hash = (metadata.len() <= MAX_HASHED_BYTES).then(|| content.hash.clone());
+    if let Some(seen) = Seen::of(path, &metadata, hash) {
+        append(context, &seen);
+    }
+}
+
+/// Refuses to change a file that differs from what the model last saw of it. A file that it has never seen may be
+/// changed.
+///
+/// # Errors
+/// The file has changed since.
+pub(crate) fn require_fresh(
+    context: &ToolContext,
+    path: &ResolvedPath,
+    metadata: &Metadata,
+    content: ReadContent<'_>,
+) -> Result<(), ToolError> {
+    let Some(seen) = find(context, &path.real) else { return Ok(()) };
+    let is_same = match (&seen.hash, content) {
+        (Some(hash), ReadContent::Bytes(bytes)) => {
+            seen.size == bytes.len() as u64 && *hash == hash_of(bytes)
+        }
+        _ => {
+            seen.size == metadata.len()
+                && seen.modified == nanoseconds(metadata)
+                && seen.inode == metadata.ino()
+        }
+    };
+    if is_same { Ok(()) } else { Err(changed_since(path)) }
+}
+
+/// The error for a file that somebody else changed.
+pub(super) fn changed_since(path: &ResolvedPath) -> ToolError {
+    ToolError::Failed(format!(
+        "{} was not changed: it is not what it was when you last read or wrote it; another program, a command or the \
+         user changed it since. Read it again, then make your change to what is there now",
+        path.shown
+    ))
+}
+
+impl Seen {
+    /// `None` for a name that is not UTF-8, which no call can give in full.
+    fn of(path: &Path, metadata: &Metadata, hash: Option<String>) -> Option<Self> {
+        Some(Self {
+            path: path.to_str()?.to_owned(),
+            size: metadata.len(),
+            hash,
+            modified: nanoseconds(metadata),
+            inode: metadata.ino(),
+        })
+    }
+}
+
+fn nanoseconds(metadata: &Metadata) -> i64 {
+    metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
+}
+
+fn list_path(context: &ToolContext) -> PathBuf {
+    super::directory(context).join("seen.jsonl")
+}
+
+/// The latest line about `path`.
+fn find(context: &ToolContext, path: &Path) -> Option<Seen> {
+    let name = serde_json::to_string(path.to_str()?).ok()?;
+    let lines = std::fs::read(list_path(context)).ok()?;
+    let finder = memchr::memmem::Finder::new(name.as_bytes());
+    lines
+        .rsplit(|byte| *byte == b'\n')
+        .filter(|line| finder.find(line).is_some())
+        .filter_map(|line| serde_json::from_slice::<Seen>(line).ok())
+        .find(|seen| path.to_str() == Some(&seen.path))
+}
+
+/// Adds a line. A failure is not reported: reading a file must work on a full disk, and the only loss is that a later
+/// change by somebody else may go unnoticed.
+fn append(context: &ToolContext, seen: &Seen) {
+    let _ = try_append(context, seen);
+}
+
+fn try_append(context: &ToolContext, seen: &Seen) -> io::Result<()> {
+    let path = list_path(context);
+    create_private_directory(&super::directory(context))?;
+    let mut line = serde_json::to_vec(seen)?;
+    line.push(b'\n');
+    loop {
+        let mut file = private_options().read(true).append(true).create(true).open(&path)?;
+        lock(&file, LockKind::Exclusive, LOCK_WAIT).map_err(|_| io::ErrorKind::TimedOut)?;
+        // Another call may have replaced the list in between.
+        if !is_still_at(&file, &path)? {
+            continue;
+        }
+        file.write_all(&line)?;
+        if file.metadata()?.len() > MAX_LIST_BYTES {
+            shorten(&mut file, &path)?;
+        }
+        return Ok(());
+    }
+}
+
+/// Replaces the list by its newest lines, one for each file.
+fn shorten(file: &mut File, path: &Path) -> io::Result<()> {
+    let mut lines = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut lines)?;
+    let mut paths = HashSet::new();
+    let mut room = (MAX_LIST_BYTES / 2) as usize;
+    let mut kept: Vec<&[u8]> = Vec::new();
+    for line in lines.rsplit(|byte| *byte == b'\n') {
+        let Ok(seen) = serde_json::from_slice::<Seen>(line) else { continue };
+        if line.len() >= room {
+            break;
+        }
+        if paths.insert(seen.path) {
+            room -= line.len() + 1;
+            kept.push(line);
+        }
+    }
+    let mut new = NewFile::in_directory(&myclaw_files::parent_of(path), "seen-")?;
+    for line in kept.into_iter().rev() {
+        new.write_all(line)?;
+        new.write_all(b"\n")?;
+    }
+    new.put_at(path, Durability::Unsynced).map(drop)
+}

@@ -1,0 +1,174 @@
+//! Undo and redo of a turn's changes.
+//!
+//! An undo records what it changes as a tool does, so it can be taken back too. It is noted as done when the caller says
+//! so, after the session's log holds a message about it: an undo that was killed in between is repeated by the next one,
+//! which finds the files in the state that they should have.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use myclaw_engine::ToolContext;
+use serde::Serialize;
+
+use super::image::load;
+use super::journal::Journal;
+use super::plan::{Direction, Plan, Step, Undone, WhichTurn, plan, turns};
+use super::record::record_undo;
+use super::{Before, Upcoming, directory};
+use crate::files::{Attributes, replace_file, sync_directory};
+
+/// Why an undo failed.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    /// The list of changes could not be read or written.
+    #[error("cannot use the list of changes in {}: {source}. Nothing was changed; try again when that works", path.display())]
+    Journal {
+        /// Its directory.
+        path: PathBuf,
+        /// The I/O error.
+        source: io::Error,
+    },
+    /// A file could not be changed.
+    #[error("cannot write {}: {source}. What was undone before it stays so; the next undo continues there", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The I/O error.
+        source: io::Error,
+    },
+}
+
+/// A turn that changed files, for a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedTurn {
+    /// Its number, counted from the latest, which is 1.
+    pub turn: usize,
+    /// When it made its first change, in milliseconds since the Unix epoch.
+    pub ts: u64,
+    /// Whether its changes are undone.
+    pub undone: bool,
+}
+
+/// An undo, or a redo, that is worked out and not done yet.
+#[derive(Debug)]
+pub struct Undo {
+    journal: Journal,
+    directory: PathBuf,
+    plan: Plan,
+}
+
+/// The turns of a session that changed files, the latest first. Blocks.
+///
+/// # Errors
+/// The list of changes cannot be read.
+pub fn changed_turns(context: &ToolContext) -> Result<Vec<ChangedTurn>, UndoError> {
+    let directory = directory(context);
+    let content = Journal::new(directory.clone()).read();
+    let content = content.map_err(|source| UndoError::Journal { path: directory, source })?;
+    let listed = |(turn, found): (usize, super::plan::Turn)| ChangedTurn {
+        turn,
+        ts: found.ts,
+        undone: found.is_undone,
+    };
+    Ok((1..).zip(turns(&content)).map(listed).collect())
+}
+
+impl Undo {
+    /// Works out what an undo does. `None` if there is no such turn. The caller holds the session's lock until the end.
+    /// Of the context it needs the directories and `workspace_only`. All calls of this type block.
+    ///
+    /// # Errors
+    /// The list of changes, or a file, cannot be read.
+    pub fn plan(
+        context: &ToolContext,
+        direction: Direction,
+        which: WhichTurn,
+    ) -> Result<Option<Self>, UndoError> {
+        let directory = directory(context);
+        let journal = Journal::new(directory.clone());
+        match plan(context, &journal, direction, which) {
+            Ok(plan) => Ok(plan.map(|plan| Self { journal, directory, plan })),
+            Err(source) => Err(UndoError::Journal { path: directory, source }),
+        }
+    }
+
+    /// What it does.
+    pub fn report(&self) -> &Undone {
+        &self.plan.report
+    }
+
+    /// Whether the model has to know, because its knowledge of a file is wrong now.
+    pub fn concerns_model(&self) -> bool {
+        self.plan.is_resumed || !self.plan.steps.is_empty()
+    }
+
+    /// Changes the files.
+    ///
+    /// # Errors
+    /// A file cannot be written. The next undo continues there.
+    pub fn apply(&self) -> Result<(), UndoError> {
+        let Plan { turn, direction, steps, directories, .. } = &self.plan;
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let upcoming: Vec<Upcoming> = steps
+            .iter()
+            .map(|step| Upcoming {
+                path: step.path.clone(),
+                before: step.now.clone().map(|(metadata, fingerprint)| Before {
+                    metadata,
+                    fingerprint: Some(fingerprint),
+                }),
+                after: step.goal.as_ref().map(|goal| goal.fingerprint.clone()),
+            })
+            .collect();
+        record_undo(&self.journal, turn, direction.origin(), &upcoming)
+            .map_err(|source| self.journal_error(source))?;
+        // Contents first, so that a file that was moved is never gone.
+        let (written, removed): (Vec<&Step>, Vec<&Step>) =
+            steps.iter().partition(|step| step.goal.is_some());
+        for step in written.into_iter().chain(removed) {
+            step.take().map_err(|source| UndoError::File { path: step.path.clone(), source })?;
+        }
+        remove_empty(directories);
+        Ok(())
+    }
+
+    /// Notes that the undo is done.
+    ///
+    /// # Errors
+    /// The list of changes cannot be written. The next undo repeats this one.
+    pub fn finish(&self) -> Result<(), UndoError> {
+        let Plan { turn, direction, .. } = &self.plan;
+        self.journal.mark(turn, direction.state()).map_err(|source| self.journal_error(source))
+    }
+
+    fn journal_error(&self, source: io::Error) -> UndoError {
+        UndoError::Journal { path: self.directory.clone(), source }
+    }
+}
+
+impl Step {
+    fn take(&self) -> io::Result<()> {
+        let Some(goal) = &self.goal else {
+            std::fs::remove_file(&self.path)?;
+            sync_directory(&self.path);
+            return Ok(());
+        };
+        let gone = || io::Error::other("its old content is gone");
+        let (bytes, metadata) = load(&goal.image, &goal.fingerprint)?.ok_or_else(gone)?;
+        std::fs::create_dir_all(myclaw_files::parent_of(&self.path))?;
+        replace_file(&self.path, &bytes, &Attributes { like: Some(metadata), executable: None })
+    }
+}
+
+/// Removes the directories that the turn had made and that hold nothing now, the innermost first.
+fn remove_empty(directories: &[PathBuf]) {
+    let mut directories: Vec<&Path> = directories.iter().map(PathBuf::as_path).collect();
+    directories.sort_by_key(|directory| std::cmp::Reverse(directory.components().count()));
+    for directory in directories {
+        // What is not empty stays.
+        let _ = std::fs::remove_dir(directory);
+    }
+}

@@ -1,0 +1,239 @@
+//! What this process runs, written down so that the next MyClaw ends it if this one is killed.
+//!
+//! Each process that runs commands has a lock and a journal in one directory. The journal names every command that runs
+//! for longer than a moment. A journal whose lock is free belongs to a process that was killed: the commands that are
+//! still open in it are ended with everything they started.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::join_all;
+use myclaw_exec::{TreeTrace, end_traced};
+use myclaw_files::{
+    LockError, LockFile, LockWait, create_private_directory, private_options, read_regular,
+    remove_if_there,
+};
+use serde::{Deserialize, Serialize};
+
+use super::record::{JobEnd, JobEnding, JobRecord, Trace, now_ms};
+
+/// A journal is begun anew beyond this size, once nothing is open in it.
+const COMFORTABLE_BYTES: u64 = 64 * 1024;
+/// Most bytes of a journal that are read: one process cannot run so many commands at a time that they fill it.
+const MAX_JOURNAL_BYTES: u64 = 16 * 1024 * 1024;
+/// Most journals that are looked at; the rest are left to the next start.
+const MAX_JOURNALS: usize = 1_000;
+
+const LOCK_EXTENSION: &str = "lock";
+const JOURNAL_EXTENSION: &str = "journal";
+
+/// What this process runs. Files are made when the first command is noted.
+#[derive(Debug)]
+pub struct JobOwner {
+    directory: PathBuf,
+    journal: Mutex<Option<Journal>>,
+}
+
+#[derive(Debug)]
+struct Journal {
+    path: PathBuf,
+    file: File,
+    lock_path: PathBuf,
+    /// Held as long as the process lives.
+    _lock: LockFile,
+    open: usize,
+    next: u64,
+}
+
+/// A line of a journal.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Line {
+    Begin {
+        number: u64,
+        trace: Trace,
+        /// The record of the job, if it is one.
+        record: Option<PathBuf>,
+    },
+    End {
+        number: u64,
+    },
+}
+
+/// A command that is noted; dropped when it has ended.
+#[derive(Debug)]
+pub(crate) struct Noted {
+    owner: Arc<JobOwner>,
+    number: u64,
+}
+
+impl JobOwner {
+    /// Files are kept in `directory`.
+    pub fn new(directory: PathBuf) -> Arc<Self> {
+        Arc::new(Self { directory, journal: Mutex::new(None) })
+    }
+
+    /// The lock that this process holds.
+    ///
+    /// # Errors
+    /// The files cannot be made.
+    pub(crate) fn lock_path(&self) -> io::Result<PathBuf> {
+        self.with_journal(|journal| Ok(journal.lock_path.clone()))
+    }
+
+    /// Notes a command, and the record of its job if it is one.
+    ///
+    /// # Errors
+    /// It cannot be written down.
+    pub(crate) fn note(
+        self: &Arc<Self>,
+        trace: TreeTrace,
+        record: Option<PathBuf>,
+    ) -> io::Result<Noted> {
+        self.with_journal(|journal| {
+            let number = journal.next;
+            journal.write(&Line::Begin { number, trace: trace.into(), record })?;
+            journal.next += 1;
+            journal.open += 1;
+            Ok(Noted { owner: Arc::clone(self), number })
+        })
+    }
+
+    fn with_journal<T>(&self, work: impl FnOnce(&mut Journal) -> io::Result<T>) -> io::Result<T> {
+        let mut journal = self.lock();
+        let journal = match &mut *journal {
+            Some(journal) => journal,
+            empty => empty.insert(Journal::create(&self.directory)?),
+        };
+        work(journal)
+    }
+
+    /// Gives the files up, which also happens when this is dropped. The next command makes new ones.
+    pub fn close(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Journal>> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Journal {
+    fn create(directory: &Path) -> io::Result<Self> {
+        create_private_directory(directory)?;
+        // Other processes may have this id in other containers that share the directory.
+        let base = directory.join(format!("{}-{}", std::process::id(), now_ms()));
+        let lock_path = base.with_extension(LOCK_EXTENSION);
+        // The lock comes first: a journal without a locked lock is one of a killed process.
+        let lock = LockFile::acquire(&lock_path, LockWait::Fail).map_err(lock_failure)?;
+        let path = base.with_extension(JOURNAL_EXTENSION);
+        let file = private_options().append(true).create_new(true).open(&path)?;
+        Ok(Self { path, file, lock_path, _lock: lock, open: 0, next: 0 })
+    }
+
+    fn write(&mut self, line: &Line) -> io::Result<()> {
+        let mut bytes = serde_json::to_vec(line)?;
+        bytes.push(b'\n');
+        self.file.write_all(&bytes)
+    }
+
+    fn end(&mut self, number: u64) -> io::Result<()> {
+        self.open = self.open.saturating_sub(1);
+        if self.open == 0 && self.file.metadata()?.len() > COMFORTABLE_BYTES {
+            return self.file.set_len(0);
+        }
+        self.write(&Line::End { number })
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        if let Some(journal) = &mut *self.owner.lock() {
+            // Without this line the next start looks for processes that are gone, and finds none.
+            let _ = journal.end(self.number);
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if self.open == 0 {
+            let _ = remove_if_there(&self.path);
+        }
+    }
+}
+
+/// Ends what MyClaw processes that were killed left running, with everything it started, and returns the jobs among it,
+/// whose sessions do not know yet that they ended. `directory` is that of a [`JobOwner`].
+pub async fn end_leftovers(directory: PathBuf) -> Vec<JobRecord> {
+    let blocking = tokio::task::spawn_blocking(move || abandoned(&directory));
+    let abandoned = blocking.await.unwrap_or_default();
+    let mut lost = Vec::new();
+    for Abandoned { lock, journal, open } in abandoned {
+        join_all(open.iter().map(|(trace, _)| end_traced(trace))).await;
+        let blocking = tokio::task::spawn_blocking(move || {
+            let records = open.iter().filter_map(|(_, record)| mark_lost(record.as_deref()?));
+            let records: Vec<JobRecord> = records.collect();
+            // A journal that stays is looked at again; its processes are gone then.
+            let _ = remove_if_there(&journal);
+            drop(lock);
+            records
+        });
+        lost.extend(blocking.await.unwrap_or_default());
+    }
+    lost
+}
+
+/// The journal of a process that was killed. Nobody else works on it while the lock is held.
+struct Abandoned {
+    lock: LockFile,
+    journal: PathBuf,
+    open: Vec<(TreeTrace, Option<PathBuf>)>,
+}
+
+fn abandoned(directory: &Path) -> Vec<Abandoned> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let journals = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == JOURNAL_EXTENSION));
+    let found = journals.take(MAX_JOURNALS).filter_map(|journal| {
+        let lock = journal.with_extension(LOCK_EXTENSION);
+        let lock = LockFile::acquire(&lock, LockWait::Fail).ok()?;
+        let open = still_open(&read_regular(&journal, MAX_JOURNAL_BYTES).ok()?);
+        Some(Abandoned { lock, journal, open })
+    });
+    found.collect()
+}
+
+/// The commands that have not ended. A line that the kill cut short is skipped.
+fn still_open(journal: &[u8]) -> Vec<(TreeTrace, Option<PathBuf>)> {
+    let mut open: Vec<(u64, TreeTrace, Option<PathBuf>)> = Vec::new();
+    for line in journal.split(|byte| *byte == b'\n') {
+        match serde_json::from_slice(line) {
+            Ok(Line::Begin { number, trace, record }) => open.push((number, trace.into(), record)),
+            Ok(Line::End { number }) => open.retain(|(other, ..)| *other != number),
+            Err(_) => {}
+        }
+    }
+    open.into_iter().map(|(_, trace, record)| (trace, record)).collect()
+}
+
+/// The record, with an end: a job that had ended keeps how, but its session may not have heard of it.
+fn mark_lost(path: &Path) -> Option<JobRecord> {
+    let mut record = JobRecord::read(path).ok()?;
+    let lost = || JobEnd { at: now_ms(), how: JobEnding::Lost };
+    record.end.get_or_insert_with(lost);
+    // If it cannot be written, every reader comes to the same conclusion.
+    let _ = record.save(path.parent()?);
+    Some(record)
+}
+
+fn lock_failure(error: LockError) -> io::Error {
+    match error {
+        LockError::Io { source, .. } => source,
+        LockError::Held { .. } => io::ErrorKind::ResourceBusy.into(),
+    }
+}

@@ -1,0 +1,245 @@
+//! The `image` tool: looks at a picture in a file or on the web.
+//!
+//! A model that sees pictures gets the picture itself. For another model a second one looks at it, and answers in words.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::{ContentBlock, ImageContent, ToolSchema};
+use myclaw_tools::{parse_arguments, picture_from_bytes, run_blocking};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Downloader, Wanted, external};
+
+/// Largest picture that is downloaded, in bytes.
+const MAX_PICTURE_BYTES: usize = 20 * 1024 * 1024;
+/// The question if the model asks none.
+const DEFAULT_QUESTION: &str =
+    "Describe this picture in detail. Write down all text that is in it, word for word.";
+/// Longest answer of the model that looks, in characters.
+const MAX_ANSWER_CHARS: usize = 10_000;
+
+const ALIASES: ToolAliases = ToolAliases {
+    names: &["view_image", "look_at_image", "analyze_image"],
+    arguments: &[
+        ("path", "image"),
+        ("file_path", "image"),
+        ("url", "image"),
+        ("question", "prompt"),
+    ],
+};
+
+/// A model that looks at pictures for one that cannot.
+pub trait Viewer: Send + Sync {
+    /// Answers `question` about `picture`.
+    ///
+    /// # Errors
+    /// Why there is no answer, and what to do.
+    fn look<'a>(
+        &'a self,
+        picture: ImageContent,
+        question: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<String, String>>;
+}
+
+/// Who looks at pictures.
+#[derive(Clone)]
+pub enum Sight {
+    /// The active model itself.
+    Own,
+    /// Another model.
+    Other(Arc<dyn Viewer>),
+    /// Nobody.
+    Missing,
+}
+
+impl fmt::Debug for Sight {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Own => "Own",
+            Self::Other(_) => "Other",
+            Self::Missing => "Missing",
+        })
+    }
+}
+
+/// The tool; see the module.
+pub struct ImageTool {
+    schema: ToolSchema,
+    downloader: Arc<Downloader>,
+    time: Duration,
+    read: Option<Arc<dyn Tool>>,
+    sight: Sight,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    image: String,
+    #[serde(default)]
+    prompt: Option<String>,
+}
+
+/// A picture, with a line about it.
+struct Picture {
+    note: String,
+    content: ImageContent,
+}
+
+impl ImageTool {
+    /// The tool. A file is read with `read`, the run's own tool, so that what holds for files holds here as well; without
+    /// it the tool takes URLs only. A download may take `time`.
+    pub fn new(
+        downloader: Arc<Downloader>,
+        time: Duration,
+        read: Option<Arc<dyn Tool>>,
+        sight: Sight,
+    ) -> Self {
+        let what = if read.is_some() { "path or URL" } else { "URL" };
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "image": {"type": "string", "description": what},
+                "prompt": {"type": "string", "description": "what to look for"}
+            },
+            "required": ["image"],
+            "additionalProperties": false
+        });
+        let description = "Look at a picture (PNG, JPEG, GIF, WebP).".to_owned();
+        let schema = ToolSchema { name: "image".to_owned(), description, parameters };
+        Self { schema, downloader, time, read, sight }
+    }
+
+    async fn look(
+        &self,
+        arguments: Arguments,
+        context: &ToolContext,
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutput, ToolError> {
+        if matches!(self.sight, Sight::Missing) {
+            return Err(ToolError::Failed(
+                "the active model cannot see pictures; the user can name one that can as agents.defaults.imageModel \
+                 in the config, or choose another model"
+                    .to_owned(),
+            ));
+        }
+        let place = arguments.image.trim();
+        let is_url = ["http://", "https://"].iter().any(|scheme| {
+            place.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+        });
+        let picture = match is_url {
+            true => self.download(place).await?,
+            false => self.read_file(place, context, cancel).await?,
+        };
+        let Sight::Other(viewer) = &self.sight else {
+            let Picture { note, content } = picture;
+            let content = vec![ContentBlock::text(note), ContentBlock::Image(content)];
+            return Ok(ToolOutput { content, ..ToolOutput::default() });
+        };
+        let question = arguments.prompt.as_deref().filter(|prompt| !prompt.trim().is_empty());
+        let answer =
+            viewer.look(picture.content, question.unwrap_or(DEFAULT_QUESTION), cancel).await;
+        let answer = answer.map_err(ToolError::Failed)?;
+        let answer: String = answer.chars().take(MAX_ANSWER_CHARS).collect();
+        // What a picture says is as foreign as what a page says.
+        Ok(ToolOutput::text(format!("{}\n{}", picture.note, external::mark(&answer))))
+    }
+
+    async fn download(&self, url: &str) -> Result<Picture, ToolError> {
+        let wanted = Wanted {
+            url,
+            accept: "image/png, image/jpeg, image/gif, image/webp",
+            max_bytes: MAX_PICTURE_BYTES,
+            limit: self.time,
+        };
+        let download = self.downloader.get(wanted).await;
+        let download = download.map_err(|error| ToolError::Failed(error.to_string()))?;
+        let unusable = |why: &str| {
+            ToolError::Failed(format!("the picture at {} cannot be used: {why}", download.url))
+        };
+        if !download.status.is_success() {
+            return Err(unusable(&format!(
+                "the server answered {}; check the address",
+                download.status
+            )));
+        }
+        if download.is_cut {
+            return Err(unusable("it is larger than 20 MB; look for a smaller one"));
+        }
+        let bytes = download.body.len();
+        let body = download.body.clone();
+        let content = run_blocking(move || Ok(picture_from_bytes(body))).await?;
+        let content = content.map_err(|why| unusable(&format!("{why}; check the address")))?;
+        let note = format!("{}: {} picture, {bytes} bytes", download.url, content.mime_type);
+        Ok(Picture { note, content })
+    }
+
+    async fn read_file(
+        &self,
+        path: &str,
+        context: &ToolContext,
+        cancel: &CancellationToken,
+    ) -> Result<Picture, ToolError> {
+        let read = self.read.as_deref().ok_or_else(|| {
+            ToolError::Failed("files cannot be read here; give the URL of a picture".to_owned())
+        })?;
+        let arguments = Map::from_iter([("path".to_owned(), Value::from(path))]);
+        let invocation = ToolInvocation {
+            call_id: "image",
+            arguments,
+            on_update: &|_| {},
+            context,
+            cancel: cancel.clone(),
+        };
+        let output = read.execute(invocation).await?;
+        let (mut note, mut content) = (path.to_owned(), None);
+        for block in output.content {
+            match block {
+                ContentBlock::Text(text) => note = text.text,
+                ContentBlock::Image(image) => content = Some(image),
+                ContentBlock::Thinking(_) | ContentBlock::ToolCall(_) => {}
+            }
+        }
+        content.map(|content| Picture { note, content }).ok_or_else(|| {
+            ToolError::Failed(format!(
+                "{path} is no PNG, JPEG, GIF or WebP picture; read it with the read tool"
+            ))
+        })
+    }
+}
+
+impl Tool for ImageTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn aliases(&self) -> ToolAliases {
+        ALIASES
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let arguments = parse_arguments(ALIASES, invocation.arguments)?;
+            let cancel = &invocation.cancel;
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    Err(ToolError::Aborted("aborted before the picture was seen".to_owned()))
+                }
+                output = self.look(arguments, invocation.context, cancel) => output,
+            }
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! The `web_search` tool: a list of pages, from a service that the owner configured.
+
+mod provider;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{Tool, ToolAliases, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::{ContentBlock, ToolSchema};
+use myclaw_tools::{lenient_u64, parse_arguments};
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use crate::download::{DownloadOptions, ServiceClient};
+use crate::external;
+use provider::Found;
+pub use provider::SearchService;
+
+/// What the services give at most in one answer.
+const MAX_RESULTS: u64 = 20;
+/// Longest query, in characters: what the services take.
+const MAX_QUERY_CHARS: usize = 400;
+/// Most of a result's title and of its address that is shown, in characters.
+const MAX_TITLE_CHARS: usize = 300;
+/// Most of a result's excerpt that is shown, in characters.
+const MAX_EXCERPT_CHARS: usize = 600;
+
+const ALIASES: ToolAliases = ToolAliases {
+    names: &["WebSearch", "web-search", "search_web", "google_web_search"],
+    arguments: &[
+        ("q", "query"),
+        ("max_results", "count"),
+        ("maxResults", "count"),
+        ("num_results", "count"),
+        ("limit", "count"),
+    ],
+};
+
+/// Where and how searches are made.
+#[derive(Debug, Clone)]
+pub struct SearchOptions {
+    /// The service.
+    pub service: SearchService,
+    /// Its address, if not the usual one.
+    pub base_url: Option<Url>,
+    /// Its key.
+    pub api_key: Option<SecretString>,
+    /// Results when the model asks for no number.
+    pub max_results: u64,
+    /// How long a search may take.
+    pub time: Duration,
+}
+
+/// The tool; see the module.
+#[derive(Debug)]
+pub struct WebSearchTool {
+    schema: ToolSchema,
+    options: SearchOptions,
+    client: Arc<ServiceClient>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Arguments {
+    query: String,
+    #[serde(default, deserialize_with = "lenient_u64")]
+    count: Option<u64>,
+}
+
+impl WebSearchTool {
+    /// The tool. The service is not asked before the first call.
+    pub fn new(options: SearchOptions, download: DownloadOptions) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string"},
+                "count": {"type": "integer", "minimum": 1, "maximum": MAX_RESULTS}
+            },
+            "required": ["query"],
+            "additionalProperties": false
+        });
+        let description = "Search the web. Returns titles, addresses and excerpts as external content; read a page \
+                           with web_fetch."
+            .to_owned();
+        let schema = ToolSchema { name: "web_search".to_owned(), description, parameters };
+        Self { schema, options, client: Arc::new(ServiceClient::new(download)) }
+    }
+
+    async fn search(&self, query: &str, count: u64) -> Result<Vec<Found>, ToolError> {
+        let asking = provider::search(&self.options, &self.client, query, count);
+        match tokio::time::timeout(self.options.time, asking).await {
+            Ok(found) => found.map_err(ToolError::Failed),
+            Err(_) => Err(ToolError::Failed(format!(
+                "the search was not answered within {} s; try again later",
+                self.options.time.as_secs_f32()
+            ))),
+        }
+    }
+}
+
+impl Tool for WebSearchTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn aliases(&self) -> ToolAliases {
+        ALIASES
+    }
+
+    fn is_read_only(&self) -> bool {
+        true
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let Arguments { query, count } = parse_arguments(ALIASES, invocation.arguments)?;
+            let query = query.trim();
+            if query.is_empty() || query.chars().count() > MAX_QUERY_CHARS {
+                return Err(ToolError::Failed(format!(
+                    "the query must have 1 to {MAX_QUERY_CHARS} characters; say in a few words what to look for"
+                )));
+            }
+            let count = count.unwrap_or(self.options.max_results).clamp(1, MAX_RESULTS);
+            let found = tokio::select! {
+                biased;
+                () = invocation.cancel.cancelled() => {
+                    return Err(ToolError::Aborted("aborted before the search was answered".to_owned()));
+                }
+                found = self.search(query, count) => found?,
+            };
+            Ok(show(&found, count as usize))
+        })
+    }
+}
+
+fn show(found: &[Found], count: usize) -> ToolOutput {
+    let found = &found[..found.len().min(count)];
+    if found.is_empty() {
+        return ToolOutput::text("Nothing was found. Try other or fewer words.");
+    }
+    let entry = |(number, found): (usize, &Found)| {
+        format!(
+            "{number}. {}\n   {}\n   {}\n",
+            one_line(&found.title, MAX_TITLE_CHARS),
+            one_line(&found.url, MAX_TITLE_CHARS),
+            one_line(&found.excerpt, MAX_EXCERPT_CHARS)
+        )
+    };
+    let list: String = (1..).zip(found).map(entry).collect();
+    let urls: Vec<&str> = found.iter().map(|found| found.url.as_str()).collect();
+    let noun = if found.len() == 1 { "result" } else { "results" };
+    let text = format!("{} {noun}\n{}", found.len(), external::mark(list.trim_end()));
+    ToolOutput {
+        content: vec![ContentBlock::text(text)],
+        details: Some(json!({"urls": urls})),
+        is_error: false,
+    }
+}
+
+fn one_line(text: &str, max_chars: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(max_chars) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
