@@ -113,6 +113,19 @@ fn append_one_message(bencher: Bencher<'_, '_>) {
         .bench_local_refs(|entries| log.append(entries).expect("room on the disk"));
 }
 
+/// An event while logs are off, which an append and a model call emit a few of: to be held against the append above.
+#[divan::bench]
+fn log_event_while_logs_are_off(bencher: Bencher<'_, '_>) {
+    bencher.with_inputs(|| 1_u64).bench_local_values(|at| {
+        tracing::debug!(
+            entries = 1,
+            bytes = 120,
+            at = black_box(at),
+            "appended to the session log"
+        );
+    });
+}
+
 /// Appends one message and waits until it is on the disk.
 #[divan::bench(sample_count = 20)]
 fn append_one_message_and_sync(bencher: Bencher<'_, '_>) {

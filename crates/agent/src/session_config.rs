@@ -310,8 +310,9 @@ pub fn check_agent(
 ) -> Result<(), AgentError> {
     let agent = key.parts().agent_id;
     let Err(error) = config.resolve_agent(Some(&agent)) else { return Ok(()) };
-    let kept = store.index().keys().unwrap_or_default();
-    if kept.iter().any(|key| key.parts().agent_id == agent) {
+    let prefix = format!("agent:{agent}:");
+    let kept = store.index().latest_keys(1, |key| key.starts_with(&prefix)).unwrap_or_default();
+    if !kept.is_empty() {
         return Ok(());
     }
     Err(agent_error(error))

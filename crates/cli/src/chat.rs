@@ -375,8 +375,8 @@ impl Chat {
     }
 
     fn list_sessions(&self) -> Result<(), CliError> {
-        let sessions = match self.sessions.all() {
-            Ok(sessions) => sessions,
+        let (sessions, count) = match self.sessions.latest(LISTED_SESSIONS) {
+            Ok(found) => found,
             Err(error) => return self.say(&error.message),
         };
         if sessions.is_empty() {
@@ -384,7 +384,6 @@ impl Chat {
         }
         let rows: Vec<Vec<String>> = sessions
             .iter()
-            .take(LISTED_SESSIONS)
             .map(|session| {
                 let mark = if session.key == *self.session.key() { "*" } else { " " };
                 vec![
@@ -395,11 +394,9 @@ impl Chat {
             })
             .collect();
         let mut text = columns(&rows).join("\n");
-        if sessions.len() > LISTED_SESSIONS {
-            text.push_str(&format!(
-                "\n  and {} more: myclaw sessions list",
-                sessions.len() - LISTED_SESSIONS
-            ));
+        if count > sessions.len() {
+            let more = count - sessions.len();
+            text.push_str(&format!("\n  and {more} more: myclaw sessions list"));
         }
         self.say(&text)
     }

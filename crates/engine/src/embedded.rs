@@ -86,6 +86,8 @@ pub struct BootstrapFileReport {
     pub chars: usize,
     /// Whether the file was cut to that length.
     pub truncated: bool,
+    /// Size of the whole file, in bytes.
+    pub file_bytes: u64,
 }
 
 impl EmbeddedResult {

@@ -44,6 +44,8 @@ pub(crate) struct BootstrapFile {
     pub(crate) content: String,
     /// Whether it was cut.
     pub(crate) is_cut: bool,
+    /// Size of the whole file, in bytes.
+    pub(crate) file_bytes: u64,
 }
 
 /// The contents of the workspace.
@@ -115,9 +117,10 @@ impl Bootstrap {
         name: &'static str,
         remaining: &mut usize,
     ) -> Option<BootstrapFile> {
-        match read_capped(&directory.join(name)) {
+        let path = directory.join(name);
+        match read_capped(&path) {
             Ok(text) if text.trim().is_empty() => None,
-            Ok(text) => self.cut(name, text, remaining),
+            Ok(text) => self.cut(&path, name, text, remaining),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => {
                 let error = error.to_string();
@@ -130,13 +133,17 @@ impl Bootstrap {
     /// Cuts the file to the limits; `None` if nothing is left of it.
     fn cut(
         &mut self,
+        path: &Path,
         name: &'static str,
         mut text: String,
         remaining: &mut usize,
     ) -> Option<BootstrapFile> {
         let limit = MAX_FILE_CHARS.min(*remaining);
         let cut = text.char_indices().nth(limit).map(|(at, _)| at);
+        let mut file_bytes = text.len() as u64;
         if let Some(at) = cut {
+            // More of the file may exist than was read.
+            file_bytes = fs::metadata(path).map_or(file_bytes, |metadata| metadata.len());
             text.truncate(at);
             self.notices.push(Notice::BootstrapFileCut { file: name, limit });
         }
@@ -144,7 +151,7 @@ impl Bootstrap {
             return None;
         }
         *remaining -= if cut.is_some() { limit } else { text.chars().count() };
-        Some(BootstrapFile { name, content: text, is_cut: cut.is_some() })
+        Some(BootstrapFile { name, content: text, is_cut: cut.is_some(), file_bytes })
     }
 }
 

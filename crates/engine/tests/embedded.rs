@@ -10,6 +10,9 @@ use serde_json::json;
 
 const FORMAT: WireFormat = WireFormat::AnthropicMessages;
 
+/// More than is read of a bootstrap file.
+const SOUL_BYTES: usize = 300_000;
+
 fn overflow() -> Step {
     let error = json!({"type": "invalid_request_error", "message": "prompt is too long: 300000 tokens > 200000 maximum"});
     Step::status(400, &[], json!({"type": "error", "error": error}).to_string())
@@ -18,7 +21,7 @@ fn overflow() -> Step {
 #[tokio::test]
 async fn an_answer_is_a_payload_with_all_about_its_run() {
     let bench = Bench::new(FORMAT, [Reply::anthropic().text("Hi.").usage(10, 5)]).await;
-    bench.home.write_in_workspace("SOUL.md", "x".repeat(60_000));
+    bench.home.write_in_workspace("SOUL.md", "x".repeat(SOUL_BYTES));
     let params = bench.params("hi");
     let store = SessionStore::new(bench.home.sessions_directory());
     let key = params.session_key.clone();
@@ -34,7 +37,7 @@ async fn an_answer_is_a_payload_with_all_about_its_run() {
     assert_eq!(agent["usage"]["totalTokens"], 15);
     let files = meta["systemPromptReport"]["files"].as_array().unwrap();
     let soul = files.iter().find(|file| file["name"] == "SOUL.md").unwrap();
-    assert_eq!(soul["truncated"], true);
+    assert_eq!((&soul["truncated"], &soul["fileBytes"]), (&json!(true), &json!(SOUL_BYTES)));
     assert!(soul["chars"].as_u64().unwrap() < 60_000);
     assert!(meta["systemPromptReport"]["totalChars"].as_u64() > soul["chars"].as_u64());
     assert_eq!(entry.extra.unwrap()["lastRunTokens"], 15);

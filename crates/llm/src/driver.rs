@@ -13,6 +13,7 @@ use reqwest::{Client, Response};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 use url::Url;
 
 use crate::access::{Access, Caller};
@@ -94,6 +95,7 @@ impl HttpProvider {
         if !caller.may_replace(error).await {
             return outcome;
         }
+        debug!("the access token was refused; asking for another");
         let caller = self.caller(request).await?;
         let outcome = self.attempt_with(&caller, request, place, sink).await;
         if let Err(error) = &outcome {
@@ -132,11 +134,13 @@ impl HttpProvider {
         let server = Server { request, url: encoded.url.clone() };
         let mut timer = EventTimer::start(limits);
         let client = self.clients.client(&encoded.url, limits.connect).await?;
+        debug!(host = host_label(&encoded.url), bytes = encoded.body.len(), "sending the request");
         let mut response = tokio::select! {
             biased;
             sent = self.ask(&client, &server, caller, encoded) => sent?,
             () = timer.expired() => return Err(server.silent(&timer)),
         };
+        debug!(status = response.status().as_u16(), "the server answers");
         if !response.status().is_success() {
             return Err(server.refused(response).await);
         }
@@ -181,7 +185,10 @@ impl HttpProvider {
         let again =
             self.has_answered.load(Ordering::Relaxed).then(|| request.try_clone()).flatten();
         match (request.send().await, again) {
-            (Err(error), Some(again)) if is_broken_connection(&error) => again.send().await,
+            (Err(error), Some(again)) if is_broken_connection(&error) => {
+                debug!("the server had closed the connection; sending once more");
+                again.send().await
+            }
             (sent, _) => sent,
         }
     }
@@ -203,11 +210,18 @@ impl Provider for HttpProvider {
             };
             match outcome {
                 Some(Ok((message, response))) => {
+                    debug!(stop = ?message.stop_reason, "the message is whole");
                     read_trailer(response).await;
                     Ok(message)
                 }
-                Some(Err(error)) => Err(failed(error, decoder.as_ref(), sink)),
-                None => Err(aborted(decoder.as_ref(), sink)),
+                Some(Err(error)) => {
+                    debug!(class = error.class.as_str(), status = error.status, "the call failed");
+                    Err(failed(error, decoder.as_ref(), sink))
+                }
+                None => {
+                    debug!("the call was aborted");
+                    Err(aborted(decoder.as_ref(), sink))
+                }
             }
         })
     }
@@ -344,7 +358,9 @@ impl EventTimer {
 
     /// An event came.
     fn advance(&mut self) {
-        self.began = true;
+        if !std::mem::replace(&mut self.began, true) {
+            debug!(after_ms = self.last_event.elapsed().as_millis() as u64, "first event");
+        }
         self.last_event = Instant::now();
         self.move_deadline(self.last_event + self.limits.between_events);
     }

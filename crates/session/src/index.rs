@@ -2,6 +2,7 @@
 //! that it does not hold yet.
 
 mod journal;
+mod read;
 mod rebuild;
 mod repair;
 mod snapshot;
@@ -15,13 +16,14 @@ use std::time::Duration;
 use myclaw_files::{LockKind, create_private_directory, set_aside};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tracing::debug;
 
 use crate::error::{IoContext, SessionError};
 use crate::store::session_file;
 use crate::{ForkOrigin, LockWait, PeerKind, SessionKey, SessionStore, now_ms};
 use journal::{Change, Journal, Record, Records};
 use snapshot::{Loaded, Snapshot, SnapshotWriter, Stamp};
-use view::{Unreadable, View};
+use view::View;
 
 pub use repair::IndexRepair;
 
@@ -186,39 +188,6 @@ impl SessionIndex {
         self.get(key)?.ok_or_else(|| SessionError::NoSuchSession { key: key.clone() })
     }
 
-    /// The entry of `key`.
-    ///
-    /// # Errors
-    /// The index could not be read.
-    pub fn get(&self, key: &SessionKey) -> Result<Option<SessionEntry>, SessionError> {
-        self.read(|view| view.get(key.as_str()))
-    }
-
-    /// All sessions, the most recently changed first.
-    ///
-    /// # Errors
-    /// The index could not be read, or was lost and the directory could not be read to rebuild it.
-    pub fn list(&self) -> Result<Vec<IndexedSession>, SessionError> {
-        Ok(self.latest(usize::MAX)?.0)
-    }
-
-    /// The `limit` most recently changed sessions, the latest first, and the number of all sessions. Much faster than
-    /// [`SessionIndex::list`] where there are many.
-    ///
-    /// # Errors
-    /// As for [`SessionIndex::list`].
-    pub fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), SessionError> {
-        self.read(|view| view.latest(limit))
-    }
-
-    /// The keys of all sessions, the most recently changed first.
-    ///
-    /// # Errors
-    /// As for [`SessionIndex::list`].
-    pub fn keys(&self) -> Result<Vec<SessionKey>, SessionError> {
-        self.read(|view| Ok(view.keys()))
-    }
-
     /// The repairs of damaged files since the last call.
     pub fn take_repairs(&self) -> Vec<IndexRepair> {
         std::mem::take(&mut *self.repairs.lock().unwrap_or_else(PoisonError::into_inner))
@@ -355,52 +324,6 @@ impl SessionIndex {
         journal.remove()
     }
 
-    /// Passes the current index to `look`, from the cache if the files have not changed since they were read.
-    fn read<T>(&self, look: impl Fn(&View) -> Result<T, Unreadable>) -> Result<T, SessionError> {
-        if let Ok(found) = look(&*self.view()?) {
-            return Ok(found);
-        }
-        // An entry lacks required fields: rebuild it from its log.
-        self.change(|_| ())?;
-        *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let view = self.view()?;
-        look(&view).map_err(|Unreadable| SessionError::UnreadableIndex { path: self.path() })
-    }
-
-    fn view(&self) -> Result<Arc<View>, SessionError> {
-        let journal = Journal::open_existing(&self.directory, LOCK_WAIT)?;
-        let journal_stamp = journal.as_ref().map(Journal::stamp).transpose()?;
-        let stamps = (Stamp::of(&self.path()), journal_stamp);
-        if let Some(view) = self.cached(stamps) {
-            return Ok(view);
-        }
-        let (found, damaged_lines) = self.read_locked(journal.as_ref())?;
-        drop(journal);
-        let view = match found {
-            Found::Sound(view) if damaged_lines == 0 => view,
-            _ if !self.directory.is_dir() => return Ok(Arc::default()),
-            // Write the restored index, so that it is restored only once. If that fails, the list is still right.
-            found => match (self.change(|entries| entries.clone()), found) {
-                (Ok(entries), _) => View::of(entries),
-                (Err(_), Found::Sound(view)) => view,
-                (Err(_), Found::Lost(readable, records)) => {
-                    View::of(self.completed(readable, &records)?)
-                }
-            },
-        };
-        let view = Arc::new(view);
-        // The restored files have other stamps now, so they are read again the next time.
-        let cached = Cached { stamps, view: Arc::clone(&view) };
-        *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = Some(cached);
-        Ok(view)
-    }
-
-    fn cached(&self, stamps: (Option<Stamp>, Option<Stamp>)) -> Option<Arc<View>> {
-        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let cached = cache.as_ref()?;
-        (stamps.0.is_some() && cached.stamps == stamps).then(|| Arc::clone(&cached.view))
-    }
-
     /// Reads both files, and counts unreadable lines of the journal. `journal` is locked, if there is one.
     fn read_locked(&self, journal: Option<&Journal>) -> Result<(Found, usize), SessionError> {
         let path = self.path();
@@ -447,6 +370,7 @@ impl SessionIndex {
     }
 
     fn keep_copy(&self, path: &Path) -> Result<(), SessionError> {
+        debug!(path = %path.display(), "a file of the session index is damaged");
         let backup = set_aside(path).map_err(|(backup, source)| {
             SessionError::from_io("save the corrupt session index to", &backup, source)
         })?;

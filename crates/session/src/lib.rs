@@ -57,6 +57,11 @@ pub use spending::{DaySpending, Spent};
 pub use store::SessionStore;
 pub use tail::{SwitchedOff, Tail, TailLimit};
 
+/// Microseconds since `begun`, for logs.
+fn micros(begun: std::time::Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
 /// Milliseconds since the Unix epoch, by this machine's clock. A clock before 1970 counts as 1970.
 fn now_ms() -> u64 {
     std::time::SystemTime::now()

@@ -5,15 +5,17 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use myclaw_files::{LockFile, is_still_at, parent_of, private_options, sync_directory};
+use tracing::debug;
 
 use crate::error::{IoContext, SessionError};
 use crate::history::History;
 use crate::reader::check_header;
 use crate::repair::{MovedAside, Repair, repair_torn_tail};
 use crate::tail::{beginning_ms, fill_missing_times, read_tail};
-use crate::{Entry, SessionHeader, SessionKey, SyncHandle, Tail, TailLimit, now_ms};
+use crate::{Entry, SessionHeader, SessionKey, SyncHandle, Tail, TailLimit, micros, now_ms};
 
 /// A session's log, open for appending. No other process can append to it while this value lives.
 #[derive(Debug)]
@@ -60,6 +62,7 @@ impl SessionLog {
             None => None,
         };
         let history = History::open(&path, header.as_ref())?;
+        debug!(session = key.as_str(), is_new = file.is_none(), "opened the session log");
         let storage = Arc::new(Storage {
             file: Mutex::new(file.map(Arc::new)),
             changed_directories: Mutex::new(changed_directories),
@@ -104,9 +107,16 @@ impl SessionLog {
             self.cut_back_to = Some(length);
             // A faulty disk may make this fail too. Then the next append retries it first.
             let _ = self.cut_back(&file);
+            debug!(error = %source, "an append to the session log failed and was taken back");
             return Err(SessionError::from_io("write to the session log", &self.path, source));
         }
         self.sound_length = Some(length + lines.len() as u64);
+        debug!(
+            entries = entries.len(),
+            bytes = lines.len(),
+            at = length,
+            "appended to the session log"
+        );
         Ok(())
     }
 
@@ -173,8 +183,12 @@ impl SessionLog {
         }
         match repair_torn_tail(file, &self.path)? {
             Repair::NotNeeded => {}
-            Repair::Terminated => self.repaired_torn_tail = true,
+            Repair::Terminated => {
+                debug!("added the missing end of the log's last line");
+                self.repaired_torn_tail = true;
+            }
             Repair::MovedAside(moved) => {
+                debug!(bytes = moved.bytes, "moved a torn line out of the log");
                 self.repaired_torn_tail = true;
                 self.moved_aside = Some(moved);
             }
@@ -227,7 +241,9 @@ impl Storage {
         let Some(file) = self.file() else {
             return Ok(());
         };
+        let begun = Instant::now();
         file.sync_data().context("write to disk", path)?;
+        debug!(waited_us = micros(begun), "the session log is on disk");
         let mut directories = lock(&self.changed_directories);
         while let Some(directory) = directories.last() {
             sync_directory(directory).context("write to disk the directory", directory)?;

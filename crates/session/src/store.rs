@@ -2,13 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use myclaw_files::{LockFile, create_private_directory, is_locked, remove_if_there};
+use tracing::debug;
 
 use crate::error::{IoContext, SessionError};
 use crate::history::HISTORY_MARK;
 use crate::repair::{MovedAside, TORN_MARK};
-use crate::{Inbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader};
+use crate::{Inbox, LockWait, SessionIndex, SessionKey, SessionLog, SessionReader, micros};
 
 /// Extension of a log.
 pub(crate) const LOG_EXTENSION: &str = "jsonl";
@@ -88,7 +90,14 @@ impl SessionStore {
     /// Takes the lock that a session's writer holds.
     pub(crate) fn lock(&self, key: &SessionKey, wait: LockWait) -> Result<LockFile, SessionError> {
         let path = self.beside(key, LOCK_EXTENSION);
-        LockFile::acquire(&path, wait).context("lock", &path)
+        let begun = Instant::now();
+        let lock = LockFile::acquire(&path, wait).context("lock", &path);
+        let (session, waited_us) = (key.as_str(), micros(begun));
+        match &lock {
+            Ok(_) => debug!(session, waited_us, "locked the session"),
+            Err(error) => debug!(session, waited_us, %error, "did not get the session's lock"),
+        }
+        lock
     }
 
     /// Opens a session for reading, without a lock; `None` if there is none.

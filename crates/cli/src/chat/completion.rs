@@ -32,7 +32,7 @@ impl ChatCompleter {
         let names = match command {
             "/model" => self.models(),
             "/thinking" => ThinkingLevel::ALL.map(|level| level.to_string()).to_vec(),
-            "/sessions" => self.session_names(),
+            "/sessions" => self.session_names(&line[command.len() + 1..]),
             "/skill" => skill::names(&self.config),
             _ => return None,
         };
@@ -45,8 +45,8 @@ impl ChatCompleter {
         self.own_models.iter().cloned().chain(known).collect()
     }
 
-    fn session_names(&self) -> Vec<String> {
-        self.sessions.names().unwrap_or_default()
+    fn session_names(&self, prefix: &str) -> Vec<String> {
+        self.sessions.names(prefix, MOST_SUGGESTIONS).unwrap_or_default()
     }
 }
 

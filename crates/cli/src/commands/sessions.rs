@@ -1,5 +1,6 @@
 //! `myclaw sessions`: the stored sessions.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,6 +28,9 @@ use branch::LabelChange;
 use list::ListFormat;
 use search::{SearchOptions, Syntax};
 use show::{ShowFormat, ShowPart};
+
+/// Sessions among which a misspelt name is looked for: the latest.
+const MOST_SIMILAR: usize = 10_000;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
@@ -89,6 +93,7 @@ pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
 }
 
 /// The stored sessions, found by the names that the user gives.
+#[derive(Clone)]
 pub(crate) struct Sessions {
     /// The session store.
     pub(crate) store: SessionStore,
@@ -115,21 +120,34 @@ impl Sessions {
         }
     }
 
-    /// All that are in the index, the latest first.
-    pub(crate) fn all(&self) -> Result<Vec<IndexedSession>, CliError> {
+    /// The `limit` latest sessions, and the number of all.
+    pub(crate) fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), CliError> {
         let index = self.store.index();
-        let sessions = index.list()?;
+        let found = index.latest(limit)?;
         note_repairs(&index);
-        Ok(sessions)
+        Ok(found)
     }
 
-    /// The names of all that are in the index, the latest first.
-    pub(crate) fn names(&self) -> Result<Vec<String>, CliError> {
+    /// Passes the sessions to `take`, the latest first, until it returns `Break`.
+    fn each(
+        &self,
+        take: impl FnMut(IndexedSession) -> Result<ControlFlow<()>, CliError>,
+    ) -> Result<(), CliError> {
+        let index = self.store.index();
+        index.each(take)?;
+        note_repairs(&index);
+        Ok(())
+    }
+
+    /// The names of the `limit` latest sessions whose names begin with `prefix`, the latest first.
+    pub(crate) fn names(&self, prefix: &str, limit: usize) -> Result<Vec<String>, CliError> {
         let any = SessionKey::for_cli(&self.agent_id, "x");
-        let prefix = any.as_str().strip_suffix('x').unwrap_or_default();
+        let own = any.as_str().strip_suffix('x').unwrap_or_default();
+        let is_wanted = |key: &str| key.strip_prefix(own).unwrap_or(key).starts_with(prefix);
+        let keys = self.store.index().latest_keys(limit, is_wanted)?;
         let name =
-            |key: &SessionKey| key.as_str().strip_prefix(prefix).unwrap_or(key.as_str()).to_owned();
-        Ok(self.store.index().keys()?.iter().map(name).collect())
+            |key: &SessionKey| key.as_str().strip_prefix(own).unwrap_or(key.as_str()).to_owned();
+        Ok(keys.iter().map(name).collect())
     }
 
     /// The key that `name` stands for, whether or not there is such a session.
@@ -144,7 +162,7 @@ impl Sessions {
         if self.store.exists(&key) || self.store.index().get(&key)?.is_some() {
             return Ok(key);
         }
-        let names = self.names()?;
+        let names = self.names("", MOST_SIMILAR)?;
         let suggestion = did_you_mean(name, names.iter().map(String::as_str));
         Err(CliError::session(format!(
             "there is no session `{name}`{suggestion} `myclaw sessions list` lists them"
@@ -182,21 +200,21 @@ impl Sessions {
 
     fn preview_prune(&self, Age(age): Age, scope: PruneScope) -> Result<(), CliError> {
         let oldest_kept = crate::time::now_ms().saturating_sub(millis(age));
-        let old: Vec<IndexedSession> = self
-            .all()?
-            .into_iter()
-            .filter(|session| session.entry.updated_at < oldest_kept)
-            .collect();
         let mut printer = Printer::stdout();
-        for session in &old {
-            printer.line(self.name_of(&session.key))?;
-        }
+        let mut count = 0;
+        self.each(|session| {
+            if session.entry.updated_at < oldest_kept {
+                printer.line(self.name_of(&session.key))?;
+                count += 1;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
         printer.finish()?;
         let what = match scope {
             PruneScope::IndexOnly => "would be taken off the list; their transcripts would stay",
             PruneScope::WithTranscripts => "would be deleted with their transcripts",
         };
-        note(format_args!("{} {what}", counted(old.len())));
+        note(format_args!("{} {what}", counted(count)));
         Ok(())
     }
 

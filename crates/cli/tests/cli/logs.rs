@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use myclaw_testkit::{ChildOutput, RunningChild, TempHome};
+use myclaw_testkit::{
+    ChildOutput, ModelServer, Reply, RunningChild, Script, Step, TempHome, WireFormat,
+};
 
 use crate::{myclaw, run};
 
@@ -71,6 +73,37 @@ fn the_variable_logs_to_standard_error_and_goes_before_the_level() {
     let output = run_with_variable(&home, "loud");
     output.assert_code(0);
     assert!(output.stderr().contains("MYCLAW_LOG: expected off, error"), "{}", output.stderr());
+}
+
+#[test]
+fn debug_lines_follow_a_model_call_and_the_log_without_any_text() {
+    let refusal = Step::status(529, &[("retry-after", "0")], "{\"error\": \"the finch sang\"}");
+    let script = Script::new().then(refusal).then(Reply::anthropic().text("It sang twice."));
+    let server = ModelServer::spawn_blocking_thread(script);
+    let home = TempHome::new();
+    home.use_server(&server, WireFormat::AnthropicMessages);
+    let mut command = myclaw(&home, &["run", "--quiet", "Did the heron sing?"]);
+    let output = RunningChild::run(command.env("MYCLAW_LOG", "debug"));
+    output.assert_code(0);
+    let log = output.stderr();
+    for event in [
+        "myclaw_llm::driver: sending the request host=",
+        "the server answers status=529",
+        "the call failed class=\"timeout\" status=529",
+        "the server answers status=200",
+        "first event after_ms=",
+        "the message is whole stop=Stop",
+        "myclaw_session::store: locked the session ",
+        "myclaw_session::log: opened the session log ",
+        "appended to the session log entries=1 ",
+        "the session log is on disk waited_us=",
+        "locked the session index ",
+    ] {
+        assert!(log.contains(event), "{event}\n{log}");
+    }
+    for text in ["heron", "sang", "test-key", "You are MyClaw"] {
+        assert!(!log.contains(text), "{text}\n{log}");
+    }
 }
 
 #[test]

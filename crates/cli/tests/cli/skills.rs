@@ -278,6 +278,6 @@ fn system_md_replaces_the_identity_text_unless_it_is_blank() {
         .expect("a result");
     assert_eq!(
         done["result"]["systemPromptReport"]["files"][0],
-        json!({"name": "SYSTEM.md", "chars": 22, "truncated": false})
+        json!({"name": "SYSTEM.md", "chars": 22, "truncated": false, "fileBytes": 22})
     );
 }

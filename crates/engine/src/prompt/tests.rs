@@ -16,7 +16,12 @@ fn prompt(bootstrap: &[BootstrapFile], tools: &[ToolSchema]) -> String {
 
 #[test]
 fn the_five_sections_stand_in_order() {
-    let file = BootstrapFile { name: "AGENTS.md", content: "Be kind.\n".to_owned(), is_cut: false };
+    let file = BootstrapFile {
+        name: "AGENTS.md",
+        content: "Be kind.\n".to_owned(),
+        is_cut: false,
+        file_bytes: 9,
+    };
     let tools: Vec<_> = ["read", "bash"]
         .map(|name| ToolSchema {
             name: name.to_owned(),

@@ -151,6 +151,7 @@ impl Prompt {
             name: file.name,
             chars: file.content.chars().count(),
             truncated: file.is_cut,
+            file_bytes: file.file_bytes,
         };
         let files = files.map(report).collect();
         Self { system_prompt, tool_schemas, files, schema_bytes }

@@ -7,15 +7,17 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use myclaw_files::{LockKind, LockWait, is_still_at, lock, private_options};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tracing::debug;
 
 use super::snapshot::Stamp;
 use super::{SessionEntry, UpdatedAt};
 use crate::error::{IoContext, SessionError};
-use crate::{MetaPatch, PeerKind, SessionKey, now_ms};
+use crate::{MetaPatch, PeerKind, SessionKey, micros, now_ms};
 
 /// Name of the journal within the sessions directory.
 const JOURNAL_NAME: &str = "sessions.journal";
@@ -197,7 +199,9 @@ impl Journal {
         kind: LockKind,
         wait: LockWait,
     ) -> Result<Option<Self>, SessionError> {
+        let begun = Instant::now();
         lock(&file, kind, wait).context("lock", path).map_err(SessionError::of_index)?;
+        debug!(?kind, waited_us = micros(begun), "locked the session index");
         let is_current = is_still_at(&file, path).context("check the session index", path)?;
         Ok(is_current.then(|| Self { path: path.to_path_buf(), file }))
     }

@@ -19,8 +19,8 @@ pub(super) struct View {
 }
 
 /// An entry before it is parsed.
-struct Listed<'a> {
-    key: std::borrow::Cow<'a, str>,
+pub(super) struct Listed<'a> {
+    pub(super) key: std::borrow::Cow<'a, str>,
     updated_at: u64,
     /// Its place in the snapshot; `None` if it is in the journal.
     place: Option<usize>,
@@ -31,6 +31,15 @@ impl Listed<'_> {
     fn latest_first(&self, other: &Self) -> Ordering {
         other.updated_at.cmp(&self.updated_at).then_with(|| self.key.cmp(&other.key))
     }
+}
+
+/// Keeps the `limit` most recently changed of `listed`, the latest first.
+fn keep_latest(listed: &mut Vec<Listed<'_>>, limit: usize) {
+    if limit < listed.len() {
+        listed.select_nth_unstable_by(limit, Listed::latest_first);
+        listed.truncate(limit);
+    }
+    listed.sort_unstable_by(Listed::latest_first);
 }
 
 impl View {
@@ -75,10 +84,15 @@ impl View {
         self.snapshot.entry(span).map(Some).ok_or(Unreadable)
     }
 
-    /// The keys of all sessions, the most recently changed first.
-    pub(super) fn keys(&self) -> Vec<SessionKey> {
+    /// The keys of the `limit` most recently changed sessions whose key is wanted, the latest first.
+    pub(super) fn latest_keys(
+        &self,
+        limit: usize,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Vec<SessionKey> {
         let mut listed = self.listed();
-        listed.sort_unstable_by(Listed::latest_first);
+        listed.retain(|listed| is_wanted(&listed.key));
+        keep_latest(&mut listed, limit);
         listed.iter().filter_map(|listed| SessionKey::parse_canonical(&listed.key)).collect()
     }
 
@@ -87,20 +101,27 @@ impl View {
         let mut sessions = Vec::new();
         let mut listed = self.listed();
         let count = listed.len();
-        if limit < count {
-            listed.select_nth_unstable_by(limit, Listed::latest_first);
-            listed.truncate(limit);
-        }
-        listed.sort_unstable_by(Listed::latest_first);
+        keep_latest(&mut listed, limit);
         for listed in &listed {
             let Some(key) = SessionKey::parse_canonical(&listed.key) else { continue };
-            let entry = match listed.place {
-                Some(place) => self.snapshot.entry(&self.snapshot.spans[place]),
-                None => self.changed.get(&*listed.key).cloned().flatten(),
-            };
-            sessions.push(IndexedSession { key, entry: entry.ok_or(Unreadable)? });
+            sessions.push(IndexedSession { key, entry: self.entry(listed).ok_or(Unreadable)? });
         }
         Ok((sessions, count))
+    }
+
+    /// All sessions, the most recently changed first.
+    pub(super) fn latest_first(&self) -> Vec<Listed<'_>> {
+        let mut listed = self.listed();
+        keep_latest(&mut listed, usize::MAX);
+        listed
+    }
+
+    /// A listed entry; `None` if it lacks required fields.
+    pub(super) fn entry(&self, listed: &Listed<'_>) -> Option<SessionEntry> {
+        match listed.place {
+            Some(place) => self.snapshot.entry(&self.snapshot.spans[place]),
+            None => self.changed.get(&*listed.key).cloned().flatten(),
+        }
     }
 
     /// All sessions, unordered. Entries whose key is not a session key belong to another program and are left out.

@@ -1,11 +1,13 @@
 //! `sessions.json` through its public functions.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use myclaw_session::{
-    MetaPatch, PeerKind, PruneScope, SessionError, SessionKey, SessionKeyParts, UpdatedAt,
+    IndexedSession, MetaPatch, PeerKind, PruneScope, SessionError, SessionIndex, SessionKey,
+    SessionKeyParts, UpdatedAt,
 };
 use serde_json::{Value, json};
 
@@ -357,9 +359,27 @@ fn a_change_reads_and_writes_little_however_many_sessions_there_are() {
     assert_eq!(home.store().index().get(&cli("new")).unwrap().unwrap().session_id, id);
     let (latest, count) = index.latest(2).unwrap();
     assert_eq!((latest.len(), count), (2, 5_001));
-    assert_eq!(index.keys().unwrap().len(), 5_001);
+    assert_eq!(index.latest_keys(usize::MAX, |_| true).unwrap().len(), 5_001);
+    // The journal's entries are among those that are looked through, and the latest come first.
+    let with_7 = |key: &str| key.ends_with('7');
+    let found = index.latest_keys(3, with_7).unwrap();
+    assert_eq!(found, [cli("s7"), cli("s4997"), cli("s4987")]);
+    assert_eq!(each_of(&index, 3), [sessions[0].clone(), sessions[1].clone(), sessions[2].clone()]);
+    assert_eq!(each_of(&index, usize::MAX), sessions);
     assert!(index.remove(&cli("new")).unwrap() && !index.remove(&cli("new")).unwrap());
-    assert_eq!(index.keys().unwrap().len(), 5_000);
+    assert_eq!(index.latest_keys(usize::MAX, |_| true).unwrap().len(), 5_000);
+}
+
+/// The first `most` sessions that [`SessionIndex::each`] passes on.
+fn each_of(index: &SessionIndex, most: usize) -> Vec<IndexedSession> {
+    let mut sessions = Vec::new();
+    let outcome: Result<(), SessionError> = index.each(|session| {
+        sessions.push(session);
+        let is_enough = sessions.len() == most;
+        Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    });
+    outcome.unwrap();
+    sessions
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! `myclaw sessions list`.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
-use myclaw_agent::sessions::{About, Case, IndexedSession, SearchQuery, SearchScope, SessionKey};
+use myclaw_agent::sessions::{About, Case, IndexedSession, SearchQuery, SessionKey};
 use serde::Serialize;
 
-use super::{Sessions, note_repairs};
+use super::Sessions;
 use crate::args::WhichSessions;
 use crate::exit::CliError;
 use crate::print::{Printer, columns, note};
@@ -50,45 +51,71 @@ impl Sessions {
         if is_plain && format == ListFormat::Table {
             return self.list_latest(limit);
         }
-        let mut sessions = self.select(which)?;
-        if let Some(text) = search {
-            let query = SearchQuery::text(text, Case::Ignored)
-                .map_err(|error| CliError::usage(error.to_string()))?;
-            let holding = self.store.search(&query, &scope_of(&sessions), 0)?.matches;
-            sessions.retain(|session| holding.contains_key(&session.key));
-        }
-        let found = sessions.len();
-        sessions.truncate(limit.unwrap_or(usize::MAX));
+        let holding = search.map(|text| self.sessions_with(text, which)).transpose()?;
+        let is_wanted = |session: &IndexedSession| {
+            holding.as_ref().is_none_or(|holding| holding.contains_key(&session.key))
+        };
         match format {
-            ListFormat::Json => self.print_json(&sessions),
-            ListFormat::Table if sessions.is_empty() => {
-                note(match found {
-                    0 => "no such sessions; `myclaw sessions list` lists all",
-                    _ => NONE_WITHIN_LIMIT,
-                });
-                Ok(())
-            }
-            ListFormat::Table => self.print_table(&sessions),
+            ListFormat::Json => self.print_json(which, is_wanted, limit.unwrap_or(usize::MAX)),
+            ListFormat::Table => self.list_wanted(which, is_wanted, limit),
         }
     }
 
     /// Lists the `limit` latest sessions, and prints how many more there are.
     fn list_latest(&self, limit: Option<usize>) -> Result<(), CliError> {
-        let index = self.store.index();
-        let (sessions, found) = index.latest(limit.unwrap_or(USUAL_ROWS))?;
-        note_repairs(&index);
-        if sessions.is_empty() {
-            note(match found {
-                0 if self.store.has_transcripts() => {
+        let (sessions, found) = self.latest(limit.unwrap_or(USUAL_ROWS))?;
+        if found == 0 {
+            note(match self.store.has_transcripts() {
+                true => {
                     "no sessions are on the list; the transcripts of those that were pruned are kept: \
                      `myclaw sessions search TEXT` looks through them"
                 }
-                0 => "no sessions yet; `myclaw run \"hello\"` begins one",
-                _ => NONE_WITHIN_LIMIT,
+                false => "no sessions yet; `myclaw run \"hello\"` begins one",
             });
             return Ok(());
         }
-        self.print_table(&sessions)?;
+        self.print_latest(&sessions, found, limit)
+    }
+
+    /// Lists the `limit` latest sessions of `which` that are wanted, and prints how many more there are.
+    fn list_wanted(
+        &self,
+        which: &WhichSessions,
+        is_wanted: impl Fn(&IndexedSession) -> bool,
+        limit: Option<usize>,
+    ) -> Result<(), CliError> {
+        let (mut sessions, mut found) = (Vec::new(), 0);
+        self.each_of(which, |session| {
+            if is_wanted(&session) {
+                found += 1;
+                if sessions.len() < limit.unwrap_or(USUAL_ROWS) {
+                    sessions.push(session);
+                } else if limit.is_some() {
+                    // The number of all is printed only without a limit.
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if found == 0 {
+            note("no such sessions; `myclaw sessions list` lists all");
+            return Ok(());
+        }
+        self.print_latest(&sessions, found, limit)
+    }
+
+    /// Prints the latest of `found` sessions, and how many more there are unless the user set a limit.
+    fn print_latest(
+        &self,
+        sessions: &[IndexedSession],
+        found: usize,
+        limit: Option<usize>,
+    ) -> Result<(), CliError> {
+        if sessions.is_empty() {
+            note(NONE_WITHIN_LIMIT);
+            return Ok(());
+        }
+        self.print_table(sessions)?;
         if limit.is_none() && found > sessions.len() {
             let more = found - sessions.len();
             note(format_args!("and {more} older ones; `--limit {found}` lists all"));
@@ -96,29 +123,58 @@ impl Sessions {
         Ok(())
     }
 
-    /// The sessions of `which` that are in the index, the latest first.
-    pub(super) fn select(&self, which: &WhichSessions) -> Result<Vec<IndexedSession>, CliError> {
-        let mut sessions = self.all()?;
-        if let Some(agent) = &which.agent {
-            // In the form of a session key.
-            let agent = SessionKey::for_cli(agent, "any").parts().agent_id;
-            sessions.retain(|session| session.key.parts().agent_id == agent);
-        }
-        if !which.label.is_empty() {
-            sessions.retain(|session| {
-                let labels = About::from_extra(session.entry.extra.as_ref()).labels;
-                which.label.iter().all(|label| labels.contains(label))
-            });
-        }
-        Ok(sessions)
+    /// The sessions of `which` with `text` in a message, and how many messages have it.
+    fn sessions_with(
+        &self,
+        text: &str,
+        which: &WhichSessions,
+    ) -> Result<BTreeMap<SessionKey, u64>, CliError> {
+        let query = SearchQuery::text(text, Case::Ignored)
+            .map_err(|error| CliError::usage(error.to_string()))?;
+        Ok(self.store.search(&query, &self.search_scope(which)?, 0)?.matches)
     }
 
-    fn print_json(&self, sessions: &[IndexedSession]) -> Result<(), CliError> {
+    /// Passes the sessions of `which` that are in the index to `take`, the latest first, until it returns `Break`.
+    pub(super) fn each_of(
+        &self,
+        which: &WhichSessions,
+        mut take: impl FnMut(IndexedSession) -> Result<ControlFlow<()>, CliError>,
+    ) -> Result<(), CliError> {
+        // In the form of a session key.
+        let agent = which.agent.as_ref();
+        let agent = agent.map(|agent| SessionKey::for_cli(agent, "any").parts().agent_id);
+        self.each(|session| {
+            let is_of_agent =
+                agent.as_ref().is_none_or(|agent| session.key.parts().agent_id == *agent);
+            if is_of_agent && has_labels(&session, &which.label) {
+                take(session)
+            } else {
+                Ok(ControlFlow::Continue(()))
+            }
+        })
+    }
+
+    /// Prints each session as soon as it is read, so that the memory does not grow with their number.
+    fn print_json(
+        &self,
+        which: &WhichSessions,
+        is_wanted: impl Fn(&IndexedSession) -> bool,
+        limit: usize,
+    ) -> Result<(), CliError> {
         let mut printer = Printer::stdout();
-        for IndexedSession { key, entry } in sessions {
-            let about = About::from_extra(entry.extra.as_ref());
-            printer.json(&ListedSession { name: &self.name_of(key), key, about, entry })?;
-        }
+        let mut left = limit;
+        self.each_of(which, |session| {
+            if left == 0 {
+                return Ok(ControlFlow::Break(()));
+            }
+            if is_wanted(&session) {
+                let IndexedSession { key, entry } = &session;
+                let about = About::from_extra(entry.extra.as_ref());
+                printer.json(&ListedSession { name: &self.name_of(key), key, about, entry })?;
+                left -= 1;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
         printer.finish()
     }
 
@@ -149,10 +205,11 @@ impl Sessions {
     }
 }
 
-/// The scope of a search in these sessions.
-pub(super) fn scope_of(sessions: &[IndexedSession]) -> SearchScope {
-    let keys: HashSet<SessionKey> = sessions.iter().map(|session| session.key.clone()).collect();
-    SearchScope { keys: Some(keys), ..SearchScope::default() }
+fn has_labels(session: &IndexedSession, labels: &[String]) -> bool {
+    labels.is_empty() || {
+        let own = About::from_extra(session.entry.extra.as_ref()).labels;
+        labels.iter().all(|label| own.contains(label))
+    }
 }
 
 /// As in `Rome by train [travel] [2026]`.

@@ -1,10 +1,13 @@
 //! `myclaw sessions search`.
 
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
 use myclaw_agent::sessions::{Case, Role, SearchHit, SearchQuery, SearchScope, SessionKey};
 use serde::Serialize;
 
 use super::Sessions;
-use super::list::{ListFormat, scope_of};
+use super::list::ListFormat;
 use crate::args::WhichSessions;
 use crate::exit::CliError;
 use crate::print::{Printer, note};
@@ -83,9 +86,14 @@ impl Sessions {
     }
 
     /// The files to search. Their paths contain the agent, so the index is read for labels only.
-    fn search_scope(&self, which: &WhichSessions) -> Result<SearchScope, CliError> {
+    pub(super) fn search_scope(&self, which: &WhichSessions) -> Result<SearchScope, CliError> {
         if !which.label.is_empty() {
-            return Ok(scope_of(&self.select(which)?));
+            let mut keys = HashSet::new();
+            self.each_of(which, |session| {
+                keys.insert(session.key);
+                Ok(ControlFlow::Continue(()))
+            })?;
+            return Ok(SearchScope { keys: Some(keys), ..SearchScope::default() });
         }
         let agent_id =
             which.agent.as_ref().map(|agent| SessionKey::for_cli(agent, "any").parts().agent_id);

@@ -1,5 +1,6 @@
 //! Finds, lists and deletes stored sessions.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
@@ -7,7 +8,8 @@ use agent_client_protocol_schema::v1::{
 };
 use jiff::Timestamp;
 use myclaw_agent::sessions::{
-    About, Entry, IndexedSession, MetaPatch, Role, SessionKey, SessionStore, UpdatedAt,
+    About, Entry, IndexedSession, MetaPatch, Role, SessionError, SessionKey, SessionStore,
+    UpdatedAt,
 };
 use serde_json::Map;
 
@@ -96,15 +98,26 @@ impl StoredSessions {
 
     fn page(&self, from: usize, cwd: Option<&Path>) -> Result<ListSessionsResponse, Error> {
         let agent = SessionKey::for_cli(&self.agent_id, "any").parts().agent_id;
-        let mut sessions = self.store.index().list().map_err(|error| of(&error.into()))?;
-        sessions.retain(|session| {
-            session.key.parts().agent_id == agent
-                && cwd.is_none_or(|cwd| self.directory_of(session) == cwd)
-        });
         let next = from.saturating_add(PAGE);
-        let cursor = (next < sessions.len()).then(|| next.to_string());
-        let infos = sessions.iter().skip(from).take(PAGE).map(|session| self.info(session));
-        Ok(ListSessionsResponse::new(infos.collect()).next_cursor(cursor))
+        let (mut position, mut infos, mut cursor) = (0, Vec::new(), None);
+        let listed: Result<(), SessionError> = self.store.index().each(|session| {
+            let is_wanted = session.key.parts().agent_id == agent
+                && cwd.is_none_or(|cwd| self.directory_of(&session) == cwd);
+            if !is_wanted {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if position == next {
+                cursor = Some(next.to_string());
+                return Ok(ControlFlow::Break(()));
+            }
+            if position >= from {
+                infos.push(self.info(&session));
+            }
+            position += 1;
+            Ok(ControlFlow::Continue(()))
+        });
+        listed.map_err(|error| of(&error.into()))?;
+        Ok(ListSessionsResponse::new(infos).next_cursor(cursor))
     }
 
     fn info(&self, session: &IndexedSession) -> SessionInfo {

@@ -32,6 +32,8 @@ const SOME_MESSAGES: usize = 100;
 const MOST_MESSAGES: usize = 1_000;
 /// Sessions of a reply if the command gives no limit.
 const SOME_SESSIONS: usize = 100;
+/// Most sessions of a reply: a line of about 2 MB.
+const MOST_SESSIONS: usize = 10_000;
 
 /// Most open sessions. Beyond it idle ones are closed, and lose a model that was set with `set_model`.
 const MOST_OPEN_SESSIONS: usize = 1_000;
@@ -126,7 +128,7 @@ impl Controller {
             Command::NewSession(name) => self.begin_session(name),
             Command::SwitchSession(name) => self.switch_session(name),
             Command::ListSessions(wanted) => {
-                self.list_sessions(wanted.limit.unwrap_or(SOME_SESSIONS))
+                self.list_sessions(wanted.limit.unwrap_or(SOME_SESSIONS)).await
             }
             Command::ListModels(wanted) => self.list_models(wanted).await,
             Command::ListJobs => {
@@ -249,12 +251,14 @@ impl Controller {
         }
     }
 
-    fn list_sessions(&self, limit: usize) -> Result<Value, CliError> {
-        let sessions: Vec<Value> = self
-            .sessions
-            .all()?
+    async fn list_sessions(&self, limit: usize) -> Result<Value, CliError> {
+        let stored = self.sessions.clone();
+        let latest = tokio::task::spawn_blocking(move || stored.latest(limit.min(MOST_SESSIONS)));
+        let (latest, total) = latest
+            .await
+            .map_err(|error| CliError::failure(format!("internal error: {error}")))??;
+        let sessions: Vec<Value> = latest
             .iter()
-            .take(limit)
             .map(|session| {
                 json!({
                     "session": session.key.as_str(),
@@ -265,7 +269,7 @@ impl Controller {
                 })
             })
             .collect();
-        Ok(json!({"sessions": sessions}))
+        Ok(json!({"sessions": sessions, "total": total}))
     }
 
     async fn list_models(&self, wanted: ListModels) -> Result<Value, CliError> {
