@@ -34,7 +34,7 @@ const MAX_TEMPORARY_ENTRIES: usize = 10_000;
 /// Longest start. Chromium needs a second, or several on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// What a command may take beyond the time limit that `agent-browser` keeps itself.
-const ANSWER_GRACE: Duration = Duration::from_secs(10);
+const ANSWER_GRACE: Duration = Duration::from_secs(20);
 /// Largest answer: a snapshot of a very long page.
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
 /// The name of the session of `agent-browser`. Each browser has a directory of its own, so all have the same.
@@ -163,11 +163,7 @@ impl Browser {
         let finished = myclaw_exec::run(spec, cancel, &mut |_| {}).await?;
         match finished.exit {
             Exit::Aborted => Err(BrowserError::Aborted),
-            Exit::TimedOut => {
-                // It takes one command at a time, so all further ones would wait behind this one.
-                self.stop.cancel();
-                Err(BrowserError::TimedOut(limit))
-            }
+            Exit::TimedOut => Err(BrowserError::TimedOut(limit)),
             Exit::Code(_) | Exit::Signal(_) => Reply::parse(&finished.output.tail),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) enum BrowserError {
     #[error("the browser cannot be started: {0}. Tell the owner; another call will try again")]
     Start(String),
     #[error(
-        "the page did not answer within {} s, so the browser was closed; open another page, or this one again",
+        "the browser did not answer within {} s; try again, or use the action close and open the page anew",
         .0.as_secs()
     )]
     TimedOut(Duration),

@@ -66,7 +66,7 @@ pub(crate) struct TerminalApprover {
 
 impl TerminalApprover {
     /// The approver, if somebody sits at a terminal.
-    pub(crate) fn new(output: &Arc<Output>) -> Option<Arc<dyn Approver>> {
+    pub(crate) fn on_terminal(output: &Arc<Output>) -> Option<Arc<dyn Approver>> {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         is_terminal.then(|| {
             Arc::new(Self { output: Arc::clone(output), turn: Semaphore::new(1) })

@@ -106,7 +106,7 @@ impl Chat {
             (View::Terminal, Some(asking))
         } else {
             let output = Arc::new(Output::stdout(closed.clone()));
-            let approver = TerminalApprover::new(&output);
+            let approver = TerminalApprover::on_terminal(&output);
             (View::Plain(output), approver)
         };
         let driver = Driver::foreground(engine(config.home.http_options()), approver);

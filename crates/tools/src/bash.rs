@@ -202,7 +202,7 @@ impl Tool for BashTool {
             };
             let max_chars = invocation.context.max_result_chars;
             let finished = match self.run(&invocation, &arguments, &place).await? {
-                Outcome::Finished(finished) => finished,
+                Outcome::Finished(finished) => *finished,
                 Outcome::Job(job) => return Ok(report::of_job(&job, max_chars)),
                 Outcome::Refused(refused) => return Err(ToolError::Failed(refused.to_string())),
             };

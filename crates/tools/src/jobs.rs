@@ -102,7 +102,7 @@ pub(crate) enum Found {
     /// One that this process started.
     Own(Arc<Job>),
     /// One of which only the record is left, or that another process runs.
-    Record(JobRecord),
+    Record(Box<JobRecord>),
 }
 
 impl Jobs {
@@ -235,7 +235,7 @@ impl Jobs {
         }
         let known = self.list().await;
         match known.iter().find(|record| record.id == id) {
-            Some(record) => Ok(Found::Record(record.clone())),
+            Some(record) => Ok(Found::Record(Box::new(record.clone()))),
             None => Err(unknown(id, &known)),
         }
     }

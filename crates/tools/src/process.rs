@@ -179,7 +179,7 @@ impl ProcessTool {
         let killed = self.jobs.kill(&id, Killer::Agent).await;
         observer.report();
         killed?;
-        Ok(shown(job, job.news(), invocation.context.max_result_chars))
+        Ok(shown(job, &job.news(), invocation.context.max_result_chars))
     }
 
     async fn remove(&self, found: Found) -> Result<ToolOutput, String> {
@@ -262,7 +262,7 @@ async fn watch(
         }
     }
     observer.report();
-    let output = shown(job, job.news(), invocation.context.max_result_chars);
+    let output = shown(job, &job.news(), invocation.context.max_result_chars);
     if invocation.cancel.is_cancelled() {
         let record = job.record();
         return Err(ToolError::Aborted(format!(
@@ -275,7 +275,7 @@ async fn watch(
 }
 
 /// New output, and a line about the job.
-fn shown(job: &Job, news: Excerpt, max_chars: usize) -> ToolOutput {
+fn shown(job: &Job, news: &Excerpt, max_chars: usize) -> ToolOutput {
     let record = job.record();
     let text = String::from_utf8_lossy(&news.bytes);
     let text = plain_text(&text);
@@ -316,7 +316,7 @@ fn of_record(record: &JobRecord) -> ToolOutput {
 fn record_of(found: &Found) -> JobRecord {
     match found {
         Found::Own(job) => job.record(),
-        Found::Record(record) => record.clone(),
+        Found::Record(record) => (**record).clone(),
     }
 }
 

@@ -40,7 +40,7 @@ struct Arguments {
 enum Present {
     Nothing,
     File {
-        metadata: Metadata,
+        metadata: Box<Metadata>,
         /// `None` where it is too large to look at.
         bytes: Option<Vec<u8>>,
         /// Of the bytes.
@@ -190,7 +190,7 @@ fn look_at(path: &ResolvedPath, given: &str) -> Result<Present, ToolError> {
                 if small { read_whole(path, "write").ok().map(|(bytes, _)| bytes) } else { None };
             let mode = Some(metadata.permissions().mode());
             let fingerprint = bytes.as_deref().map(|bytes| Fingerprint::of(bytes, mode));
-            Ok(Present::File { metadata, bytes, fingerprint })
+            Ok(Present::File { metadata: Box::new(metadata), bytes, fingerprint })
         }
     }
 }

@@ -25,7 +25,7 @@ fn permissions(config: Value, name: &str) -> Permissions {
 }
 
 /// `allowed`, the reason of a question, or the reason of a refusal.
-fn shown(permissions: &Permissions, tool: &str, arguments: Value) -> String {
+fn shown(permissions: &Permissions, tool: &str, arguments: &Value) -> String {
     let arguments = arguments.as_object().unwrap();
     match permissions.check_call(tool, arguments, "openai/gpt-x") {
         Verdict::Allowed => "allowed".to_owned(),
@@ -34,7 +34,7 @@ fn shown(permissions: &Permissions, tool: &str, arguments: Value) -> String {
     }
 }
 
-fn digest(permissions: &Permissions, tool: &str, arguments: Value) -> ApprovalDigest {
+fn digest(permissions: &Permissions, tool: &str, arguments: &Value) -> ApprovalDigest {
     match permissions.check_call(tool, arguments.as_object().unwrap(), "openai/gpt-x") {
         Verdict::NeedsApproval(question) => question.digest,
         other => panic!("{other:?}"),
@@ -105,20 +105,21 @@ fn commands_are_checked_with_the_programs_of_this_machine() {
     let config =
         json!({"tools": {"exec": {"security": "allowlist", "allowlist": ["ls", "~/bin/*"]}}});
     let permissions = permissions(config.clone(), "main");
-    assert_eq!(shown(&permissions, "bash", json!({"command": "ls -l"})), "allowed");
-    let asked = shown(&permissions, "bash", json!({"command": "ls; id"}));
+    assert_eq!(shown(&permissions, "bash", &json!({"command": "ls -l"})), "allowed");
+    let asked = shown(&permissions, "bash", &json!({"command": "ls; id"}));
     assert!(asked.starts_with("ask: `id`: `/"), "{asked}");
     assert!(
         asked.ends_with("/id` is not in the allowlist (`tools.exec`, for all agents)"),
         "{asked}"
     );
-    let changed = shown(&permissions, "exec", json!({"command": "ls", "env": {"LD_PRELOAD": "x"}}));
+    let changed =
+        shown(&permissions, "exec", &json!({"command": "ls", "env": {"LD_PRELOAD": "x"}}));
     assert!(changed.contains("sets the variable `LD_PRELOAD`"), "{changed}");
-    assert_eq!(shown(&permissions, "process", json!({"action": "list"})), "allowed");
+    assert_eq!(shown(&permissions, "process", &json!({"action": "list"})), "allowed");
 
     let mut off = config;
     off["tools"]["exec"]["ask"] = json!("off");
-    let denied = shown(&self::permissions(off, "main"), "bash", json!({"command": "id"}));
+    let denied = shown(&self::permissions(off, "main"), "bash", &json!({"command": "id"}));
     assert!(denied.starts_with("the command may not run: `id`:"), "{denied}");
 }
 
@@ -126,9 +127,9 @@ fn commands_are_checked_with_the_programs_of_this_machine() {
 fn a_sandboxed_session_has_the_rules_of_the_sandbox_as_well() {
     let config = json!({"agents": {"defaults": {"sandbox": {"exec": {"security": "deny"}}}}});
     let command = || json!({"command": "ls"});
-    assert_eq!(shown(&permissions(config.clone(), "main"), "bash", command()), "allowed");
+    assert_eq!(shown(&permissions(config.clone(), "main"), "bash", &command()), "allowed");
     assert_eq!(
-        shown(&permissions(config, "work"), "bash", command()),
+        shown(&permissions(config, "work"), "bash", &command()),
         "the command may not run: commands are turned off (`agents.defaults.sandbox.exec`, for sandboxed sessions)"
     );
 }
@@ -140,7 +141,7 @@ fn an_approval_covers_what_the_user_expects() {
         "exec": {"security": "allowlist", "allowlist": []},
     }});
     let permissions = permissions(config, "main");
-    let digest = |tool: &str, arguments: Value| digest(&permissions, tool, arguments);
+    let digest = |tool: &str, arguments: Value| digest(&permissions, tool, &arguments);
     // A changed file is never written twice with the same text.
     assert_eq!(digest("write", json!({"path": "a"})), digest("write", json!({"path": "b"})));
     // Everything else is one call, in whatever order its arguments come.

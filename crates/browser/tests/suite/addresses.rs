@@ -7,13 +7,9 @@ use tokio::net::UdpSocket;
 
 use crate::support::{Page, Session, Site, agent_browser};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn redirects_frames_scripts_and_rebinding_do_not_reach_private_addresses() {
-    let Some(program) = agent_browser() else { return };
-    let secret = Site::start(|_| vec![("/", Page::Html("<h1>the secret</h1>".to_owned()))]).await;
-    let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let (inner, udp_port) = (secret.port, udp.local_addr().unwrap().port());
-    let page = format!(
+/// A page that tries to reach a private server in all ways that a page has.
+fn page_of_attempts(inner: u16, udp_port: u16) -> String {
+    format!(
         "<title>Outside</title>
          <iframe src='http://127.0.0.1:{inner}/frame'></iframe><iframe src='http://inner.test:{inner}/name'></iframe>
          <img src='http://[::1]:{inner}/six'><img src='http://localhost:{inner}/image'>
@@ -37,7 +33,16 @@ async fn redirects_frames_scripts_and_rebinding_do_not_reach_private_addresses()
          const late = new Promise(done => setTimeout(done, 3000));
          Promise.race([late, Promise.allSettled([...tries, gathered])]).then(() => {{ document.title = 'All tried'; document.body.append('All tried'); }});
          </script>"
-    );
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redirects_frames_scripts_and_rebinding_do_not_reach_private_addresses() {
+    let Some(program) = agent_browser() else { return };
+    let secret = Site::start(|_| vec![("/", Page::Html("<h1>the secret</h1>".to_owned()))]).await;
+    let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let (inner, udp_port) = (secret.port, udp.local_addr().unwrap().port());
+    let page = page_of_attempts(inner, udp_port);
     let site = Site::start(move |port| {
         vec![
             ("/", Page::Html(page)),

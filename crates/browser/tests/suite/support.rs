@@ -261,7 +261,8 @@ impl Session {
     pub(crate) async fn element(&self, name: &str) -> String {
         let snapshot = self.text(serde_json::json!({"action": "snapshot"})).await;
         let line = snapshot.lines().find(|line| line.contains(name));
-        let line = line.unwrap_or_else(|| panic!("{name} is not in {snapshot}"));
+        assert!(line.is_some(), "{name} is not in {snapshot}");
+        let line = line.unwrap();
         let at = line.find("ref=").unwrap();
         line[at + 4..].split([',', ']']).next().unwrap().to_owned()
     }

@@ -60,7 +60,7 @@ fn run_turn(
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
         let emit = Arc::clone(&on_event);
-        let approver = TerminalApprover::new(output);
+        let approver = TerminalApprover::on_terminal(output);
         let added = RunAdditions { approver, ..RunAdditions::default() };
         let params = RunParams {
             user_message: vec![ContentBlock::text(message)],

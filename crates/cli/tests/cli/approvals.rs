@@ -20,7 +20,7 @@ fn home_asking(tools: &Value, tool: &'static str, arguments: Value) -> (TempHome
         match is_result {
             true => Reply::anthropic().text("Done.").step(),
             false => Reply::anthropic()
-                .tool_call(&format!("call_{number}"), tool, arguments.clone())
+                .tool_call(format!("call_{number}"), tool, arguments.clone())
                 .step(),
         }
     };

@@ -83,7 +83,7 @@ fn a_run_reads_a_page_and_leaves_nothing_behind() {
     RunningChild::run(myclaw(&home, &["run", "go on"]).env("TMPDIR", &temporary)).assert_code(0);
     let snapshot =
         server.last_request().messages().last().expect("a result")["content"].to_string();
-    assert!(snapshot.contains("heading \\\\\\\"Heron"), "{snapshot}");
+    assert!(snapshot.contains("heading \\\"Heron"), "{snapshot}");
     wait_until_clean(&temporary);
 }
 

@@ -35,7 +35,19 @@ fn result_read(home: &TempHome) -> String {
 
 #[test]
 fn a_session_gets_the_tools_of_its_kind() {
-    const ALL: [&str; 8] = ["read", "bash", "edit", "write", "grep", "find", "ls", "apply_patch"];
+    const ALL: [&str; 11] = [
+        "read",
+        "bash",
+        "edit",
+        "write",
+        "grep",
+        "find",
+        "ls",
+        "apply_patch",
+        "process",
+        "web_fetch",
+        "image",
+    ];
     let own = json!({"agents": {"defaults": {"sandbox": {
         "mode": "all", "allowlist": ["group:fs", "exec"], "denylist": ["write"],
     }}}});
@@ -98,7 +110,7 @@ const BYPASSES: [&str; 16] = [
 fn no_line_gets_past_an_allowlist() {
     let config = json!({"tools": {"exec": {"security": "allowlist", "ask": "off", "allowlist": ["echo", "ls", "cat"]}}});
     let calls = BYPASSES.iter().enumerate().map(|(index, line)| {
-        Reply::anthropic().tool_call(&format!("call_{index}"), "bash", json!({"command": line}))
+        Reply::anthropic().tool_call(format!("call_{index}"), "bash", json!({"command": line}))
     });
     let script: Vec<Reply> = calls.chain([Reply::anthropic().text("Done.")]).collect();
     let server = ModelServer::spawn_blocking_thread(script);

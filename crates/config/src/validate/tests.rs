@@ -49,7 +49,10 @@ fn full() -> Value {
         "tools": {
             "profile": "pi", "allow": ["*"], "deny": [], "ask": ["write"], "exec": exec(),
             "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
-            "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400 },
+            "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000 },
+            "browser": {
+                "enabled": true, "program": "/b", "executablePath": "/c", "timeoutSeconds": 1, "idleMinutes": 1,
+            },
             "web": {
                 "fetch": {
                     "enabled": false, "allowPrivate": true, "allowHosts": ["localhost:8080"], "maxChars": 500,

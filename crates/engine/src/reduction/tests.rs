@@ -47,7 +47,7 @@ fn cut(mut content: Vec<ContentBlock>, limit: usize) -> Vec<ContentBlock> {
     content
 }
 
-fn call(arguments: serde_json::Value) -> ContentBlock {
+fn call(arguments: &serde_json::Value) -> ContentBlock {
     serde_json::from_value(
         json!({"type": "toolCall", "id": "a", "name": "write", "arguments": arguments}),
     )
@@ -61,13 +61,13 @@ fn the_texts_of_a_call_share_the_room_and_nothing_else_changes() {
     let long = "ä".repeat(200);
     let arguments =
         |text: &str| json!({"path": "a.txt", "mode": 7, "parts": [{"text": text}, text]});
-    let content = vec![thinking.clone(), ContentBlock::text("done"), call(arguments(&long))];
+    let content = vec![thinking, ContentBlock::text("done"), call(&arguments(&long))];
     let short = format!("{}\n[truncated 180 chars]", "ä".repeat(20));
-    assert_eq!(cut(content.clone(), 60), [ContentBlock::text("done"), call(arguments(&short))]);
+    assert_eq!(cut(content.clone(), 60), [ContentBlock::text("done"), call(&arguments(&short))]);
     assert_eq!(cut(content.clone(), 1_000), content, "a message that fits keeps its thinking too");
 
     let raw = |text: &str| {
-        let ContentBlock::ToolCall(mut call) = call(json!({})) else { unreachable!() };
+        let ContentBlock::ToolCall(mut call) = call(&json!({})) else { unreachable!() };
         call.invalid_arguments = Some(text.to_owned());
         vec![ContentBlock::ToolCall(call)]
     };

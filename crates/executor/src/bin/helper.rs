@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     match arguments.next().as_deref().and_then(OsStr::to_str) {
         #[cfg(target_os = "linux")]
         Some("__sandbox-exec") => myclaw_sandbox::enter_and_exec(arguments),
-        Some("serve") => myclaw_executor::serve(tools),
+        Some("serve") => myclaw_executor::serve(|setup, messenger| tools(&setup, messenger)),
         Some(rule) => match break_rule(rule) {
             Ok(()) => ExitCode::from(7),
             Err(_) => ExitCode::FAILURE,
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn tools(setup: Value, messenger: Messenger) -> io::Result<Vec<Arc<dyn Tool>>> {
+fn tools(setup: &Value, messenger: Messenger) -> io::Result<Vec<Arc<dyn Tool>>> {
     let name = setup.as_str().ok_or_else(|| io::Error::other("the set-up is no name"))?;
     let parameters = json!({"type": "object"});
     let schema = ToolSchema { name: name.to_owned(), description: String::new(), parameters };

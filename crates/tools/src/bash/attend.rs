@@ -31,7 +31,7 @@ pub(super) struct Plan<'a> {
 
 /// What has become of a command.
 pub(super) enum Outcome {
-    Finished(Finished),
+    Finished(Box<Finished>),
     Job(Arc<Job>),
     /// It was to run in the background, but cannot.
     Refused(JobRefused),
@@ -67,7 +67,7 @@ pub(super) async fn attend(
     loop {
         tokio::select! {
             biased;
-            finished = &mut running => return finished.map(Outcome::Finished),
+            finished = &mut running => return finished.map(|finished| Outcome::Finished(Box::new(finished))),
             () = invocation.cancel.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
             () = &mut yields, if yield_after.is_some() && !cancel.is_cancelled() => {
                 yield_after = None;

@@ -17,7 +17,7 @@ use myclaw_files::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::record::{JobEnd, JobEnding, JobRecord, Trace, now_ms};
+use super::record::{JobEnd, JobEnding, JobRecord, Killer, Trace, now_ms};
 
 /// A journal is begun anew beyond this size, once nothing is open in it.
 const COMFORTABLE_BYTES: u64 = 64 * 1024;
@@ -221,11 +221,15 @@ fn still_open(journal: &[u8]) -> Vec<(TreeTrace, Option<PathBuf>)> {
     open.into_iter().map(|(_, trace, record)| (trace, record)).collect()
 }
 
-/// The record, with an end: a job that had ended keeps how, but its session may not have heard of it.
+/// The record, with an end: a job that had ended keeps how, but its session may not have heard of it. `None` for a job
+/// that ended with its session: nobody has to hear of that.
 fn mark_lost(path: &Path) -> Option<JobRecord> {
     let mut record = JobRecord::read(path).ok()?;
     let lost = || JobEnd { at: now_ms(), how: JobEnding::Lost };
-    record.end.get_or_insert_with(lost);
+    let end = record.end.get_or_insert_with(lost);
+    if matches!(end.how, JobEnding::Killed { by: Killer::Closing }) {
+        return None;
+    }
     // If it cannot be written, every reader comes to the same conclusion.
     let _ = record.save(path.parent()?);
     Some(record)

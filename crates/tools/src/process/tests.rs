@@ -282,7 +282,7 @@ fn alive(pid: &str) -> bool {
 async fn jobs_end_with_their_session_without_messages() {
     let workspace = Workspace::new(&[]);
     let session = Session::new(&workspace, "a");
-    session.start(&workspace, json!({"command": "true"})).await;
+    session.start(&workspace, json!({"command": "sleep 0.5"})).await;
     session.next_mail(1).await;
     session.start(&workspace, json!({"command": "sleep 60"})).await;
     let ended = session.jobs.close().await;
