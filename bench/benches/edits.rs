@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::tools::builtin_tools;
+use myclaw_agent::tools::{ToolOptions, builtin_tools};
 use myclaw_engine::{Tool, ToolContext, ToolInvocation, TurnId};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
