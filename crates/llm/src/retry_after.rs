@@ -18,13 +18,14 @@ use serde_json::{Map, Value};
 const LONGEST_DELAY: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 
 /// Words in front of a length of time.
-const SPAN_MARKERS: [&str; 8] = [
+const SPAN_MARKERS: [&str; 9] = [
     "try again in ",
     "try again after ",
     "retry after ",
     "retry in ",
     "reset in ",
     "resets in ",
+    "reset after ",
     "or wait ",
     "please wait ",
 ];

@@ -161,6 +161,7 @@ fn codes(value: &Value, error: &Value) -> Vec<String> {
             &error["code"],
             &error["type"],
             &error["status"],
+            &error["reason"],
             &error["__type"],
             &error["innererror"]["code"],
             &value["code"],

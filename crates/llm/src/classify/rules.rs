@@ -18,6 +18,8 @@ const EXACT_CODES: &[Rule<&str>] = &[
             "exceeded_current_quota_error",
             "insufficient_quota",
             "insufficient_user_quota",
+            // Kiro's, as the reason beside a message that says no more.
+            "MONTHLY_REQUEST_COUNT",
             "quota_exceeded",
             "ServiceQuotaExceededException",
             "usage_limit_reached",
@@ -100,6 +102,7 @@ const SENTENCES: &[Rule<&str>] = &[
             "used all available credits",
             "run out of credits",
             "requires more credits",
+            "spending limit",
             "account is in good standing",
             // A request that the plan serves only for money besides.
             "extra usage is required",
@@ -188,7 +191,17 @@ const BROAD_CODES: &[Rule<&str>] = &[
 
 /// Fourth: sentences that say more than the status, and less than a code: Google calls every limit a quota.
 const SENTENCES_WITHOUT_CODE: &[Rule<&str>] = &[
-    (Quota, &["exceeded your current quota", "quota is not enough", "额度"]),
+    (
+        Quota,
+        &[
+            "exceeded your current quota",
+            "quota is not enough",
+            "quota will reset",
+            "allocated quota",
+            "free quota",
+            "额度",
+        ],
+    ),
     (Unknown, &["does not have access to model"]),
 ];
 
@@ -201,6 +214,7 @@ pub(super) const PHRASES: &[Rule<&str>] = &[
     (
         ContextOverflow,
         &[
+            "cannot truncate",
             "context_length_exceeded",
             "context length",
             "context limit",
@@ -208,9 +222,11 @@ pub(super) const PHRASES: &[Rule<&str>] = &[
             "context window",
             "context the overflows",
             "exceeded model token limit",
+            "exceeds max length",
             "input is too long",
             // The sum that text-generation-inference checks.
             "`inputs` tokens + `max_new_tokens`",
+            "max length exceeded",
             "maximum context",
             "maximum model length",
             "maximum number of tokens",
@@ -274,6 +290,8 @@ const LONG_WINDOWS: &[&str] = &[
     "weekly",
     "per month",
     "monthly",
+    "/ day",
+    "/ month",
     "limit: 0,",
 ];
 

@@ -63,7 +63,7 @@ fn corpus() -> Vec<Case> {
 #[test]
 fn real_errors_get_their_class() {
     let cases = corpus();
-    assert!(cases.len() >= 330, "{}", cases.len());
+    assert!(cases.len() >= 399, "{}", cases.len());
     let mut wrong = Vec::new();
     for case in &cases {
         let error = case.error();
