@@ -119,7 +119,7 @@ fn write(
     let attributes = match &present {
         Present::Nothing => Attributes::default(),
         Present::File { metadata, .. } => {
-            Attributes { like: Some(metadata.clone()), executable: None }
+            Attributes { like: Some((**metadata).clone()), executable: None }
         }
     };
     let upcoming = Upcoming {
@@ -166,7 +166,7 @@ fn require_known(
 impl Present {
     fn before(&self) -> Option<Before> {
         let Self::File { metadata, fingerprint, .. } = self else { return None };
-        Some(Before { metadata: metadata.clone(), fingerprint: fingerprint.clone() })
+        Some(Before { metadata: (**metadata).clone(), fingerprint: fingerprint.clone() })
     }
 }
 
