@@ -1,6 +1,6 @@
 //! Approvals: who is asked about a call, what an answer covers, and what of it stays on disk.
 //!
-//! A front-end asks a person, as an [`Approver`]. [`SessionApprover`] stands between it and the engine: it knows what
+//! A front-end asks a person, as an [`Approver`]. `SessionApprover` stands between it and the engine: it knows what
 //! "always" covers, looks for earlier answers, limits the wait, and records the question, so that a run that is killed
 //! while it waits asks again.
 

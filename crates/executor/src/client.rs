@@ -25,13 +25,13 @@ pub struct Launch {
     pub sandbox: Sandbox,
     /// What the helper and everything it starts may do. The helper's own directory for temporary files is added.
     pub confinement: Confinement,
-    /// A program that calls [`serve`](crate::serve) when it is started with `arguments`: usually this program itself.
+    /// A program that calls [`serve`](crate::serve()) when it is started with `arguments`: usually this program itself.
     pub program: PathBuf,
     /// The arguments that make it serve.
     pub arguments: Vec<OsString>,
     /// The helper's variables.
     pub environment: EnvironmentPolicy,
-    /// How the helper makes its tools; passed to the function that [`serve`](crate::serve) is given.
+    /// How the helper makes its tools; passed to the function that [`serve`](crate::serve()) is given.
     pub setup: Value,
     /// Where large outputs go, as [`ToolContext::artifact_directory`](myclaw_engine::ToolContext). The helper's directory
     /// for temporary files is made in it, and removed with the helper. It is made if it is missing.

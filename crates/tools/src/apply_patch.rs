@@ -132,7 +132,7 @@ fn plan(
     Ok((plan, outcomes))
 }
 
-/// What a call would change, as a unified diff; see [`crate::preview`].
+/// What a call would change, as a unified diff; see [`preview()`](crate::preview()).
 pub(crate) fn preview(
     context: &ToolContext,
     arguments: Map<String, Value>,

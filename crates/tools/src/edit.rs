@@ -140,7 +140,7 @@ fn edit(
     Ok(ToolOutput { details: Some(details), ..ToolOutput::text(planned.text) })
 }
 
-/// What a call would change, as a unified diff; see [`crate::preview`].
+/// What a call would change, as a unified diff; see [`preview()`](crate::preview()).
 pub(crate) fn preview(
     context: &ToolContext,
     arguments: Map<String, Value>,

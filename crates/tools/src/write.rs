@@ -141,7 +141,7 @@ fn write(
     })
 }
 
-/// What a call would change, as a unified diff; see [`crate::preview`].
+/// What a call would change, as a unified diff; see [`preview()`](crate::preview()).
 pub(crate) fn preview(
     context: &ToolContext,
     arguments: Map<String, Value>,
