@@ -147,6 +147,20 @@ impl Permissions {
             .scope(sandbox_rules(&self.rules.config, &self.rules.agent).mode)
     }
 
+    /// The rules for a run with the models of `params` and the tools that its caller adds.
+    ///
+    /// # Errors
+    /// As [`Permissions::new`].
+    pub(crate) fn of_run(
+        config: &SessionConfig,
+        added: &RunAdditions,
+        params: &RunParams,
+    ) -> Result<Self, AgentError> {
+        let model = params.models.first().map(ActiveModel::reference);
+        let names: Vec<&str> = added.tools.iter().map(|tool| tool.schema().name.as_str()).collect();
+        Self::new(config, model.as_deref(), &names)
+    }
+
     /// Whether a tool is offered to the model.
     pub fn offers(&self, tool: &str) -> bool {
         self.tools.offers(tool)
@@ -355,15 +369,12 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
 
 /// Completes the tools and hooks of a run: adds those of the caller, withholds the tools that a rule denies, and puts the
 /// policy behind all other hooks.
-///
-/// # Errors
-/// A rule of the config names no tool, group or program.
 pub(crate) fn apply(
     config: &SessionConfig,
+    permissions: Arc<Permissions>,
     added: RunAdditions,
     params: &mut RunParams,
-) -> Result<(), AgentError> {
-    let names: Vec<String> = added.tools.iter().map(|tool| tool.schema().name.clone()).collect();
+) {
     for tool in added.tools {
         let name = &tool.schema().name;
         match params.tools.iter_mut().find(|builtin| builtin.schema().name == *name) {
@@ -371,9 +382,6 @@ pub(crate) fn apply(
             None => params.tools.push(tool),
         }
     }
-    let model = params.models.first().map(ActiveModel::reference);
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let permissions = Arc::new(Permissions::new(config, model.as_deref(), &names)?);
     let (offered, denied): (Vec<_>, Vec<_>) = std::mem::take(&mut params.tools)
         .into_iter()
         .partition(|tool| permissions.offers(&tool.schema().name));
@@ -400,7 +408,6 @@ pub(crate) fn apply(
             turn: TurnId::generate(),
         },
     }));
-    Ok(())
 }
 
 /// Asks the policy before each call. It must be the last hook, so that it sees the arguments that the call is made with.

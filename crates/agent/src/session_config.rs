@@ -186,7 +186,8 @@ impl SessionConfig {
         params.auth_profile.clone_from(&self.auth_profile);
         // Without the tool `process` nobody could look after a job. Commands of a sandboxed session end with its helper.
         let is_sandboxed = permissions::scope(self) == SandboxScope::Sandboxed;
-        let has_jobs = !is_sandboxed && Permissions::new(self, None, &[])?.offers("process");
+        let permissions = Arc::new(Permissions::of_run(self, &added, &params)?);
+        let has_jobs = !is_sandboxed && permissions.offers("process");
         let jobs = if has_jobs { Some(self.jobs().await) } else { None };
         params.tools =
             self.place_tools(builtin_tools(ToolOptions { command_timeout, jobs })).await?;
@@ -194,7 +195,7 @@ impl SessionConfig {
         params.tools.extend(browser_tool(self)?);
         params.skills = self.skill_summaries().await?;
         params.hooks = command_hooks(&self.config, run)?;
-        permissions::apply(self, added, &mut params)?;
+        permissions::apply(self, permissions, added, &mut params);
         params.working_directory.clone_from(&self.directory);
         Ok(params)
     }
