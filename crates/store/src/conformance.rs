@@ -137,9 +137,8 @@ pub async fn queues_are_in_order(store: Arc<dyn Store>) {
 /// A claim keeps others out until its lease ends, and then a write under it is refused.
 pub async fn claims_are_fenced(store: Arc<dyn Store>, clock: TestClock) {
     let id = RecordId::new("job", "one");
-    let version = done(
-        store.commit(Batch::of(insert(&id, "planned", Some(Place::new("jobs", 10))))).await,
-    );
+    let version =
+        done(store.commit(Batch::of(insert(&id, "planned", Some(Place::new("jobs", 10))))).await);
     assert_eq!(claim(&*store, "early", 9).await, [], "a record that is not due was claimed");
     let (record, first) = one(claim(&*store, "first", 10).await);
     assert_eq!((record.version, text(&record).as_str()), (version, "planned"));
@@ -168,7 +167,9 @@ pub async fn claims_are_fenced(store: Arc<dyn Store>, clock: TestClock) {
     let version = done(store.commit(end).await);
 
     // Back in the queue the claim of before counts no more, although its lease would still run.
-    done(store.commit(Batch::of(replace(&id, version, "again", Some(Place::new("jobs", 10))))).await);
+    done(
+        store.commit(Batch::of(replace(&id, version, "again", Some(Place::new("jobs", 10))))).await,
+    );
     let (_, third) = one(claim(&*store, "third", 10).await);
     assert!(third.epoch() > second.epoch(), "the epoch does not grow");
 }
@@ -246,13 +247,7 @@ fn replace(id: &RecordId, expected: Version, value: &str, place: Option<Place>) 
 }
 
 fn request(owner: &str, up_to: u64, most: usize) -> ClaimRequest {
-    ClaimRequest {
-        queue: "jobs".to_owned(),
-        up_to,
-        owner: owner.to_owned(),
-        lease: LEASE,
-        most,
-    }
+    ClaimRequest { queue: "jobs".to_owned(), up_to, owner: owner.to_owned(), lease: LEASE, most }
 }
 
 async fn claim(store: &dyn Store, owner: &str, up_to: u64) -> Vec<(Record, Claim)> {

@@ -80,10 +80,7 @@ impl SqliteStore {
         &self.path
     }
 
-    async fn write<T>(
-        &self,
-        task: impl FnOnce(write::Reply<T>) -> Task,
-    ) -> Result<T, StoreError> {
+    async fn write<T>(&self, task: impl FnOnce(write::Reply<T>) -> Task) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         let writes = self.writes.as_ref().ok_or(StoreError::Closed)?;
         writes.send(task(reply)).await.map_err(|_| StoreError::Closed)?;

@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::select_all;
+
 use super::{done, found, insert, keys, replace, text};
 use crate::{Batch, ClaimRequest, Place, RecordId, Store, Version, Write};
 
@@ -24,17 +26,15 @@ pub async fn write_until_killed(
     let chains = (0..CHAINS).map(|chain| {
         let (store, acknowledge) = (Arc::clone(&store), acknowledge.clone());
         tokio::spawn(async move {
-            let mut step = last_step(&*store, chain).await;
-            loop {
-                step += 1;
+            for step in last_step(&*store, chain).await + 1.. {
                 take_step(&*store, chain, step).await;
                 acknowledge(chain, step);
             }
         })
     });
-    for chain in chains.collect::<Vec<_>>() {
-        chain.await.expect("a chain never ends");
-    }
+    // None ends by itself, so the first that does has found a mistake.
+    let (ended, _, _) = select_all(chains).await;
+    ended.expect("a chain that works");
 }
 
 /// Checks the store after a kill. `acknowledged` is the last step of each chain that was reported, 0 if there was none.
@@ -57,8 +57,7 @@ pub async fn verify(store: &dyn Store, acknowledged: [u64; CHAINS]) -> [u64; CHA
 
 async fn take_step(store: &dyn Store, chain: usize, step: u64) {
     let id = RecordId::new("step", key(chain, step));
-    let mut batch: Batch =
-        vec![insert(&id, "", Some(Place::new(queue(chain), step)))].into();
+    let mut batch: Batch = vec![insert(&id, "", Some(Place::new(queue(chain), step)))].into();
     let place = Some(Place::new(format!("chains-{chain}"), 0));
     let value = step.to_string();
     let chain_id = RecordId::new("chain", chain.to_string());

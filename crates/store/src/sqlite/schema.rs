@@ -71,8 +71,9 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
 /// Creates an empty file that only the user can read. SQLite gives its other files the same mode.
 fn create_private(path: &Path) -> Result<(), StoreError> {
     match private_options().write(true).create_new(true).open(path) {
-        Ok(_) => sync_directory(&parent_of(path))
-            .map_err(|error| StoreError::io("create", path, &error)),
+        Ok(_) => {
+            sync_directory(&parent_of(path)).map_err(|error| StoreError::io("create", path, &error))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(StoreError::io("create", path, &error)),
     }

@@ -1,4 +1,4 @@
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
+//! Tests of the file, and of transactions that writes share.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::Ordering;
@@ -62,7 +62,8 @@ fn what_is_acknowledged_is_synced() {
     };
     // 2 is FULL: the log is synced at the end of each transaction.
     assert_eq!(number("synchronous"), 2);
-    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+    let mode: String =
+        connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
 }
 

@@ -6,12 +6,13 @@ use std::time::Duration;
 use rusqlite::{Connection, TransactionBehavior, params};
 use tokio::sync::mpsc;
 
+use super::StoreClock;
 pub(super) use super::read::Reply;
 use super::read::{COLUMNS, get, record, stored};
 use super::schema::{failed, open_for_writing};
-use super::StoreClock;
 use crate::{
-    Batch, Claim, ClaimRequest, Commit, Place, Record, RecordId, Refusal, StoreError, Version, Write,
+    Batch, Claim, ClaimRequest, Commit, Place, Record, RecordId, Refusal, StoreError, Version,
+    Write,
 };
 
 /// Most calls that become durable together. A longer group would make its first caller wait.
@@ -91,7 +92,10 @@ impl Writer {
     fn carry_out(&mut self, group: Vec<Task>) {
         match self.transact(&group) {
             Ok(outcomes) => {
-                group.into_iter().zip(outcomes).for_each(|(task, outcome)| answer(task, Ok(outcome)));
+                group
+                    .into_iter()
+                    .zip(outcomes)
+                    .for_each(|(task, outcome)| answer(task, Ok(outcome)));
             }
             Err(failure) if group.len() == 1 || failure.is_final => {
                 let error = failed("write to", &self.path)(failure.error);
@@ -104,8 +108,7 @@ impl Writer {
 
     fn transact(&mut self, group: &[Task]) -> Result<Vec<Outcome>, Failure> {
         let Self { connection, counter, clock, .. } = self;
-        let transaction =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (now, before) = (clock(), *counter);
         let mut work = Work { connection: &transaction, counter, now };
         let outcomes: rusqlite::Result<Vec<Outcome>> =
@@ -212,7 +215,13 @@ impl Work<'_> {
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 )?;
                 insert.execute(params![
-                    kind, key, stored(version), value, queue, order, entered
+                    kind,
+                    key,
+                    stored(version),
+                    value,
+                    queue,
+                    order,
+                    entered
                 ])?;
             }
             Write::Replace { value, place, .. } => {
@@ -226,7 +235,13 @@ impl Work<'_> {
                      WHERE kind = ?1 AND key = ?2",
                 )?;
                 update.execute(params![
-                    kind, key, stored(version), value, queue, order, stored(entered)
+                    kind,
+                    key,
+                    stored(version),
+                    value,
+                    queue,
+                    order,
+                    stored(entered)
                 ])?;
             }
             Write::Remove { .. } => {
