@@ -35,6 +35,10 @@ use desk::Desk;
 
 /// Most messages without an answer. Each is in memory.
 const MOST_OPEN: usize = 10_000;
+/// Sessions that stay open without work. Opening one takes less than a millisecond.
+const MOST_IDLE_DESKS: usize = 256;
+/// Pause between two removals of old records.
+const SWEEP: Duration = Duration::from_secs(60 * 60);
 /// Longest text of a message, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Longest id that a source may give a message, in bytes.
@@ -122,19 +126,24 @@ impl Delivery {
     /// Goes on with everything that an earlier process left. Returns how many messages have no answer.
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<usize, GatewayError> {
         self.ledger.sweep().await?;
+        let ledger = self.ledger.clone();
+        self.tasks.spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP).await;
+                if let Err(error) = ledger.sweep().await {
+                    tracing::warn!(%error, "old records are not removed; trying again in an hour");
+                }
+            }
+        });
         self.outbox.push(self.ledger.unsent_parts().await?);
         let open = self.ledger.open_messages().await?;
         let count = open.len();
         self.open.fetch_add(count, Ordering::SeqCst);
         for message in open {
-            match self.desk(&message.row.session) {
-                Ok(desk) => desk.arrived(message),
-                // Its agent is gone from the config since.
-                Err(error) => {
-                    let report =
-                        Report { class: "unusable".to_owned(), message: error.to_string() };
-                    self.report(vec![message], &report).await?;
-                }
+            // Its agent may be gone from the config since.
+            if let Err((error, message)) = self.hand_in(message) {
+                let report = Report { class: "unusable".to_owned(), message: error.to_string() };
+                self.report(vec![*message], &report).await?;
             }
         }
         Ok(count)
@@ -169,7 +178,8 @@ impl Delivery {
         match accepted {
             Ok(Acceptance::New(message)) => {
                 let row = message.row.clone();
-                self.desk(&row.session)?.arrived(message);
+                // It is stored, so whatever happens now, the next start hands it in.
+                self.hand_in(message).map_err(|(error, _)| error)?;
                 Ok(Accepted { id, row })
             }
             Ok(Acceptance::Known(row)) => {
@@ -273,24 +283,45 @@ impl Delivery {
         Ok(SessionConfig::new(self.home.clone(), Arc::clone(&self.config), &options)?)
     }
 
-    /// The desk of a session; it is set up with the first message.
-    fn desk(self: &Arc<Self>, session: &str) -> Result<Arc<Desk>, GatewayError> {
-        if let Some(desk) = self.desks().get(session) {
-            return Ok(Arc::clone(desk));
+    /// Puts a message onto the desk of its session, which is set up with the first message.
+    fn hand_in(
+        self: &Arc<Self>,
+        message: OpenMessage,
+    ) -> Result<(), (GatewayError, Box<OpenMessage>)> {
+        let session = message.row.session.clone();
+        let mut desks = self.desks();
+        // Under the lock: a desk that is removed has no messages.
+        if let Some(desk) = desks.get(&session) {
+            desk.arrived(message);
+            return Ok(());
         }
-        let config = self.session_config(session)?;
+        let config = match self.session_config(&session) {
+            Ok(config) => config,
+            Err(error) => return Err((error, Box::new(message))),
+        };
         config.wake_for_jobs(JobWake::StartTurn);
         let options = SessionOptions::default();
-        let mut desks = self.desks();
-        if let Some(desk) = desks.get(session) {
-            return Ok(Arc::clone(desk));
-        }
         let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.driver), config, &options)));
-        desks.insert(session.to_owned(), Arc::clone(&desk));
+        desk.arrived(message);
+        desks.insert(session, Arc::clone(&desk));
         drop(desks);
-        let (this, its) = (Arc::clone(self), Arc::clone(&desk));
-        self.tasks.spawn(async move { this.serve(&its).await });
-        Ok(desk)
+        let this = Arc::clone(self);
+        self.tasks.spawn(async move { this.serve(&desk).await });
+        Ok(())
+    }
+
+    /// Closes the session of a desk without work, if there are many. The next message opens it again.
+    async fn remove_if_idle(&self, desk: &Desk) -> bool {
+        let is_one_of_many = || self.desks().len() > MOST_IDLE_DESKS;
+        // A background job ends with its session.
+        if !is_one_of_many() || desk.session.jobs().await.iter().any(|job| job.is_running()) {
+            return false;
+        }
+        let mut desks = self.desks();
+        if desks.len() <= MOST_IDLE_DESKS || !desk.is_idle() {
+            return false;
+        }
+        desks.remove(desk.session.key().as_str()).is_some()
     }
 
     fn heed(&self, key: &SessionKey, event: &SessionEvent<'_>) {

@@ -36,7 +36,7 @@ impl Places {
 }
 
 impl Delivery {
-    /// Works on the messages of a desk, as long as the process lives.
+    /// Works on the messages of a desk, until it is removed.
     pub(super) async fn serve(&self, desk: &Desk) {
         let mut open = Vec::new();
         loop {
@@ -47,6 +47,9 @@ impl Delivery {
                 tracing::error!(session, %error, "messages cannot be worked on; trying again");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            if open.is_empty() && self.remove_if_idle(desk).await {
+                return;
             }
         }
     }

@@ -47,6 +47,11 @@ impl Desk {
         self.wake.notify_one();
     }
 
+    /// Whether there is nothing to do, and nothing is done.
+    pub(super) fn is_idle(&self) -> bool {
+        self.lock().arrived.is_empty() && self.session.work().is_none()
+    }
+
     pub(super) fn take_arrived(&self) -> Vec<OpenMessage> {
         std::mem::take(&mut self.lock().arrived)
     }
