@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     pub(super) pty: bool,
 }
 
-/// The properties of the schema that are only there where commands can become jobs.
+/// The properties of the schema that exist only if commands can become jobs.
 pub(super) fn job_properties(yield_after: Option<Duration>) -> Map<String, Value> {
     let default = match yield_after {
         Some(after) => format!("default {}", after.as_millis()),
@@ -96,7 +96,7 @@ impl Arguments {
     ) -> Result<EnvironmentPolicy, ToolError> {
         let mut environment = inherited.clone();
         if self.pty {
-            // Whatever terminal MyClaw itself runs in, if any, this is what the keys of `process` fit.
+            // The keys of `process` fit this terminal, so the terminal of MyClaw itself does not matter.
             environment = environment.with("TERM", "xterm-256color");
         }
         let mut bytes = 0;
