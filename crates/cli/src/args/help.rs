@@ -1,4 +1,4 @@
-//! The long help texts. They are files of their own kind: prose with examples, apart from the grammar.
+//! The long help texts: prose with examples, kept apart from the grammar.
 
 mod examples;
 

@@ -20,10 +20,10 @@ use crate::terminal::{
     LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed, truncated,
 };
 
-/// Shortest time between two drawings: screens do not refresh faster.
+/// Shortest time between two updates: screens do not refresh faster.
 const FRAME: Duration = Duration::from_millis(16);
 
-/// How many bytes of a call's arguments are read while they stream; the part worth showing is at their beginning.
+/// Bytes of a call's arguments that are read while they stream; the part worth showing is at the beginning.
 const MAX_PARTIAL_ARGUMENTS: usize = 4096;
 
 /// Draws one turn on standard output.
@@ -387,7 +387,7 @@ impl Scene {
         self.compose_typed(size);
     }
 
-    /// Puts the typed line below whatever was composed. Everything else is drawn as if it were not there.
+    /// Puts the typed line below the composed output. Everything else is drawn without regard to it.
     fn compose_typed(&mut self, size: Size) {
         let is_unchanged = self.pending.is_empty() && !std::mem::take(&mut self.typed.has_changed);
         let room = size.columns.saturating_sub(4);

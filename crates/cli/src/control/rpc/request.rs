@@ -83,7 +83,7 @@ pub(super) struct Request {
     pub(super) command: Command,
 }
 
-/// Why a line is no request.
+/// Why a line is not a valid request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BadRequest {
     /// The command, if it is one.
