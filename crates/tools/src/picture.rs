@@ -58,7 +58,7 @@ pub fn picture_from_base64(data: &str) -> Result<ImageContent, String> {
 /// As [`picture_from_base64`].
 pub fn picture_from_bytes(bytes: Vec<u8>) -> Result<ImageContent, String> {
     let FileKind::Image(kind) = recognise(&bytes) else {
-        return Err("its data is no PNG, JPEG, GIF or WebP file".to_owned());
+        return Err("its data is not a PNG, JPEG, GIF or WebP file".to_owned());
     };
     match Picture::prepare(bytes, kind) {
         Ok(picture) => Ok(picture.to_content()),

@@ -110,7 +110,7 @@ fn mistakes_in_the_config_are_found_before_a_run_needs_them() {
     for (web, expected) in [
         (
             json!({"fetch": {"allowHosts": ["http://wiki/"]}}),
-            "\"http://wiki/\" is no host; write a name",
+            "\"http://wiki/\" is not a host; write a name",
         ),
         (json!({"search": {"provider": "brave"}}), "this provider needs a key; set `apiKey`"),
         (json!({"search": {"provider": "searxng"}}), "SearXNG needs the address of a server"),

@@ -35,7 +35,7 @@ impl Credentials {
             parts.next().filter(|id| !id.is_empty()),
             parts.next().filter(|part| !part.is_empty()),
         ) else {
-            let message = "the key is no pair of AWS access keys: write ACCESS_KEY_ID:SECRET_ACCESS_KEY, with :SESSION_TOKEN behind it for temporary ones";
+            let message = "the key is not a pair of AWS access keys: write ACCESS_KEY_ID:SECRET_ACCESS_KEY, with :SESSION_TOKEN appended for temporary ones";
             return Err(no_access(message));
         };
         Ok(Self::new(id, secret, parts.next().filter(|token| !token.is_empty())))

@@ -62,7 +62,7 @@ fn container_url(variables: &Variables) -> Result<Option<Url>, ModelError> {
         (None, None) => return Ok(None),
     };
     let url =
-        Url::parse(&text).map_err(|error| no_access(format!("{name} is no address: {error}")))?;
+        Url::parse(&text).map_err(|error| no_access(format!("{name} is not a URL: {error}")))?;
     let is_near =
         is_loopback(&url) || url.host_str().is_some_and(|host| CONTAINER_ADDRESSES.contains(&host));
     if url.scheme() == "https" || is_near {
@@ -104,7 +104,7 @@ pub(super) async fn of_instance(clients: &Clients) -> Result<Option<Credentials>
     let base = variables.get("AWS_EC2_METADATA_SERVICE_ENDPOINT").unwrap_or(INSTANCE_HOST);
     let url = |path: &str| {
         Url::parse(&format!("{}{path}", base.trim_end_matches('/'))).map_err(|error| {
-            no_access(format!("AWS_EC2_METADATA_SERVICE_ENDPOINT is no address: {error}"))
+            no_access(format!("AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL: {error}"))
         })
     };
     let token_url = url("/latest/api/token")?;

@@ -88,7 +88,7 @@ pub(super) async fn credentials(
         .ok()
         .and_then(Document::into_credentials)
         .ok_or_else(|| {
-            failed(&"printed something that is no JSON with AccessKeyId and SecretAccessKey")
+            failed(&"printed something that is not JSON with AccessKeyId and SecretAccessKey")
         })
 }
 

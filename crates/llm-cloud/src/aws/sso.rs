@@ -65,7 +65,7 @@ pub(super) async fn credentials(
         None => format!("https://portal.sso.{region}.amazonaws.com"),
     };
     let mut url = Url::parse(&format!("{base}/federation/credentials"))
-        .map_err(|error| no_access(format!("sso_region {region:?} is no region: {error}")))?;
+        .map_err(|error| no_access(format!("sso_region {region:?} is not a region: {error}")))?;
     url.query_pairs_mut()
         .append_pair("role_name", setting("sso_role_name")?)
         .append_pair("account_id", setting("sso_account_id")?);

@@ -118,7 +118,7 @@ impl Sts<'_> {
             None => format!("https://sts.{}.amazonaws.com", self.region),
         };
         Url::parse(&address)
-            .map_err(|error| no_access(format!("AWS_ENDPOINT_URL_STS is no address: {error}")))
+            .map_err(|error| no_access(format!("AWS_ENDPOINT_URL_STS is not a URL: {error}")))
     }
 
     /// Sends the form, signed if keys are the proof; a second time with the server's time if that is far from this

@@ -72,7 +72,7 @@ impl CopilotHosts {
             Ok(url) if is_usable(&url) => Ok(Self { github: address }),
             _ => Err(ModelError::new(
                 ErrorClass::Unknown,
-                format!("{host:?} is no host of GitHub: write it like company.ghe.com"),
+                format!("{host:?} is not a host of GitHub: write it like company.ghe.com"),
             )),
         }
     }
@@ -251,7 +251,7 @@ async fn ask<T: serde::de::DeserializeOwned>(
         let body = read_capped(response, MAX_ANSWER, EXCHANGE_LIMIT).await;
         serde_json::from_slice(&body).map_err(|_| {
             let host = url.host_str().unwrap_or_default();
-            let message = format!("{host} answered the login with something that is no JSON");
+            let message = format!("{host} answered the login with something that is not JSON");
             ModelError::new(ErrorClass::Unknown, message)
         })
     };
@@ -263,7 +263,7 @@ async fn ask<T: serde::de::DeserializeOwned>(
 
 fn address(github: &str, path: &str) -> Result<Url, ModelError> {
     Url::parse(&format!("{}/{path}", github.trim_end_matches('/'))).map_err(|error| {
-        let message = format!("{github:?} is no address of GitHub: {error}");
+        let message = format!("{github:?} is not an address of GitHub: {error}");
         ModelError::new(ErrorClass::Unknown, message)
     })
 }

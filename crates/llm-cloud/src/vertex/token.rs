@@ -174,7 +174,7 @@ async fn post(
         return Err(refusal(status, &answer, url, found));
     }
     token(&answer).ok_or_else(|| {
-        auth_error(format!("{} answered with something that is no token", host_label(url)))
+        auth_error(format!("{} answered with something that is not a token", host_label(url)))
     })
 }
 
@@ -254,7 +254,7 @@ async fn ask_machine(clients: &Clients, machine: &Machine) -> Result<Token, Mode
     let get = async |path: &str| {
         let address = format!("http://{}/computeMetadata/v1/{path}", machine.host);
         let url = Url::parse(&address).map_err(|error| {
-            auth_error(format!("GCE_METADATA_HOST is no host ({error}): {:?}", machine.host))
+            auth_error(format!("GCE_METADATA_HOST is not a host ({error}): {:?}", machine.host))
         })?;
         let client = clients.client(&url, limit).await?;
         let request = client.get(url.clone()).header("metadata-flavor", "Google");
@@ -273,7 +273,7 @@ async fn ask_machine(clients: &Clients, machine: &Machine) -> Result<Token, Mode
         }
     };
     let token = token(&answer).ok_or_else(|| {
-        auth_error("the metadata server answered with something that is no token")
+        auth_error("the metadata server answered with something that is not a token")
     })?;
     // Without it the project must come from a variable; the caller reports that.
     let project = match get("project/project-id").await {

@@ -150,7 +150,7 @@ fn tokens(answer: Option<Answer>, status: StatusCode, url: &Url) -> Result<Token
         }
         _ => {
             let message = format!(
-                "{host} answered {} with something that is no token: check tokenUrl",
+                "{host} answered {} with something that is not a token: check tokenUrl",
                 status.as_u16()
             );
             Err(ModelError::new(ErrorClass::Unknown, message))
@@ -164,7 +164,7 @@ fn address(token_url: &str) -> Result<Url, ModelError> {
         let message = format!("the tokenUrl {:?} {why}", one_line(token_url, SHOWN_REASON));
         ModelError::new(ErrorClass::Unknown, message)
     };
-    let url = Url::parse(token_url.trim()).map_err(|_| unusable("is no address"))?;
+    let url = Url::parse(token_url.trim()).map_err(|_| unusable("is not a URL"))?;
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(&url) => Ok(url),

@@ -113,7 +113,7 @@ async fn read_head(reader: &mut BufReader<TcpStream>) -> Result<Framing> {
             && !matches!(framing, Framing::Chunked)
         {
             framing = Framing::Length(
-                value.parse().map_err(|_| malformed("a length that is no number"))?,
+                value.parse().map_err(|_| malformed("a length that is not a number"))?,
             );
         }
     }

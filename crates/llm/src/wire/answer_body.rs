@@ -165,7 +165,7 @@ impl AnswerBody {
         }
         let text = classify::one_line(&String::from_utf8_lossy(&self.preview), PREVIEW);
         let message = format!(
-            "answered with something that is no stream of events ({text:?}): check the base URL"
+            "answered with something that is not a stream of events ({text:?}): check the base URL"
         );
         ModelError::new(ErrorClass::Unknown, message)
     }

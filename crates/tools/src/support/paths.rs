@@ -155,7 +155,9 @@ fn absolute_path(context: &ToolContext, given: &str) -> Result<PathBuf, ToolErro
         )));
     }
     if path.contains('\0') {
-        return Err(ToolError::Failed(format!("{given:?} is no path: it holds a NUL character")));
+        return Err(ToolError::Failed(format!(
+            "{given:?} is not a path: it holds a NUL character"
+        )));
     }
     let joined = context.working_directory.join(expand_home(path));
     if let Some(bare) = path.strip_prefix('@').filter(|bare| !bare.is_empty())

@@ -282,7 +282,7 @@ impl Request {
         let session = match fields.remove("session") {
             None | Some(Value::Null) => None,
             Some(Value::String(session)) => Some(session),
-            Some(_) => return Err(BadRequest::unusable(name, "`session` is no text")),
+            Some(_) => return Err(BadRequest::unusable(name, "`session` is not text")),
         };
         let command = Command::deserialize(Value::Object(fields))
             .map_err(|error| BadRequest::unusable(name, &error.to_string()))?;

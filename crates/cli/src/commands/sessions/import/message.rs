@@ -106,7 +106,7 @@ impl Converter {
         left_out: &mut LeftOut,
     ) -> Vec<Row> {
         let Some(fields) = value.as_object() else {
-            left_out.add("message that is no object");
+            left_out.add("message that is not an object");
             return Vec::new();
         };
         for (name, value) in fields {

@@ -47,7 +47,7 @@ impl MessageContent {
                 return;
             }
             Value::Object(fields) => fields,
-            _ => return left_out.add("content block that is no object"),
+            _ => return left_out.add("content block that is not an object"),
         };
         let kind = text(fields, "type");
         if kind == "tool_result" {
@@ -127,7 +127,7 @@ pub(super) fn tool_calls(fields: &Map<String, Value>, left_out: &mut LeftOut) ->
                 let id = id.and_then(Value::as_str).unwrap_or_default();
                 calls.push(call(id, text(function, "name"), function.get("arguments"), function));
             }
-            (None, _) => left_out.add("tool call that is no function"),
+            (None, _) => left_out.add("tool call that is not a function"),
         }
     }
     if let Some(function) = fields.get("function_call").and_then(Value::as_object) {
