@@ -115,12 +115,13 @@ impl Driver {
     }
 }
 
-/// Runs `work` as a task, which ends with the future. The connection is a task too: two tasks hand deltas over without
-/// asking the system for news between any two of them, as the runtime does around the future that it blocks on.
+/// Runs `work` as a task, which ends with the future. The connection is a task too. Two tasks pass deltas to each other
+/// without a system call; the runtime polls the system after each poll of the future that it blocks on, which is
+/// slower.
 async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     match AbortOnDropHandle::new(tokio::spawn(work)).await {
         Ok(outcome) => outcome,
-        // Only dropping the future aborts the task.
+        // Aborts the task when the future is dropped.
         Err(failure) => std::panic::resume_unwind(failure.into_panic()),
     }
 }

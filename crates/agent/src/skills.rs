@@ -66,7 +66,7 @@ impl FoundSkills {
         })
     }
 
-    /// The same as the prompt lists them.
+    /// The skills in the form in which the prompt lists them.
     fn summaries(&self) -> Vec<SkillSummary> {
         let summary = |skill: &Skill| SkillSummary {
             name: skill.name.clone(),

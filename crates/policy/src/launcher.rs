@@ -1,7 +1,7 @@
 //! Programs that run other programs.
 //!
-//! An entry for `find` must not permit every program that `find -exec` can start. For such programs, an entry of the
-//! allowlist without arguments does not cover arguments that start a program; an entry that spells them out does. The
+//! An entry for `find` must not permit every program that `find -exec` can start. So an entry of the allowlist without
+//! arguments does not cover arguments that start another program; an entry that spells these arguments out does. The
 //! list holds only known programs; the sandbox is the boundary for others.
 
 /// Programs whose arguments, input or scripts are programs: shells, interpreters, wrappers, remote shells, debuggers and

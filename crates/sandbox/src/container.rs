@@ -94,7 +94,7 @@ fn volume(path: &Path, mode: &str) -> Result<OsString, SandboxError> {
             Ok(format!("--volume={text}:{text}:{mode}").into())
         }
         _ => Err(SandboxError::Demand(format!(
-            "{} cannot be passed to a container: its name has a colon, a comma or bytes that are no text",
+            "{} cannot be passed to a container: its name has a colon, a comma or bytes that are not text",
             path.display()
         ))),
     }

@@ -43,7 +43,7 @@ pub fn harmless(text: &str) -> String {
     without_own_marks(text)
 }
 
-/// Parts the marks of this module, in any case, from their bracket.
+/// Separates the words of this module's marks, in any case, from their bracket.
 fn without_own_marks(text: String) -> String {
     let lower = text.to_ascii_lowercase();
     if !lower.contains(MARK) {

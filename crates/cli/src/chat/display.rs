@@ -21,7 +21,7 @@ use crate::terminal::{
     LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed, truncated,
 };
 
-/// Shortest time between two drawings: screens do not refresh faster.
+/// Shortest time between two updates: screens do not refresh faster.
 const FRAME: Duration = Duration::from_millis(16);
 
 /// Draws one turn on standard output.
@@ -365,7 +365,7 @@ impl Scene {
         self.compose_typed(size);
     }
 
-    /// Puts the typed line below whatever was composed. Everything else is drawn as if it were not there.
+    /// Puts the typed line below the composed output. Everything else is drawn without regard to it.
     fn compose_typed(&mut self, size: Size) {
         let is_unchanged = self.pending.is_empty() && !std::mem::take(&mut self.typed.has_changed);
         let room = size.columns.saturating_sub(4);

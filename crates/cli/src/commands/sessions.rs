@@ -29,7 +29,7 @@ use list::ListFormat;
 use search::{SearchOptions, Syntax};
 use show::{ShowFormat, ShowPart};
 
-/// Sessions among which a misspelt name is looked for: the latest.
+/// Most sessions that are compared with a misspelt name: the latest ones.
 const MOST_SIMILAR: usize = 10_000;
 
 /// Runs one of the commands.

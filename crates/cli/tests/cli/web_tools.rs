@@ -100,7 +100,8 @@ fn another_model_looks_at_a_picture_for_one_that_cannot() {
     assert_eq!(asked[1]["type"], "image", "{asked}");
     let result = requests[2].messages().last().expect("a result")["content"].to_string();
     assert!(result.contains("It is red.") && result.contains("external-content"), "{result}");
-    let totals = std::fs::read_to_string(home.state_directory().join("usage.json")).expect("totals");
+    let totals =
+        std::fs::read_to_string(home.state_directory().join("usage.json")).expect("totals");
     let totals: serde_json::Value = serde_json::from_str(&totals).expect("JSON");
     assert_eq!(totals["tokens"], 11 + 770 + 22, "the call for the picture counts");
 }
@@ -111,7 +112,7 @@ fn mistakes_in_the_config_are_found_before_a_run_needs_them() {
     for (web, expected) in [
         (
             json!({"fetch": {"allowHosts": ["http://wiki/"]}}),
-            "\"http://wiki/\" is no host; write a name",
+            "\"http://wiki/\" is not a host; write a name",
         ),
         (json!({"search": {"provider": "brave"}}), "this provider needs a key; set `apiKey`"),
         (json!({"search": {"provider": "searxng"}}), "SearXNG needs the address of a server"),

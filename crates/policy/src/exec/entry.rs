@@ -187,7 +187,7 @@ fn free_arguments(patterns: &[String], arguments: &[Word]) -> Option<Vec<bool>> 
     Some(free)
 }
 
-/// A pattern that begins with `*` does not match options, because its author rarely meant them.
+/// A pattern that begins with `*` does not match options, because few authors of such a pattern mean options.
 fn argument_matches(pattern: &str, argument: &str) -> bool {
     matches_name(pattern, argument) && !(pattern.starts_with('*') && argument.starts_with('-'))
 }

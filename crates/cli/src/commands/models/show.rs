@@ -84,7 +84,7 @@ impl Origins {
         let is_known = Catalog::builtin().find(&reference.provider, &reference.id).is_some();
         let or_guess = |is_known: bool| if is_known { Origin::Catalog } else { Origin::Guess };
         let from = |is_set: bool| if is_set { Origin::Config } else { or_guess(is_known) };
-        // What holds for a provider is known even where the model is not.
+        // The properties of a provider are known even if the model is not.
         let of_provider = |is_set: bool| {
             let is_known = provider_info(&reference.provider).is_some();
             if is_set { Origin::Config } else { or_guess(is_known) }
@@ -109,7 +109,7 @@ impl Origins {
     }
 }
 
-/// One model with everything around it.
+/// One model with its provider, key and thinking levels.
 struct Known {
     model: Model,
     origins: Origins,

@@ -99,7 +99,7 @@ struct OutputDetails {
     thinking_tokens: Option<u64>,
 }
 
-/// An answer that is no stream.
+/// An answer that is not a stream.
 #[derive(Deserialize)]
 struct WholeMessage<'a> {
     #[serde(borrow)]
@@ -187,7 +187,7 @@ impl<'a> Decoder<'a> {
                 self.blocks.stop(number, sink);
                 self.blocks.append_redacted(number, json::text(&block.data), sink);
             }
-            // Calls of tools that run at the provider, their results, and kinds that the format may gain.
+            // Calls of tools that run at the provider, their results, and unknown kinds.
             _ => self.blocks.pass_over(number, sink),
         }
     }
@@ -273,7 +273,7 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             return Err(cut_stream());
         }
         self.blocks.stop_all(sink);
-        // What arrived before the window was full is an answer that was cut; without anything it is none.
+        // If anything arrived before the window was full, it is an answer that was cut; otherwise it is a failure.
         if self.window_exceeded && self.blocks.message.is_empty() {
             return Err(failed_ending(ErrorClass::ContextOverflow, WINDOW_EXCEEDED));
         }
