@@ -126,7 +126,7 @@ async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + '
     }
 }
 
-/// A run without an answer counts as a failure, whatever else it did.
+/// A run without an answer counts as a failure, even if it did other work.
 fn has_reply(result: RunResult, config_keys: &ConfigKeys) -> Result<RunResult, AgentError> {
     if let Some(bound) = result.bound {
         let calls = if result.iterations == 1 { "model call" } else { "model calls" };

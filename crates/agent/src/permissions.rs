@@ -332,7 +332,7 @@ fn sandbox_place(config: &Config, agent: &ResolvedAgent, rules: &SandboxRules) -
     }
 }
 
-/// Equal arguments give equal texts, in whatever order the model wrote them.
+/// Equal arguments give equal texts, in any order of the fields.
 fn canonical(arguments: &Map<String, Value>) -> String {
     let sorted: BTreeMap<&String, &Value> = arguments.iter().collect();
     serde_json::to_string(&sorted).unwrap_or_default()
@@ -367,8 +367,8 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
     mistakes
 }
 
-/// Completes the tools and hooks of a run: adds those of the caller, withholds the tools that a rule denies, and puts the
-/// policy behind all other hooks.
+/// Completes the tools and hooks of a run: adds those of the caller, withholds the tools that a rule denies, and adds
+/// the policy after all other hooks.
 pub(crate) fn apply(
     config: &SessionConfig,
     permissions: Arc<Permissions>,

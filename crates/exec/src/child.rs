@@ -114,7 +114,7 @@ fn process_descriptor(_pid: Pid) -> io::Result<AsyncFd<OwnedFd>> {
 }
 
 fn wait_without_collecting(pid: Pid) {
-    // The child is checked next, whatever the result.
+    // The result does not matter: the child is checked next.
     drop(wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT));
 }
 

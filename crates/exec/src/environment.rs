@@ -201,7 +201,7 @@ impl EnvironmentPolicy {
         Self { variables: Arc::default() }
     }
 
-    /// With one more variable, whatever its name: its value is the caller's own choice, not an inherited one.
+    /// Adds a variable of any name: its value is the caller's own, not an inherited one.
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         Arc::make_mut(&mut self.variables).insert(name.into(), value.into());

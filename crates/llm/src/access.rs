@@ -95,9 +95,9 @@ impl Caller {
     }
 }
 
-/// The credential behind one call. Every function has a default that does nothing.
+/// The credential of one call. Every function has a default that does nothing.
 pub trait Credential: Debug + Send + Sync {
-    /// Whether requests carry no key because their signature stands for it.
+    /// Whether requests carry no key because a signature replaces it.
     fn replaces_key(&self) -> bool {
         false
     }

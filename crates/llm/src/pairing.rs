@@ -1,21 +1,21 @@
-//! The invariant that every provider checks: each tool call has exactly one result, directly behind its message.
+//! The invariant that every provider checks: each tool call has exactly one result, directly after its message.
 //!
-//! [`PairedMessages`] is the only list a [`crate::ModelRequest`] takes, and its constructor repairs whatever it is
-//! given, so a request that breaks pairing cannot be built.
+//! [`PairedMessages`] is the only list a [`crate::ModelRequest`] takes, and its constructor repairs any list, so a
+//! request that breaks pairing cannot be built.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::wire::tool_ids;
 use crate::{AssistantMessage, ContentBlock, Message, StopReason, ToolCall, ToolResultMessage};
 
-/// Text of the result that stands in for a call whose run was interrupted.
+/// Text of the result for a call whose run was interrupted.
 pub const INTERRUPTED_RESULT: &str = "[Tool result missing — session was interrupted]";
 
 /// The id of a call that has none.
 const NAMELESS_CALL: &str = "call";
 
-/// Messages that a provider accepts: they start with a user message, each call is answered once, directly behind
-/// its message and in call order, call ids are unique, and no result stands alone.
+/// Messages that a provider accepts: they start with a user message, each call is answered once, directly after its
+/// message and in call order, call ids are unique, and each result belongs to a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PairedMessages(Vec<Message>);
 

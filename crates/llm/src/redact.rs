@@ -7,7 +7,7 @@ const REDACTED: &str = "[redacted]";
 const KEY_PREFIXES: [&str; 9] =
     ["sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "nvapi-", "csk-", "pplx-"];
 
-/// Fewest characters behind a prefix that make it a key and not a word.
+/// Fewest characters after a prefix that make it a key and not a word.
 const MIN_KEY_TAIL: usize = 6;
 
 /// Shortest key that is searched for. Keys of local servers are often placeholders such as `ollama`, which are not

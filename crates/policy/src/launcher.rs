@@ -111,7 +111,7 @@ const RUNS_WITH_OPTION: &[(&str, &[&str])] = &[
 /// What a program may do with its arguments beyond its own work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Launcher {
-    /// It runs whatever its arguments, its input or a script name.
+    /// It runs the commands that its arguments, its input or a script name.
     Anything,
     /// It runs something if one of these options is given.
     WithOption(&'static [&'static str]),

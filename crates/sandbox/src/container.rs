@@ -76,7 +76,7 @@ impl Container<'_> {
         Ok(arguments)
     }
 
-    /// Removes the container, whatever state it is in.
+    /// Removes the container, in any state.
     pub(crate) fn removal(&self, program: &str) -> Vec<String> {
         let mut command = vec![program, "rm", "--force"];
         if self.engine == Engine::Podman {

@@ -21,7 +21,7 @@ const MAX_DIRECTORIES: usize = 500;
 pub enum Origin {
     /// The owner of this machine: MyClaw's own directory, one that the config names, or one of another agent.
     Owner,
-    /// The agent's workspace, into which the agent itself and whatever it downloads can write.
+    /// The agent's workspace, into which the agent itself and downloaded programs can write.
     Workspace,
 }
 

@@ -135,8 +135,8 @@ impl Terminal {
         self.send("\x04");
     }
 
-    /// Closes the terminal, as closing its window does: the kernel sends SIGHUP to the program, and whatever the program
-    /// reads or writes there fails.
+    /// Closes the terminal, as closing its window does: the kernel sends SIGHUP to the program, and the program's reads
+    /// and writes there fail.
     pub fn hang_up(&mut self) {
         self.keyboard = None;
         self.screen.is_closing.store(true, Ordering::SeqCst);

@@ -1,6 +1,6 @@
 //! Marks text from outside, so that a model can tell it from what its user and the program say.
 //!
-//! The text stands between two lines with a number that is new for each result, so that the text itself cannot contain
+//! The text is put between two lines with a number that is new for each result, so that the text itself cannot contain
 //! the closing line. Characters that nobody sees are taken out, because instructions can be hidden in them, and so is
 //! the syntax with which model servers mark who is speaking.
 

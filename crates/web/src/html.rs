@@ -1,4 +1,4 @@
-//! HTML to readable Markdown, bounded in time and memory whatever the page is.
+//! Converts HTML to readable Markdown, with bounded time and memory for any page.
 //!
 //! Pages can be built to make a parser slow: its work grows with the square of the nesting, and Markdown repeats the
 //! indentation on every line. So the page is parsed in pieces until a deadline, and a tree that is too deep or too large

@@ -213,7 +213,7 @@ impl LastBlock {
         let mut last: Option<Self> = None;
         for (event, range) in Parser::new_ext(source, OPTIONS).into_offset_iter() {
             if depth == 0 && !matches!(event, Event::End(_)) {
-                // The range of indented code begins behind its indentation.
+                // The range of indented code begins after its indentation.
                 let start = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
                 last = Some(Self {
                     start,

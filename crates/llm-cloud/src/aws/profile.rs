@@ -158,7 +158,7 @@ fn parse(text: &str) -> BTreeMap<String, Section> {
     sections
 }
 
-/// `line` without the comment behind it, which begins with white space and `#` or `;`.
+/// `line` without a comment at its end, which begins with white space and `#` or `;`.
 fn without_comment(line: &str) -> &str {
     let begins = |(position, _): &(usize, char)| {
         line[..*position].ends_with([' ', '\t']) && line[*position..].starts_with(['#', ';'])

@@ -174,7 +174,7 @@ fn last_timestamp(request: &ModelRequest<'_>) -> u64 {
     })
 }
 
-/// Each word with the white space behind it, and where it ends.
+/// Each word with the white space after it, and the position of its end.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     std::iter::from_fn(move || {

@@ -18,8 +18,9 @@ pub enum KeyNeed {
 pub struct ProviderInfo {
     /// Its name in `provider/model`.
     pub name: &'static str,
-    /// Where requests go unless the config says otherwise, without the wire format's own path; `{region}` stands for the
-    /// region of the caller's AWS config. Empty for [`Api::Builtin`], and where every customer has an address of their own.
+    /// Where requests go unless the config says otherwise, without the wire format's own path; `{region}` is replaced
+    /// by the region of the caller's AWS config. Empty for [`Api::Builtin`], and if every customer has an address of
+    /// their own.
     pub base_url: &'static str,
     /// Its wire format, also of servers at other addresses that copy it; the catalog names another for some models.
     pub api: Api,
@@ -175,8 +176,8 @@ pub fn provider_info(name: &str) -> Option<&'static ProviderInfo> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
-/// The most preferred provider with a default model for which `is_set` says that one of its key variables holds something, with that
-/// variable's name. The caller looks the variables up, so that this module needs no environment.
+/// The most preferred provider that has a default model and a key variable for which `is_set` returns true, with the
+/// name of that variable. The caller looks the variables up, so that this module needs no environment.
 pub fn first_provider_with_key(
     is_set: impl Fn(&str) -> bool,
 ) -> Option<(&'static ProviderInfo, &'static str)> {

@@ -210,8 +210,8 @@ fn retry_info(error: &Value) -> Option<Duration> {
     retry_after::from_span(details.find_map(|detail| detail["retryDelay"].as_str())?)
 }
 
-/// Whether it is a name rather than a sentence (some hosts put one there), or one of the numbers that stand for an
-/// error, which are longer than a status.
+/// Whether it is a name rather than a sentence (some hosts put one there), or one of the numeric error codes, which are
+/// longer than a status.
 fn is_code(text: &str) -> bool {
     let is_number = (4..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())

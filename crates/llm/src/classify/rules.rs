@@ -316,7 +316,7 @@ pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorC
 }
 
 /// Whether the request is larger than the whole limit on tokens: `Limit 6000, Requested 9000`. Such a request never
-/// fits, whatever the limit is called.
+/// fits, whichever limit it is.
 fn can_never_fit(status: Option<u16>, words: &str) -> bool {
     if !matches!(status, None | Some(413 | 429)) || !words.contains("token") {
         return false;
@@ -328,7 +328,7 @@ fn can_never_fit(status: Option<u16>, words: &str) -> bool {
         .any(|(most, asked)| asked > most)
 }
 
-/// The number right behind the first `word` in `text`, such as `Limit: 6,000`.
+/// The number directly after the first `word` in `text`, such as `Limit: 6,000`.
 fn number_after(text: &str, word: &str) -> Option<u64> {
     let (_, rest) = text.split_once(word)?;
     let rest = rest.trim_start_matches([':', ' ']);

@@ -121,7 +121,7 @@ async fn ask(model: &Model) -> Option<LocalFacts> {
         _ => url.path().to_owned(),
     };
     let listed = listed_models(&answer_of(&path, None).await?).ok()?;
-    // llama.cpp answers with its only model whatever the name in the request is.
+    // llama.cpp answers with its only model, for any name in the request.
     let only = listed.first().filter(|_| listed.len() == 1 && provider == "llamacpp");
     listed.iter().find(|listed| listed.id == model.id).or(only).map(|listed| listed.facts)
 }

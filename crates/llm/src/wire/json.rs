@@ -138,7 +138,7 @@ fn replace_lone_surrogates(text: &str, out: &mut String) -> bool {
     found
 }
 
-/// The surrogate that an escape such as `\ud83d` at the start of `text` stands for.
+/// The surrogate that an escape such as `\ud83d` at the start of `text` denotes.
 fn surrogate(text: &str) -> Option<u32> {
     let code = u32::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()?;
     (0xD800..=0xDFFF).contains(&code).then_some(code)

@@ -19,7 +19,7 @@ enum Layout {
     Utf8 {
         /// Bytes of a byte order mark in front of the text.
         mark: usize,
-        /// Offsets in the text just behind each character that stands for one byte outside UTF-8, with the number of
+        /// Offsets in the text just after each character that represents one byte outside UTF-8, with the number of
         /// bytes by which the text up to there is longer than the file.
         strays: Vec<(usize, usize)>,
         new_text: NewText,

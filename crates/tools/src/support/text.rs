@@ -57,7 +57,7 @@ pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// What follows an escape sequence (ECMA-48); `text` begins behind its escape character. Of a sequence that is not
+/// The text after an escape sequence (ECMA-48); `text` begins after its escape character. Of a sequence that is not
 /// closed only the beginning is removed, so that no text is lost.
 fn skip_escape_sequence(text: &str) -> &str {
     match text.as_bytes().first() {

@@ -119,7 +119,7 @@ impl FromStr for AllowedHost {
     }
 }
 
-/// The host and the port of an entry; `None` if what stands behind the colon is no port. IPv6 addresses have colons of
+/// The host and the port of an entry; `None` if the text after the colon is not a port. IPv6 addresses have colons of
 /// their own, so a port needs brackets around them.
 fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     if text.parse::<IpNet>().is_ok() || text.parse::<IpAddr>().is_ok() {

@@ -133,7 +133,7 @@ async fn forward(
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     *request.uri_mut() = path.parse::<Uri>().map_err(|_| Failure::NoTarget)?;
     remove_hop_by_hop(request.headers_mut());
-    // The host that was checked, whatever the client says; without the credentials that a URL may have.
+    // The checked host, even if the client names another one; without the credentials that a URL may have.
     let host = authority.as_str().rsplit('@').next().unwrap_or_default();
     let host = HeaderValue::from_str(host).map_err(|_| Failure::NoTarget)?;
     request.headers_mut().insert(header::HOST, host);

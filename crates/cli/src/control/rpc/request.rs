@@ -179,7 +179,7 @@ pub(super) struct KillJob {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SetModel {
-    /// `provider/model`; without a provider, the model's id alone, where `provider` stands beside it.
+    /// `provider/model`, or the model's id alone if `provider` is given as well.
     #[serde(alias = "modelId")]
     pub(super) model: String,
     #[serde(default)]

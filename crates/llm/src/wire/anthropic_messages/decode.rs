@@ -20,8 +20,8 @@ pub struct Decoder<'a> {
     ended: bool,
 }
 
-/// Any event: one flat shape, because a tagged one would copy each event before it is read. What is large and rare is
-/// behind a pointer: an event is moved more than once.
+/// Any event. The type is flat, because a tagged one would copy each event before it is read. Large and rare fields are
+/// boxed, because an event is moved more than once.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -293,7 +293,7 @@ fn stop_reason(name: &str) -> StopReason {
         "max_tokens" | WINDOW_EXCEEDED => StopReason::Length,
         "tool_use" => StopReason::ToolUse,
         "refusal" => StopReason::Refusal,
-        // `end_turn`, `stop_sequence`, `pause_turn`, and whatever else ends an answer normally.
+        // `end_turn`, `stop_sequence`, `pause_turn`, and other normal ends.
         _ => StopReason::Stop,
     }
 }

@@ -22,8 +22,8 @@ pub struct Decoder<'a> {
     has_counters: bool,
 }
 
-/// Any event: one flat shape, because the event's name says which members there are. What is large and rare is behind a
-/// pointer: an event is moved more than once.
+/// Any event. The type is flat, because the event's name says which fields it has. Large and rare fields are boxed,
+/// because an event is moved more than once.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
@@ -341,7 +341,7 @@ fn stop_reason(word: &str) -> Result<StopReason, ModelError> {
                 ..ModelError::new(ErrorClass::Timeout, message)
             });
         }
-        // `end_turn`, `stop_sequence`, and whatever else ends an answer normally.
+        // `end_turn`, `stop_sequence`, and other normal ends.
         _ => StopReason::Stop,
     })
 }

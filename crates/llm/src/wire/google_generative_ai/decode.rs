@@ -78,7 +78,7 @@ struct Content<'a> {
     parts: Option<Vec<Part<'a>>>,
 }
 
-/// What is large and rare is behind a pointer: a part is moved more than once.
+/// Large and rare fields are boxed, because a part is moved more than once.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
@@ -396,7 +396,7 @@ fn stop_reason(name: &str, candidate: &Candidate<'_>) -> Result<StopReason, Mode
         | "OTHER" => ErrorClass::Timeout,
         "PUP_LIMITED_DISABLED" => ErrorClass::Auth,
         "MISSING_THOUGHT_SIGNATURE" | "IMAGE_OTHER" | "NO_IMAGE" => ErrorClass::Unknown,
-        // `STOP`, and whatever else ends an answer normally.
+        // `STOP`, and other normal ends.
         _ => return Ok(StopReason::Stop),
     };
     let why = match &candidate.finish_message {

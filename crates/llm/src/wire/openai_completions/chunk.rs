@@ -145,7 +145,7 @@ impl Delta<'_> {
 }
 
 impl WireCall<'_> {
-    /// Gemini's signature of the thought behind the call; empty where there is none.
+    /// Gemini's signature of the thought that led to the call; may be empty.
     pub(super) fn signature(&self) -> &str {
         let google = self.extra_content.as_ref().and_then(|extra| extra.google.as_ref());
         google.map_or("", |google| json::text(&google.thought_signature))

@@ -140,7 +140,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// The reason that counts: a failure of the host behind a gateway, if nothing arrived.
+    /// The finish reason that applies: that of the host behind a gateway if it is a failure and nothing arrived.
     fn telling_reason<'r>(&self, reason: &'r str, choice: &'r Choice<'_>) -> &'r str {
         let native = choice.native_finish_reason.as_deref().filter(|_| self.builder.is_empty());
         native.filter(|native| matches!(ending(native), Ending::Failure(_))).unwrap_or(reason)
@@ -289,9 +289,9 @@ impl<'a> Decoder<'a> {
         self.builder.add_signature(index, wire.signature());
     }
 
-    /// The call that a piece belongs to, or `None` if it begins one. An id that differs begins a call whatever its
-    /// number says, because some hosts number every call 0. A name without an id begins one when the call of that
-    /// number has a whole object already. Without a name nothing begins.
+    /// The call that a piece belongs to, or `None` if it begins one. A new id begins a call even if its number is the
+    /// same, because some hosts number every call 0. A name without an id begins one when the call of that number has a
+    /// whole object already. Without a name nothing begins.
     fn find_call(&mut self, number: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let with_id = self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
         let last = self.calls.len().checked_sub(1);

@@ -139,7 +139,7 @@ struct WireCall<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: CallFunction<'a>,
-    /// Gemini's signature of the thought behind the call, without which it refuses the request.
+    /// Gemini's signature of the thought that led to the call; without it the request is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<Value>,
 }

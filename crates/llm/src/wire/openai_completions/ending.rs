@@ -28,7 +28,7 @@ pub(super) fn ending(name: &str) -> Ending {
         | "MALFORMED_RESPONSE"
         | "UNEXPECTED_TOOL_CALL" => Ending::Failure(ErrorClass::Timeout),
         WINDOW_EXCEEDED => Ending::Failure(ErrorClass::ContextOverflow),
-        // `stop`, `end_turn`, `eos`, and whatever else ends an answer normally.
+        // `stop`, `end_turn`, `eos`, and other normal ends.
         _ => Ending::Stop(StopReason::Stop),
     }
 }

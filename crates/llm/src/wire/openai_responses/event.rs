@@ -60,8 +60,8 @@ pub(super) enum ItemIds {
     Dropped,
 }
 
-/// Any event: one flat shape, because a tagged one would copy each event before it is read. What is large and rare is
-/// behind a pointer: an event is moved more than once.
+/// Any event. The type is flat, because a tagged one would copy each event before it is read. Large and rare fields are
+/// boxed, because an event is moved more than once.
 #[derive(Deserialize)]
 pub(super) struct Event<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "json::lenient_text")]
