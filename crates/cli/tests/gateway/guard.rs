@@ -48,7 +48,7 @@ fn only_the_token_and_the_own_host_and_origin_are_let_in() {
 fn wrong_tokens_do_not_lock_the_owner_out() {
     let bench = Bench::new(answering("never"));
     let gateway = bench.start();
-    let wrong = Client { token: "w".repeat(64), ..gateway.client.clone() };
+    let wrong = Client { token: "w".repeat(64), ..gateway.client };
     let mut statuses: Vec<u16> = (0..25).map(|_| wrong.get("/api/status").unwrap().0).collect();
     assert_eq!(statuses.split_off(20), [429; 5]);
     assert_eq!(statuses, [401; 20]);

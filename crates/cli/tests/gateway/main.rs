@@ -3,7 +3,6 @@
 //! `MYCLAW_KILLS` sets the number of kills, `MYCLAW_KILL_SEED` what is random in them.
 #![expect(
     clippy::expect_used,
-    clippy::panic,
     clippy::unwrap_used,
     reason = "all of this is test code, where a panic is a failed test"
 )]
