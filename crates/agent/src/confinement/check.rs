@@ -76,7 +76,7 @@ impl SessionConfig {
             let confinement = this.confinement()?;
             this.proxy_rules()?;
             let sandbox = sandbox()?;
-            sandbox.probe().check(&confinement).map_err(unavailable)?;
+            sandbox.probe().check(&confinement).map_err(|error| unavailable(&error))?;
             Ok::<_, AgentError>((sandbox, confinement.level))
         });
         let (sandbox, level) = checked
@@ -84,13 +84,13 @@ impl SessionConfig {
             .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))??;
         match level {
             Level::Container { engine, image } => {
-                sandbox.check_image(engine, &image).await.map_err(unavailable)
+                sandbox.check_image(engine, &image).await.map_err(|error| unavailable(&error))
             }
             _ => Ok(()),
         }
     }
 }
 
-fn unavailable(error: myclaw_sandbox::SandboxError) -> AgentError {
+fn unavailable(error: &myclaw_sandbox::SandboxError) -> AgentError {
     AgentError::new(FailureClass::Sandbox, error.to_string())
 }
