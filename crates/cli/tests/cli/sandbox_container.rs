@@ -126,6 +126,7 @@ fn tools_cannot_leave_a_container() {
         bash(format!("kill -0 {} {reached}", std::process::id())),
         bash(format!("echo x > /sys/kernel/uevent_helper {reached}")),
         bash("env"),
+        bash("ls /sys/class/net"),
     ];
     let (home, results) = turn("trip", json!({"confinement": podman()}), prepare, &calls);
     for (result, (tool, arguments)) in results.iter().zip(&calls) {
@@ -133,6 +134,7 @@ fn tools_cannot_leave_a_container() {
         assert!(is_held && !result.contains("\"apiKey\""), "{tool} {arguments}: {result}");
     }
     assert!(!results[9].contains("KEY"), "{}", results[9]);
+    assert_eq!(results[10], "lo", "the container has a way out");
     assert_eq!(fs::read_dir(home.path().join("outside")).expect("the directory").count(), 1);
     assert_eq!(server.connections(), 0);
 }
