@@ -1,4 +1,4 @@
-//! Where the tools of a session run: in this process, or in a helper that the operating system confines.
+//! Decides where the tools of a session run: in this process, or in a helper that the operating system confines.
 
 mod check;
 mod network;
@@ -25,7 +25,7 @@ use self::network::SessionProxy;
 use crate::helper::{self, ToolSetup};
 use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
-/// A helper that nobody uses ends after this time: it holds some megabytes, and the next one starts in milliseconds.
+/// An idle helper ends after this time: it uses some megabytes of memory, and the next one starts in milliseconds.
 const IDLE: Duration = Duration::from_secs(300);
 /// Variables that mean the same in a container as on the machine.
 const CONTAINER_VARIABLES: [&str; 6] = ["LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "COLORTERM"];
@@ -100,7 +100,7 @@ impl SessionConfig {
             .await
             .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))??;
         if executor.launch().confinement.level != Level::Landlock || proxy.is_some() {
-            // Only starting it shows whether another program, or a user namespace, can set up its sandbox.
+            // Another program, or a user namespace, sets up the sandbox. Only starting it shows whether that works.
             executor.start().await.map_err(|error| self.unavailable(&error.to_string()))?;
         }
         let tools = executor.wrap(tools);
@@ -110,8 +110,8 @@ impl SessionConfig {
         })
     }
 
-    /// Does `work` with the files that the session's tools may touch. In a sandboxed session these tools wrote the record
-    /// of changes that undo follows, so it may name any path.
+    /// Does `work` with the files that the session's tools may touch. In a sandboxed session the tools write the record
+    /// of changes that undo follows, so the record may name any path.
     ///
     /// # Errors
     /// The session is sandboxed, and this kernel cannot confine a thread.

@@ -32,11 +32,11 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const UPDATES: usize = 16;
 /// Bytes of the helper's error output that are kept, from its end. It prints only when it fails.
 const ERRORS_KEPT: usize = 4 << 10;
-/// How long the end of a helper that closed its output is waited for, and then the rest of its errors.
+/// Longest wait for the end of a helper that closed its output, and then for the rest of its errors.
 const END_GRACE: Duration = Duration::from_millis(500);
 /// `SIGKILL`, which the kernel sends when memory runs out.
 const KILLED: i32 = 9;
-/// Reasons of an end that are no fault of the helper's messages.
+/// Reasons of an end that were not caused by the helper's messages.
 const ENDED: &str = "it ended";
 const IDLE: &str = "it was idle";
 
@@ -158,7 +158,7 @@ impl Helper {
             call_id: invocation.call_id.to_owned(),
             arguments: invocation.arguments,
             context: CallContext {
-                // As they are named inside: the ones of the context may lead through links that do not exist there.
+                // The paths inside the sandbox: those of the context may lead through links that do not exist there.
                 working_directory: self.workspace.clone(),
                 artifact_directory: self.scratch.clone(),
                 max_result_chars: invocation.context.max_result_chars,
@@ -265,13 +265,13 @@ impl Shared {
                 let state = self.lock();
                 let waiting = state.calls.get(&number).ok_or_else(|| unknown(number))?;
                 if let Some(update) = check_update(text, details) {
-                    // More progress than anybody looks at is lost.
+                    // Progress that is not read in time is dropped.
                     let _ = waiting.updates.try_send(update);
                 }
             }
             Reply::Result { number, outcome } => {
                 let waiting = self.lock().calls.remove(&number).ok_or_else(|| unknown(number))?;
-                // A caller that is gone has ended the helper.
+                // If the caller was dropped, it has ended the helper.
                 let _ = waiting.result.send(outcome);
             }
             Reply::Ready { .. } => return Err("it began twice".to_owned()),
