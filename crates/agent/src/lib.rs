@@ -30,9 +30,9 @@ mod undo;
 mod web_tools;
 
 pub use config_check::{Examination, examine, load_checked, unread_keys};
-pub use confinement::SandboxReport;
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
+pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, sandbox_problems};
 pub use driver::Driver;
 pub use error::{AgentError, FailureClass};
 pub use helper::helper_main;
@@ -83,9 +83,9 @@ pub mod auth {
 pub mod config {
     pub use myclaw_config::{
         Config, ConfigError, Environment, ExposeSecret, KEYRING_SERVICE, KeySource, LogLevel,
-        ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString, StarterModel,
-        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
-        write_config_if_missing,
+        Mistake, ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString,
+        StarterModel, holds_literal_secret, json_schema, load_config, load_or_default,
+        starter_config, write_config_if_missing,
     };
 }
 
