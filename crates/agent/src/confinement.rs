@@ -9,7 +9,7 @@ use myclaw_config::{
     ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork, WorkspaceAccessName,
 };
 use myclaw_engine::Tool;
-use myclaw_exec::EnvironmentPolicy;
+use myclaw_exec::{EnvironmentPolicy, Runner};
 use myclaw_executor::{Executor, Launch, MessageListener};
 use myclaw_files::create_private_directory;
 use myclaw_policy::SandboxScope;
@@ -17,18 +17,49 @@ use myclaw_sandbox::{
     Confinement, Engine, Level, Limits, Network, OpenPaths, Sandbox, WorkspaceAccess,
     with_open_paths,
 };
+use myclaw_tools::CommandPlace;
 
 use crate::helper::{self, ToolSetup};
 use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
 /// A helper that nobody uses ends after this time: it holds some megabytes, and the next one starts in milliseconds.
 const IDLE: Duration = Duration::from_secs(300);
+/// Tools that touch nothing themselves but the commands of a [`CommandPlace`].
+const COMMAND_TOOLS: [&str; 2] = ["bash", "process"];
 /// Variables that mean the same in a container as on the machine.
 const CONTAINER_VARIABLES: [&str; 6] = ["LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "COLORTERM"];
 
 /// The executor of a session, made by its first run and kept for the next ones.
 #[derive(Debug, Default)]
 pub(crate) struct ExecutorSlot(Mutex<Option<Arc<Executor>>>);
+
+/// Where the built-in tools of a session run: in this process, or in the helper of the executor.
+pub(crate) struct ToolPlace(Option<Arc<Executor>>);
+
+impl ToolPlace {
+    /// Where commands run. The tools that start and look after them stay in this process, which keeps the records of
+    /// jobs out of the sandbox and sees every process.
+    pub(crate) fn commands(&self) -> CommandPlace {
+        match &self.0 {
+            None => CommandPlace::Here,
+            Some(executor) => CommandPlace::Sandbox {
+                runner: Arc::clone(executor) as Arc<dyn Runner>,
+                workspace: executor.launch().confinement.workspace.clone(),
+                artifacts: executor.launch().scratch.clone(),
+            },
+        }
+    }
+
+    /// The built-in tools as the session uses them.
+    pub(crate) fn tools(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+        let Some(executor) = &self.0 else { return tools };
+        let placed = |tool: Arc<dyn Tool>| match COMMAND_TOOLS.contains(&&*tool.schema().name) {
+            true => vec![tool],
+            false => executor.wrap(vec![tool]),
+        };
+        tools.into_iter().flat_map(placed).collect()
+    }
+}
 
 /// What the sandbox of a session is, for the user.
 #[derive(Debug, Clone)]
@@ -62,16 +93,13 @@ impl SessionConfig {
         })
     }
 
-    /// The tools as the session may use them: in a sandboxed session, run by a confined helper.
+    /// Where the built-in tools of the session run.
     ///
     /// # Errors
     /// The sandbox that the config demands is not available here.
-    pub(crate) async fn place_tools(
-        &self,
-        tools: Vec<Arc<dyn Tool>>,
-    ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
+    pub(crate) async fn tool_place(&self) -> Result<ToolPlace, AgentError> {
         if permissions::scope(self) == SandboxScope::Unsandboxed {
-            return Ok(tools);
+            return Ok(ToolPlace(None));
         }
         let this = self.clone();
         let executor = tokio::task::spawn_blocking(move || this.executor())
@@ -81,7 +109,7 @@ impl SessionConfig {
             // Only starting it shows whether another program can set up its sandbox.
             executor.start().await.map_err(|error| self.unavailable(&error.to_string()))?;
         }
-        Ok(executor.wrap(tools))
+        Ok(ToolPlace(Some(executor)))
     }
 
     /// Does `work` with the files that the session's tools may touch. In a sandboxed session these tools wrote the record

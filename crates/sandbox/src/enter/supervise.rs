@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::IsTerminal;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ use crate::system;
 
 /// Signals that ask for the end.
 const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+/// Signals that the keys of a terminal send to every process in front of it, this one too. They are for the command.
+const KEYS: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
 /// Time between asking the command to end and forcing it. Shorter than the half second after which MyClaw forces all.
 const GRACE: Duration = Duration::from_millis(250);
 /// Rounds of stopping: each finds what was started during the last one.
@@ -29,6 +32,8 @@ const STOP_ROUNDS: u32 = 100;
 pub(crate) struct Supervisor {
     signals: OwnedFd,
     parent: OwnedFd,
+    /// Whether the command has a terminal, which this process shares.
+    has_terminal: bool,
 }
 
 /// How the command ended.
@@ -52,7 +57,8 @@ impl Supervisor {
         if getppid() != Some(parent) {
             return Err(gone());
         }
-        Ok(Self { signals, parent: descriptor })
+        let has_terminal = std::io::stdin().is_terminal();
+        Ok(Self { signals, parent: descriptor, has_terminal })
     }
 
     /// Waits until the command ends, somebody asks for its end, or MyClaw is gone; then ends all remaining processes.
@@ -84,7 +90,10 @@ impl Supervisor {
             if has_no_parent {
                 return End::Signal(libc::SIGKILL);
             }
-            if has_signal && let Some(signal) = system::read_signal(&self.signals) {
+            if has_signal
+                && let Some(signal) = system::read_signal(&self.signals)
+                && !(self.has_terminal && KEYS.contains(&signal))
+            {
                 let _ = pidfd_send_signal(&exited, Signal::TERM);
                 asked.get_or_insert((signal, Instant::now()));
             }
