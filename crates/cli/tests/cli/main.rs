@@ -33,6 +33,7 @@ mod policy;
 mod rpc;
 mod run;
 mod sandbox;
+mod sandbox_jobs;
 mod secrets;
 mod session_branches;
 mod session_export;
