@@ -224,16 +224,14 @@ impl Capture {
 }
 
 /// A new file that only the user can read (output may hold what the user alone should see). Programs in a sandbox may
-/// write to the directory, so a link that they put there is removed and never followed.
+/// write to the directory, so a link in its place is not followed and a pipe not waited for.
 async fn create(path: &Path) -> std::io::Result<File> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).await?;
     }
-    match fs::remove_file(path).await {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).await
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).await
 }
 
 /// The last `lines` lines of `text`, the last one with or without a newline at its end.
