@@ -1,8 +1,8 @@
 //! Approvals: who is asked about a call, what an answer covers, and what of it stays on disk.
 //!
-//! A front-end asks a person, as an [`Approver`]. `SessionApprover` stands between it and the engine: it knows what
-//! "always" covers, looks for earlier answers, limits the wait, and records the question, so that a run that is killed
-//! while it waits asks again.
+//! A front-end implements [`Approver`] and asks a person. `SessionApprover` stands between it and the engine: it
+//! decides what "always" covers, looks for earlier answers, limits the wait, and records the question, so that a run
+//! that is killed while it waits asks again.
 
 mod store;
 
@@ -35,7 +35,7 @@ pub(crate) struct SessionApprover {
     pub(crate) store: ApprovalStore,
     /// The sessions that share an answer.
     pub(crate) audience: String,
-    /// How long an answer is waited for.
+    /// Longest wait for an answer.
     pub(crate) limit: Duration,
     /// What the preview of a change needs.
     pub(crate) context: ToolContext,
@@ -66,7 +66,8 @@ impl Approver for SessionApprover {
                 reason: request.reason.clone(),
                 ts: now_ms(),
             };
-            // If the question cannot be recorded, a run that is killed now reports the call as interrupted.
+            // If the question cannot be recorded and the run is killed now, the next run reports the call as
+            // interrupted.
             report(self.on_disk(move |store| store.begin_wait(waiting)).await);
             let mut request = request.clone();
             request.always.clone_from(&question.always);

@@ -85,7 +85,7 @@ pub fn examine(loaded: &Loaded, home: &Home) -> Examination {
     examination
 }
 
-/// Values of `tools.web` that a run would refuse.
+/// The values of `tools.web` that a run would refuse.
 fn examine_web(config: &Config, examination: &mut Examination) {
     let web = ConfigPath::default().key("tools").key("web");
     if let Err(problem) = search_options(config) {

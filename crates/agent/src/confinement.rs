@@ -1,4 +1,4 @@
-//! Where the tools of a session run: in this process, or in a helper that the operating system confines.
+//! Decides where the tools of a session run: in this process, or in a helper that the operating system confines.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use myclaw_tools::CommandPlace;
 use crate::helper::{self, ToolSetup};
 use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
-/// A helper that nobody uses ends after this time: it holds some megabytes, and the next one starts in milliseconds.
+/// An idle helper ends after this time: it uses some megabytes of memory, and the next one starts in milliseconds.
 const IDLE: Duration = Duration::from_secs(300);
 /// Tools that touch nothing themselves but the commands of a [`CommandPlace`].
 const COMMAND_TOOLS: [&str; 2] = ["bash", "process"];
@@ -106,14 +106,14 @@ impl SessionConfig {
             .await
             .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))??;
         if executor.launch().confinement.level != Level::Landlock {
-            // Only starting it shows whether another program can set up its sandbox.
+            // At these levels another program sets up the sandbox. Only starting it shows whether that works.
             executor.start().await.map_err(|error| self.unavailable(&error.to_string()))?;
         }
         Ok(ToolPlace(Some(executor)))
     }
 
-    /// Does `work` with the files that the session's tools may touch. In a sandboxed session these tools wrote the record
-    /// of changes that undo follows, so it may name any path.
+    /// Does `work` with the files that the session's tools may touch. In a sandboxed session the tools write the record
+    /// of changes that undo follows, so the record may name any path.
     ///
     /// # Errors
     /// The session is sandboxed, and this kernel cannot confine a thread.

@@ -115,17 +115,18 @@ impl Driver {
     }
 }
 
-/// Runs `work` as a task, which ends with the future. The connection is a task too: two tasks hand deltas over without
-/// asking the system for news between any two of them, as the runtime does around the future that it blocks on.
+/// Runs `work` as a task, which ends with the future. The connection is a task too. Two tasks pass deltas to each other
+/// without a system call; the runtime polls the system after each poll of the future that it blocks on, which is
+/// slower.
 async fn in_own_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
     match AbortOnDropHandle::new(tokio::spawn(work)).await {
         Ok(outcome) => outcome,
-        // Only dropping the future aborts the task.
+        // Aborts the task when the future is dropped.
         Err(failure) => std::panic::resume_unwind(failure.into_panic()),
     }
 }
 
-/// A run without an answer counts as a failure, whatever else it did.
+/// A run without an answer counts as a failure, even if it did other work.
 fn has_reply(result: RunResult, config_keys: &ConfigKeys) -> Result<RunResult, AgentError> {
     if let Some(bound) = result.bound {
         let calls = if result.iterations == 1 { "model call" } else { "model calls" };

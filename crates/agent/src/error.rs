@@ -112,7 +112,7 @@ impl AgentError {
         )
     }
 
-    /// The failure of the config file behind it, which can be shown with the lines that are wrong.
+    /// The failure of the config file that caused it; it can be shown with the lines that are wrong.
     pub fn config_error(&self) -> Option<&ConfigError> {
         self.config.as_deref()
     }

@@ -19,7 +19,7 @@ pub(crate) struct Found {
     pub(crate) key_variable: Option<&'static str>,
 }
 
-/// The model that `reference` names, with the address and the keys that the config gives for its provider.
+/// The model that `reference` names, with the address and the keys of its provider from the config.
 ///
 /// A model of the catalog has the catalog's properties, any other one has defaults. Values of the config take precedence
 /// over both.

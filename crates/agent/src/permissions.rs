@@ -31,7 +31,7 @@ use crate::approvals::{ApprovalStore, SessionApprover, audience};
 use crate::{AgentError, RunAdditions, SessionConfig};
 use levels::{Situation, exec_levels, tool_levels};
 
-/// Name of the hook that asks the policy, in front of questions.
+/// Name of the hook that asks the policy; the reason of a question begins with it.
 pub(crate) const POLICY: &str = "policy";
 /// Tools that run a shell command.
 const COMMAND_TOOLS: [&str; 2] = ["exec", "process"];
@@ -40,7 +40,7 @@ const JOBS_TOOL: &str = "process";
 const WRITING_ACTIONS: [&str; 4] = ["write", "send-keys", "paste", "submit"];
 /// Arguments that name the directory of a command.
 const DIRECTORY_ARGUMENTS: [&str; 3] = ["workdir", "cwd", "directory"];
-/// Tools whose calls never repeat, so that "always" means each of their calls in the directory.
+/// Tools that are seldom called twice with the same arguments, so "always" covers each of their calls in the directory.
 const CHANGING_TOOLS: [&str; 3] = ["write", "edit", "apply_patch"];
 
 /// The verdict on a call.
@@ -78,7 +78,7 @@ pub struct Permissions {
     rules: Arc<Rules>,
 }
 
-/// What the rules for another model are made from.
+/// The inputs from which the rules for another model are made.
 #[derive(Debug)]
 struct Rules {
     config: Arc<Config>,
@@ -221,7 +221,7 @@ impl Permissions {
         let Some(reason) = asked else { return Verdict::Allowed };
         let directory = self.directory.display();
         let (always, subject) = if CHANGING_TOOLS.contains(&name.as_str()) {
-            // Arguments of a call are a JSON object, so this text is none.
+            // Arguments of a call are a JSON object, so no call has this text.
             (format!("every call of {tool} in {directory}"), "every call".to_owned())
         } else {
             (format!("this call of {tool} with the same arguments"), canonical(arguments))
@@ -371,7 +371,7 @@ fn sandbox_place(config: &Config, agent: &ResolvedAgent, rules: &SandboxRules) -
     }
 }
 
-/// Equal arguments give equal texts, in whatever order the model wrote them.
+/// Equal arguments give equal texts, in any order of the fields.
 fn canonical(arguments: &Map<String, Value>) -> String {
     let sorted: BTreeMap<&String, &Value> = arguments.iter().collect();
     serde_json::to_string(&sorted).unwrap_or_default()
@@ -406,8 +406,8 @@ pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
     mistakes
 }
 
-/// Completes the tools and hooks of a run: adds those of the caller, withholds the tools that a rule denies, and puts the
-/// policy behind all other hooks.
+/// Completes the tools and hooks of a run: adds those of the caller, withholds the tools that a rule denies, and adds
+/// the policy after all other hooks.
 pub(crate) fn apply(
     config: &SessionConfig,
     permissions: Arc<Permissions>,

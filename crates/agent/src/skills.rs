@@ -47,7 +47,7 @@ impl FoundSkills {
         self.skills.iter().filter(|found| found.is_offered()).map(|found| &found.skill)
     }
 
-    /// The text that asks the agent to use the skill `name`, with a message of the user behind it.
+    /// The text that asks the agent to use the skill `name`, followed by a message of the user.
     ///
     /// # Errors
     /// The model is offered no such skill.
@@ -66,7 +66,7 @@ impl FoundSkills {
         })
     }
 
-    /// The same as the prompt lists them.
+    /// The skills in the form in which the prompt lists them.
     fn summaries(&self) -> Vec<SkillSummary> {
         let summary = |skill: &Skill| SkillSummary {
             name: skill.name.clone(),

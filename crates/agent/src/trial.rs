@@ -18,7 +18,7 @@ use crate::{HttpProviders, key_resolver};
 pub struct Question<'a> {
     /// The message.
     pub text: &'a str,
-    /// A picture behind the message.
+    /// A picture after the message.
     pub picture: Option<&'a ImageContent>,
     /// The tools on offer.
     pub tools: &'a [ToolSchema],

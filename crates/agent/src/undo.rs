@@ -15,21 +15,21 @@ use crate::{AgentError, FailureClass, SessionConfig, permissions};
 /// Longest wait for a turn that is running in the session.
 const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
 
-/// Most files that the model is told by name.
+/// Most files that the message to the model names.
 const MOST_NAMES: usize = 100;
 
-/// Whether files are changed.
+/// Whether an undo changes files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UndoMode {
-    /// They are.
+    /// Files are changed.
     Apply,
-    /// The result says what would be done.
+    /// Nothing is changed; the result says what would be done.
     DryRun,
 }
 
 impl SessionConfig {
-    /// Undoes the file changes of a turn, or makes them again. The model is told with the next message of the user.
-    /// Blocks.
+    /// Undoes the file changes of a turn, or makes them again. The model reads about it with the next message of the
+    /// user. Blocks.
     ///
     /// # Errors
     /// There is nothing to undo, a turn is running in the session, or a file cannot be read or written.
@@ -67,8 +67,8 @@ impl SessionConfig {
     }
 
     fn change_context(&self) -> ToolContext {
-        // Confined tools could have written anything into the list of changes, and this process is not confined: what
-        // they may not change themselves is not changed for them.
+        // Confined tools could have written anything into the list of changes, and this process is not confined. So
+        // undo changes only files that the tools themselves may change.
         let is_confined = permissions::scope(self) == SandboxScope::Sandboxed;
         ToolContext {
             working_directory: self.working_directory().to_owned(),
@@ -145,7 +145,7 @@ enum Group {
 impl Group {
     fn of(outcome: &FileOutcome) -> Self {
         match outcome {
-            // An earlier attempt, which was killed before the model was told, did this.
+            // An earlier undo did this, but was killed before it wrote the message to the model.
             FileOutcome::Unchanged | FileOutcome::Restored => Self::OtherContent,
             FileOutcome::Removed => Self::Removed,
             FileOutcome::LeftAlone { .. } => Self::LeftAlone,

@@ -35,7 +35,7 @@ pub enum AuthStoreError {
         waited: Duration,
     },
     /// The file is far larger than a store can be.
-    #[error("{} is larger than {} KiB, so it is no store of keys; move it away", path.display(), limit / 1024)]
+    #[error("{} is larger than {} KiB, so it is not a store of keys; move it away", path.display(), limit / 1024)]
     TooLarge {
         /// The file.
         path: PathBuf,

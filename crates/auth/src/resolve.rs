@@ -138,8 +138,8 @@ impl KeyResolver {
         }
     }
 
-    /// Records that a provider refused the token of a login, so that the login is renewed before its next use, whatever
-    /// its expiry time. Returns whether it can be renewed; if not, nothing happens.
+    /// Records that a provider refused the token of a login, so that the login is renewed before its next use, even if
+    /// it has not expired. Returns whether it can be renewed; if not, nothing happens.
     pub fn refuse_login(&self, profile: &AuthProfile) -> bool {
         self.logins.refuse(profile)
     }

@@ -1,7 +1,7 @@
 //! What is remembered about a profile's use, and its cooldown after a failure.
 //!
 //! A key that is refused or has no credit fails for every model of its provider, so that belongs to the profile. Too
-//! many requests, an outage and a spent quota belong to one model: the same key may still serve another.
+//! many requests, an outage and an exhausted quota belong to one model: the same key may still serve another.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -240,7 +240,8 @@ impl UsageStats {
         self.key_mark = mark.or(self.key_mark.take());
     }
 
-    /// Whether the last failure is in the future: the clock was set back since, so the times of cooldowns mean nothing.
+    /// Whether the last failure is in the future. The clock was then set back since, so the times of cooldowns are
+    /// invalid.
     fn is_ahead_of(&self, now_ms: u64) -> bool {
         self.last_failure_at.is_some_and(|at| at > now_ms)
     }

@@ -216,8 +216,8 @@ impl AuthStore {
         let directory = target.parent().unwrap_or(Path::new("."));
         create_private_directory(directory).map_err(failed_to("make", directory))?;
         let lock = StoreLock::acquire(&target.with_extension("json.lock"))?;
-        // The process that made this file is dead, since the lock is ours. The file is removed, because it may contain
-        // keys that were deleted since.
+        // The process that made this file has ended, because this process now has the lock. The file is removed,
+        // because it may contain keys that were deleted since.
         remove_if_there(&directory.join(NEW_FILE)).map_err(failed_to("write", &self.path))?;
         let found = self.load().and_then(|file| match file.version {
             found if found > VERSION => Err(AuthStoreError::NewerVersion {
@@ -262,3 +262,6 @@ impl AuthStore {
 pub fn is_private(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |metadata| metadata.permissions().mode() & OTHERS == 0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! From the arguments of a call to the commands of `agent-browser`.
+//! Turns the arguments of a call into commands of `agent-browser`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The command for the actions that need nothing but their arguments; `None` for the others.
+    /// The command for an action that needs nothing but its arguments; `None` for any other action.
     pub(crate) fn command(&self) -> Result<Option<Vec<String>>, BrowserError> {
         let words = match self.action {
             Action::Snapshot => self.snapshot()?,
@@ -181,7 +181,7 @@ impl Arguments {
     }
 
     fn wait(&self) -> Result<Vec<String>, BrowserError> {
-        /// Longest wait for nothing in particular, in seconds.
+        /// Longest wait that names only a time, in seconds.
         const MAX_WAIT: f64 = 20.0;
         let words = if let Some(text) = &self.text {
             vec!["--text".to_owned(), text.clone()]

@@ -27,17 +27,17 @@ use crate::reply::Reply;
 
 /// What names of browser directories begin with.
 const DIRECTORY_PREFIX: &str = "myclaw-browser-";
-/// A directory without an owner is left alone for this long: its owner may be about to take it.
+/// A directory without an owner is kept for this long: a browser that is just starting may not have marked it yet.
 const UNOWNED_FOR: Duration = Duration::from_secs(60);
-/// Entries of the directory for temporary files that are looked at; some machines never clean it up.
+/// Most entries of the directory for temporary files that are looked at: some machines never clean it up.
 const MAX_TEMPORARY_ENTRIES: usize = 10_000;
 /// Longest start. Chromium needs a second, or several on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// What a command may take beyond the time limit that `agent-browser` keeps itself.
+/// Extra time for a command beyond the limit that `agent-browser` applies itself.
 const ANSWER_GRACE: Duration = Duration::from_secs(20);
 /// Largest answer: a snapshot of a very long page.
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
-/// The name of the session of `agent-browser`. Each browser has a directory of its own, so all have the same.
+/// The name of the session of `agent-browser`. All browsers use the same name, because each has a directory of its own.
 const SESSION: &str = "s";
 /// Variables that a browser gets from this process, beside those set here: language, time, fonts, libraries.
 const PASSED: [&str; 8] =
@@ -102,7 +102,7 @@ impl Browser {
         let stop = CancellationToken::new();
         let (ready, started) = oneshot::channel();
         let life = AbortOnDropHandle::new(tokio::spawn(live(spec, home, stop.clone(), ready)));
-        // Dropped on every way out but the last, it ends what was started.
+        // Dropping it ends what was started, on every return but the last one.
         let browser = Self {
             program,
             directory,
@@ -136,7 +136,7 @@ impl Browser {
         commands: &[Vec<String>],
         cancel: &CancellationToken,
     ) -> Result<Vec<Reply>, BrowserError> {
-        // Without this look, agent-browser would start another browser outside the process tree.
+        // Without this check, agent-browser would start another browser outside the process tree.
         if !self.is_alive() {
             return Err(BrowserError::Gone);
         }
@@ -186,7 +186,7 @@ impl Browser {
         &self.directory
     }
 
-    /// Why addresses were refused since the last call.
+    /// The reasons why addresses were refused since the last call.
     pub(crate) fn take_refusals(&self) -> Vec<String> {
         self.proxy.take_refusals()
     }
@@ -201,7 +201,7 @@ impl Browser {
         self.directory.join(DOWNLOADS)
     }
 
-    /// A place for a file that the browser writes at our request.
+    /// A path for a file that the browser is asked to write.
     pub(crate) fn output(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
@@ -214,7 +214,7 @@ const TEMPORARY: &str = "tmp";
 const LIFELINE: &str = "lifeline";
 const OWNER: &str = "owner";
 
-/// The directory of a browser, with what shows that it has an owner. The directory goes last.
+/// The directory of a browser, with the open file that shows that it has an owner. The directory is dropped last.
 struct Home {
     /// The end of the pipe at which `life.sh` waits.
     _lifeline: File,
@@ -236,7 +236,7 @@ impl Home {
         }
         let path = directory.path().join(LIFELINE);
         rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-        // Opened for both, because opening one end alone waits for the other.
+        // Opened for reading and writing, because opening one end alone waits for the other.
         let lifeline = rustix::fs::open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self { _lifeline: lifeline.into(), _owner: owner, directory })
     }
@@ -255,7 +255,7 @@ fn remove_abandoned(base: &Path) {
     for entry in entries.take(MAX_TEMPORARY_ENTRIES) {
         let is_named =
             entry.file_name().as_encoded_bytes().starts_with(DIRECTORY_PREFIX.as_bytes());
-        // Not followed where it is a link; and a directory of somebody else is none of ours.
+        // A link is not followed, and a directory of another user is left alone.
         let metadata = if is_named { entry.metadata().ok() } else { None };
         let is_old =
             |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age >= UNOWNED_FOR);

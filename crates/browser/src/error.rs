@@ -1,4 +1,4 @@
-//! Why the browser did not do what it was asked to.
+//! The errors of the browser tool.
 
 use std::io;
 use std::time::Duration;

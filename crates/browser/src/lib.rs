@@ -8,8 +8,8 @@
 //! | module | is |
 //! |---|---|
 //! | `tool` | the tool as the model sees it |
-//! | `action` | from the arguments of a call to the commands of `agent-browser` |
-//! | `reply` | from the answers of `agent-browser` to text for the model |
+//! | `action` | turns the arguments of a call into commands of `agent-browser` |
+//! | `reply` | turns the answers of `agent-browser` into text for the model |
 //! | `shown` | what a call shows to the model |
 //! | `browser` | one running browser: start, commands, end |
 //! | `programs` | finding the programs, and how Chromium is started |

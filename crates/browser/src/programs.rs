@@ -14,16 +14,17 @@ const CHROMIUM: [&str; 5] =
     ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"];
 /// Where `agent-browser install` puts its own Chromium, in the user's home directory.
 const OWN_CHROMIUM: &str = ".agent-browser/browsers";
-/// How deep the program lies in there: `chrome-VERSION/chrome`, or one directory further down.
+/// How many directories below it the program is at most: `chrome-VERSION/chrome`, or one directory further down.
 const OWN_CHROMIUM_DEPTH: usize = 2;
 
 /// Chromium's arguments, beside those of `agent-browser`.
 ///
 /// The first group leaves the proxy as the only way to the network: no QUIC, no UDP of WebRTC, no lookups of names (the
-/// proxy's own address needs none). The second stops what Chromium sends of its own accord, and bounds its cache.
+/// proxy's own address needs none). The second switches off most requests that Chromium makes of its own accord, and
+/// bounds its cache. Some remain (sign-in, updates); the proxy checks them like any other request.
 const CHROMIUM_ARGUMENTS: [&str; 17] = [
     "--disable-quic",
-    // The newer name and the older one.
+    // The current name of the option and the former one.
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
@@ -53,7 +54,7 @@ pub(crate) fn chromium_arguments() -> String {
 pub struct Programs {
     /// The `agent-browser` program, if it is not the one in `path`.
     pub agent_browser: Option<PathBuf>,
-    /// The Chromium program, if it is not one that is found.
+    /// The Chromium program; `None` searches for one.
     pub chromium: Option<PathBuf>,
     /// Directories to search, as in the variable `PATH`.
     pub path: OsString,

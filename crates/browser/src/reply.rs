@@ -1,4 +1,4 @@
-//! From the answers of `agent-browser` to text for the model.
+//! Turns the answers of `agent-browser` into text for the model.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -43,7 +43,7 @@ impl Reply {
         (!self.success).then(|| self.error.as_deref().unwrap_or("no reason given"))
     }
 
-    /// What the program wants to have noticed, such as a dialog that waits for an answer.
+    /// A warning of the program, such as one about a dialog that waits for an answer.
     pub(crate) fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }

@@ -8,7 +8,7 @@ use myclaw_llm::ContentBlock;
 use crate::reply::{Reply, quoted};
 use crate::transfer::Downloads;
 
-/// Reserved for what stands around the text of a page.
+/// Characters reserved for the notes around the text of a page.
 const NOTE_CHARS: usize = 2_000;
 
 /// What a call shows to the model.

@@ -231,8 +231,8 @@ async fn simple(
     let action = arguments.action;
     let replies = browser.run(&[command], cancel).await?;
     let is_done = replies.iter().all(|reply| reply.failure().or(reply.warning()).is_none());
-    // Where an action led to is part of its result; a snapshot says it itself. While a dialog is open (a warning says
-    // so) no answer would come.
+    // The result of an action names the address that it led to; a snapshot does so itself. While a dialog is open (a
+    // warning says so), the browser would not answer.
     let asks_where = !matches!(action, Action::Snapshot | Action::Dialog | Action::Evaluate);
     let place = match asks_where && is_done {
         true => browser.run(&[words(["get", "url"])], cancel).await?.pop(),

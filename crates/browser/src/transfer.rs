@@ -14,9 +14,9 @@ use crate::error::BrowserError;
 
 /// Largest file that is uploaded.
 const MAX_UPLOAD_BYTES: u64 = 100 * 1024 * 1024;
-/// Files of one upload.
+/// Most files of one upload.
 const MAX_UPLOADS: usize = 20;
-/// Downloads that are taken over at once.
+/// Most downloads that are moved to the artifacts at once.
 const MAX_DOWNLOADS: usize = 20;
 /// Longest part of a download's name that is kept, in characters.
 const MAX_NAME_CHARS: usize = 100;
@@ -65,7 +65,7 @@ fn stage_upload(path: &str, root: &Path, place: &Path) -> Result<PathBuf, Browse
         return Err(outside());
     }
     let file = open_regular(&real).map_err(BrowserError::file(format!("upload {path:?}")))?;
-    // A directory on the way may have become a link since then: what counts is the file that is open now.
+    // A directory of the path may have been replaced by a link since then, so the check looks at the file that is open.
     if opened_path(&file).is_some_and(|opened| !opened.starts_with(root)) {
         return Err(outside());
     }

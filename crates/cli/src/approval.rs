@@ -19,7 +19,7 @@ const MAX_QUESTIONS: usize = 8;
 /// The answer if the user says no.
 const REFUSED: &str = "the user said no";
 
-/// A question and the way back for its answer.
+/// A question, with the channel for its answer.
 pub(crate) struct Asked {
     pub(crate) request: ApprovalRequest,
     answer: oneshot::Sender<Approval>,
@@ -37,10 +37,10 @@ impl Asked {
     }
 }
 
-/// Passes questions to the part of a front-end that talks with the user.
+/// Passes questions to the part of a front-end that asks the user.
 pub(crate) struct Questions(mpsc::Sender<Asked>);
 
-/// The questions of a run, and where they arrive.
+/// The approver of a run, and the channel on which its questions arrive.
 pub(crate) fn questions() -> (Arc<Questions>, mpsc::Receiver<Asked>) {
     let (sender, receiver) = mpsc::channel(MAX_QUESTIONS);
     (Arc::new(Questions(sender)), receiver)
@@ -65,7 +65,7 @@ pub(crate) struct TerminalApprover {
 }
 
 impl TerminalApprover {
-    /// The approver, if somebody sits at a terminal.
+    /// The approver, if standard input and standard error are a terminal.
     pub(crate) fn on_terminal(output: &Arc<Output>) -> Option<Arc<dyn Approver>> {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         is_terminal.then(|| {
@@ -81,7 +81,7 @@ impl TerminalApprover {
         let lines = question(request);
         let text: Vec<String> =
             lines.iter().map(|(style, line)| paint.paint(*style, line)).collect();
-        // Keys that were pressed before the question is seen are no answer.
+        // Keys that were pressed before the question was shown are not an answer.
         forget_typed()?;
         write!(std::io::stderr(), "{} ", text.join("\n"))?;
         let mut keyboard = Keyboard::listen()?;

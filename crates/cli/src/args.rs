@@ -94,7 +94,7 @@ pub(crate) enum Command {
     /// Check the config file, print its path or its JSON Schema
     #[command(long_about = help::CONFIG, after_long_help = help::CONFIG_EXAMPLES)]
     Config(ConfigArgs),
-    /// List, search, show, fork, compact, export, import or delete sessions
+    /// List, search, show, fork, compact, undo, export, import or delete sessions
     #[command(long_about = help::SESSIONS, after_long_help = help::SESSIONS_EXAMPLES)]
     Sessions(SessionsArgs),
     /// List the models that can be used, show what is known about one, try one

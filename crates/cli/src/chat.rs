@@ -49,7 +49,7 @@ mod skill;
 mod talk;
 mod typed;
 
-/// Sessions that `/sessions` lists.
+/// Most sessions that `/sessions` lists.
 const LISTED_SESSIONS: usize = 20;
 
 /// The output for answers.
@@ -83,9 +83,9 @@ struct Chat {
     questions: mpsc::Receiver<Asked>,
     usage: Usage,
     turns: u32,
-    /// Text typed during the last turn that is not handled yet.
+    /// Text that was typed during the last turn and is not handled yet.
     leftover: Leftover,
-    /// Rings when a background job has ended.
+    /// Signals that a background job has ended.
     bell: JobBell,
 }
 
@@ -148,7 +148,7 @@ impl Chat {
                 Input::Text(text) => text,
                 Input::Leave => break,
                 Input::JobEnded => {
-                    // The prompt stays where it is; what follows begins on a line of its own.
+                    // The prompt stays on the screen; further output begins on a line of its own.
                     put_line("")?;
                     self.answer_jobs().await?;
                     if self.leftover.wants_to_leave || self.interrupts.is_ending() {
@@ -172,7 +172,7 @@ impl Chat {
             }
         }
         match first_failure {
-            // The exit code reports a missing answer to scripts; a person has seen the message.
+            // For scripts the exit code reports a missing answer. A user at a terminal has seen the message.
             Some(exit) if !io::stdin().is_terminal() => {
                 Err(CliError { exit, ..CliError::failure("not every message was answered") })
             }
@@ -196,7 +196,7 @@ impl Chat {
         }
     }
 
-    /// Runs a turn for the messages about ended jobs, unless a turn has read them. They may be another session's.
+    /// Runs a turn for the messages about ended jobs, unless a turn has read them. They may belong to another session.
     async fn answer_jobs(&mut self) -> Result<(), CliError> {
         if !self.session.pending().await?.is_empty()
             && let Err(error) = self.turns(None).await

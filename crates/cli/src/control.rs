@@ -19,8 +19,8 @@ use crate::terminal::Output;
 pub(crate) use acp::run as run_acp;
 pub(crate) use rpc::run as run_rpc;
 
-/// Serves the program at the other end until `served` is over, and writes all of `output`. The first signal fires
-/// `stop`, the second quits.
+/// Serves the client program until `served` is over, and writes all of `output`. The first signal fires `stop`, the
+/// second quits.
 fn serve_until_over(
     output: &Output,
     stop: CancellationToken,

@@ -2,8 +2,8 @@
 //! its turn. A second SIGHUP changes nothing: the kernel and the shell each send one when a terminal is closed, and the
 //! turn that the first aborts still has to write down what its tool has printed.
 //!
-//! A thread of its own waits for them, because they must work even when the main thread is stuck in a write to a
-//! reader that reads no more. It sleeps in a read; its stack is small.
+//! A thread of its own waits for them, because they must work even if the main thread is blocked in a write to a reader
+//! that no longer reads. It sleeps in a read; its stack is small.
 
 use std::io;
 use std::process;
@@ -44,10 +44,10 @@ enum Target {
     Abort {
         /// Aborts the turn in good order.
         cancel: CancellationToken,
-        /// Gives the turn up.
+        /// Drops the turn.
         quit: CancellationToken,
     },
-    /// A turn is being aborted: give it up.
+    /// A turn is being aborted: drop it.
     Quit(CancellationToken),
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn thinking_difference(session: &Session, selection: &Selection) -> O
 /// The reply to `/model`.
 pub(crate) async fn describe_model(session: &Session) -> Result<String, CliError> {
     Ok(format!(
-        "{} answers; /model PROVIDER/MODEL changes it, `myclaw models list` shows what there is",
+        "{} answers; /model PROVIDER/MODEL changes it, `myclaw models list` shows the known models",
         session.selection().await?.reference
     ))
 }

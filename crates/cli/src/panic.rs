@@ -28,7 +28,7 @@ fn one_line(info: &PanicHookInfo<'_>) -> String {
     let place = info.location().map_or_else(
         || "an unknown place".to_owned(),
         |location| {
-            // The path as compiled may name a directory of the machine that built it.
+            // The compiled path may name a directory of the build machine.
             let file = location.file().rsplit_once("crates/").map_or_else(
                 || location.file().rsplit('/').next().unwrap_or_default(),
                 |(_, inside)| inside,

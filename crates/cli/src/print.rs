@@ -26,7 +26,7 @@ impl Printer {
         writeln!(self.out, "{line}").map_err(|error| CliError::output(&error))
     }
 
-    /// Writes lines that may hold text of a model, a tool or a file, safe for where they are printed.
+    /// Writes lines that may hold text of a model, a tool or a file; escaped for a terminal.
     pub(crate) fn safe_lines<T: AsRef<str>>(
         &mut self,
         lines: impl IntoIterator<Item = T>,
@@ -50,7 +50,7 @@ impl Printer {
         self.line("")
     }
 
-    /// `text` of a model or a tool, safe for where it is printed.
+    /// `text` of a model or a tool; escaped for a terminal.
     pub(crate) fn safe<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.destination {
             Destination::Terminal => escaped(text),
@@ -69,7 +69,7 @@ pub(crate) fn note(line: impl fmt::Display) {
     drop(writeln!(io::stderr(), "{line}"));
 }
 
-/// Rows of text as columns that stand below each other; the last column is not filled up.
+/// Rows of text with aligned columns; the last column is not padded.
 pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     use unicode_width::UnicodeWidthStr;
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What `myclaw run` prints while a turn runs: the answer to standard output, everything else to standard error.
+//! The output of `myclaw run` during a turn: the answer goes to standard output, everything else to standard error.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -137,7 +137,7 @@ impl TextReporter {
         }
     }
 
-    /// Writes one line to standard error, behind what standard output has so far.
+    /// Writes one line to standard error, after flushing standard output.
     fn say(&self, style: Style, line: &str) {
         if self.verbosity == Verbosity::Quiet {
             return;
@@ -225,7 +225,8 @@ pub(crate) fn usage_line(result: &RunResult, elapsed: Duration) -> String {
     )
 }
 
-/// `512 tokens in, 45 out, 400 from cache, 30 to cache, $0.0012`; the cache and the cost where there is any.
+/// `512 tokens in, 45 out, 400 from cache, 30 to cache, $0.0012`; the cache and the cost are shown unless they are
+/// zero.
 pub(crate) fn tokens_and_cost(usage: &Usage) -> String {
     let mut text = format!("{} tokens in, {} out", usage.input, usage.output);
     for (tokens, what) in [(usage.cache_read, "from cache"), (usage.cache_write, "to cache")] {
@@ -256,7 +257,7 @@ fn one_line(text: &str) -> String {
 
 /// A tool's error in one short line.
 pub(crate) fn failure_line(text: &str) -> String {
-    // If a command printed nothing, the line below holds its outcome.
+    // If a command printed nothing, the next line holds its outcome.
     first_line(text.strip_prefix("(no output)\n").unwrap_or(text))
 }
 

@@ -76,7 +76,7 @@ impl Environment {
         process.chain(file.map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
-    /// A variable of the process alone, whatever its encoding; blank counts as unset.
+    /// A variable of the process alone, in any encoding; blank counts as unset.
     pub(crate) fn process_path(&self, name: &str) -> Option<PathBuf> {
         self.process.get(name).and_then(trimmed_path)
     }

@@ -6,7 +6,7 @@
 //! | `file:path` | what a file holds |
 //! | `env:NAME` | a variable, looked up when the key is needed |
 //! | `keyring:service/account` | an entry of the system's keyring |
-//! | `literal:text` | the text itself, whatever it begins with |
+//! | `literal:text` | the text itself, even if it begins like one of these |
 //! | anything else | the key itself |
 //!
 //! A value that was replaced from a variable is always a key and never one of these: variables may come from the `.env`

@@ -35,7 +35,7 @@ const SECRET_PREFIXES: [&str; 14] = [
     "pplx-",
     "AKIA",
 ];
-/// Even with a known prefix, shorter text is no key.
+/// Even with a known prefix, shorter text is not a key.
 const MIN_PREFIXED: usize = 12;
 /// Unbroken text of this many letters and digits, containing both, is masked: no word or model name is so long.
 const MIN_UNBROKEN: usize = 24;
@@ -195,7 +195,7 @@ fn scalar(text: &str, at: usize) -> Range<usize> {
     at..length.map_or(text.len(), |length| at + length)
 }
 
-/// A reference is no secret, and the user needs to see the variable that it names.
+/// A reference is not a secret, and the user needs to see the variable that it names.
 fn unless_reference(text: &str, span: Range<usize>) -> Option<Range<usize>> {
     (!span.is_empty() && !is_one_reference(&text[span.clone()])).then_some(span)
 }

@@ -202,14 +202,14 @@ impl Default for LoggingConfig {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum LogLevel {
-    /// Everything, for finding faults.
+    /// Details for finding faults.
     Debug,
-    /// What happened.
+    /// Normal operation.
     #[default]
     Info,
-    /// What may need a look.
+    /// Possible problems.
     Warn,
-    /// What failed.
+    /// Failures.
     Error,
 }
 
@@ -250,7 +250,7 @@ pub struct ToolsConfig {
     /// Further rules for messages of one person, as `channel:id` or `id`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub by_sender: BTreeMap<String, ToolRules>,
-    /// How an approval is waited for.
+    /// How long to wait for an approval.
     pub approvals: ApprovalConfig,
     /// The tools that read and change files.
     pub fs: FsToolConfig,

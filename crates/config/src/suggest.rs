@@ -2,7 +2,7 @@
 
 use strsim::osa_distance;
 
-/// The candidate that `word` most likely stands for, if one is near enough: equal except for case, `_` and `-`, or with
+/// The candidate that `word` most likely means, if one is near enough: equal except for case, `_` and `-`, or with
 /// at most a third of the letters different.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = plain(word);

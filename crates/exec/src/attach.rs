@@ -1,4 +1,4 @@
-//! A hold on a running program: what it reads, how much of its output is kept, and how it is found again.
+//! A handle to a running program: its input, how much of its output is kept, and how it is found again.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +10,15 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::tree::{Mark, Tree, start_of};
 
-/// Pieces of input that may wait for a program that does not read. Their size is the caller's to bound.
+/// Most pieces of input that wait for a program that does not read. The caller bounds their size.
 const MAX_WAITING_PIECES: usize = 16;
 
-/// Where a program reads from while it runs.
+/// Where a program gets its input while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attachment {
     /// From [`ChildSpec::input`](crate::ChildSpec::input) alone.
     None,
-    /// From a pipe that stays open: what a [`Handle`] writes.
+    /// From a pipe that stays open, into which a [`Handle`] writes.
     Pipe,
     /// From a terminal of its own, to which it also prints.
     Terminal(TerminalSize),
@@ -33,7 +33,7 @@ pub struct TerminalSize {
     pub rows: u16,
 }
 
-/// A hold on a program that is about to run, or runs, or has ended.
+/// A handle to a program that is about to run, runs, or has ended.
 #[derive(Debug, Clone)]
 pub struct Handle {
     shared: Arc<Shared>,
@@ -68,14 +68,15 @@ pub(crate) struct Shared {
     keeps_all_now: Notify,
 }
 
-/// What finds a program and everything it started again, also after the process that started it has ended.
+/// The data by which a program and everything it started are found again, also after the process that started it has
+/// ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeTrace {
     /// A text that no other tree has; all its processes carry it in their environment.
     pub mark: String,
     /// The program's process id, and its start in clock ticks since the machine started; `None` before its start.
     pub root: Option<(i32, u64)>,
-    /// The machine's start, to which ids and ticks belong; empty where the system does not tell.
+    /// Identifies the start of the machine to which ids and ticks belong; empty where the system does not provide it.
     pub boot: String,
 }
 
@@ -90,7 +91,7 @@ pub enum WriteError {
     Full,
 }
 
-/// Makes the two ends of a hold on a program.
+/// Makes a handle to a program, and the link that [`run_attached`](crate::run_attached) needs.
 pub fn attach(attachment: Attachment) -> (Handle, Link) {
     attach_with(attachment, Mark::new())
 }
@@ -166,13 +167,13 @@ impl Handle {
         })
     }
 
-    /// Writes all output to the side file from now on, also while it is short.
+    /// Writes all output to the side file from now on, even if it is short.
     pub fn keep_all_output(&self) {
         self.shared.keeps_all.store(true, Ordering::Relaxed);
         self.shared.keeps_all_now.notify_one();
     }
 
-    /// What finds the program again.
+    /// The data by which the program is found again.
     pub fn trace(&self) -> TreeTrace {
         self.shared.trace()
     }
@@ -184,24 +185,24 @@ impl Link {
         self.attachment
     }
 
-    /// What finds the program again, as the holder of the other end sees it.
+    /// The data by which the program is found again, as the handle has it.
     pub fn trace(&self) -> TreeTrace {
         self.shared.trace()
     }
 
-    /// What the holder of the other end writes; `None` if nothing can be written, or if it was taken.
+    /// What is written to the handle; `None` if nothing can be written, or if it was taken.
     pub fn take_input(&mut self) -> Option<mpsc::Receiver<Piece>> {
         self.input.take()
     }
 
-    /// Returns once the holder of the other end wants all output in the side file. May be dropped and called again.
+    /// Returns once the handle was told to keep all output in the side file. May be dropped and called again.
     pub async fn all_output_wanted(&self) {
         while !self.shared.keeps_all() {
             self.shared.keeps_all_now.notified().await;
         }
     }
 
-    /// A link that nobody holds the other end of.
+    /// A link without a handle.
     pub(crate) fn none() -> Self {
         attach(Attachment::None).1
     }
@@ -230,8 +231,8 @@ impl Shared {
     }
 }
 
-/// Ends a program that another process started, with everything that belongs to it: asks, waits half a second, then
-/// forces. Returns how many processes there were.
+/// Ends a program that another process started, with everything that belongs to it: sends `SIGTERM`, waits half a
+/// second, then sends `SIGKILL`. Returns how many processes there were.
 pub async fn end_traced(trace: &TreeTrace) -> usize {
     let Some(tree) = traced_tree(trace) else { return 0 };
     let counted = tree.clone();
@@ -249,7 +250,7 @@ pub fn kill_traced(trace: &TreeTrace) {
     }
 }
 
-/// `None` if the machine was restarted since, or if the trace cannot be one of this program's.
+/// `None` if the machine was restarted since, or if this program cannot have written the trace.
 fn traced_tree(trace: &TreeTrace) -> Option<Tree> {
     let mark = Mark::from_text(&trace.mark)?;
     (trace.boot == boot_id()).then(|| Tree::traced(trace.root, mark))

@@ -20,11 +20,12 @@ pub struct CapturedOutput {
     pub tail: String,
     /// All bytes that were printed.
     pub total_bytes: u64,
-    /// All lines that were printed, the last one also if it has no newline at its end.
+    /// Number of printed lines; a last line without a newline counts.
     pub total_lines: u64,
     /// Whether `tail` is not all of it.
     pub truncated: bool,
-    /// Where all of it is, if it was truncated, or all of it was wanted, and a side file was asked for.
+    /// The file with all output, if a side file was requested, and the output was truncated or the file was wanted in
+    /// any case.
     pub side_file: Option<SideFile>,
 }
 
@@ -46,7 +47,7 @@ pub enum SideFileProblem {
         /// In bytes.
         limit: u64,
     },
-    /// It could not be written, or not to its end: a full disk, say.
+    /// It could not be written, or only in part, for example because the disk is full.
     #[error("it could not be written: {reason}")]
     Failed {
         /// An I/O error.
@@ -54,12 +55,12 @@ pub enum SideFileProblem {
     },
 }
 
-/// Takes output as it comes. Memory: twice the tail.
+/// Collects output as it arrives. It takes twice the memory of the tail.
 pub(crate) struct Capture {
     limits: OutputLimits,
     /// Whether the side file is wanted also for short output.
     link: Option<Arc<Shared>>,
-    /// The newest bytes; more than the limit, to make room only now and then.
+    /// The newest bytes. They may exceed the limit, so that old bytes are removed seldom and many at a time.
     recent: Vec<u8>,
     total_bytes: u64,
     total_chars: u64,
@@ -68,7 +69,7 @@ pub(crate) struct Capture {
     side: Side,
 }
 
-/// How far the side file has come.
+/// The state of the side file.
 enum Side {
     /// The output is still short; `recent` holds all of it.
     NotNeeded,
@@ -116,7 +117,7 @@ impl Capture {
         self.link.as_ref().is_some_and(|link| link.keeps_all())
     }
 
-    /// Opens the side file, unless it was opened before, and writes what there is so far.
+    /// Opens the side file, unless it was opened before, and writes the output so far.
     async fn begin_side_file(&mut self) {
         if matches!(self.side, Side::NotNeeded) {
             self.open_side_file().await;
@@ -176,7 +177,7 @@ impl Capture {
         }
         match recent.iter().position(|byte| *byte == b'\n') {
             Some(newline) if newline < recent.len() / 2 => &recent[newline + 1..],
-            // Most of it is one long line; at least it begins with no half character.
+            // Most of it is one long line, so the tail begins within that line, but at the start of a character.
             _ => skip_continuation_bytes(recent),
         }
     }
@@ -210,7 +211,7 @@ impl Capture {
         }
     }
 
-    /// The last bytes may fail to be written as late as here.
+    /// Writing the last bytes may still fail here.
     async fn close_side_file(&mut self) {
         if let Side::Open { file, .. } = &mut self.side {
             let problem = file
@@ -223,8 +224,8 @@ impl Capture {
     }
 }
 
-/// A new file that only the user can read (output may hold what the user alone should see). Programs in a sandbox may
-/// write to the directory, so a link in its place is not followed and a pipe not waited for.
+/// A new file that only the user can read, because output may hold secrets. Programs in a sandbox may write to the
+/// directory, so a symbolic link is not followed, and opening a pipe does not wait.
 async fn create(path: &Path) -> std::io::Result<File> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).await?;

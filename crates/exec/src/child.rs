@@ -1,7 +1,7 @@
 //! One started child: noticing its end, and collecting its exit status.
 //!
-//! The two are apart on purpose. Until the status is collected the kernel keeps the process id, so signals to it and
-//! to its group can reach no other process.
+//! The two steps are separate on purpose. Until the status is collected the kernel keeps the process id, so signals to
+//! it and to its group can reach no other process.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use crate::Exit;
 #[cfg(target_os = "linux")]
 use crate::system::watch;
 
-/// A child whose exit status is not collected yet, or is.
+/// A child, and whether its exit status was collected.
 pub(crate) struct Child {
     pid: Pid,
     notice: Notice,
@@ -78,7 +78,7 @@ impl Child {
                     .map(Exit::Code)
                     .or_else(|| status.terminating_signal().map(Exit::Signal))
             }
-            // It is no child of this process any more, so its id may be somebody else's.
+            // It is not a child of this process any more, so its id may belong to another process.
             Err(_) => {
                 self.collected = true;
                 None
@@ -114,7 +114,7 @@ fn process_descriptor(_pid: Pid) -> io::Result<AsyncFd<OwnedFd>> {
 }
 
 fn wait_without_collecting(pid: Pid) {
-    // Whatever the answer, the child is to be looked at now.
+    // The result does not matter: the child is checked next.
     drop(wait(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT));
 }
 

@@ -150,7 +150,7 @@ const SECRET_PARTS: &[&str] = &[
 const NO_SECRETS: &[&str] =
     &["SSH_AUTH_SOCK", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"];
 
-/// Keeps programs from prompting and from paging output, which would wait for ever in a child.
+/// Keep programs from prompting and from paging their output. Both would wait for ever in a child.
 const FIXED: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
@@ -174,8 +174,8 @@ pub struct EnvironmentPolicy {
 }
 
 impl EnvironmentPolicy {
-    /// This process's own variables as far as they are on the built-in list, plus a few fixed ones for programs that
-    /// nobody watches (`PAGER=cat`, `GIT_TERMINAL_PROMPT=0`, …).
+    /// This process's own variables as far as they are on the built-in list, plus a few fixed ones for programs without
+    /// a user (`PAGER=cat`, `GIT_TERMINAL_PROMPT=0`, …).
     pub fn inherited() -> Self {
         Self::filtered(std::env::vars_os(), &[])
     }
@@ -201,7 +201,7 @@ impl EnvironmentPolicy {
         Self { variables: Arc::default() }
     }
 
-    /// With one more variable, whatever its name: its value is the caller's own choice, not an inherited one.
+    /// Adds a variable of any name: its value is the caller's own, not an inherited one.
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         Arc::make_mut(&mut self.variables).insert(name.into(), value.into());

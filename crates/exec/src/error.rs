@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a child could not be run. Whatever it does after its start is no error but part of
+/// Why a child could not be run. What it does after its start is not an error but part of
 /// [`Finished`](crate::Finished).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

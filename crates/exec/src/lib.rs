@@ -1,29 +1,29 @@
 //! Child processes: whole process trees, bounded output, a clean environment.
 //!
 //! [`run()`] starts one program, reads what it prints, and ends it with everything it started when its time is up, when
-//! the caller cancels, or when the future is dropped. This room knows nothing of agents, tools and sessions.
+//! the caller cancels, or when the future is dropped. This crate knows nothing of agents, tools and sessions.
 //!
 //! | module | is |
 //! |---|---|
 //! | `spec` | what to run and within which limits |
 //! | `environment` | which variables a child sees |
 //! | `system` | starting it, and moving variables: the only unsafe code of the workspace |
-//! | `attach` | a hold on a running program: writing to it, and finding it again |
-//! | `terminal` | a terminal for a program that wants one |
+//! | `attach` | a handle to a running program: writing to it, and finding it again |
+//! | `terminal` | a terminal for a program that needs one |
 //! | `child` | noticing its end and collecting its exit status |
 //! | `tree` | finding and ending its descendants |
 //! | `streams` | its standard input, output and error while it runs |
 //! | `capture` | its output: the tail in memory, all of it in a side file |
-//! | `run` | the course of one run |
-//! | `runner` | where commands run: in this process's own care, or elsewhere |
+//! | `run` | one run from start to end |
+//! | `runner` | where commands run: as children of this process, or elsewhere |
 //!
 //! Invariants: no signal ever goes to a process outside the tree, nor to one that took over a process id; memory does
 //! not grow with what a child prints; a child never inherits a variable whose name looks like a secret.
 //!
-//! Not covered: if this process is itself killed with `SIGKILL`, its children live on, until somebody who has written down
-//! their [`TreeTrace`] calls [`end_traced`]. The kernel's remedy
-//! (`PR_SET_PDEATHSIG`) has to run between fork and exec, which rules out `posix_spawn`; a plain fork copies page
-//! tables, and measured 0.7 ms slower a child in a process of 15 MB, more than half of what `bash -c true` takes.
+//! Not covered: if this process is itself killed with `SIGKILL`, its children live on until a caller that has stored
+//! their [`TreeTrace`] calls [`end_traced`]. The kernel's remedy (`PR_SET_PDEATHSIG`) has to run between fork and exec,
+//! which rules out `posix_spawn`; a plain fork copies page tables, and measured 0.7 ms slower a child in a process of
+//! 15 MB, more than half of what `bash -c true` takes.
 
 mod attach;
 mod capture;

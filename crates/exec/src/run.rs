@@ -1,4 +1,4 @@
-//! The course of one run: start, read, notice the end, or end it.
+//! One run of a program: starts it, reads its output, and notices its end or ends it.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -18,7 +18,7 @@ use crate::system::{Image, spawn};
 use crate::tree::{MARK_VARIABLE, Tree};
 use crate::{ChildSpec, ExecError};
 
-/// How long a killed program may take to vanish; longer only if the kernel is stuck in it.
+/// Longest wait for a killed program to vanish. It takes longer only if a system call of it hangs in the kernel.
 const VANISH_GRACE: Duration = Duration::from_secs(2);
 
 /// How a program ended.
@@ -34,7 +34,7 @@ pub enum Exit {
     Aborted,
 }
 
-/// A program that has ended, one way or another.
+/// A program that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// How it ended.
@@ -59,13 +59,14 @@ pub struct LeftRunning {
     pub name: String,
 }
 
-/// Runs a program to its end. `on_output` sees every piece of output as it arrives, but not of errors that go apart.
+/// Runs a program to its end. `on_output` gets every piece of output as it arrives, but not standard error if that is
+/// kept apart.
 ///
 /// If the returned future is dropped, the program is killed at once with everything it started.
 ///
 /// # Errors
-/// [`ExecError`] if it could not be started, or if how it ended cannot be known. A bad end is no error; it is in
-/// [`Finished`].
+/// [`ExecError`] if it could not be started, or if it cannot be known how it ended. A failing program is not an error;
+/// its result is in [`Finished`].
 pub async fn run(
     spec: ChildSpec,
     cancel: &CancellationToken,
@@ -88,7 +89,7 @@ pub async fn run_attached(
     let started = Instant::now();
     let (mut streams, ends) = Streams::open(&mut spec, &mut link, on_output)?;
     let running = Running::start(&spec, &ends, &link.shared)?;
-    // The output ends when the last writer has gone, so this process must not be one.
+    // The output ends when no process can write to it any more, so this process must close its copies.
     drop(ends);
     let (exit, left_running) = attend(running, &mut streams, cancel, spec.timeout).await;
     let exit = exit.ok_or(ExecError::StatusLost { program: spec.program })?;
@@ -110,7 +111,7 @@ enum Event {
     Exited,
 }
 
-/// Watches over a run until its end. No exit means that it was lost.
+/// Attends to a run until its end. `None` as the exit means that the exit status was lost.
 async fn attend(
     mut running: Running,
     streams: &mut Streams<'_>,
@@ -207,7 +208,7 @@ impl Running {
                 progress = streams.next() => streams.take(progress).await,
             }
         }
-        // Out of patience, the child is left to a thread that collects it some day.
+        // The wait is over: a thread collects the child whenever it ends.
         drop(timeout(VANISH_GRACE, self.child.exited()).await);
         streams.drain().await;
         self.child.collect();

@@ -56,11 +56,11 @@ impl ChildEnds {
     }
 }
 
-/// What has happened on one of the streams.
+/// An event on one of the streams.
 pub(crate) enum Progress {
-    /// So many bytes are in the buffer of the output.
+    /// This many bytes are in the buffer of the output.
     Output(usize),
-    /// So many bytes are in the buffer of the errors.
+    /// This many bytes are in the buffer of the errors.
     Errors(usize),
     /// Some of the input was taken, or no process will read the rest.
     Input,
@@ -94,7 +94,7 @@ impl<'a> Streams<'a> {
         let (errors, errors_end) = match spec.errors {
             ErrorOutput::WithOutput => (no_errors, None),
             ErrorOutput::Apart => {
-                // A side file holds the output alone.
+                // Standard error does not go into the side file.
                 let limits = OutputLimits { side_file: None, ..spec.output.clone() };
                 let (errors, end) = Output::open(Capture::new(limits)).map_err(ExecError::Pipe)?;
                 (errors, Some(end))
@@ -104,7 +104,7 @@ impl<'a> Streams<'a> {
         Ok((Self { input, output, errors, on_output }, ends))
     }
 
-    /// Whether somebody can still write to the output or to the errors.
+    /// Whether any process can still write to the output or to the errors.
     pub(crate) fn may_print(&self) -> bool {
         self.output.is_open() || self.errors.is_open()
     }
@@ -148,7 +148,7 @@ impl<'a> Streams<'a> {
         self.errors.leave_to_itself();
     }
 
-    /// What was printed: output, and errors where they go apart.
+    /// What was printed: output, and errors if they are kept apart.
     pub(crate) async fn finish(self) -> (CapturedOutput, CapturedOutput) {
         (self.output.capture.finish().await, self.errors.capture.finish().await)
     }
@@ -160,7 +160,7 @@ struct Input {
     sender: Option<Sender>,
     bytes: Vec<u8>,
     written: usize,
-    /// What comes later; `None` if nothing does.
+    /// Further input; `None` if there is none.
     more: Option<mpsc::Receiver<Piece>>,
 }
 
@@ -192,7 +192,7 @@ impl Input {
 
     fn close(&mut self) {
         self.sender = None;
-        // Whoever writes learns that nobody reads.
+        // The writer gets an error, because nobody reads.
         self.more = None;
     }
 

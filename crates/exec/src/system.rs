@@ -4,7 +4,7 @@
 //! than by a closure between fork and exec, which makes it fork slowly. A session of its own matters: without one, a
 //! program that asks for a password on the terminal (sudo, ssh) is stopped by the kernel and hangs.
 //!
-//! This is the only module of the workspace with unsafe code. It knows nothing but the calls.
+//! This is the only module of the workspace with unsafe code. It only makes these calls.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_short};
 use std::io;
@@ -38,7 +38,7 @@ pub(crate) struct Image<'a> {
 
 /// What a program reads from and prints to.
 pub(crate) enum ChildStreams<'a> {
-    /// Open descriptors; without an input that is empty.
+    /// Open descriptors; without one for the input, the input is empty.
     Open { input: Option<BorrowedFd<'a>>, output: BorrowedFd<'a>, errors: BorrowedFd<'a> },
     /// The terminal of this name for all three. The child opens it as the leader of a session without a terminal, so
     /// it becomes the session's own.

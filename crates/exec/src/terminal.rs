@@ -1,4 +1,4 @@
-//! A terminal for a program that wants one.
+//! A terminal for a program that needs one.
 
 use std::ffi::CString;
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// # Errors
-    /// An I/O error: there is none left, or the system has none.
+    /// An I/O error: no terminal is left, or the system has none.
     pub(crate) fn open(size: TerminalSize) -> io::Result<Self> {
         let side = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         grantpt(&side)?;

@@ -1,9 +1,9 @@
 //! Finding and ending a child's descendants, and no other process.
 //!
 //! A process belongs to the tree if it is a descendant by parentage, if it is in a process group or session that a
-//! member leads, or if it carries the tree's mark in its environment. The last one finds daemons: they forked twice
-//! and started a session, so that neither parent nor session leads back. It also finds the tree of a process that was
-//! killed: of such a tree the root counts only if its start time is the recorded one.
+//! member leads, or if it carries the tree's mark in its environment. The mark finds daemons: they forked twice and
+//! started a session, so neither their parent nor their session leads to the tree. It also finds the tree of a process
+//! that was killed. The root of such a tree counts only if its start time is the recorded one.
 //!
 //! Signals go to the child's own group as long as its exit status is not collected (the kernel keeps the group's id
 //! until then), and to every other member through a process descriptor that was opened before its start time was
@@ -24,15 +24,16 @@ pub(crate) const MARK_VARIABLE: &str = "MYCLAW_PROCESS_TREE";
 
 /// Time between asking (`SIGTERM`) and forcing (`SIGKILL`).
 const GRACE: Duration = Duration::from_millis(500);
-/// First pause before looking whether all are gone; doubled up to [`MAX_PAUSE`]. Most programs end within it.
+/// First pause before checking whether all members have ended; doubled up to [`MAX_PAUSE`]. Most programs end within
+/// it.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
-/// A look costs a few milliseconds on a machine with hundreds of processes.
+/// A check costs a few milliseconds on a machine with hundreds of processes.
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 /// Rounds of `SIGKILL`: a new round finds what was started during the last one.
 const KILL_ROUNDS: u32 = 20;
 /// The id, group and session of no process. Those of the kernel's own threads are 0.
 const NO_PROCESS: i32 = -1;
-/// Rounds when there is no time to wait in between.
+/// Rounds of `SIGKILL` when there is no time to wait between them.
 const KILL_ROUNDS_AT_ONCE: u32 = 4;
 
 /// A running child with everything it started.
@@ -47,9 +48,10 @@ pub(crate) struct Tree {
 /// The process that a tree begins with.
 #[derive(Debug, Clone, Copy)]
 enum Root {
-    /// A child of this process. As its exit status is not collected, its id is its own.
+    /// A child of this process. Its exit status is not collected, so its id cannot belong to another process.
     Child(Pid),
-    /// A process of another one, with its start time, if it is known. Its id may be somebody else's by now.
+    /// A process that another process started, with its start time if that is known. Its id may belong to another
+    /// process by now.
     Traced(Option<(i32, u64)>),
 }
 
@@ -88,7 +90,7 @@ impl Mark {
         Self(format!("{}-{now}-{count}", std::process::id()))
     }
 
-    /// The mark that was written down as `text`; `None` if it is none, so that a damaged record matches no process.
+    /// The mark that was stored as `text`; `None` if the text is invalid, so that a damaged record matches no process.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('-').collect();
         let is_number =
@@ -96,7 +98,7 @@ impl Mark {
         (parts.len() == 3 && parts.iter().all(is_number)).then(|| Self(text.to_owned()))
     }
 
-    /// As it is written down.
+    /// The form in which it is stored.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -144,7 +146,7 @@ impl Tree {
         }
     }
 
-    /// Ends all members: asks, waits up to [`GRACE`] for them to go, then forces. The child's exit status must not
+    /// Ends all members: sends `SIGTERM`, waits up to [`GRACE`], then sends `SIGKILL`. The child's exit status must not
     /// be collected before it returns.
     pub(crate) async fn terminate(&self) {
         let forced_at = Instant::now() + GRACE;
@@ -153,7 +155,7 @@ impl Tree {
         let mut pause = FIRST_PAUSE;
         loop {
             match self.blocking(move |tree| tree.ask_escaped(&asked)).await {
-                // One more look follows: a process that forks during the first can be missed by it.
+                // Another check follows, because the first can miss a process that forks meanwhile.
                 Some(alive) if alive.is_empty() => break,
                 alive => asked = alive.unwrap_or_default(),
             }
@@ -232,7 +234,7 @@ impl Tree {
         let mut seen = lock(&self.seen);
         let root = match self.root {
             Root::Child(pid) => pid.as_raw_pid(),
-            // With another start time the id belongs to a stranger, and so does a group of that number.
+            // With another start time the id belongs to an unrelated process, and so does a group of that number.
             Root::Traced(root) => root
                 .filter(|root| table.iter().any(|entry| (entry.pid, entry.start) == *root))
                 .map_or(NO_PROCESS, |(pid, _)| pid),
@@ -266,7 +268,7 @@ impl Tree {
     }
 }
 
-/// What a round of force found.
+/// The result of one round of `SIGKILL`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Forced {
     #[default]
@@ -280,7 +282,7 @@ impl Member {
         use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         match pidfd_open(pid, PidfdFlags::empty()) {
-            // The descriptor is bound to one process. If that one has our start time, it is the one we mean.
+            // The descriptor is bound to one process. If that process has the recorded start time, it is the member.
             Ok(descriptor) if self.is_still_there() => {
                 let _ = pidfd_send_signal(&descriptor, signal);
             }
@@ -303,8 +305,8 @@ impl Member {
     }
 }
 
-/// For every entry of `table`, whether it belongs to the tree of `root`. `is_marked` is asked about as few as
-/// possible, and never about processes older than the root.
+/// For every entry of `table`, whether it belongs to the tree of `root`. `is_marked` is called for as few processes as
+/// possible, and never for processes older than the root.
 fn select_members(
     table: &[Entry],
     root: i32,

@@ -3,7 +3,7 @@
 //! An [`Executor`] starts the helper at its first call, which is this program itself under a sandbox, and forwards the
 //! calls of the tools that it [wraps](Executor::wrap). The helper [serves](serve()) the same tools, so they have one
 //! implementation, and the operating system confines file tools and commands alike. What the helper returns is external
-//! data: bounded, checked, and of no effect unless it belongs to a call that waits for it.
+//! data: bounded, checked, and ignored unless it belongs to a waiting call.
 //!
 //! | module | is |
 //! |---|---|

@@ -95,7 +95,7 @@ pub(crate) enum Reply {
     Ended { number: CallNumber, end: Box<CommandEnd> },
     /// No call and no process is running.
     Idle,
-    /// Something that the agent should know although no call asks, such as the end of a background job.
+    /// A message to the agent that no call requested, such as the end of a background job.
     Message { text: String },
 }
 
@@ -132,13 +132,13 @@ impl From<Result<ToolOutput, ToolError>> for Outcome {
     }
 }
 
-/// JSON that is not looked into before its size is known.
+/// JSON that is not parsed before its size is known.
 pub(crate) fn raw(details: &Value) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(details).ok()
 }
 
 impl Outcome {
-    /// What the engine gets. The helper may have been taken over by what it runs, so everything is checked.
+    /// The result for the engine. A command may have taken over the helper, so everything is checked.
     ///
     /// # Errors
     /// The call failed or was aborted, or its result is not one that a tool may have.
@@ -158,7 +158,7 @@ impl Outcome {
     }
 }
 
-/// Only text and pictures, and nothing of what the engine or a provider attaches to them.
+/// Accepts only text and pictures, without fields that the engine or a provider attaches to them.
 fn check_block(block: ContentBlock) -> Result<ContentBlock, ToolError> {
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
     match block {

@@ -30,7 +30,7 @@ use crate::protocol::{
 /// Most calls and commands at the same time. The engine makes at most eight calls, and a session has sixteen jobs.
 const MAX_CALLS: usize = 64;
 
-/// Tells the agent something although no call asks, such as the end of a background job.
+/// Sends messages to the agent that no call requested, such as the end of a background job.
 #[derive(Debug, Clone)]
 pub struct Messenger(mpsc::Sender<Vec<u8>>);
 
@@ -52,7 +52,7 @@ pub fn serve(build: impl FnOnce(Value, Messenger) -> io::Result<Vec<Arc<dyn Tool
     let served =
         tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
             let served = runtime.block_on(attend(build));
-            // A thread may still wait for input, or work for a call that nobody wants any more.
+            // A thread may still wait for input, or work on a call that was cancelled.
             runtime.shutdown_background();
             served
         });
@@ -219,7 +219,7 @@ async fn run(
     let on_update = |ToolUpdate { text, details }: ToolUpdate| {
         let details = details.as_ref().and_then(raw);
         if let Ok(bytes) = frames::encode(&Reply::Update { number, text, details }) {
-            // Progress that nobody takes in time is lost; the result has everything.
+            // Progress that is not sent in time is dropped; the result has everything.
             let _ = replies.try_send(bytes);
         }
     };
@@ -246,7 +246,7 @@ async fn send(replies: &mpsc::Sender<Vec<u8>>, reply: &Reply) {
         _ => Err(error),
     });
     if let Ok(bytes) = bytes {
-        // Nobody listens any more: the input ends as well.
+        // The other side has ended, so the input ends as well.
         drop(replies.send(bytes).await);
     }
 }

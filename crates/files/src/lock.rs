@@ -14,7 +14,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// Longest pause between two tries: short enough that nobody notices, long enough to cost nothing.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// What to do while another holder has the lock.
+/// How to wait while another holder has the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockWait {
     /// Give up at once.
@@ -64,7 +64,8 @@ pub fn lock(file: &File, kind: LockKind, wait: LockWait) -> Result<(), LockError
         };
         match tried {
             Ok(()) => return Ok(()),
-            // Such locks are held for moments only. A pause that grows would starve behind a holder that soon comes back.
+            // Such locks are held for moments only. With growing pauses, a waiter would miss its turn each time the
+            // same holder takes the lock again.
             Err(TryLockError::WouldBlock) => waiting.pause(&mut { FIRST_PAUSE }, None)?,
             Err(TryLockError::Error(source)) => {
                 return Err(LockError::Io { action: "lock", source });
@@ -147,7 +148,7 @@ impl LockFile {
         if !is_still_at(&file, path).map_err(failed("check the lock file"))? {
             return Ok(Attempt::Removed);
         }
-        // Only for the message that others get, so a full disk must not stop anybody here.
+        // The process id is only for the message to other processes, so a full disk is no reason to fail.
         let _ = write_process_id(&mut file);
         Ok(Attempt::Acquired(Self { path: path.to_path_buf(), file }))
     }

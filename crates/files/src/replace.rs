@@ -14,7 +14,7 @@ use crate::{parent_of, sync_directory};
 pub enum Durability {
     /// The content and the name are on the disk when the call returns.
     Synced,
-    /// The system writes it when it likes: for what can be made again.
+    /// The system writes it later: for content that can be made again.
     Unsynced,
 }
 
@@ -60,7 +60,7 @@ impl NewFile {
         Ok(file)
     }
 
-    /// Like [`NewFile::put_at`], but fails if a file has that name already.
+    /// Like [`NewFile::put_at`], but fails if a file of that name exists.
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] if a file has the name; otherwise an I/O error.

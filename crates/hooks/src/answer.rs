@@ -122,7 +122,7 @@ pub(crate) fn read<T: DeserializeOwned + Default>(printed: &str) -> Result<T, Ho
     if printed.is_empty() {
         return Ok(T::default());
     }
-    // Serde would read a list as the fields in order.
+    // Serde would accept a list and take its elements as the fields in order.
     let answer = serde_json::from_str::<Map<String, Value>>(printed)
         .and_then(|fields| T::deserialize(Value::Object(fields)));
     answer.map_err(|error| {

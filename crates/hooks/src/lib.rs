@@ -2,13 +2,13 @@
 //!
 //! A command gets one JSON object on its standard input, and may answer with one on its standard output;
 //! `docs/hooks.md` is the contract. This crate knows how to run a command and how to read its answer. It must not know
-//! terminals, tools or models, nor what a run does with an answer.
+//! terminals, tools or models, nor how a run uses an answer.
 //!
 //! | module | is |
 //! |---|---|
-//! | `command` | running one, and what can go wrong with it |
-//! | `answer` | what it may say; anything else is a failure |
-//! | `hook` | the trait's methods: the input of a command, and what its answer does |
+//! | `command` | running a command, and its failures |
+//! | `answer` | the answers that a command may give; anything else is a failure |
+//! | `hook` | the trait's methods: the input of a command, and the effect of its answer |
 #![forbid(unsafe_code)]
 
 mod answer;

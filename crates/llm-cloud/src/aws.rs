@@ -40,11 +40,11 @@ const BEARER_VARIABLE: &str = "AWS_BEARER_TOKEN_BEDROCK";
 /// The service's name in signatures.
 const SERVICE: &str = "bedrock";
 
-/// How far a clock may be off before AWS refuses its signatures is five minutes; a refusal with less than this much
-/// difference has another reason.
+/// AWS refuses signatures when the clock is off by more than five minutes. A refusal with a smaller difference than
+/// this has another reason.
 const NOTICEABLE_SKEW: Duration = Duration::from_secs(4 * 60);
 
-/// Credentials are fetched anew this long before they end, so that none ends on its way to the server.
+/// Credentials are fetched anew this long before they expire, so that they do not expire during a request.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 
 /// The names of refusals that a wrong clock causes, among other things.
@@ -61,9 +61,9 @@ pub struct Aws(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Credentials that end at some time, until they do: somebody had to be asked for them.
+    /// Temporary credentials, kept until they expire, because a server or a program was asked for them.
     temporary: Mutex<Option<Credentials>>,
-    /// How many seconds the servers' clock is ahead of this machine's, where that is enough to matter.
+    /// How many seconds the servers' clock is ahead of this machine's, if the difference matters.
     clock_offset: AtomicI64,
 }
 
@@ -85,7 +85,7 @@ impl Aws {
     /// What a call of `request` needs: a bearer token or a signer, and the base URL of its region.
     ///
     /// # Errors
-    /// When there are no credentials or no region, or whoever gives credentials out refuses.
+    /// There are no credentials or no region, or the source of the credentials refuses.
     async fn find_caller(
         &self,
         clients: &Clients,
@@ -130,13 +130,13 @@ impl Aws {
     }
 }
 
-/// What a call is made with.
+/// The credential of a call.
 enum Key {
     /// A Bedrock API key.
     Bearer(SecretString),
     /// Access keys, given as one key.
     Pair(Credentials),
-    /// Whatever this machine has.
+    /// The credentials that this machine has.
     Ambient,
 }
 
@@ -172,7 +172,7 @@ impl Credential for Signer {
         true
     }
 
-    /// `encoded` with its signature, of this moment by the servers' clock.
+    /// `encoded` with its signature, made for the present time of the servers' clock.
     fn sign(&self, mut encoded: EncodedRequest) -> Result<EncodedRequest, ModelError> {
         let scope = signature::Scope { region: &self.region, service: SERVICE };
         let content_type: Vec<_> = encoded
@@ -192,8 +192,8 @@ impl Credential for Signer {
         Ok(encoded)
     }
 
-    /// Notes the time of a server that refused a signature because of its time. Whether there was more to correct
-    /// than was corrected already.
+    /// Records the time of a server that refused a signature because of its time. Returns whether this changes the
+    /// correction, so that a retry may succeed.
     fn learns_from(&self, status: StatusCode, headers: &HeaderMap) -> bool {
         let blames_signature = matches!(
             status,
@@ -220,8 +220,8 @@ impl Credential for Signer {
         })
     }
 
-    /// Adds what a wrong clock has to do with a refusal, and takes out the session token: AWS shows the request that
-    /// it would have signed.
+    /// Adds advice if a wrong clock may be the reason of a refusal, and removes the session token, because AWS quotes
+    /// the request that it would have signed.
     fn explain(&self, mut error: ModelError) -> ModelError {
         let code = error.code.as_deref().unwrap_or_default();
         let offset = self.state.clock_offset.load(Ordering::Relaxed);
@@ -257,7 +257,7 @@ fn shifted(time: SystemTime, seconds: i64) -> SystemTime {
     shifted.unwrap_or(time)
 }
 
-/// An error of the search for credentials, which only another key or a person can help.
+/// An error of the search for credentials. Only another key or the user can help.
 fn no_access(message: impl Into<String>) -> ModelError {
     ModelError::new(ErrorClass::Auth, message)
 }

@@ -1,7 +1,8 @@
-//! GitHub Copilot: a GitHub token is exchanged for a session token of some minutes, which names the host to call.
+//! GitHub Copilot: a GitHub token is exchanged for a session token, which is valid for some minutes and names the host
+//! to call.
 //!
-//! Copilot answers editors only, so requests carry an editor's headers. Who began a request (the user, or the agent on
-//! its own) decides whether it counts as a premium request.
+//! Copilot answers only editors, so requests carry an editor's headers. A request counts as a premium request if the
+//! user began it, and not if the agent did.
 
 mod login;
 
@@ -36,16 +37,16 @@ const EDITOR_HEADERS: [(&str, &str); 4] = [
     ("user-agent", "GitHubCopilotChat/0.35.0"),
 ];
 
-/// How long before its end a session token is replaced: a long answer must not begin with one that ends soon.
+/// A session token is replaced this long before it expires, so that it does not expire during a long answer.
 const RENEW_BEFORE: Duration = Duration::from_secs(5 * 60);
 
 /// How long the exchange may take.
 const EXCHANGE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Largest answer to the exchange, in bytes; real ones have some three thousand.
+/// Largest response to the exchange, in bytes; real ones have about 3,000.
 const MAX_ANSWER: usize = 256 * 1024;
 
-/// Sessions kept at once, one for each GitHub token. The oldest goes first.
+/// Most sessions that are kept, one for each GitHub token. The oldest is removed first.
 const MAX_SESSIONS: usize = 16;
 
 /// Access to GitHub Copilot. It keeps the session of each GitHub token between calls.
@@ -61,7 +62,7 @@ struct Sessions(Mutex<Vec<Session>>);
 struct Session {
     github_token: SecretString,
     token: SecretString,
-    /// Where to call, if the answer says so.
+    /// The host to call, if the response names one.
     api: Option<String>,
     expires_at: SystemTime,
 }
@@ -81,7 +82,7 @@ impl Access for Copilot {
         model.provider == PROVIDER
     }
 
-    /// The session of the key of `request`, and the headers that Copilot wants.
+    /// The session for the key of `request`, and the headers that Copilot requires.
     fn caller<'a>(
         &'a self,
         clients: &'a Clients,
@@ -93,7 +94,7 @@ impl Access for Copilot {
             if key.is_empty() {
                 return Err(sign_in("there is no GitHub token"));
             }
-            // A session token that somebody else exchanged is used as it is.
+            // A session token that another program obtained is used as it is.
             if key.starts_with("tid=") {
                 return Ok(Caller { headers, ..Caller::default() });
             }
@@ -115,7 +116,7 @@ impl Access for Copilot {
     }
 }
 
-/// The session that a call is made with.
+/// The session of a call.
 #[derive(Debug)]
 struct SessionOf {
     github_token: SecretString,
@@ -190,7 +191,7 @@ async fn exchange(
         let refusal = read_refusal(response).await;
         let refused = redact(&refusal.message, Some(github_token));
         let advice = match refusal.class {
-            // GitHub answers 404 to those who have no Copilot.
+            // GitHub answers 404 to accounts without Copilot.
             ErrorClass::Auth | ErrorClass::Unknown => {
                 "; sign in again, and see that the account has Copilot"
             }
@@ -224,21 +225,21 @@ fn read_session(github_token: &str, body: &[u8]) -> Option<Session> {
     })
 }
 
-/// The host that a token names by its proxy: `…;proxy-ep=proxy.individual.githubcopilot.com;…`.
+/// The host that a token names in its field `proxy-ep`: `…;proxy-ep=proxy.individual.githubcopilot.com;…`.
 fn api_of_token(token: &str) -> Option<String> {
     let proxy = token.split(';').find_map(|field| field.strip_prefix("proxy-ep="))?;
     Some(format!("https://api.{}", proxy.strip_prefix("proxy.")?))
 }
 
-/// Whether `base_url` is Copilot's own, which the session may replace; any other was chosen by the user.
+/// Whether `base_url` is Copilot's own. The session may replace it; any other was chosen by the user.
 fn is_public(base_url: &str) -> bool {
     let url = Url::parse(base_url.trim()).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
     host == "githubcopilot.com" || host.ends_with(".githubcopilot.com")
 }
 
-/// Where the token for `base_url` is exchanged: at GitHub, at a company's own (`copilot-api.company.ghe.com` belongs to
-/// `api.company.ghe.com`), or, behind a gateway, there.
+/// The address at which the token for `base_url` is exchanged: GitHub's, a company's own (`api.company.ghe.com` for
+/// `copilot-api.company.ghe.com`), or the gateway itself if `base_url` is one.
 fn exchange_url(base_url: &str) -> Result<Url, ModelError> {
     let unusable = || {
         let message =
@@ -267,7 +268,7 @@ fn editor_headers() -> HeaderMap {
     headers
 }
 
-/// What a call of the model carries.
+/// The headers of a model call.
 fn headers(messages: &[Message]) -> HeaderMap {
     let mut headers = editor_headers();
     headers.remove("accept");

@@ -1,5 +1,5 @@
 //! Cloud credentials for model calls: AWS's access keys and signatures, Google Cloud's tokens, and GitHub Copilot's
-//! sessions. Each stands behind `myclaw_llm`'s [`Access`], so that nobody else needs to know of them.
+//! sessions. Each implements `myclaw_llm`'s [`Access`], so no other crate needs to know them.
 #![forbid(unsafe_code)]
 
 mod aws;
@@ -12,8 +12,8 @@ pub use aws::Aws;
 pub use copilot::Copilot;
 pub use vertex::Vertex;
 
-/// The access of every cloud that is known here, for `HttpProvider::with_access`. They look for credentials among the
-/// variables of the provider's options, and only when a call needs them.
+/// An [`Access`] for each cloud, for `HttpProvider::with_access`. They look for credentials in the variables of the
+/// provider's options, and only when a call needs them.
 pub fn access() -> Vec<Box<dyn Access>> {
     vec![Box::new(Copilot::default()), Box::new(Aws::default()), Box::new(Vertex::default())]
 }

@@ -1,4 +1,5 @@
-//! Access to Vertex AI: Google Cloud's credentials become a token, and project and location become the address.
+//! Access to Vertex AI: exchanges Google Cloud's credentials for a token, and builds the address from project and
+//! location.
 //!
 //! An API key of Vertex AI (express mode) needs neither: it goes into its header, and the service knows the project.
 
@@ -21,19 +22,19 @@ use myclaw_llm::wire::EncodedRequest;
 use myclaw_llm::{Api, ErrorClass, Model, ModelError, ModelRequest, Variables};
 use token::{Slot, TokenCache};
 
-/// Where requests go when nothing names a location: Google routes them to wherever there is room.
+/// The location if none is named: Google chooses a region with free capacity.
 const GLOBAL: &str = "global";
 
-/// Locations of several regions each, whose hosts have a form of their own.
+/// Locations that span several regions; their host names have another form.
 const MULTI_REGIONS: [&str; 2] = ["us", "eu"];
 
-/// The version of the API in an address that names none.
+/// The version of the API if the address names none.
 const API_VERSION: &str = "v1";
 
-/// Where the models are, below a location.
+/// The path of the models below a location.
 const PUBLISHER: [&str; 2] = ["publishers", "google"];
 
-/// The header that says which project pays for what a person's own account asks.
+/// The header that names the project that pays for requests of a user's own account.
 const QUOTA_PROJECT_HEADER: &str = "x-goog-user-project";
 
 /// Access to Vertex AI. It keeps tokens between calls.
@@ -42,7 +43,7 @@ pub struct Vertex {
     tokens: TokenCache,
 }
 
-/// What a token was had for, and where it counts.
+/// The credentials of a token, and the project and location that it is used for.
 #[derive(Debug)]
 struct Grant {
     slot: Arc<Slot>,
@@ -67,7 +68,7 @@ impl Access for Vertex {
 }
 
 impl Vertex {
-    /// Finds credentials, and the token and address that they give.
+    /// Finds credentials, and determines the token and the address.
     async fn find_caller(
         &self,
         clients: &Clients,
@@ -121,7 +122,7 @@ impl Credential for Grant {
         Ok(encoded)
     }
 
-    /// Throws a refused token away, so that the next call gets a new one.
+    /// Discards a refused token, so that the next call gets a new one.
     fn may_replace<'a>(&'a self, error: &'a ModelError) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let is_refused = error.status == Some(401);
@@ -132,7 +133,7 @@ impl Credential for Grant {
         })
     }
 
-    /// A refusal of Vertex AI with what to do about it: what is wrong is seldom the key.
+    /// A refusal of Vertex AI, with advice. The key is seldom the reason.
     fn explain(&self, mut error: ModelError) -> ModelError {
         let Self { origin, project, location, .. } = self;
         let is_disabled = ["has not been used in project", "it is disabled", "SERVICE_DISABLED"]
@@ -151,7 +152,7 @@ impl Credential for Grant {
             ),
             _ => return error,
         };
-        // What `classify` advises holds for keys and base URLs.
+        // The advice of `classify` is about keys and base URLs.
         let said = ["; check ", "; enable the API for the project of the key"]
             .iter()
             .find_map(|general| error.message.rsplit_once(general))
@@ -177,8 +178,8 @@ fn location(base_url: &str, variables: &Variables) -> String {
     of_host.or_else(|| variables.get("GOOGLE_CLOUD_LOCATION")).unwrap_or(GLOBAL).to_owned()
 }
 
-/// The address that models stand below. One that names a project or a publisher itself is taken as it is; without a
-/// `project`, the service takes it from the key.
+/// The address above the models. An address that names a project or a publisher is used as it is; without a `project`,
+/// the service takes it from the key.
 fn address(base_url: &str, project: Option<&str>, location: &str) -> Result<String, ModelError> {
     let unusable = |why: &str| {
         let message =

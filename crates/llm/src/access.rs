@@ -1,8 +1,8 @@
-//! How a call proves who makes it, where that is more than a key in a header.
+//! Authentication that needs more than a key in a header.
 //!
-//! Some providers take a token that a key is first exchanged for, or a signature over the whole request. Who knows how
-//! to get them implements [`Access`] and is given to the [`HttpProvider`](crate::HttpProvider); a wire format sees only
-//! the outcome. The functions here are what such an implementation needs beside its own rules.
+//! Some providers require a token that is obtained with the key, or a signature over the whole request. A type that
+//! provides these implements [`Access`] and is passed to the [`HttpProvider`](crate::HttpProvider); a wire format sees
+//! only the outcome. The functions in this module are helpers for such types.
 
 use std::fmt::Debug;
 
@@ -25,16 +25,16 @@ pub use crate::wire::{host_label, is_link_local, is_loopback};
 use crate::wire::EncodedRequest;
 use crate::{Model, ModelError, ModelRequest};
 
-/// Finds out who calls, for the models of one kind of provider.
+/// Provides the credentials of calls, for the models of one kind of provider.
 pub trait Access: Debug + Send + Sync {
-    /// Whether calls of `model` are this implementation's.
+    /// Whether this implementation handles calls of `model`.
     fn serves(&self, model: &Model) -> bool;
 
-    /// Finds out what the provider of `request` wants to see. It is asked before each call, so whatever can be kept
-    /// between calls should be.
+    /// Provides the credentials that the provider of `request` requires. It is called before each call, so it should
+    /// keep what can be used again.
     ///
     /// # Errors
-    /// When there are no credentials, or the server that exchanges them refuses.
+    /// There are no credentials, or the server that exchanges them refuses.
     fn caller<'a>(
         &'a self,
         clients: &'a Clients,
@@ -42,16 +42,16 @@ pub trait Access: Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<Caller, ModelError>>;
 }
 
-/// What stands in for the request's own key and model, and what is added to the encoded request.
+/// Replacements for the request's own key and model, and additions to the encoded request.
 #[derive(Debug, Default)]
 pub struct Caller {
     /// Replaces the request's key.
     pub token: Option<SecretString>,
     /// Replaces the request's model: where requests go may depend on the token.
     pub model: Option<Model>,
-    /// Come on top of the request's own.
+    /// Added to the request's own.
     pub headers: HeaderMap,
-    /// What else is to be done with requests and refusals.
+    /// Further steps for requests and refusals.
     pub credential: Option<Box<dyn Credential>>,
 }
 
@@ -67,7 +67,7 @@ impl Caller {
         }
     }
 
-    /// Adds what a format knows nothing of: headers, and what the credential makes of the bytes.
+    /// Adds what the format does not know: headers, and the credential's changes to the request.
     pub(crate) fn sign(&self, mut encoded: EncodedRequest) -> Result<EncodedRequest, ModelError> {
         encoded.headers.extend(self.headers.clone());
         match &self.credential {
@@ -95,33 +95,33 @@ impl Caller {
     }
 }
 
-/// The credential behind one call. Every function has a default that does nothing.
+/// The credential of one call. Every function has a default that does nothing.
 pub trait Credential: Debug + Send + Sync {
-    /// Whether requests carry no key because their signature stands for it.
+    /// Whether requests carry no key because a signature replaces it.
     fn replaces_key(&self) -> bool {
         false
     }
 
-    /// Puts the last hand to a request, such as a signature over its bytes.
+    /// Completes a request, for example with a signature over its bytes.
     ///
     /// # Errors
-    /// When it cannot be signed.
+    /// It cannot be signed.
     fn sign(&self, encoded: EncodedRequest) -> Result<EncodedRequest, ModelError> {
         Ok(encoded)
     }
 
-    /// Whether an answer with this status and these headers is a refusal that taught something: then the request is
-    /// signed anew and sent once more.
+    /// Whether an answer with this status and these headers is a refusal that a new signature can avoid. The request is
+    /// then signed again and sent once more.
     fn learns_from(&self, _status: StatusCode, _headers: &HeaderMap) -> bool {
         false
     }
 
-    /// Forgets what `error` says is refused. Whether another call may get a new credential, and so succeed.
+    /// Discards the credential that `error` refuses. Returns whether another call may get a new one, and so succeed.
     fn may_replace<'a>(&'a self, _error: &'a ModelError) -> BoxFuture<'a, bool> {
         Box::pin(std::future::ready(false))
     }
 
-    /// A failure with the facts that only the credential knows.
+    /// A failure, with advice that depends on the credential.
     fn explain(&self, error: ModelError) -> ModelError {
         error
     }

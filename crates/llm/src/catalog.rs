@@ -1,8 +1,8 @@
-//! What is known about models and providers before they are asked.
+//! What is known about models and providers without asking them.
 //!
 //! The models are a sorted text compiled into the binary, one JSON object a line; a lookup bisects it and reads the one
-//! line it needs, so that start-up pays for one model and not for all. Where a provider is, which wire format it
-//! speaks and where its key is kept is a table in [`providers`]. This module reads neither config nor environment.
+//! line it needs, so start-up parses one model and not all. The address of each provider, its wire format and the place
+//! of its key are a table in [`providers`]. This module reads neither config nor environment.
 
 mod providers;
 mod reference;
@@ -84,7 +84,7 @@ impl Catalog {
 struct Line<'a> {
     #[serde(borrow)]
     model: &'a str,
-    /// Where it is not its provider's.
+    /// Present only if it differs from its provider's.
     api: Option<Api>,
     context_window: u64,
     max_output: u64,
@@ -94,7 +94,7 @@ struct Line<'a> {
     #[serde(default)]
     thinking_form: ThinkingForm,
     input: Vec<InputKind>,
-    /// `null` where nobody knows.
+    /// `null` if unknown.
     price: Option<Price>,
 }
 

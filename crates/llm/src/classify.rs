@@ -1,9 +1,9 @@
-//! What kind of failure a provider's error is: the one place that decides.
+//! Classifies the errors of providers. No other code decides about classes.
 //!
 //! The order, each a table in [`rules`]: codes of the provider that say exactly what is wrong, a request that is larger
 //! than a whole limit, sentences of known hosts that say what is wrong, codes that say no more than a status, the HTTP
 //! status, words, and at last whether the server failed. Words are searched only in what the provider said about the
-//! error, never in anything a model said, and numbers in them are no status: a request id may hold `500`.
+//! error, never in anything a model said, and a number in them never counts as a status: a request id may hold `500`.
 
 mod body;
 mod hint;
@@ -128,8 +128,8 @@ impl ErrorBody {
     }
 }
 
-/// The delay, for the classes that time mends. A delay of nothing (`retry-after: 0`, or a date that has passed) names no
-/// time to wait for: the caller's own back-off counts then.
+/// The delay, for the classes that a wait can help. A delay of zero (`retry-after: 0`, or a date that has passed) is
+/// ignored: the caller's own back-off applies then.
 fn delay_for(class: ErrorClass, delay: Option<Duration>) -> Option<Duration> {
     delay.filter(|delay| !delay.is_zero()).filter(|_| match class {
         ErrorClass::RateLimit | ErrorClass::Timeout | ErrorClass::Quota => true,

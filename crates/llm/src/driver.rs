@@ -29,50 +29,50 @@ pub use models::list_models;
 use refusal::no_answer;
 pub use refusal::{read_capped, read_refusal};
 
-/// How long counters may follow a message that is whole.
+/// How long the token counts of a complete message may take to arrive.
 const COUNTERS_LIMIT: Duration = Duration::from_secs(3);
 
-/// What may follow the end of the stream before the body ends, in bytes and time. Read to its end, the connection
-/// serves the next call; beyond this a new connection is cheaper.
+/// Most bytes, and the longest time, between the end of the stream and the end of the body. If the body is read to its
+/// end, the connection can serve the next call; beyond these limits a new connection is cheaper.
 const MAX_TRAILER: usize = 64 * 1024;
 const TRAILER_LIMIT: Duration = Duration::from_millis(250);
 
-/// Keep-alive events (such as Anthropic's `ping`) show that the server lives, not that the model does: they stretch
-/// the limit between two events to this many times its length, and no further. Some models say nothing while they
-/// write one long argument.
+/// Keep-alive events (such as Anthropic's `ping`) show that the server is alive, not that the model is: they extend the
+/// limit between two events to at most this many times its length. Some models say nothing while they write one long
+/// argument.
 const KEEP_ALIVE_STRETCH: u32 = 3;
 
-/// What a partial message says when the caller gave up.
+/// The error text of a partial message after an abort.
 const ABORTED: &str = "aborted";
 
-/// Every model behind an HTTP server. One per process: it keeps connections between calls.
+/// The provider of all models behind HTTP servers. Use one per process: it keeps connections between calls.
 #[derive(Debug, Default)]
 pub struct HttpProvider {
     clients: Clients,
     /// Whether a call was answered before, so that the next one may go over a connection that was kept.
     has_answered: AtomicBool,
-    /// How calls are made that need more than a key.
+    /// The authentication of calls that need more than a key.
     access: Vec<Box<dyn Access>>,
 }
 
 impl HttpProvider {
-    /// A provider without any connection yet; this costs nothing.
+    /// A provider that has opened no connection yet.
     pub fn new(options: HttpOptions) -> Self {
         Self { clients: Clients::new(options), ..Self::default() }
     }
 
-    /// This provider with `access` for the models that need more than a key; the first that serves a model counts.
+    /// This provider with `access` for models that need more than a key; the first one that serves a model is used.
     #[must_use]
     pub fn with_access(self, access: Vec<Box<dyn Access>>) -> Self {
         Self { access, ..self }
     }
 
-    /// Where its requests go out.
+    /// The client for its requests.
     pub fn clients(&self) -> &Clients {
         &self.clients
     }
 
-    /// Finds out who makes the call.
+    /// Gets the credential of the call.
     async fn caller(&self, request: &ModelRequest<'_>) -> Result<Caller, ModelError> {
         let caller = match self.access.iter().find(|access| access.serves(request.model)) {
             Some(access) => access.caller(&self.clients, request).await,
@@ -81,8 +81,8 @@ impl HttpProvider {
         caller.map_err(|error| unsent(request, error))
     }
 
-    /// One call, from credentials to the whole message. `place` receives the decoder, so that what has arrived can
-    /// still be had when this ends early. A token that is refused before its time is replaced, once.
+    /// One call, from credentials to the whole message. `place` receives the decoder, so that the caller can still read
+    /// what has arrived if this ends early. A token that is refused before it expires is replaced once.
     async fn attempt<'a>(
         &self,
         request: &ModelRequest<'a>,
@@ -99,7 +99,7 @@ impl HttpProvider {
         let caller = self.caller(request).await?;
         let outcome = self.attempt_with(&caller, request, place, sink).await;
         if let Err(error) = &outcome {
-            // Nobody waits for a third: what was refused is forgotten for the next call.
+            // There is no third attempt: the refused credential is discarded for the next call.
             caller.may_replace(error).await;
         }
         outcome
@@ -154,7 +154,7 @@ impl HttpProvider {
         Ok((message, response))
     }
 
-    /// Sends the request with its signature, and once more if the refusal of the first teaches how to sign.
+    /// Sends the signed request, and once more if the refusal shows how to sign it correctly.
     async fn ask(
         &self,
         client: &Client,
@@ -173,9 +173,9 @@ impl HttpProvider {
         }
     }
 
-    /// Sends the request. Servers close kept connections without a word, some after each answer, and that shows only
-    /// when the next request goes out: then it is sent once more, over a new connection. A first request that breaks
-    /// is a failure of the server's.
+    /// Sends the request. Servers close kept connections without notice, some after each answer, and this is noticed
+    /// only when the next request is sent. Then the request is sent once more, over a new connection. If the first
+    /// request of a connection breaks, the server has failed.
     async fn send(
         &self,
         client: &Client,
@@ -227,7 +227,7 @@ impl Provider for HttpProvider {
     }
 }
 
-/// Reports that the call failed, and keeps what had arrived.
+/// Reports a failed call, with what had arrived.
 fn failed(
     mut error: ModelError,
     decoder: Option<&Decoder<'_>>,
@@ -237,20 +237,20 @@ fn failed(
     let mut partial =
         decoder.and_then(|decoder| decoder.partial(StopReason::Error, &error.message));
     if !decoder.is_some_and(Decoder::has_visible_output) {
-        // What nobody has seen is dropped; it may have cost something all the same.
+        // Content that was not shown is dropped; it may still have cost something.
         error.usage = partial.take().map(|unseen| Box::new(unseen.usage));
     }
     CallFailure::Failed { error: Box::new(error), partial: partial.map(Box::new) }
 }
 
-/// Reports that the caller gave up, and keeps what had arrived.
+/// Reports an abort, with what had arrived.
 fn aborted(decoder: Option<&Decoder<'_>>, sink: EventSink<'_>) -> CallFailure {
     sink(StreamEvent::Error { reason: StopReason::Aborted, error: ABORTED.to_owned() });
     let partial = decoder.and_then(|decoder| decoder.partial(StopReason::Aborted, ABORTED));
     CallFailure::Aborted { partial: partial.map(Box::new) }
 }
 
-/// An error of a call that never left.
+/// An error of a call that was not sent.
 fn unsent(request: &ModelRequest<'_>, mut error: ModelError) -> ModelError {
     error.message = format!("{}: {}", request.model.provider, error.message);
     error
@@ -272,7 +272,7 @@ async fn read_answer(
                 body.feed(&chunk, decoder, sink).map_err(|error| server.said(error))?
             }
             Next::End => {
-                // The counters of a whole message may lack their last line end; nothing else there matters.
+                // Only the counters of a whole message matter here; they may lack their last line end.
                 let ended = body.end(decoder, sink);
                 if !complete {
                     ended.map_err(|error| server.said(error))?;
@@ -319,7 +319,7 @@ async fn next_chunk(response: &mut Response, timer: &mut EventTimer) -> Next {
     }
 }
 
-/// Reads what follows the end of the stream, so that the connection can be used again.
+/// Reads the rest of the body after the end of the stream, so that the connection can be used again.
 async fn read_trailer(mut response: Response) {
     let to_the_end = async {
         let mut read = 0;
@@ -365,7 +365,7 @@ impl EventTimer {
         self.move_deadline(self.last_event + self.limits.between_events);
     }
 
-    /// The server showed that it is alive.
+    /// A sign that the server is alive came.
     fn keep_alive(&mut self) {
         if self.began {
             let furthest = self.last_event + self.limits.between_events * KEEP_ALIVE_STRETCH;
@@ -385,7 +385,7 @@ impl EventTimer {
         }
     }
 
-    /// Waits until no event came in time.
+    /// Returns when no event has come in time.
     async fn expired(&mut self) {
         loop {
             self.sleep.as_mut().await;
@@ -397,7 +397,7 @@ impl EventTimer {
     }
 }
 
-/// Who is being called: what error messages need.
+/// The called server, for error messages.
 struct Server<'a> {
     request: &'a ModelRequest<'a>,
     url: Url,
@@ -408,13 +408,13 @@ impl Server<'_> {
         self.unsent(transport_error(error, &self.url, self.request.limits.connect))
     }
 
-    /// An error that no server is to blame for.
+    /// An error that did not come from a server.
     fn unsent(&self, mut error: ModelError) -> ModelError {
         error.message = format!("{}: {}", self.request.model.provider, error.message);
         self.without_secrets(error)
     }
 
-    /// An error that the server reported, or that its answer is.
+    /// An error that the server reported, or an unusable answer.
     fn said(&self, mut error: ModelError) -> ModelError {
         error.message = format!(
             "{} at {}: {}",
@@ -443,7 +443,7 @@ impl Server<'_> {
     async fn refused(&self, response: Response) -> ModelError {
         let mut error = self.said(read_refusal(response).await);
         if matches!(error.status, Some(404 | 405)) {
-            // A key may stand in the query.
+            // The query may hold a key.
             let mut url = self.url.clone();
             url.set_query(None);
             error.message = format!("{} (the call went to {url})", error.message);
@@ -457,7 +457,7 @@ impl Server<'_> {
         error
     }
 
-    /// What a server may quote of the request and nobody may read: the key, and the headers of the user's own, whole
+    /// The secrets that a server may quote from the request: the key, and the values of the user's own headers, whole
     /// and without the scheme in front of a token.
     fn secrets(&self) -> impl Iterator<Item = &str> {
         let headers = self.request.model.quirks.headers.iter();

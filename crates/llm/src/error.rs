@@ -1,4 +1,4 @@
-//! What can go wrong in a model call, classified once, at the provider's edge.
+//! The errors of model calls, classified once, where the provider's response is read.
 
 use std::time::Duration;
 
@@ -42,8 +42,8 @@ impl ErrorClass {
     }
 }
 
-/// Whether making the same call again helps. It narrows the class: a [`ErrorClass::Timeout`] is usually worth another
-/// try, but not when nothing listens at a port of this machine. Another model may be tried all the same.
+/// Whether repeating the same call can help. It makes the class more precise: after a [`ErrorClass::Timeout`] a retry
+/// usually can help, but not if nothing listens at a port of this machine. Another model may be tried in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Repeat {
     /// As the class says.
@@ -63,8 +63,8 @@ pub struct ModelError {
     pub status: Option<u16>,
     /// The provider's own error code or type, such as `insufficient_quota`.
     pub code: Option<String>,
-    /// How long the provider asked to wait: for a rate limit and a failing server until the next try, for a quota
-    /// until it is full again. At most 31 days; never there for the other classes, which no time mends.
+    /// How long the provider asked to wait: for a rate limit or a failing server until the next attempt, for a quota
+    /// until it is reset. At most 31 days; `None` for all other classes, because a wait does not help there.
     pub retry_after: Option<Duration>,
     /// Whether the same call, made again a little later, may succeed where the class alone says so.
     pub repeat: Repeat,
@@ -89,10 +89,10 @@ impl ModelError {
     }
 }
 
-/// What providers say when they do not accept the signature of a model's thoughts, or the encrypted thoughts themselves.
+/// The words of providers that do not accept the signature of a model's thoughts, or the encrypted thoughts themselves.
 const REJECTED_THINKING: [&[&str]; 4] = [
-    // Anthropic: "Invalid `signature` in `thinking` block"; "`thinking` blocks in the latest assistant message cannot be
-    // modified".
+    // Anthropic: "Invalid `signature` in `thinking` block"; "`thinking` blocks in the latest assistant message cannot
+    // be modified".
     &["signature", "thinking"],
     &["thinking", "cannot be modified"],
     // Google: "Thought signature is not valid", "Corrupted thought signature".
@@ -117,8 +117,7 @@ pub enum CallFailure {
     /// The caller's cancellation token fired; `partial` is what had arrived, if anything had.
     #[error("the model call was aborted")]
     Aborted {
-        /// What had arrived, with `stop_reason` [`crate::StopReason::Aborted`]; without content if that was no more than
-        /// counters.
+        /// What had arrived, with `stop_reason` [`crate::StopReason::Aborted`]; without content if only counters had.
         partial: Option<Box<AssistantMessage>>,
     },
     /// The call failed; `partial` is present only if something visible had been sent to the event sink.

@@ -1,4 +1,4 @@
-//! What a provider reports while a message arrives.
+//! The events that a provider reports while a message arrives.
 
 use serde::Serialize;
 

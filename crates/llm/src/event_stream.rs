@@ -1,9 +1,9 @@
-//! Amazon's binary event streams (`application/vnd.amazon.eventstream`) from bytes, cut anywhere.
+//! Decodes Amazon's binary event streams (`application/vnd.amazon.eventstream`) from bytes that may be cut anywhere.
 //!
-//! [`EventStreamDecoder`] is fed chunks as they come off a socket and hands out the [`Frame`]s that a decoder of a
-//! wire format takes. Both checksums of every message are checked. What the server reports as a failure of the stream
-//! is an error here, because the framing says that it is one: no event may be mistaken for it. It knows nothing of
-//! JSON or of models.
+//! [`EventStreamDecoder`] is fed chunks as they come off a socket and hands out the [`Frame`]s that a decoder of a wire
+//! format takes. Both checksums of every message are checked. A failure that the server reports is an error here,
+//! because the framing marks it as one, so it cannot be confused with an event. This module knows nothing of JSON or
+//! models.
 //!
 //! A message is its total length and the length of its headers (both 32 bits, big-endian), a CRC-32 of those eight
 //! bytes, the headers, the payload, and a CRC-32 of all that came before.
@@ -27,7 +27,7 @@ const TRAILER: usize = 4;
 /// Why a stream cannot be decoded further.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventStreamError {
-    /// The bytes are no such stream, or were damaged on the way.
+    /// The bytes are not such a stream, or were damaged in transit.
     #[error(
         "the event stream is damaged: the checksum of a message does not fit (something between here and the server changes what it sends)"
     )]
@@ -44,7 +44,7 @@ pub enum EventStreamError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The checksums fit, but the message makes no sense.
+    /// The checksums are right, but the message is invalid.
     #[error("a message of the event stream cannot be read: {what}")]
     Malformed {
         /// What is wrong with it.
@@ -55,7 +55,7 @@ pub enum EventStreamError {
     Reported {
         /// The server's name for the failure, such as `throttlingException`.
         code: String,
-        /// What else it says: JSON as a rule, and maybe nothing.
+        /// The details, usually JSON; may be empty.
         body: String,
     },
 }
@@ -64,25 +64,25 @@ pub enum EventStreamError {
 #[derive(Debug, Default)]
 pub struct EventStreamDecoder {
     buffer: Vec<u8>,
-    /// Where the next message begins in `buffer`; everything before it is done with.
+    /// Where the next message begins in `buffer`; everything before it has been handled.
     start: usize,
 }
 
 impl EventStreamDecoder {
-    /// Adds bytes as they arrived. Call [`next_frame`](Self::next_frame) until it gives `None` before the next push:
-    /// that keeps the buffer as small as one message and one chunk.
+    /// Adds bytes as they arrived. Call [`next_frame`](Self::next_frame) until it returns `None` before the next push:
+    /// then the buffer never holds more than one message and one chunk.
     pub fn push(&mut self, chunk: &[u8]) {
         self.buffer.drain(..self.start);
         self.start = 0;
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// The next event, or `None` when more bytes are needed. A message of a kind that the format may gain comes out as
-    /// an event without a name.
+    /// The next event, or `None` if more bytes are needed. A message of an unknown kind becomes an event without a
+    /// name.
     ///
     /// # Errors
-    /// [`EventStreamError::Reported`] when the server says that it failed; otherwise the bytes are no such stream.
-    /// Limits are checked before the message is whole. The decoder is of no use after an error.
+    /// [`EventStreamError::Reported`] if the server reports a failure; otherwise the bytes are not a valid stream.
+    /// Limits are checked before the message is complete. The decoder cannot be used after an error.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, EventStreamError> {
         let Some(lengths) = self.next_lengths()? else { return Ok(None) };
         let start = self.start;
@@ -133,7 +133,7 @@ impl EventStreamDecoder {
         Ok(Some(lengths))
     }
 
-    /// The number in the four bytes from `place` on, which are there.
+    /// The number in the four bytes from `place` on, which must exist.
     fn number_at(&self, place: usize) -> u32 {
         self.buffer[place..place + 4].iter().fold(0, |number, &byte| number << 8 | u32::from(byte))
     }
@@ -146,13 +146,13 @@ struct Lengths {
     headers: usize,
 }
 
-/// The headers that mean something here.
+/// The headers that this module reads.
 #[derive(Debug, Clone, Copy, Default)]
 struct Headers<'a> {
     /// Whether `:message-type` is `exception` (with a payload that the service's model describes) or `error` (which is
     /// all in the headers).
     is_failure: bool,
-    /// Of the event or the failure.
+    /// The name of the event or the failure.
     name: &'a str,
     error_message: &'a str,
 }
@@ -175,7 +175,7 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// Takes the value of a header, and gives it if it is text. Every type that the format knows has its length.
+/// Reads the value of a header; returns it if it is text. The length depends on the type.
 fn take_value<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a str>, EventStreamError> {
     let kind = take(rest, 1)?[0];
     let length = match kind {

@@ -1,8 +1,8 @@
-//! HTTP clients, and what their failures mean to a person.
+//! HTTP clients, and messages about their failures.
 //!
-//! Clients are made when the first request needs one, because most of what a client costs is loading the system's
-//! certificates, and a model server on this machine needs none. One client keeps its connection between calls, so
-//! that a whole run goes over one.
+//! A client is made when the first request needs it, because loading the system's certificates is most of its cost, and
+//! a model server on this machine needs none. One client keeps its connection between calls, so that a whole run goes
+//! over one.
 
 use std::error::Error as StdError;
 use std::io::ErrorKind;
@@ -20,10 +20,10 @@ use crate::{ErrorClass, ModelError, Repeat, Variables};
 /// How long an idle connection is kept: a tool may run for minutes between two calls.
 const IDLE_CONNECTION: Duration = Duration::from_secs(600);
 
-/// Clients kept at once, one for each way of connecting. More than are ever in use; the oldest goes first.
+/// Most clients that are kept, one for each way of connecting: more than are ever in use. The oldest is removed first.
 const MAX_CLIENTS: usize = 8;
 
-/// Redirects followed, to the same host only: a key must not travel elsewhere.
+/// Most redirects that are followed, to the same host only: a key must not be sent elsewhere.
 const MAX_REDIRECTS: usize = 3;
 
 /// How requests are made.
@@ -37,9 +37,9 @@ pub struct HttpOptions {
     pub variables: Variables,
 }
 
-/// Makes *ring* the cryptography of this process. Calling it again does nothing.
+/// Makes *ring* the cryptography library of this process. Another call does nothing.
 pub fn install_crypto_provider() {
-    // An error says that there is one already, which is just as well.
+    // An error means that one is installed already, which works as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
@@ -60,14 +60,14 @@ struct ClientKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transport {
-    /// Without TLS, and without the cost of loading certificates.
+    /// Without TLS; no certificates are loaded.
     Plain,
     Tls,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
-    /// To this machine or to a service of the cloud that it runs in: no proxy could reach them.
+    /// Without a proxy, to this machine or to a service of the cloud that it runs in.
     Direct,
     /// Through a proxy if the environment names one.
     Environment,
@@ -189,7 +189,7 @@ fn cannot_set_up(error: &dyn StdError) -> ModelError {
     ModelError::new(ErrorClass::Unknown, message)
 }
 
-/// What a failed request or a broken answer means: which server, what happened, what to do.
+/// The message about a failed request or a broken answer: which server, what happened, what to do.
 pub fn transport_error(error: &reqwest::Error, url: &Url, connect_limit: Duration) -> ModelError {
     let origin = format!("{}://{}", url.scheme(), host_label(url));
     let peer = Peer::of(url);
@@ -233,10 +233,10 @@ pub fn transport_error(error: &reqwest::Error, url: &Url, connect_limit: Duratio
     }
 }
 
-/// Who is really connected to: the server, or the proxy that the environment names for it.
+/// The host that is connected to: the server, or the proxy that the environment names for it.
 struct Peer {
     name: String,
-    /// Stands behind what happened. More may be said behind it, so it ends like a part of a sentence.
+    /// Follows the description of the failure. It ends without a full stop, because more may follow.
     advice: &'static str,
     is_proxy: bool,
     is_local: bool,
@@ -264,7 +264,7 @@ impl Peer {
         if self.is_proxy { format!(" through {}", self.name) } else { String::new() }
     }
 
-    /// A port of this machine at which nothing listens stays so until a person starts something.
+    /// A retry cannot help if nothing listens at a port of this machine: the user has to start a server.
     fn repeat(&self) -> Repeat {
         if self.is_local { Repeat::Pointless } else { Repeat::MayHelp }
     }

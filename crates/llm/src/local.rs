@@ -1,8 +1,8 @@
 //! Finding a model server that already listens on this machine.
 //!
 //! Each candidate address is asked for its list of models over a plain connection, all at the same time; where nothing
-//! listens, the refused connection costs microseconds. Something else that listens on such a port (a web page, a proxy,
-//! silence) is never taken for a model server: only a well-formed list with a model that can chat counts.
+//! listens, the refused connection costs microseconds. Another program on such a port (a web server, a proxy, one that
+//! does not answer) is never taken for a model server: only a well-formed list with a model that can chat counts.
 
 mod choice;
 mod facts;
@@ -27,7 +27,7 @@ const LLAMA_CPP_PORT: u16 = 8080;
 /// Default port of LM Studio.
 const LM_STUDIO_PORT: u16 = 1234;
 
-/// A listening loopback port accepts in far less; more would only delay a start where packets are dropped.
+/// A listening loopback port accepts much faster; a longer limit would only delay the start if packets are dropped.
 const CONNECT_LIMIT: Duration = Duration::from_millis(300);
 
 /// Listing models reads no weights, so even a busy server manages it.
@@ -36,7 +36,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 /// An address at which a model server may listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalCandidate {
-    /// Provider name to use if one does, such as `ollama`.
+    /// Provider name to use for that server, such as `ollama`.
     pub provider: String,
     /// Where.
     pub address: SocketAddr,
@@ -47,9 +47,9 @@ pub struct LocalCandidate {
 pub struct LocalProbe {
     /// The addresses, the most preferred first.
     pub candidates: Vec<LocalCandidate>,
-    /// Time limit for the connection to stand.
+    /// Time limit for the connection.
     pub connect_limit: Duration,
-    /// Time limit for the whole answer, once the connection stands.
+    /// Time limit for the whole answer after that.
     pub answer_limit: Duration,
 }
 
@@ -82,7 +82,7 @@ pub struct LocalServer {
     pub base_url: String,
     /// Ids of the models that can chat, never empty; the first is the one to take when nobody chose.
     pub models: Vec<String>,
-    /// What its list says about the first one.
+    /// What its list says about the first model.
     pub facts: LocalFacts,
 }
 
@@ -96,12 +96,12 @@ impl LocalServer {
     }
 }
 
-/// What one candidate turned out to be.
+/// The result for one candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocalFinding {
     /// Nothing accepted a connection in time.
     NothingListens,
-    /// Something did, but it gave no list of models in time.
+    /// Something accepted it, but gave no list of models in time.
     NotAModelServer,
     /// A model server without a model that can chat: one must be loaded or pulled first.
     NoModels,
@@ -121,7 +121,7 @@ pub async fn discover_local(probe: &LocalProbe) -> Option<LocalServer> {
     None
 }
 
-/// What each candidate is, in their order; for a report to the user.
+/// The result for each candidate, in their order, for a report to the user.
 pub async fn survey_local(probe: &LocalProbe) -> Vec<(LocalCandidate, LocalFinding)> {
     let findings: FuturesOrdered<_> =
         probe.candidates.iter().map(|candidate| examine(candidate, probe)).collect();

@@ -1,4 +1,4 @@
-//! Messages in a form that no provider dictates: three kinds, each made of ordered content blocks.
+//! Messages in a form that is independent of providers: three kinds, each made of ordered content blocks.
 //!
 //! The serialised names are the ones that the transcript stores (`meta.contentBlocks`), so they must stay readable by
 //! later versions.
@@ -29,8 +29,8 @@ pub enum Message {
 pub struct UserMessage {
     /// Text and image blocks, in order.
     pub content: Vec<ContentBlock>,
-    /// Text for the model behind the content that the user did not write, such as the time it was sent. It must be
-    /// the same in every request of a session.
+    /// Text for the model that the user did not write, such as the time of the message. It follows the content. It must
+    /// be the same in every request of a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotation: Option<String>,
     /// Milliseconds since the Unix epoch.
@@ -140,9 +140,9 @@ pub struct ToolCall {
     pub id: String,
     /// Tool name.
     pub name: String,
-    /// The arguments, once they were a whole JSON object.
+    /// The arguments, if they are a whole JSON object.
     pub arguments: Map<String, Value>,
-    /// The raw text of arguments that were no JSON object. Such a call is never run; it gets an error result.
+    /// The raw text of arguments that are not a JSON object. Such a call is never run; it gets an error result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid_arguments: Option<String>,
     /// Opaque provider state, sent back unchanged to the same provider.
@@ -183,13 +183,13 @@ impl UserMessage {
 }
 
 impl AssistantMessage {
-    /// Whether it ended normally and says nothing: some servers end an answer so that never was one, a few as if tools
-    /// were to run. It is worth one more call.
+    /// True for a normal stop with neither text nor tool calls. Some servers end a failed answer like this, a few as if
+    /// tools were to run. One more call may help.
     pub fn is_empty_answer(&self) -> bool {
         matches!(self.stop_reason, StopReason::Stop | StopReason::ToolUse) && self.says_nothing()
     }
 
-    /// Whether it says nothing to a person and calls no tool: no text but white space, at most thinking.
+    /// True if it has neither tool calls nor text other than white space. It may have thinking.
     pub fn says_nothing(&self) -> bool {
         self.content.iter().all(|block| match block {
             ContentBlock::Text(text) => text.text.trim().is_empty(),

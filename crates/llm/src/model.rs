@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Quirks, ThinkingLevels};
 
-/// The wire formats. What differs between hosts of one format is data, not another variant.
+/// The wire formats. Differences between hosts of one format are data, not another variant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Api {
@@ -80,7 +80,7 @@ pub struct Model {
     pub base_url: String,
     /// Whether it can think before it answers.
     pub reasoning: bool,
-    /// How much it can be asked to think; counts only with `reasoning`.
+    /// The thinking levels that it offers; used only with `reasoning`.
     #[serde(default)]
     pub thinking_levels: ThinkingLevels,
     /// What it takes as input.
@@ -91,7 +91,7 @@ pub struct Model {
     pub context_window: u64,
     /// Largest answer in tokens; zero when unknown.
     pub max_output: u64,
-    /// What else a request to it needs. Not written out: it may hold secrets.
+    /// What requests to it need in addition. Not serialised: it may hold secrets.
     #[serde(skip)]
     pub quirks: Quirks,
 }

@@ -1,34 +1,34 @@
-//! The invariant that every provider checks: each tool call has exactly one result, directly behind its message.
+//! The invariant that every provider checks: each tool call has exactly one result, directly after its message.
 //!
-//! [`PairedMessages`] is the only list a [`crate::ModelRequest`] takes, and its constructor repairs whatever it is
-//! given, so a request that breaks pairing cannot be built.
+//! [`PairedMessages`] is the only list a [`crate::ModelRequest`] takes, and its constructor repairs any list, so a
+//! request that breaks pairing cannot be built.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::wire::tool_ids;
 use crate::{AssistantMessage, ContentBlock, Message, StopReason, ToolCall, ToolResultMessage};
 
-/// Text of the result that stands in for a call whose run was interrupted.
+/// Text of the result for a call whose run was interrupted.
 pub const INTERRUPTED_RESULT: &str = "[Tool result missing — session was interrupted]";
 
-/// What a call without any id is called.
+/// The id of a call that has none.
 const NAMELESS_CALL: &str = "call";
 
-/// Messages that a provider accepts: they start with a user message, each call is answered once, directly behind
-/// its message and in call order, call ids are unique, and no result stands alone.
+/// Messages that a provider accepts: they start with a user message, each call is answered once, directly after its
+/// message and in call order, call ids are unique, and each result belongs to a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PairedMessages(Vec<Message>);
 
 impl PairedMessages {
     /// Repairs `messages`. A list that is valid already stays as it is. Otherwise:
     ///
-    /// - a result belongs to the nearest call before it that has its id, and moves directly behind that call's
-    ///   message; a second result for a call, and one for no call, are dropped;
+    /// - a result belongs to the nearest call before it that has its id, and moves directly after that call's message;
+    ///   a second result for a call, and one for no call, are dropped;
     /// - a call without a result gets [`INTERRUPTED_RESULT`];
-    /// - an id that an earlier call has is made unique, in the call and in its result. What an id becomes depends
-    ///   only on what stands before it, so a list that grows keeps its beginning;
+    /// - an id that an earlier call has is made unique, in the call and in its result. The new id depends only on the
+    ///   messages before it, so a list that grows keeps its beginning;
     /// - calls of a message that failed or was aborted are dropped, with their results, and so are messages without content
-    ///   and whatever stands before the first user message.
+    ///   and everything before the first user message.
     pub fn repair(messages: Vec<Message>) -> Self {
         let mut repair = Repair::default();
         for message in messages {
@@ -49,7 +49,7 @@ impl PairedMessages {
 }
 
 impl StopReason {
-    /// Whether the tool calls of a message that stopped so are kept. Those of a message that the
+    /// Whether the tool calls of a message with this stop reason are kept. Those of a message that the
     /// output limit cut off are: they get a result that says why they did not run.
     pub fn keeps_tool_calls(self) -> bool {
         match self {
@@ -58,7 +58,8 @@ impl StopReason {
         }
     }
 
-    /// Whether the tool calls of a message that stopped so may run. A message that was cut off may hold half a call.
+    /// Whether the tool calls of a message with this stop reason may run. A message that was cut off may hold half a
+    /// call.
     pub fn runs_tool_calls(self) -> bool {
         match self {
             Self::Stop | Self::ToolUse => true,
@@ -77,7 +78,7 @@ struct Repair {
     numbers: HashMap<String, u64>,
 }
 
-/// Which call: of which turn, and the how manieth.
+/// Identifies a call: its turn, and its number within the turn.
 #[derive(Clone, Copy)]
 struct Place {
     turn: usize,

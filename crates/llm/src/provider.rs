@@ -31,13 +31,12 @@ pub enum ToolUse {
     #[default]
     Auto,
     /// The model must answer in text. The tools stay in the request where the format has a way to forbid calls, because
-    /// the messages may hold calls of them. If a model calls a tool all the same, against the rules of its host,
-    /// its calls arrive like any others.
+    /// the messages may hold calls of them. If a model calls a tool in spite of this, its calls arrive like any others.
     Forbidden,
 }
 
 impl ToolUse {
-    /// The words of OpenAI's and Anthropic's formats for it.
+    /// The value of `tool_choice` in OpenAI's and Anthropic's formats.
     pub(crate) fn choice(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -69,10 +68,10 @@ pub struct ModelRequest<'a> {
     pub limits: CallLimits,
 }
 
-/// Time limits of a model call. There is no limit on the whole call: a model may write for long.
+/// Time limits of a model call. There is no limit on the whole call, because a model may write for a long time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
-    /// Until the connection stands.
+    /// For the connection.
     pub connect: Duration,
     /// From the request until the first event of the answer.
     pub first_event: Duration,

@@ -1,4 +1,4 @@
-//! What is peculiar about talking to one model, beside its wire format.
+//! The special needs of requests to one model, beside its wire format.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::ThinkingForm;
 use crate::wire::compat::CompatOverrides;
 
-/// What requests to one model need beside the usual, from the catalog and the config. Empty by default.
+/// The special needs of requests to one model, from the catalog and the config. Empty by default.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quirks {
     /// How it is asked to think.
     pub thinking_form: ThinkingForm,
     /// Headers that go with every request to it.
     pub headers: ExtraHeaders,
-    /// What its host wants, where that is not what the host's address says.
+    /// The requirements of its host, where they differ from those that its address implies.
     pub compat: CompatOverrides,
 }
 
-/// Headers of the user's own. Values may be secrets, so only names are ever printed.
+/// The user's own headers. Values may be secrets, so only names are ever printed.
 #[derive(Clone, Default)]
 pub struct ExtraHeaders(Vec<(String, SecretString)>);
 

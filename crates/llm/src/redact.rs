@@ -1,4 +1,4 @@
-//! Keeps keys out of messages: servers like to quote the key that they refuse.
+//! Removes keys from messages, because servers often quote the key that they refuse.
 
 /// Stands for what was removed.
 const REDACTED: &str = "[redacted]";
@@ -7,10 +7,10 @@ const REDACTED: &str = "[redacted]";
 const KEY_PREFIXES: [&str; 9] =
     ["sk-", "sk_", "gsk_", "xai-", "AIza", "hf_", "nvapi-", "csk-", "pplx-"];
 
-/// Fewest characters behind a prefix that make it a key and not a word.
+/// Fewest characters after a prefix that make it a key and not a word.
 const MIN_KEY_TAIL: usize = 6;
 
-/// Shortest key that is looked for as such. Local servers are given placeholders such as `ollama`, which are no
+/// Shortest key that is searched for. Keys of local servers are often placeholders such as `ollama`, which are not
 /// secret and may be a word of the message.
 const MIN_KEY: usize = 8;
 
@@ -19,7 +19,7 @@ const MIN_KEY: usize = 8;
 pub fn redact<'s>(text: &str, secrets: impl IntoIterator<Item = &'s str>) -> String {
     let long_enough = |secret: &&str| secret.len() >= MIN_KEY;
     let mut secrets: Vec<&str> = secrets.into_iter().map(str::trim).filter(long_enough).collect();
-    // One may be a part of another, of which nothing must be left.
+    // One secret may be a part of another; nothing of the longer one may remain.
     secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
     let mut text = text.to_owned();
     for secret in secrets {

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-/// Longest wait that is believed: a month, the longest window of any known quota. What is beyond it is a slip (such
-/// as milliseconds for seconds), and counts as no answer.
+/// Longest plausible wait: a month, the longest window of any known quota. A longer one is a mistake (such as
+/// milliseconds for seconds) and is ignored.
 const LONGEST_DELAY: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 
 /// Words in front of a length of time.
@@ -33,8 +33,8 @@ const SPAN_MARKERS: [&str; 9] = [
 /// Words in front of a point in time.
 const MOMENT_MARKERS: [&str; 4] = ["resets at ", "reset at ", "try again at ", "regain access on "];
 
-/// What the headers ask for: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date. A date that has
-/// passed means not to wait.
+/// The wait that the headers ask for: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date. A date that
+/// has passed means not to wait.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     if let Some(milliseconds) =
         text(headers, "retry-after-ms").and_then(|text| text.parse::<f64>().ok())
@@ -49,8 +49,8 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     believable(delay)
 }
 
-/// When the limits that are used up are full again, from headers such as `x-ratelimit-reset-tokens` beside
-/// `x-ratelimit-remaining-tokens: 0`; the last of them counts. A limit with something left says nothing: its server
+/// The time until the used-up limits are reset, from headers such as `x-ratelimit-reset-tokens` beside
+/// `x-ratelimit-remaining-tokens: 0`; the last of them counts. A limit that is not used up is ignored: the server
 /// refused for another reason.
 pub(crate) fn limits_reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let of_limits = headers.iter().filter_map(|(name, value)| {
@@ -97,7 +97,7 @@ pub(crate) fn from_span(text: &str) -> Option<Duration> {
     believable(span::whole(text)?)
 }
 
-/// What the words of an error ask for, such as `Please try again in 6m0s` or `Please retry after 9 seconds`.
+/// The wait that the words of an error ask for, such as `Please try again in 6m0s` or `Please retry after 9 seconds`.
 pub(crate) fn from_words(words: &str, now: SystemTime) -> Option<Duration> {
     // ASCII folding keeps every offset.
     let folded = words.to_ascii_lowercase();

@@ -1,12 +1,12 @@
-//! Server-sent events from bytes, cut anywhere.
+//! Decodes server-sent events from bytes that may be cut anywhere.
 //!
 //! [`SseDecoder`] is fed chunks as they come off a socket and hands out [`Frame`]s that borrow from its buffer, so a
 //! stream of thousands of small events costs no allocation each. Every byte is looked at once: a line is scanned
 //! from where the last chunk ended, never from its start. It knows nothing of JSON or of models.
 //!
 //! Three things differ from the HTML standard, all because model servers need it: an event at the end of the stream
-//! counts even without its blank line, bytes that are no UTF-8 become replacement characters, event by event, and a line
-//! `error: …` is the data of an event named `error`.
+//! counts even without its blank line, bytes that are not UTF-8 become replacement characters, event by event, and a
+//! line `error: …` is the data of an event named `error`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -45,7 +45,7 @@ pub struct Frame<'a> {
 #[derive(Debug)]
 pub struct SseDecoder {
     buffer: Vec<u8>,
-    /// Where the event that is being collected begins in `buffer`; everything before it is done with.
+    /// Where the event that is being collected begins in `buffer`; everything before it has been handled.
     event_start: usize,
     /// Where the line that is being collected begins.
     line_start: usize,
@@ -97,23 +97,23 @@ impl SseDecoder {
         }
     }
 
-    /// Adds bytes as they arrived. Call [`next_frame`](Self::next_frame) until it gives `None` before the next push:
-    /// that keeps the buffer as small as one event and one chunk.
+    /// Adds bytes as they arrived. Call [`next_frame`](Self::next_frame) until it returns `None` before the next push:
+    /// then the buffer never holds more than one event and one chunk.
     pub fn push(&mut self, chunk: &[u8]) {
         self.forget_finished_events();
         self.buffer.extend_from_slice(chunk);
     }
 
-    /// Says that the stream is over. An event that lacks its blank line comes out of
-    /// [`next_frame`](Self::next_frame) after this.
+    /// Ends the stream. After this, [`next_frame`](Self::next_frame) also returns an event that lacks its blank line.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// The next whole event, or `None` when more bytes are needed (or, after [`end`](Self::end), when all is said).
+    /// The next whole event, or `None` if more bytes are needed (or, after [`end`](Self::end), if there are no more
+    /// events).
     ///
     /// # Errors
-    /// [`SseError::EventTooLarge`] as soon as the event exceeds the limit, whether or not it is whole.
+    /// [`SseError::EventTooLarge`] as soon as the event exceeds the limit, even if it is not complete.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, SseError> {
         if !self.skip_byte_order_mark() {
             return Ok(None);
@@ -166,7 +166,7 @@ impl SseDecoder {
         }
     }
 
-    /// Whether the start of the stream is settled; it is not while a byte order mark may still be arriving.
+    /// Whether it is known that a byte order mark precedes the stream or not.
     fn skip_byte_order_mark(&mut self) -> bool {
         if !self.at_start {
             return true;
@@ -204,7 +204,7 @@ impl SseDecoder {
         Some(line)
     }
 
-    /// Notes one field. Comments and fields of no use here (`id`, `retry`) are passed over.
+    /// Handles one field. Comments and unused fields (`id`, `retry`) are skipped.
     fn take_line(&mut self, line: Range<usize>) {
         let text = &self.buffer[line.clone()];
         let (name, value_offset) = match memchr::memchr(b':', text) {
@@ -263,8 +263,8 @@ impl SseDecoder {
     }
 }
 
-/// Bytes as text, with replacement characters for what is none. The check of the standard library goes by words where
-/// it need not say what is wrong; nearly all of the time nothing is.
+/// Bytes as text, with replacement characters for invalid bytes. The whole is checked first, because the standard
+/// library checks valid text word by word, and nearly all text is valid.
 pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),

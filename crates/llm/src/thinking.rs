@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::Model;
 use crate::wire::{Off, ThinkingControl};
 
-/// How much a model should think before it answers. Each provider has its own words and numbers for it; which of
-/// these levels a model knows, and by which word, is data ([`ThinkingLevels`]).
+/// How much a model should think before it answers. Each provider has its own words and numbers for it. Which levels a
+/// model offers, and under which names, is data ([`ThinkingLevels`]).
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -55,9 +55,9 @@ impl fmt::Display for ThinkingLevel {
     }
 }
 
-/// A word that is no thinking level.
+/// A word that is not a thinking level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no thinking level: use off, minimal, low, medium, high or xhigh")]
+#[error("{0:?} is not a thinking level: use off, minimal, low, medium, high or xhigh")]
 pub struct UnknownThinkingLevel(pub String);
 
 impl FromStr for ThinkingLevel {
@@ -71,17 +71,17 @@ impl FromStr for ThinkingLevel {
     }
 }
 
-/// How a model of Claude's wire formats is asked to think. Other formats have one way each and pay no attention to it.
+/// How a model of Claude's wire formats is asked to think. Other formats have one way each and ignore it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThinkingForm {
     /// With a number of tokens that it may spend; models up to Claude 4.5.
     #[default]
     Budget,
-    /// With an effort; the model decides how much it thinks. It may think unasked, so `off` is said too.
+    /// With an effort; the model decides how much it thinks. It may think by default, so `off` is sent too.
     Adaptive,
-    /// As [`ThinkingForm::Adaptive`], and its thinking holds only behind the very messages that it came behind: what was
-    /// compacted or cut since makes it invalid, and the request asks the API to pass over it.
+    /// As [`ThinkingForm::Adaptive`], and its thinking is valid only after the same messages that preceded it. If some
+    /// of these were compacted or cut since, the thinking is invalid, and the request asks the API to ignore it.
     BoundAdaptive,
 }
 
@@ -96,8 +96,9 @@ impl ThinkingForm {
     }
 }
 
-/// The levels that a model knows. A level that is listed without a word goes by its own name; one that is not listed
-/// is not offered. An empty list means `off` to `high`, each by its own name. Written as a map from level to word.
+/// The levels that a model offers, each with the provider's word for it. A level without a word uses its own name; a
+/// level that is not listed is not offered. An empty list means `off` to `high`, each by its own name. Serialised as a
+/// map from level to word.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     from = "BTreeMap<ThinkingLevel, Option<String>>",
@@ -128,7 +129,7 @@ impl ThinkingLevels {
         self.0.iter().any(|(_, word)| word.is_some())
     }
 
-    /// Whether a level above `off` goes by a word other than its own name.
+    /// Whether a level above `off` has a word other than its own name.
     pub(crate) fn has_own_words(&self) -> bool {
         self.0.iter().any(|(level, word)| {
             *level != ThinkingLevel::Off
@@ -148,7 +149,7 @@ impl ThinkingLevels {
         }
     }
 
-    /// The other listed level that `level` goes by the name of.
+    /// The other listed level whose name is the word for `level`.
     fn alias_of(&self, level: ThinkingLevel) -> Option<ThinkingLevel> {
         let (_, word) = self.0.iter().find(|(listed, _)| *listed == level)?;
         let named = word.as_deref()?.parse().ok()?;
@@ -157,8 +158,8 @@ impl ThinkingLevels {
 }
 
 impl Model {
-    /// The level that this model thinks at when `requested` is asked for, which is what goes out in the request: that
-    /// one, else the next lower one it offers, else the lowest it offers. A model that cannot think has only `off`.
+    /// The level that is sent if `requested` is asked for: that one, else the next lower one that the model offers,
+    /// else the lowest. A model that cannot think has only `off`.
     pub fn thinking_level(&self, requested: ThinkingLevel) -> ThinkingLevel {
         let offered = self.offered_thinking_levels();
         let alias =
@@ -169,8 +170,9 @@ impl Model {
             .unwrap_or(ThinkingLevel::Off)
     }
 
-    /// The levels that it offers, from the least to the most: those that it is listed with and that a request to it can
-    /// distinguish. A model that cannot think has only `off`; one whose thinking no request controls has only `high`.
+    /// The offered levels, from the least to the most: those that are listed for the model and that a request can
+    /// distinguish. A model that cannot think has only `off`; a model whose thinking cannot be controlled has only
+    /// `high`.
     pub fn offered_thinking_levels(&self) -> Vec<ThinkingLevel> {
         if !self.reasoning {
             return vec![ThinkingLevel::Off];

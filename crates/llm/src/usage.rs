@@ -8,7 +8,7 @@ use crate::Price;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
-    /// Input tokens that came neither from nor went to the provider's cache.
+    /// Input tokens that were neither read from the provider's cache nor written to it.
     pub input: u64,
     /// Output tokens, thinking included.
     pub output: u64,
@@ -38,7 +38,7 @@ pub struct Cost {
     pub cache_write: f64,
     /// The sum.
     pub total: f64,
-    /// Calls whose price nobody knows: the sum says nothing about them.
+    /// Calls with an unknown price: they are not in the sum.
     #[serde(skip_serializing_if = "is_zero")]
     pub unpriced_calls: u64,
 }

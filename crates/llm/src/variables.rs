@@ -1,4 +1,4 @@
-//! The environment variables that cloud credentials are found by.
+//! The environment variables with which cloud credentials are found.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ impl Variables {
         std::env::vars_os().filter_map(pair).collect()
     }
 
-    /// Every name with its value, as it is.
+    /// Every name with its unchanged value.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

@@ -1,9 +1,9 @@
-//! Wire formats: what a request looks like as bytes, and what the bytes of an answer mean.
+//! Wire formats: encoding requests as bytes, and decoding the bytes of answers.
 //!
-//! Nothing in here does I/O, so every format can be tested from recorded bytes. [`encode`] turns a request into an
-//! HTTP request; a [`Decoder`] is fed the frames of the answer, reports stream events and gives the finished message,
-//! or at any time what has arrived so far; an [`AnswerBody`] finds the frames in the bytes of a body. What differs
-//! between the hosts of one format is data in [`compat`].
+//! This module does no I/O, so every format can be tested from recorded bytes. [`encode`] turns a request into an HTTP
+//! request. A [`Decoder`] is fed the frames of the answer, reports stream events and returns the finished message, or
+//! at any time what has arrived so far. An [`AnswerBody`] finds the frames in the bytes of a body. Differences between
+//! the hosts of one format are data in [`compat`].
 
 mod answer_body;
 pub mod anthropic_messages;
@@ -49,11 +49,11 @@ use crate::{
     ModelRequest, StopReason, classify,
 };
 
-/// What Chat Completions ends a stream with, and some gateways the streams of every format.
+/// The end of a stream in Chat Completions; some gateways send it in every format.
 const END_MARKER: &str = "[DONE]";
 
-/// A model call as an HTTP request; the method is POST. The key among the headers is marked sensitive, so that
-/// printing this shows no secret.
+/// A model call as an HTTP request; the method is POST. The header with the key is marked sensitive, so printing this
+/// shows no secret.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncodedRequest {
     /// Where it goes.
@@ -64,14 +64,14 @@ pub struct EncodedRequest {
     pub body: Bytes,
 }
 
-/// What a frame meant for the flow of the stream.
+/// The effect of a frame on the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Progress {
-    /// The server is alive but said nothing new.
+    /// The server is alive but sent nothing new.
     KeepAlive,
     /// The message grew.
     Advanced,
-    /// The message is whole; what may still follow are counters.
+    /// The message is complete; only counters may still follow.
     Complete,
     /// Nothing more will follow.
     Ended,
@@ -80,7 +80,7 @@ pub enum Progress {
 /// Turns a request into bytes.
 ///
 /// # Errors
-/// When the model's format has no wire form, its base URL is invalid, or the key cannot stand in a header.
+/// The model's format has no wire form, its base URL is invalid, or a header cannot hold the key.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     match request.model.api {
         Api::AnthropicMessages => anthropic_messages::encode(request),
@@ -92,8 +92,8 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     }
 }
 
-/// Reads the answer to one request. Events come in order; errors say only what the server did, so the driver adds
-/// where.
+/// Decodes the answer to one request. Events are reported in order. Errors say only what the server did; the driver
+/// adds which server.
 #[derive(Debug)]
 pub struct Decoder<'a> {
     format: Box<dyn FormatDecoder<'a> + Send + 'a>,
@@ -101,18 +101,18 @@ pub struct Decoder<'a> {
     origin: Origin,
 }
 
-/// Whose events a stream holds.
+/// Whether the events of a stream are of the expected format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     /// None came.
     Unknown,
-    /// None of those that came was of the format.
+    /// Events came, but none of the format.
     Foreign,
     /// One was of the format.
     Recognised,
 }
 
-/// What the decoder of each format does; see [`Decoder`] for the meaning of each function.
+/// The decoder of one format; see [`Decoder`] for the meaning of each function.
 pub(crate) trait FormatDecoder<'a>: fmt::Debug {
     fn feed(
         &mut self,
@@ -121,7 +121,7 @@ pub(crate) trait FormatDecoder<'a>: fmt::Debug {
         sink: EventSink<'_>,
     ) -> Result<Progress, ModelError>;
 
-    /// Takes [`END_MARKER`], which says nothing in a format that has an end of its own.
+    /// Handles [`END_MARKER`], which has no meaning in a format with an end of its own.
     fn feed_end_marker(&mut self) -> Progress {
         Progress::KeepAlive
     }
@@ -138,7 +138,7 @@ impl<'a> Decoder<'a> {
     /// becomes the message's.
     ///
     /// # Errors
-    /// When the model's format has no wire form.
+    /// The model's format has no wire form.
     pub fn new(model: &Model, history: &'a [Message], timestamp: u64) -> Result<Self, ModelError> {
         let builder = MessageBuilder::new(model, history, timestamp);
         let format: Box<dyn FormatDecoder<'a> + Send + 'a> = match model.api {
@@ -160,7 +160,7 @@ impl<'a> Decoder<'a> {
     /// Takes one frame of a stream.
     ///
     /// # Errors
-    /// When the frame reports a failure or makes no sense.
+    /// The frame reports a failure or is invalid.
     pub fn feed(&mut self, frame: &Frame<'_>, sink: EventSink<'_>) -> Result<Progress, ModelError> {
         let outcome = match frame.data.trim() {
             END_MARKER => Ok(self.format.feed_end_marker()),
@@ -182,8 +182,8 @@ impl<'a> Decoder<'a> {
         Ok(progress)
     }
 
-    /// Looks whether this is the first event of the format. One of another format that cannot be read will not be
-    /// readable the next time either.
+    /// Checks whether this is the first event of the format. An event of another format cannot be read, and a retry
+    /// would not change that.
     fn look_for_origin(
         &mut self,
         frame: &Frame<'_>,
@@ -206,10 +206,10 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Takes a whole answer that did not come as a stream.
+    /// Decodes a whole answer that did not come as a stream.
     ///
     /// # Errors
-    /// When it reports a failure or is no answer.
+    /// It reports a failure or is not an answer.
     pub fn feed_whole(&mut self, body: &str, sink: EventSink<'_>) -> Result<(), ModelError> {
         self.format.feed_whole(body, sink).map_err(|error| {
             match foreign::is_foreign(self.api, "", body) {
@@ -222,7 +222,7 @@ impl<'a> Decoder<'a> {
     /// Closes the message and reports [`crate::StreamEvent::Done`].
     ///
     /// # Errors
-    /// When the answer is not complete: the stream ended without its terminal event.
+    /// The answer is not complete: the stream ended without its terminal event.
     pub fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
         self.format.finish(sink).map_err(|error| match self.origin {
             Origin::Foreign => foreign::foreign_format(self.api),
@@ -230,8 +230,8 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// What has arrived so far, as a message that stopped for `reason`; `None` when nothing has. Its content is empty
-    /// if no more than counters came.
+    /// What has arrived so far, as a message with the stop reason `reason`; `None` if nothing has. Its content is empty
+    /// if only counters came.
     pub fn partial(&self, reason: StopReason, error: &str) -> Option<AssistantMessage> {
         self.format.builder().partial(reason, error)
     }
@@ -242,10 +242,10 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The headers that tell a server of `api` who is calling.
+/// The headers that authenticate a call to a server of `api`.
 ///
 /// # Errors
-/// When the key holds what no header can.
+/// The key has characters that a header cannot hold.
 pub(crate) fn auth_headers(api: Api, key: Option<&SecretString>) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     if api == Api::AnthropicMessages {
@@ -269,8 +269,8 @@ pub(crate) fn auth_headers(api: Api, key: Option<&SecretString>) -> Result<Heade
         let message = "the API key holds a character that no HTTP header can carry (a line break?): copy it again";
         ModelError::new(ErrorClass::Auth, message)
     };
-    // Header values may hold bytes beyond ASCII, but a key with a typographic quotation mark or an invisible space is
-    // one that was copied wrongly.
+    // Header values may hold bytes beyond ASCII, but a key with a typographic quotation mark or an invisible space was
+    // copied wrongly.
     if !key.is_ascii() {
         return Err(unusable());
     }
@@ -301,7 +301,7 @@ pub(crate) fn json_request(
     Ok(EncodedRequest { url, headers, body: body.into() })
 }
 
-/// Adds the user's own headers; they replace ours of the same name, but for one that is a list.
+/// Adds the user's own headers. They replace headers of the same name, except for one that is a list.
 fn add_extra_headers(extra: &ExtraHeaders, headers: &mut HeaderMap) -> Result<(), ModelError> {
     for (name, value) in extra.iter() {
         let unusable = || {
@@ -327,12 +327,12 @@ fn no_wire_format(model: &Model) -> ModelError {
     ModelError::new(ErrorClass::Unknown, message)
 }
 
-/// The most tokens that the answer may have; `None` where that is not known.
+/// Most tokens that the answer may have; `None` if unknown.
 pub(crate) fn output_limit(request: &ModelRequest<'_>) -> Option<u64> {
     Some(request.max_output.unwrap_or(request.model.max_output)).filter(|&limit| limit > 0)
 }
 
-/// The failure of a request without a message, as when all that was said is white space.
+/// The failure of a request without a message, for example when all text is white space.
 pub(crate) fn nothing_to_send() -> ModelError {
     ModelError::new(ErrorClass::Unknown, "there is no message to send to the model")
 }
@@ -345,10 +345,10 @@ pub(crate) fn cut_stream() -> ModelError {
     )
 }
 
-/// How hosts say that an answer stopped because it and the request fill the context window.
+/// Stop reasons of hosts for an answer that stopped because it and the request fill the context window.
 pub(crate) const WINDOW_EXCEEDED: &str = "model_context_window_exceeded";
 
-/// The failure of an answer that ended for a reason which is one.
+/// The failure of an answer whose stop reason is a failure.
 pub(crate) fn failed_ending(class: ErrorClass, reason: &str) -> ModelError {
     ModelError {
         status: Some(200),

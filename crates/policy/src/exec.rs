@@ -97,7 +97,7 @@ pub enum InputVerdict {
     Denied(Refusal),
 }
 
-/// The answer of one level, mildest first.
+/// The verdict of one level, the mildest first.
 enum Answer {
     Allow,
     Ask(Refusal),
@@ -109,7 +109,7 @@ impl ExecPolicy {
     /// `sandbox_place` is the path of the sandbox's rules in the config. Without any rules every command may run.
     ///
     /// # Errors
-    /// Every entry of an allowlist that can match nothing.
+    /// Lists the entries of allowlists that can never match.
     pub fn for_session(
         levels: &[ExecLevel],
         sandbox: &SandboxRules,
@@ -238,7 +238,7 @@ impl Effective {
         }
     }
 
-    /// The first thing that the allowlist does not permit, with its command.
+    /// The first problem that the allowlist finds, with its command.
     fn miss(&self, request: &ExecRequest<'_>) -> Option<(RefusalKind, Option<Command>)> {
         if let Some(name) = request.changed_variables.first() {
             return Some((RefusalKind::ChangedVariable((*name).to_owned()), None));

@@ -1,7 +1,7 @@
 //! Programs that run other programs.
 //!
-//! An entry for `find` must not permit every program that `find -exec` can start. For such programs, an entry of the
-//! allowlist without arguments does not cover arguments that start a program; an entry that spells them out does. The
+//! An entry for `find` must not permit every program that `find -exec` can start. So an entry of the allowlist without
+//! arguments does not cover arguments that start another program; an entry that spells these arguments out does. The
 //! list holds only known programs; the sandbox is the boundary for others.
 
 /// Programs whose arguments, input or scripts are programs: shells, interpreters, wrappers, remote shells, debuggers and
@@ -111,7 +111,7 @@ const RUNS_WITH_OPTION: &[(&str, &[&str])] = &[
 /// What a program may do with its arguments beyond its own work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Launcher {
-    /// It runs whatever its arguments, its input or a script name.
+    /// It runs the commands that its arguments, its input or a script name.
     Anything,
     /// It runs something if one of these options is given.
     WithOption(&'static [&'static str]),

@@ -5,7 +5,7 @@
 //!
 //! - [`ToolPolicy`] decides about tools. Every level of the config can only take tools away.
 //! - [`ExecPolicy`] decides about shell commands. It reads the command with a parser of its own that knows simple
-//!   commands and nothing else; whatever it does not know is refused.
+//!   commands and nothing else; everything that it does not know is refused.
 //! - [`ApprovalDigest`] binds an approval to what was approved, and [`escape()`] makes text safe to show in the question.
 #![forbid(unsafe_code)]
 

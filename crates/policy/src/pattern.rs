@@ -26,7 +26,7 @@ pub fn matches_path(pattern: &str, path: &str) -> bool {
         return false;
     }
     // One row of the usual table: whether the patterns so far match the first `n` components. The work is bounded by
-    // the product of the two lengths, whatever the pattern.
+    // the product of the two lengths, for any pattern.
     let mut reached = vec![false; components.len() + 1];
     reached[0] = true;
     for part in pattern.split('/') {

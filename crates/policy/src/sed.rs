@@ -1,4 +1,5 @@
-//! Which calls of `sed` run nothing: GNU sed executes commands through its `e` command and the `e` flag of `s`.
+//! Finds the calls of `sed` that run no other program: GNU sed runs commands through its `e` command and the `e` flag
+//! of `s`.
 
 /// Letters of options without a value that only change how text is read and shown.
 const PLAIN_LETTERS: &str = "nrEsuz";

@@ -39,7 +39,7 @@ pub struct Confinement {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Level {
-    /// Resource limits only: files and network stay open, whatever the other fields are.
+    /// Resource limits only: files and network stay open, and the other fields have no effect.
     Limits,
     /// Landlock for files, TCP and signals, seccomp for system calls. Needs Linux 6.12 and no other program.
     Landlock,

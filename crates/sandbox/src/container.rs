@@ -76,7 +76,7 @@ impl Container<'_> {
         Ok(arguments)
     }
 
-    /// Removes the container, whatever state it is in.
+    /// Removes the container, in any state.
     pub(crate) fn removal(&self, program: &str) -> Vec<String> {
         let mut command = vec![program, "rm", "--force"];
         if self.engine == Engine::Podman {
@@ -94,7 +94,7 @@ fn volume(path: &Path, mode: &str) -> Result<OsString, SandboxError> {
             Ok(format!("--volume={text}:{text}:{mode}").into())
         }
         _ => Err(SandboxError::Demand(format!(
-            "{} cannot be passed to a container: its name has a colon, a comma or bytes that are no text",
+            "{} cannot be passed to a container: its name has a colon, a comma or bytes that are not text",
             path.display()
         ))),
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use myclaw_exec::ExecError;
 
-/// Why a confined process could not be started. It is never started with less protection than demanded.
+/// Why a confined process could not be started. It is never started with less protection than the caller requires.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {

@@ -1,7 +1,7 @@
 //! Attempts to get out of a sandbox, each tried without it and inside it.
 //!
 //! An attempt that fails without the sandbox proves nothing about it, so both results are reported. Nothing leaves the
-//! machine: servers and victims are made for the occasion, and traffic goes to 127.0.0.1.
+//! machine: servers and victims are started for the test, and traffic goes to 127.0.0.1.
 
 #[expect(unsafe_code, reason = "attempts use system calls that no safe wrapper offers")]
 mod calls;

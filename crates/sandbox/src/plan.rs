@@ -59,7 +59,7 @@ pub(crate) struct FilterRules {
 /// The owner of the shared memory and message queues that the process sees.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ipc {
-    /// They are the machine's. So they are closed, and so are ways to name a Unix socket of another process.
+    /// They are those of the machine. So they are closed, and so are calls that name a Unix socket of another process.
     #[default]
     Shared,
     /// They are its own.

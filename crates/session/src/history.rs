@@ -1,7 +1,7 @@
 //! The files that hold the beginning of a fork.
 //!
 //! A fork copies nothing. Next to its log are hard links to the logs in which it began, and its header records how many
-//! bytes of each belong to it. Logs only grow, so those bytes never change, whatever the parent does next; and a link
+//! bytes of each belong to it. Logs only grow, so those bytes never change, even if the parent continues; and a link
 //! keeps them when the parent is deleted. Where the file system has no hard links, the files are copies.
 
 use std::fs::File;

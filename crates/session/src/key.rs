@@ -77,7 +77,7 @@ pub enum SessionKeyError {
     TooLong(usize),
     /// It has colons but fits no form of a key.
     #[error(
-        "`{0}` is no session key; give a word such as `work`, agentId:channelId:peerId:threadId, or \
+        "`{0}` is not a session key; give a word such as `work`, agentId:channelId:peerId:threadId, or \
          agent:<id>:channel:<channel>:account:<id>:peer:<direct|group|channel>:<id>"
     )]
     UnknownForm(String),

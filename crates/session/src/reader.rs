@@ -51,7 +51,7 @@ impl SessionReader {
         Ok(Some(Self { path: path.to_path_buf(), file, history }))
     }
 
-    /// Opens a log at any path, such as an export, whatever session it belongs to.
+    /// Opens a log at any path, such as an export, of any session.
     ///
     /// # Errors
     /// The file cannot be read, a later version of the program wrote it, or it belongs to a fork and the history is not

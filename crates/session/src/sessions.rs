@@ -1,4 +1,4 @@
-//! The interface between a run and the place where sessions are kept, whatever the format.
+//! The interface between a run and the store of sessions, independent of the format.
 
 use std::fmt;
 use std::ops::ControlFlow;

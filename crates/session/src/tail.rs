@@ -62,7 +62,7 @@ pub struct Tail {
     /// By model: tokens of the request that it refused as too long, from the newest entry.
     pub refused: HashMap<String, u64>,
     /// By model: when the newest message was written whose signatures it has rejected, in milliseconds since the Unix
-    /// epoch. The entry lies behind these messages, so it is found wherever one of them is.
+    /// epoch. The entry follows these messages, so it is found whenever one of them is read.
     pub unsigned: HashMap<String, u64>,
     /// How many of the messages, counted from the newest, were written after the last summary or reduction; `None` if
     /// there is neither.

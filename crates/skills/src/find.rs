@@ -16,12 +16,12 @@ const MAX_FRONT_MATTER_BYTES: u64 = 64 * 1024;
 /// Most directories that are looked at in one place. More are reported and left out.
 const MAX_DIRECTORIES: usize = 500;
 
-/// Who decides what a directory holds.
+/// Who controls the content of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The owner of this machine: MyClaw's own directory, one that the config names, or one of another agent.
     Owner,
-    /// The agent's workspace, into which the agent itself and whatever it downloads can write.
+    /// The agent's workspace, into which the agent itself and downloaded programs can write.
     Workspace,
 }
 
@@ -30,7 +30,7 @@ pub enum Origin {
 pub struct Place {
     /// Where it is. It need not exist.
     pub directory: PathBuf,
-    /// Who decides what it holds.
+    /// Who controls its content.
     pub origin: Origin,
 }
 
@@ -48,8 +48,8 @@ pub struct Skill {
     pub origin: Origin,
     /// What it needs.
     pub requirements: Requirements,
-    /// What of that this machine does not have; see [`Machine::missing`]. A skill that misses something is not offered
-    /// to the model.
+    /// The requirements that this machine does not meet; see [`Machine::missing`]. A skill with such a requirement is
+    /// not offered to the model.
     pub missing: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub fn find(places: &[Place], machine: &Machine) -> Catalog {
                     }
                 };
             if let Some(other) = files_by_name.get(&front_matter.name) {
-                // The same file by two names, as when one agent's directory links to another's, is no problem.
+                // Two names of the same file, as when one agent's directory links to another's, are not a conflict.
                 if !is_same_file(other, &file) {
                     let message = format!(
                         "the skill {} is in {} already, which counts",

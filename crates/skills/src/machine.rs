@@ -16,7 +16,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// What of `requirements` is missing, as short phrases such as `program ffmpeg`. Empty if nothing is.
+    /// The requirements that are not met, as short phrases such as `program ffmpeg`. Empty if all are met.
     pub fn missing(&self, requirements: &Requirements) -> Vec<String> {
         let systems = &requirements.systems;
         let is_other_system =
@@ -34,7 +34,7 @@ impl Machine {
             .collect()
     }
 
-    /// A name with a slash is no program name, so that a skill cannot probe for files.
+    /// A name with a slash is not a program name, so a skill cannot probe for files.
     fn has_program(&self, name: &str) -> bool {
         !name.is_empty()
             && !name.contains('/')

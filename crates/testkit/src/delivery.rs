@@ -1,4 +1,4 @@
-//! How an answer's bytes reach the client, faults included.
+//! Sends an answer's bytes to the client, with faults on request.
 
 use std::io;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use tokio::net::TcpStream;
 
 use crate::AnswerEnd;
 
-/// Bytes gathered before a write, where pieces need not go out one by one. About what a fast server hands to the
-/// kernel at a time.
+/// Bytes that are gathered for one write if pieces need not be sent separately: about as many as a fast server passes
+/// to the kernel at a time.
 const WRITE_BUFFER: usize = 64 * 1024;
 
 /// A comment line, which clients of event streams must skip.
@@ -27,15 +27,15 @@ pub(crate) struct Delivery {
     pub(crate) close_afterwards: bool,
 }
 
-/// What a body is divided into.
+/// The pieces of a body.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Pieces {
-    /// A stream in one chunk an event, anything else whole; as few writes as possible.
+    /// One chunk per event of a stream, any other body whole; as few writes as possible.
     #[default]
     Natural,
-    /// One write an event.
+    /// One write per event.
     Events,
-    /// One chunk and one write every so many bytes.
+    /// One chunk and one write per this many bytes.
     Bytes(usize),
 }
 
@@ -101,7 +101,7 @@ pub(crate) async fn send(
     }
 }
 
-/// Sends bytes that need be no HTTP, then closes the connection.
+/// Sends bytes that need not be HTTP, then closes the connection.
 pub(crate) async fn send_raw(stream: &mut TcpStream, bytes: &[u8], delivery: &Delivery) -> Sent {
     let send = async {
         wait(stream, delivery.delay).await?;
@@ -188,7 +188,7 @@ async fn fail(stream: &mut TcpStream, fault: Fault, framing: Framing) -> io::Res
     }
 }
 
-/// Waits, but not longer than the client stays.
+/// Waits, but only as long as the client is connected.
 async fn wait(stream: &mut TcpStream, duration: Duration) -> io::Result<()> {
     if duration.is_zero() {
         return Ok(());
@@ -219,7 +219,7 @@ impl Delivery {
         match self.fault {
             None => body.len(),
             Some((0, _)) => 0,
-            // A comment within an event would break it, which is another fault than silence.
+            // A comment within an event would break the event, which is a different fault than silence.
             Some((after, Fault::Stall { keep_alive: Some(_) })) => {
                 let mut ends = events(body).into_iter().scan(0, |end, event| {
                     *end += event.len();

@@ -13,7 +13,7 @@ pub(crate) struct History {
     all: Vec<Arc<RecordedRequest>>,
     /// Places in `all` of those that the script answered.
     calls: Vec<usize>,
-    /// How many of the oldest have been looked at for forgetting.
+    /// How many of the oldest were already considered for removal.
     passed: usize,
     kept_bytes: usize,
     most_bodies: usize,
@@ -55,8 +55,8 @@ impl History {
         self.calls.last().map(|place| Arc::clone(&self.all[*place]))
     }
 
-    /// Lets go of the oldest bodies that are too many or too much. One whose answer is under way stays, and what is
-    /// newer with it.
+    /// Forgets the oldest bodies beyond the limits on number and size. A body whose answer is in progress stays, and so
+    /// do newer ones.
     fn forget(&mut self) {
         while self.all.len() - self.passed > self.most_bodies.max(1)
             || self.kept_bytes > MAX_KEPT_BYTES

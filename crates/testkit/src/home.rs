@@ -42,8 +42,8 @@ impl TempHome {
         Self::at(TempDir::with_prefix(PREFIX))
     }
 
-    /// An empty home in memory, where the system has such a file system: for tests of thousands of runs, which would
-    /// else wait for the disk most of their time.
+    /// An empty home in memory, if the system has such a file system: for tests of thousands of runs, which would
+    /// otherwise mostly wait for the disk.
     ///
     /// # Panics
     /// When no temporary directory can be made.
@@ -155,8 +155,8 @@ impl TempHome {
         self.write(self.workspace().join(path), content)
     }
 
-    /// A command that sees this home and nothing of the caller's: no keys, no proxies, no model server of this
-    /// machine. It works in the home.
+    /// A command with this home and nothing from the caller's environment: no keys, no proxies, no model server of this
+    /// machine. Its directory is the home.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env_clear();
@@ -221,7 +221,7 @@ impl TempHome {
             .collect()
     }
 
-    /// Keeps the directory and returns its path, to look into after a failure.
+    /// Keeps the directory and returns its path, to examine it after a failure.
     pub fn keep(self) -> PathBuf {
         self.directory.keep()
     }

@@ -1,5 +1,4 @@
-//! The server side of HTTP/1.1, as much of it as model clients use: kept connections, bodies with a length or in
-//! chunks.
+//! The part of HTTP/1.1 servers that model clients use: kept connections, bodies with a length or in chunks.
 
 use std::io;
 use std::time::Instant;
@@ -38,7 +37,7 @@ impl RequestReader {
     /// Reads one request; `None` when the client has closed the connection between two.
     ///
     /// # Errors
-    /// A connection that broke within a request, or a request this server cannot read.
+    /// The connection broke within a request, or this server cannot read the request.
     pub(crate) async fn next(&mut self, stream: &mut TcpStream) -> io::Result<Option<HttpRequest>> {
         let Some(head) = self.head(stream).await? else { return Ok(None) };
         let head_arrived = Instant::now();

@@ -1,9 +1,8 @@
-//! What tests need from the outside world, under their control: a scripted model server that records whole requests
-//! and breaks connections on demand, temporary homes, child processes with deadlines, and a terminal.
+//! The surroundings of tests, under their control: a scripted model server that records whole requests and breaks
+//! connections on demand, temporary homes, child processes with deadlines, and a terminal.
 //!
-//! A development dependency only. It knows the public wire formats and nothing of the rooms it helps to test: the
-//! checks in [`validate_pairing`] are written from the providers' rules, not from our own code, so that the two can
-//! disagree.
+//! A development dependency only. It knows the public wire formats and none of the crates that it helps to test: the
+//! checks in [`validate_pairing`] follow the providers' rules, not our own code, so they can find errors in it.
 //!
 //! ```
 //! use myclaw_testkit::{ModelServer, Reply, Script};

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{RecordedRequest, WireFormat};
 
-/// How the paths of model calls end, whatever the base URL is.
+/// The ends of the paths of model calls, for any base URL.
 pub(crate) const ROUTES: [(&str, WireFormat); 7] = [
     ("/messages", WireFormat::AnthropicMessages),
     ("/chat/completions", WireFormat::OpenAiCompletions),
@@ -50,7 +50,7 @@ impl std::error::Error for Violation {}
 /// The first rule that is broken.
 pub fn validate_pairing(request: &RecordedRequest) -> Result<(), Violation> {
     let not_json = |error: serde_json::Error| violation("body", format!("is not JSON: {error}"));
-    // Not kept with the request: a long run's bodies, parsed, would take more memory than a machine has.
+    // Not kept with the request: the parsed bodies of a long run would need too much memory.
     let parsed;
     let body = match request.json.get() {
         Some(body) => body,
@@ -116,7 +116,7 @@ fn items<'a>(value: &'a Value, place: &str) -> Checked<impl Iterator<Item = (Str
     Ok(list.map(move |(number, item)| (format!("{place}[{number}]"), item)))
 }
 
-/// Content that is text, or a list of which `check` knows what may be in it.
+/// Content that is text, or a list whose items `check` accepts.
 fn text_or_items(content: &Value, place: &str, check: impl Fn(&Value, &str) -> Checked) -> Checked {
     if content.is_string() {
         return visible_text(content, place).map(|_| ());
@@ -170,7 +170,7 @@ fn object_in_string(value: &Value, place: &str) -> Checked {
     }
 }
 
-/// An id of at most `longest` bytes, if there is such a limit, of the characters that names have.
+/// An id with the characters of names, and at most `longest` bytes if there is such a limit.
 fn token<'a>(value: &'a Value, place: &str, longest: Option<usize>) -> Checked<&'a str> {
     let id = visible_text(value, place)?;
     if longest.is_some_and(|longest| id.len() > longest) || !id.chars().all(is_name_char) {

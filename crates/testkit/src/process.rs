@@ -12,7 +12,7 @@ use rustix::process::{Pid, kill_process};
 /// How long a child may take where a test sets no deadline: far above what a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often a child is looked at while it is waited for.
+/// How often a child is checked while a test waits for it.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The signals that tests send.
@@ -287,7 +287,7 @@ pub fn wait_until_gone(pid: u32) {
     }
 }
 
-/// Gathers a stream on a thread of its own.
+/// Reads a stream on a thread of its own.
 #[derive(Debug)]
 struct Collector {
     shared: Arc<Collected>,
@@ -353,8 +353,8 @@ impl Collector {
         all
     }
 
-    /// Everything, once the child is over. A grandchild may hold the stream open: it gets a moment to let go, then
-    /// what there is must do.
+    /// The whole stream, after the end of the child. A grandchild may hold the stream open: after a short wait, the
+    /// output so far is returned.
     fn finish(&mut self) -> Vec<u8> {
         const GRACE: Duration = Duration::from_secs(2);
         let guard = self.shared.bytes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -113,7 +113,8 @@ struct StreamFailure {
     message: String,
 }
 
-/// What the answer depends on in a request. Read without making the whole body a value, for the sake of long ones.
+/// The fields of a request that the answer depends on. Parsed without building the whole body as a value, because
+/// bodies may be long.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Wish {
@@ -349,7 +350,7 @@ impl Reply {
         }
     }
 
-    /// Distinguishes messages of one server well enough for a reader of a trace.
+    /// Distinguishes the messages of one server for the reader of a trace.
     fn message_id(&self, prefix: &str) -> String {
         format!("{prefix}{:08}", self.blocks.len() * 1000 + self.usage.output as usize)
     }

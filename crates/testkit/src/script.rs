@@ -1,4 +1,4 @@
-//! What the server answers, request by request.
+//! The answers of the server, request by request.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::{RecordedRequest, Reply, Step};
 /// Decides the answer to the request with the given number (from 0, counting only those answered from the script).
 type Decide = dyn Fn(&RecordedRequest, usize) -> Step + Send + Sync;
 
-/// Answers in order, and what comes after the last of them.
+/// Answers in order, and the answer after the last of them.
 ///
 /// Made from one [`Reply`] or [`Step`], from an array or vector of either, or by [`Script::repeat`] and
 /// [`Script::answer_with`].
@@ -22,7 +22,7 @@ pub struct Script {
     pub(crate) settings: Settings,
 }
 
-/// What a server does besides answering from its steps.
+/// The behaviour of a server beside its steps.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// Ids listed by `GET /v1/models`.
@@ -31,9 +31,9 @@ pub(crate) struct Settings {
     pub(crate) pairing: PairingCheck,
     /// How many of the latest requests keep their bodies.
     pub(crate) kept_bodies: usize,
-    /// What is answered at a path, whatever the method is.
+    /// The answers at certain paths, for any method.
     pub(crate) documents: Vec<(String, Value)>,
-    /// Whether every request takes a step, whatever its method and path are.
+    /// Whether every request takes a step, with any method and path.
     pub(crate) every_route: bool,
 }
 

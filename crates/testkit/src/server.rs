@@ -22,7 +22,7 @@ use crate::{RecordedRequest, Script, Step, validate_pairing};
 /// How long a `wait_for_…` waits before it fails the test: far above what a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often an async wait looks again.
+/// How often an async wait checks again.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A model server on a free port of 127.0.0.1 that answers from a [`Script`] and records whole requests. It stops,
@@ -40,7 +40,7 @@ pub struct ModelServer {
     running: Running,
 }
 
-/// What keeps the server going.
+/// The thread or task that runs the server.
 #[derive(Debug)]
 enum Running {
     Task(tokio::task::JoinHandle<()>),
@@ -57,7 +57,7 @@ struct Shared {
 struct State {
     script: Script,
     history: History,
-    /// What the server held against its clients, for [`ModelServer::assert_finished`].
+    /// The mistakes of clients, for [`ModelServer::assert_finished`].
     complaints: Vec<String>,
     accepted: usize,
     closed: usize,
@@ -369,7 +369,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
                 });
                 let shared = Arc::clone(&shared);
                 connections.spawn(async move {
-                    // A connection that breaks is the client's affair, or was asked for.
+                    // A connection that breaks was closed by the client, or broken on request.
                     let _ = serve_connection(stream, number, &shared).await;
                 });
             }

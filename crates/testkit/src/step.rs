@@ -72,15 +72,15 @@ impl Step {
         self
     }
 
-    /// Falls silent after `bytes` of the body, until the client goes away.
+    /// Sends nothing after `bytes` of the body, until the client disconnects.
     #[must_use]
     pub fn stall_after(mut self, bytes: usize) -> Self {
         self.delivery.fault = Some((bytes, Fault::Stall { keep_alive: None }));
         self
     }
 
-    /// Sends only `: keep-alive` comments, one each `interval`, behind the event that holds the byte number `bytes`
-    /// of the body, until the client goes away.
+    /// Sends only `: keep-alive` comments, one per `interval`, after the event that holds byte number `bytes` of the
+    /// body, until the client disconnects.
     #[must_use]
     pub fn stall_with_keep_alives(mut self, bytes: usize, interval: Duration) -> Self {
         self.delivery.fault = Some((bytes, Fault::Stall { keep_alive: Some(interval) }));

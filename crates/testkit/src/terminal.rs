@@ -19,7 +19,7 @@ use crate::process::{Signal, send_signal};
 /// How long an expected text may take: far above what a loaded machine needs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often a child is looked at while its end is waited for.
+/// How often a child is checked while a test waits for its end.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The query for the cursor position and its answer: line editors send it before they draw.
@@ -135,8 +135,8 @@ impl Terminal {
         self.send("\x04");
     }
 
-    /// Closes the terminal, as closing its window does: the kernel sends SIGHUP to the program, and whatever the program
-    /// reads or writes there fails.
+    /// Closes the terminal, as closing its window does: the kernel sends SIGHUP to the program, and the program's reads
+    /// and writes there fail.
     pub fn hang_up(&mut self) {
         self.keyboard = None;
         self.screen.is_closing.store(true, Ordering::SeqCst);
@@ -205,7 +205,7 @@ impl Screen {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until `seen` holds, nothing more can come, or patience ends.
+    /// Waits until `seen` holds, nothing more can come, or the time is up.
     fn wait(&self, seen: impl Fn(&Output) -> bool) -> MutexGuard<'_, Output> {
         let (output, _) = self
             .changed
@@ -228,7 +228,7 @@ impl Screen {
 
     /// Takes in what the program writes, until it is gone.
     fn show(&self, terminal: File) {
-        // It is closed before anybody learns that no more output can come.
+        // It is closed before waiters are notified that no more output can come.
         let mut terminal = Some(terminal);
         let mut buffer = vec![0; 16 * 1024];
         let mut plain = PlainText::default();
@@ -274,7 +274,7 @@ fn open(columns: u16, rows: u16) -> io::Result<(File, File)> {
     Ok((File::from(keyboard), terminal))
 }
 
-/// Takes escape sequences and carriage returns out of what a program writes, wherever its bytes are cut.
+/// Removes escape sequences and carriage returns from a program's output, even if they are cut between two reads.
 #[derive(Debug, Default)]
 struct PlainText {
     state: EscapeState,
@@ -287,7 +287,7 @@ struct PlainText {
 enum EscapeState {
     #[default]
     Text,
-    /// Behind ESC.
+    /// After ESC.
     Escape,
     /// In a control sequence: `ESC [ … final`.
     Control,

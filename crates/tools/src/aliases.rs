@@ -1,4 +1,4 @@
-//! Names that models know the tools by from the agents that they were trained with, and names of their arguments.
+//! Other names of tools and of their arguments, which models know from the agents they were trained with.
 //!
 //! A call by such a name is a call of the tool: policies, hooks and events see the tool's own names. Names that other
 //! agents use for something else are not here.

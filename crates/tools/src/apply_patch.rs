@@ -1,7 +1,7 @@
 //! The `apply_patch` tool: changes several files at once by a unified diff or the `*** Begin Patch` form.
 //!
-//! The patch is parsed, every hunk is located and every file worked out in memory; only if all of it fits is anything
-//! written, and then all of it or nothing.
+//! The patch is parsed, every hunk is located, and the new content of every file is made in memory. Files are written
+//! only if all of it fits, and then either all of them or none.
 
 mod apply;
 mod commit;
@@ -28,7 +28,7 @@ use crate::support::{Budget, cut_end, parse_arguments, run_on_files};
 use commit::{CommitError, commit};
 use plan::{Outcome, Plan, Verdict};
 
-/// Largest patch that is looked at; a larger one was not written by a model.
+/// Largest patch that is read; a larger one was not written by a model.
 const MAX_PATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Characters of diffs that are kept with one result.
 const MAX_DETAIL_CHARS: usize = 60_000;
@@ -111,7 +111,7 @@ fn apply_patch(
     Ok(ToolOutput { details: Some(details), ..ToolOutput::text(bounded(&success(&outcomes))) })
 }
 
-/// What a patch does, if all of it fits.
+/// The changes of a patch that fits.
 fn plan(
     context: &ToolContext,
     patch: &str,
@@ -201,7 +201,7 @@ fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// For user interfaces: what happened to each file, with a diff where there is room for it.
+/// For user interfaces: what happened to each file, with diffs as long as there is room for them.
 fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
     let diffs: Vec<Value> =
         diffs(plan).map(|(path, diff)| json!({"path": path, "diff": diff})).collect();
@@ -217,7 +217,7 @@ fn details(plan: &Plan, outcomes: &[Outcome]) -> Value {
     json!({"filesPatched": results.len(), "results": results, "diffs": diffs})
 }
 
-/// The files whose content changes, each with a diff while there is room, in order.
+/// The files whose content changes, in order, with diffs as long as there is room for them.
 fn diffs(plan: &Plan) -> impl Iterator<Item = (&str, Option<String>)> {
     let mut room = MAX_DETAIL_CHARS;
     let deadline = diff_deadline();

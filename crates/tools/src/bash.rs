@@ -32,7 +32,7 @@ const NOTE_CHARS: usize = 800;
 /// Shells to try, in this order.
 const SHELLS: [&str; 2] = ["bash", "sh"];
 
-/// Runs commands. See `myclaw_exec` for what becomes of the processes, their output and their environment.
+/// Runs commands. `myclaw_exec` describes how it handles processes, output and environment.
 pub struct BashTool {
     schema: ToolSchema,
     default_timeout: Duration,
@@ -64,7 +64,7 @@ impl BashTool {
         Self::make(default_timeout, None)
     }
 
-    /// The tool, whose commands can become background jobs.
+    /// The tool with background jobs.
     pub fn with_jobs(default_timeout: Duration, jobs: Arc<Jobs>) -> Self {
         Self::make(default_timeout, Some(jobs))
     }
@@ -120,7 +120,7 @@ impl BashTool {
         schema
     }
 
-    /// With other variables for its commands than the inherited ones.
+    /// Uses other variables for its commands than the inherited ones.
     #[must_use]
     pub fn with_environment(mut self, environment: EnvironmentPolicy) -> Self {
         self.environment = environment;
@@ -188,7 +188,7 @@ impl BashTool {
         Err(ToolError::Failed(missing.map_or_else(String::new, |error| error.to_string())))
     }
 
-    /// The arguments, without what needs jobs where there are none.
+    /// The schema of the arguments, without those for jobs if there are no jobs.
     fn read(&self, invocation: &mut ToolInvocation<'_>) -> Result<Arguments, ToolError> {
         let arguments = std::mem::take(&mut invocation.arguments);
         let arguments: Arguments = parse_arguments(aliases::BASH, arguments)?;
@@ -274,7 +274,7 @@ impl Tool for BashTool {
     }
 }
 
-/// A name of its own for every call: some models number their calls anew in every answer.
+/// A unique name for every call, because some models number their calls anew in every answer.
 fn side_file(context: &ToolContext, call_id: &str) -> PathBuf {
     /// Enough to recognise the call.
     const MAX_ID_CHARS: usize = 40;

@@ -1,5 +1,5 @@
-//! What the file tools know about files over time: which content the model has seen, and what was there before a
-//! change, so that the change can be undone.
+//! The file tools' record of files: which content the model has seen, and the content before each change, so that the
+//! change can be undone.
 //!
 //! Everything is in one directory beside the session (`changes` in its directory of artifacts), so it survives a
 //! restart and needs no state in a process:

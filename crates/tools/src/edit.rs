@@ -1,7 +1,7 @@
 //! The `edit` tool: replaces one piece of a text file by another.
 //!
-//! The place is looked for exactly first and then with more and more tolerance, but tolerance only finds the place:
-//! what is written is `newText`, and bytes outside the lines that differ stay as they are.
+//! The place is searched exactly first and then with more and more tolerance. Tolerance only finds the place: `newText`
+//! is written as given, and bytes outside the lines that differ do not change.
 
 mod locate;
 mod numbered;
@@ -26,7 +26,7 @@ use crate::support::{
 };
 use locate::{Located, MAX_COUNTED, Search};
 
-/// Line numbers that an error lists.
+/// Most line numbers that an error lists.
 const MAX_LINES_LISTED: usize = 10;
 /// A `newText` shorter than this is likely to be somewhere in the file by chance.
 const LEAST_DISTINCT_CHARS: usize = 12;
@@ -96,17 +96,17 @@ impl Tool for EditTool {
     }
 }
 
-/// An edit that fits and is not made yet.
+/// An edit that was checked and is not made yet.
 struct Planned {
     path: ResolvedPath,
     loaded: Loaded,
-    /// Of the content that it has now.
+    /// The fingerprint of the present content.
     fingerprint: Fingerprint,
     /// The new content.
     bytes: Vec<u8>,
-    /// How many places it replaces.
+    /// Number of replaced places.
     replacements: usize,
-    /// The result for the model, once it is made.
+    /// The result for the model after the edit.
     text: String,
 }
 

@@ -1,9 +1,9 @@
 //! What the file tools (read, write, edit, apply_patch) share: recognising text files, decoding it without
 //! losing a byte, finding blocks of lines, and replacing files atomically.
 //!
-//! The rule that everything here serves: **a byte that no edit names never changes.** A [`Document`] therefore keeps
+//! The rule of this module: **a byte that no edit names never changes.** A [`Document`] therefore keeps
 //! the file's own bytes beside the decoded text, and edits are splices of those bytes; nothing is ever re-encoded as a
-//! whole. This part knows nothing of tools, arguments and patches.
+//! whole. This module knows nothing of tools, arguments and patches.
 
 mod atomic;
 mod decode;

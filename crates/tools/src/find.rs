@@ -172,7 +172,7 @@ fn split_pattern(context: &ToolContext, arguments: &Arguments) -> (String, Strin
         } else {
             directory.to_owned()
         };
-        // Whether it may be searched is decided by the caller; here only whether it is meant.
+        // This only determines the directory; the caller decides whether it may be searched.
         let anywhere = ToolContext { workspace_only: false, ..context.clone() };
         if resolve_path(&anywhere, &path, Access::Read)
             .is_ok_and(|directory| directory.real.is_dir())

@@ -26,9 +26,9 @@ const MAX_CONTEXT: u64 = 50;
 /// Most characters of a pattern that a message repeats.
 const MAX_PATTERN_CHARS: usize = 200;
 
-/// Searches that run at once in this process, whatever the sessions: each may take a core and some 50 MB.
+/// Most searches that run at once in this process, for all sessions together: each may take a core and some 50 MB.
 const MAX_SEARCHES: usize = 4;
-/// The memory and cores of the process are shared, so the limit is as well.
+/// The limit is shared by all sessions, because they share the memory and the cores of the process.
 static SEARCHES: Semaphore = Semaphore::const_new(MAX_SEARCHES);
 
 /// Searches file contents with the libraries of ripgrep, by the rules of ignore files.

@@ -5,8 +5,8 @@
 //! file on disk. If MyClaw is killed, [`end_leftovers`] ends what it left running at the next start, and the records say
 //! that the jobs are dead.
 //!
-//! Whoever makes the tools provides a [`JobListener`], which passes the message about the end of a job on. A job whose end
-//! the agent learns from a result causes no message.
+//! The caller that makes the tools provides a [`JobListener`], which passes on the message about the end of a job. If
+//! the result of a call has already told the agent about the end, there is no message.
 
 mod job;
 mod live;
@@ -35,7 +35,7 @@ use record::{kept_command, now_ms, read_all};
 const MAX_RUNNING: usize = 16;
 /// Most jobs of a session that have ended and are still known. Older ones are forgotten when a job starts.
 const MAX_ENDED: usize = 32;
-/// Bytes at the end of a lost job's output file that its message is made from.
+/// Bytes at the end of a lost job's output file that are read for its message.
 const MESSAGE_BYTES: u64 = 16 * 1024;
 
 /// Learns that jobs have ended.
@@ -54,13 +54,13 @@ pub struct JobEnded {
     pub text: String,
 }
 
-/// Where the jobs of a session are kept, and who learns of their ends.
+/// Where the jobs of a session are kept, and the listener for their ends.
 pub struct JobsOptions {
     /// Names the session in the records.
     pub session: String,
     /// Directory for the records of the session's jobs, which no command may write to; made when it is needed.
     pub directory: PathBuf,
-    /// Notes what this process runs. All sessions of a process share one.
+    /// The journal of the commands that this process runs. All sessions of a process share it.
     pub owner: Arc<JobOwner>,
     /// After this time a command becomes a job, unless the call says otherwise. `None` means never.
     pub yield_after: Option<Duration>,
@@ -76,7 +76,7 @@ pub struct Jobs {
     is_closed: AtomicBool,
 }
 
-/// What is to become a job.
+/// A command that is about to become a job.
 pub(crate) struct NewJob<'a> {
     pub(crate) command: &'a str,
     pub(crate) directory: PathBuf,
@@ -101,7 +101,7 @@ pub(crate) enum JobRefused {
 pub(crate) enum Found {
     /// One that this process started.
     Own(Arc<Job>),
-    /// One of which only the record is left, or that another process runs.
+    /// A job of which only the record is left, or that another process runs.
     Record(Box<JobRecord>),
 }
 
@@ -115,8 +115,8 @@ impl Jobs {
         self.options.yield_after
     }
 
-    /// Notes a command that runs for longer than a moment, so that the next MyClaw ends it if this one is killed.
-    /// `None` if it cannot be written down: the command is more important.
+    /// Writes a command that runs for longer than a moment to the journal, so that the next MyClaw ends it if this one
+    /// is killed. `None` if the journal cannot be written: the command runs on regardless.
     pub(crate) fn note(&self, handle: &Handle) -> Option<Noted> {
         self.options.owner.note(handle.trace(), None).ok()
     }
@@ -124,7 +124,7 @@ impl Jobs {
     /// Makes a command a job, which goes on beside the caller.
     ///
     /// # Errors
-    /// [`JobRefused`], with the command as it was.
+    /// [`JobRefused`], with the unchanged command.
     pub(crate) async fn adopt(
         self: &Arc<Self>,
         new: NewJob<'_>,

@@ -1,7 +1,8 @@
-//! The tools that come with MyClaw: reading and changing files, searching them, running commands and looking after them.
+//! The tools that come with MyClaw: reading, changing and searching files, running commands, and managing background
+//! jobs.
 //!
 //! Each tool is one module with one type that implements [`Tool`]. What they share (paths, arguments, cutting of
-//! text) is in `support`. This room knows nothing of models and sessions: a tool gets its arguments and a
+//! text) is in `support`. This crate knows nothing of models and sessions: a tool gets its arguments and a
 //! [`ToolContext`](myclaw_engine::ToolContext), and returns what the model will read.
 #![forbid(unsafe_code)]
 
@@ -51,7 +52,7 @@ pub use write::WriteTool;
 /// What the built-in tools need. Every process that runs tools makes them from this.
 #[derive(Clone)]
 pub struct ToolOptions {
-    /// Limits commands whose call sets no limit (`tools.bash.timeoutSeconds` of the config).
+    /// Time limit of commands whose call sets none (`tools.bash.timeoutSeconds` of the config).
     pub command_timeout: Duration,
     /// The background jobs of the session; without them every call waits for its command, and there is no `process`.
     pub jobs: Option<Arc<Jobs>>,

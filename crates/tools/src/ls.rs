@@ -19,7 +19,7 @@ use crate::support::{
 /// Entries listed unless the call asks for another number.
 const DEFAULT_LIMIT: u64 = 500;
 
-/// Most entries held for one result; those with the shortest names fill it.
+/// Most entries that are kept for one result: as many as fit with the shortest names.
 const MAX_LIMIT: usize = 25_000;
 
 /// Lists a directory: sorted, directories with a slash, hidden entries included.
@@ -107,7 +107,7 @@ fn list(
     let limit = arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
     let limit = usize::try_from(limit).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
     let entries = fs::read_dir(&path.real).map_err(|error| io_failure("list", &path, &error))?;
-    // Only as many as are shown are held, however large the directory is.
+    // Only the shown entries are kept in memory, so the size of the directory does not matter.
     let mut first: BTreeMap<(String, String), DirEntry> = BTreeMap::new();
     let (mut total, mut unreadable) = (0_usize, 0_usize);
     for entry in entries {

@@ -1,4 +1,4 @@
-//! Pictures, made small enough for every provider.
+//! Makes pictures small enough for every provider.
 
 use std::io::Cursor;
 
@@ -23,10 +23,10 @@ const MAX_DECODED_SIDE: u32 = 32_768;
 const MAX_DECODED_BYTES: u64 = 512 * 1024 * 1024;
 /// JPEG qualities that are tried, best first.
 const QUALITIES: [u8; 3] = [85, 70, 50];
-/// How a picture shrinks that is still too large: to three quarters a step.
+/// The factor by which a picture that is still too large shrinks in each step: three quarters.
 const SHRINK: (u32, u32) = (3, 4);
 
-/// A picture as it is sent.
+/// A picture in the form in which it is sent.
 pub(crate) struct Picture {
     /// The file.
     pub(crate) bytes: Vec<u8>,
@@ -40,8 +40,8 @@ pub(crate) struct Picture {
     pub(crate) original: (u32, u32),
 }
 
-/// Makes what a program sends as a picture fit for every provider: PNG, JPEG, GIF or WebP, as standard base64. The
-/// bytes say what kind it is. Large ones are scaled down.
+/// Prepares a picture for every provider: PNG, JPEG, GIF or WebP, as standard base64. Its first bytes determine the
+/// kind. Large pictures are scaled down.
 ///
 /// # Errors
 /// The problem, in words that follow "the picture cannot be used:".
@@ -58,7 +58,7 @@ pub fn picture_from_base64(data: &str) -> Result<ImageContent, String> {
 /// As [`picture_from_base64`].
 pub fn picture_from_bytes(bytes: Vec<u8>) -> Result<ImageContent, String> {
     let FileKind::Image(kind) = recognise(&bytes) else {
-        return Err("its data is no PNG, JPEG, GIF or WebP file".to_owned());
+        return Err("its data is not a PNG, JPEG, GIF or WebP file".to_owned());
     };
     match Picture::prepare(bytes, kind) {
         Ok(picture) => Ok(picture.to_content()),
@@ -98,7 +98,7 @@ fn decode(bytes: &[u8], kind: ImageKind) -> Result<DynamicImage, ImageError> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format(kind));
     reader.limits(limits);
     let mut decoder = reader.into_decoder()?;
-    // The limits bind the decoder's own buffers; the one for the result is made without asking them.
+    // The limits apply to the decoder's own buffers, but not to the one for the result.
     if decoder.total_bytes() > MAX_DECODED_BYTES {
         return Err(ImageError::Limits(LimitError::from_kind(LimitErrorKind::InsufficientMemory)));
     }
@@ -123,7 +123,7 @@ fn scale_down(mut picture: DynamicImage, kind: ImageKind) -> Result<Picture, Ima
     if is_large {
         picture = picture.resize(MAX_SIDE, MAX_SIDE, FilterType::Triangle);
     }
-    // A photograph stays one; and a picture that was too heavy without loss is so again at the same size.
+    // A JPEG stays a JPEG. A PNG that was too large is too large again at the same size.
     let mut may_be_png = kind != ImageKind::Jpeg && is_large;
     loop {
         let (width, height) = (picture.width(), picture.height());
@@ -160,7 +160,7 @@ fn scale_down(mut picture: DynamicImage, kind: ImageKind) -> Result<Picture, Ima
     }
 }
 
-/// JPEG knows no transparency; what is see-through is white, as on a page.
+/// JPEG has no transparency; transparent parts become white, as on a page.
 fn on_white(picture: &DynamicImage) -> RgbImage {
     if !picture.color().has_alpha() {
         return picture.to_rgb8();

@@ -20,11 +20,11 @@ use crate::support::{cut_start, lenient_bool, lenient_u64, parse_arguments, plai
 
 /// Longest wait of one call.
 const MAX_WAIT: Duration = Duration::from_secs(120);
-/// How long a call that writes waits for an answer of the program, unless it says otherwise.
+/// How long a call that writes waits for output of the program, unless it sets a time.
 const ANSWER_WAIT: Duration = Duration::from_millis(300);
-/// A program often prints in several pieces; after the first one its call waits so long for more.
+/// How long a call waits for more output after the first piece, because programs often print in several pieces.
 const SETTLE: Duration = Duration::from_millis(50);
-/// Most bytes of one write: what fits a pipe.
+/// Most bytes of one write: the capacity of a pipe.
 const MAX_WRITE_BYTES: usize = 64 * 1024;
 /// Most keys of one call.
 const MAX_KEYS: usize = 1_000;
@@ -190,7 +190,7 @@ impl ProcessTool {
             let id = job.record().id;
             let killed = self.jobs.kill(&id, Killer::Agent).await;
             observer.report();
-            // It may have ended by itself meanwhile.
+            // The job may have ended by itself meanwhile.
             if job.is_running() {
                 killed?;
             }
@@ -350,7 +350,7 @@ fn not_running(record: &JobRecord) -> String {
     format!("job {} does not run any more, so it reads nothing: {}", record.id, record.state())
 }
 
-/// Passes what the call says to the job.
+/// Passes the input of the call to the job.
 fn write(job: &Job, arguments: &Arguments) -> Result<(), String> {
     let record = job.record();
     if !record.is_running() {

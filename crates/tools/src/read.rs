@@ -116,7 +116,7 @@ fn read(
 }
 
 fn line_range(arguments: &Arguments) -> Result<LineRange, ToolError> {
-    // Line 0 can only mean the first.
+    // Models that count from 0 mean the first line by 0.
     let first = arguments.start_line.unwrap_or(1).max(1);
     let by_limit = arguments.limit.map(|limit| first.saturating_add(limit.max(1) - 1));
     let last = arguments.end_line.or(by_limit);

@@ -4,12 +4,13 @@
 //!   `lenient_*` functions are `#[serde(deserialize_with)]` helpers that also take a number or flag written as text.
 //! - [`resolve_path`] turns a path from the model into the real path on disk and enforces
 //!   `tools.fs.workspaceOnly`; [`ResolvedPath::shown`] is how results and errors write it.
-//! - [`missing_path`] is the error for a path that is not there, with near names to try; [`io_failure`] is the one
+//! - [`missing_path`] is the error for a missing path, with similar names to try; [`io_failure`] is the one
 //!   for any other I/O error.
 //! - [`cut_end`], [`cut_start`] and [`cut_line`] shorten text at character boundaries and say so.
-//! - [`Listing`] collects the lines of a result up to its limit; [`plain_text`] removes what only terminals understand.
+//! - [`Listing`] collects the lines of a result up to its limit; [`plain_text`] removes the control sequences of
+//!   terminals.
 //! - [`Walker`] walks a directory in order, by the rules of ignore files; [`PathPatterns`] are the globs of a call.
-//! - [`Budget`] bounds what a call computes.
+//! - [`Budget`] bounds the work of a call.
 //! - [`run_blocking`] runs work off the async threads, `run_on_files` work on files of the workspace.
 //!
 //! Everything that touches the disk here is blocking: call it inside `run_on_files`.

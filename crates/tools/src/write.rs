@@ -36,12 +36,12 @@ struct Arguments {
     content: String,
 }
 
-/// What is at the path now.
+/// The present state of the path.
 enum Present {
     Nothing,
     File {
         metadata: Box<Metadata>,
-        /// `None` where it is too large to look at.
+        /// `None` if it is too large to be read.
         bytes: Option<Vec<u8>>,
         /// Of the bytes.
         fingerprint: Option<Fingerprint>,

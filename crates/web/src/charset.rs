@@ -14,7 +14,7 @@ pub(crate) fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
     });
     let encoding = named.unwrap_or_else(|| match std::str::from_utf8(bytes) {
         Ok(_) => UTF_8,
-        // A character was cut off at the end, behind others.
+        // The text ends in the middle of a character.
         Err(error) if error.error_len().is_none() && !bytes[..error.valid_up_to()].is_ascii() => {
             UTF_8
         }

@@ -42,7 +42,7 @@ pub struct Wanted<'a> {
     pub url: &'a str,
     /// The `accept` header.
     pub accept: &'a str,
-    /// Bytes after which the rest is left out, counted after decompression.
+    /// Most bytes of the body that are kept, counted after decompression.
     pub max_bytes: usize,
     /// How long everything may take.
     pub limit: Duration,
@@ -92,8 +92,8 @@ impl Downloader {
         let mut url = self.guard.check_url(wanted.url)?;
         let mut credentials = take_credentials(&mut url);
         for _ in 0..=MAX_REDIRECTS {
-            // Credentials are for the origin that they were given for. What a redirect adds is not used, and after a
-            // redirect elsewhere they are not used again.
+            // Credentials are sent only to the origin of the URL that holds them. Credentials in a redirect are not
+            // used, and after a redirect to another origin none are sent again.
             credentials = credentials.filter(|given| given.origin == url.origin());
             let response = self.request(&url, wanted.accept, credentials.as_ref()).await?;
             match redirect_target(&response, &url)? {

@@ -1,6 +1,6 @@
 //! Marks text from outside, so that a model can tell it from what its user and the program say.
 //!
-//! The text stands between two lines with a number that is new for each result, so that the text itself cannot contain
+//! The text is put between two lines with a number that is new for each result, so that the text itself cannot contain
 //! the closing line. Characters that nobody sees are taken out, because instructions can be hidden in them, and so is
 //! the syntax with which model servers mark who is speaking.
 
@@ -43,7 +43,7 @@ pub fn harmless(text: &str) -> String {
     without_own_marks(text)
 }
 
-/// Parts the marks of this module, in any case, from their bracket.
+/// Separates the words of this module's marks, in any case, from their bracket.
 fn without_own_marks(text: String) -> String {
     let lower = text.to_ascii_lowercase();
     if !lower.contains(MARK) {

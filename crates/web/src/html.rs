@@ -1,4 +1,4 @@
-//! HTML to readable Markdown, bounded in time and memory whatever the page is.
+//! Converts HTML to readable Markdown, with bounded time and memory for any page.
 //!
 //! Pages can be built to make a parser slow: its work grows with the square of the nesting, and Markdown repeats the
 //! indentation on every line. So the page is parsed in pieces until a deadline, and a tree that is too deep or too large
@@ -27,10 +27,10 @@ const MAX_ELEMENTS: usize = 100_000;
 const MAX_SEARCHED_ELEMENTS: usize = 40_000;
 /// Deepest nesting that is converted. Browsers stop at 512, and pages for people stay below 100.
 const MAX_DEPTH: usize = 200;
-/// Deepest nesting of lists and quotations. Each level indents every line of what is in it.
+/// Deepest nesting of lists and quotations. Each level indents every line of its content.
 const MAX_INDENT: usize = 16;
-/// What the article must at least have of the page's text: one part in this many. Otherwise the page is no article but
-/// an index or a form, and all of it is shown.
+/// An article must have at least this fraction (one part in this many) of the page's text. Otherwise the page is an
+/// index or a form, and all of it is shown.
 const ARTICLE_SHARE: usize = 4;
 /// Elements whose content is not text for a reader.
 const SKIPPED: [&str; 10] = [
@@ -88,7 +88,7 @@ fn readable(document: Document, url: &Url, elements: usize) -> String {
     let config = Config {
         // Its JSON parser has no limit on nesting.
         disable_json_ld: true,
-        // The language of code stands in a class.
+        // A class names the language of code.
         keep_classes: true,
         text_mode: TextMode::Markdown,
         ..Config::default()
@@ -115,7 +115,7 @@ fn make_links_absolute(document: &Document, url: &Url) {
             {
                 node.set_attr(attribute, absolute.as_str());
             } else {
-                // What is left are scripts and pictures that stand in the page itself, which are long.
+                // The others are inline scripts and pictures, which are long.
                 node.set_attr(attribute, "");
             }
         }

@@ -146,7 +146,7 @@ impl ImageTool {
             viewer.look(picture.content, question.unwrap_or(DEFAULT_QUESTION), cancel).await;
         let answer = answer.map_err(ToolError::Failed)?;
         let answer: String = answer.chars().take(MAX_ANSWER_CHARS).collect();
-        // What a picture says is as foreign as what a page says.
+        // Text in a picture is external content, as text of a page is.
         Ok(ToolOutput::text(format!("{}\n{}", picture.note, external::mark(&answer))))
     }
 
@@ -207,7 +207,7 @@ impl ImageTool {
         }
         content.map(|content| Picture { note, content }).ok_or_else(|| {
             ToolError::Failed(format!(
-                "{path} is no PNG, JPEG, GIF or WebP picture; read it with the read tool"
+                "{path} is not a PNG, JPEG, GIF or WebP picture; read it with the read tool"
             ))
         })
     }

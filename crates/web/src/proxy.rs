@@ -5,8 +5,8 @@
 //! address that was checked, so a name that changes its address in between (DNS rebinding) gains nothing. It forwards
 //! plain requests (`GET http://…`) one by one and opens tunnels (`CONNECT host:port`); it never sees inside a tunnel.
 //!
-//! There is no password: the browser's control program loses its pages when a proxy asks for one. While the proxy runs,
-//! other programs of this machine can use a port too, and reach through it what the rules permit. A socket file is as
+//! There is no password: `agent-browser` loses its pages when a proxy asks for one. While a proxy listens on a port,
+//! other programs of this machine can use it too, and reach through it what the rules permit. A socket file is as
 //! private as its directory.
 
 mod meter;
@@ -59,7 +59,7 @@ pub enum ProxyHosts {
     Only(Vec<AllowedHost>),
 }
 
-/// What bounds one connection through a proxy.
+/// The limits of one connection through a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProxyLimits {
     /// Longest wait for the server to accept a connection.
@@ -223,7 +223,7 @@ async fn serve_connection(stream: Box<dyn Stream>, shared: Arc<Shared>) {
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
-    // A client that breaks off, or sends what is no HTTP, has been answered as far as possible.
+    // A client that breaks off or does not send HTTP has been answered as far as possible.
     if connection.await.is_err() {
         return;
     }

@@ -19,9 +19,9 @@ use crate::external;
 use provider::Found;
 pub use provider::SearchService;
 
-/// What the services give at most in one answer.
+/// Most results that the services give in one answer.
 const MAX_RESULTS: u64 = 20;
-/// Longest query, in characters: what the services take.
+/// Longest query that the services take, in characters.
 const MAX_QUERY_CHARS: usize = 400;
 /// Most of a result's title and of its address that is shown, in characters.
 const MAX_TITLE_CHARS: usize = 300;

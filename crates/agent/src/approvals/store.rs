@@ -15,7 +15,7 @@ use crate::{AgentError, FailureClass};
 
 /// Name of the file.
 const FILE: &str = "approvals.json";
-/// The format of the file. A later program's file is read by nobody else.
+/// Version of the file's format. A file with a later version is refused.
 const VERSION: u32 = 1;
 /// Most answers that are kept; the oldest are dropped, and asked about again.
 const MAX_GRANTS: usize = 1000;

@@ -34,7 +34,7 @@ impl Situation<'_> {
     }
 }
 
-/// The rules for tools that apply in `situation`; without one, all that the config has.
+/// The rules for tools that apply in `situation`; with `None`, all rules of the config.
 pub(super) fn tool_levels(config: &Config, situation: Option<&Situation<'_>>) -> Vec<LevelRules> {
     let tools = root().key("tools");
     let mut levels = vec![level(Level::Global, tools.clone(), config.tools.rules())];
@@ -69,7 +69,7 @@ pub(super) fn tool_levels(config: &Config, situation: Option<&Situation<'_>>) ->
     levels
 }
 
-/// The rules for commands that apply in `situation`; without one, all that the config has.
+/// The rules for commands that apply in `situation`; with `None`, all rules of the config.
 pub(super) fn exec_levels(config: &Config, situation: Option<&Situation<'_>>) -> Vec<ExecLevel> {
     let home = config.paths.as_ref();
     let exec = |level: Level, path: ConfigPath, rules: &ExecRules| ExecLevel {

@@ -9,7 +9,7 @@ use myclaw_policy::ResolvedProgram;
 use crate::key_lookup::is_executable;
 
 /// Variables that differ from one login to the next and do not change what a command does. An approval is not bound to
-/// them: it would be lost with every new terminal.
+/// them: otherwise it would not hold in the next terminal.
 const VOLATILE: [&str; 13] = [
     "TERM",
     "COLORTERM",
@@ -44,8 +44,8 @@ pub(super) fn environment() -> BTreeMap<String, String> {
 
 /// The program that the shell starts for `name` in `directory`: a path, or a name in the directories of `PATH`.
 ///
-/// A relative entry of `PATH` means another directory after each `cd`. Behind such an entry nothing is found, so that
-/// no program of the workspace can pass for an installed one.
+/// A relative entry of `PATH` means another directory after each `cd`. Programs behind such an entry are not found, so
+/// a program of the workspace cannot pass for an installed one.
 pub(super) fn resolve(
     name: &str,
     environment: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! The long help texts. They are files of their own kind: prose with examples, apart from the grammar.
+//! The long help texts: prose with examples, kept apart from the grammar.
 
 mod examples;
 
@@ -32,7 +32,8 @@ pub(super) const RUN: &str = "\
 Send one message and print the answer.
 
 The answer goes to standard output as it arrives; tool activity, notices and usage go to standard error. The \
-session is kept: the next run continues it. Ctrl-C aborts the turn and everything its tools started, and leaves \
+session is kept: the next run continues it. If another process runs the session, the message waits up to ten seconds, and \
+then stays in the session's inbox: the other run or the next one answers it. Ctrl-C aborts the turn and everything its tools started, and leaves \
 the session in order; a second Ctrl-C quits at once.";
 
 pub(super) const RUN_EXAMPLES: &str = "\
@@ -53,7 +54,8 @@ Tab completes commands, sessions, models and skills. Ctrl-C aborts the turn that
 an empty prompt; Ctrl-D leaves. When input or output is a pipe it works line by line.
 
 Commands: /help, /new, /model [PROVIDER/MODEL], /thinking [LEVEL], /sessions, /compact [FOCUS], /skill [NAME \
-[MESSAGE]], /queue, /continue, /usage, /quit. While the agent works also /later TEXT, what it reads when it is done, and /stop.";
+[MESSAGE]], /undo, /redo, /jobs, /queue, /continue, /usage, /quit. While the agent works, Enter sends a message that it \
+reads before its next step, /later TEXT one that it reads when it is done, and /stop aborts the turn.";
 
 pub(super) const CHAT_EXAMPLES: &str = "\
 Examples:
@@ -66,9 +68,13 @@ Serve a program that embeds MyClaw. It writes one JSON object per line to standa
 {\"type\":\"prompt\",\"message\":\"Hello\"}, and reads replies and events from standard output, one JSON object per \
 line as well.
 
-Commands: prompt, steer, follow_up, abort, set_model, set_thinking, compact, undo, get_state, get_messages, fork, \
-new_session, switch_session, list_sessions, list_models. An `id` is repeated in the reply. Any command may name a \
+Commands: prompt, steer, follow_up, abort, approve, set_model, set_thinking, compact, undo, get_state, get_messages, fork, \
+new_session, switch_session, list_sessions, list_models, list_jobs, kill_job, list_skills. An `id` is repeated in the reply. Any command may name a \
 `session`; the default is the current one. docs/rpc.md describes all of it.
+
+A prompt for a busy session is handled by its `mode`, else by messages.queue.mode of the config: steer (read before the \
+next step), followup (answered afterwards), collect (answered afterwards, together with others; the default), \
+steer-backlog (both of the first two, so it is sent twice), interrupt (stops the turn).
 
 A message is on disk before its reply is sent. When standard input ends, running turns are finished first.";
 

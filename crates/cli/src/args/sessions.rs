@@ -228,7 +228,7 @@ pub(crate) enum ExportFormat {
 /// What `sessions import` reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImportFormat {
-    /// Whatever the file looks like.
+    /// Detected from the file's beginning.
     Auto,
     /// A transcript of this program.
     Myclaw,

@@ -44,16 +44,16 @@ pub(crate) enum SkillsCommand {
     },
 }
 
-/// Whose skills a command looks at.
+/// The agent whose skills a command reads.
 #[derive(Debug, Args)]
 pub(crate) struct WhoseSkills {
-    /// Agent whose workspace is looked at too, by its id in the config file
+    /// Agent whose workspace is searched too, by its id in the config file
     #[arg(short, long, value_name = "ID")]
     pub(crate) agent: Option<String>,
 }
 
 impl WhoseSkills {
-    /// The same as the agent crate takes it.
+    /// The same in the form of the agent crate.
     pub(crate) fn options(&self) -> SessionOptions {
         SessionOptions { agent: self.agent.clone(), ..SessionOptions::default() }
     }

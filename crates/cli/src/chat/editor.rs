@@ -31,7 +31,7 @@ const MENU: &str = "completion";
 /// The host command that Ctrl-C sends to this program.
 const INTERRUPT: &str = "interrupt";
 
-/// How often the editor looks whether it is to break off. Typed keys are read at once.
+/// How often the editor checks whether it should break off. Typed keys are read at once.
 const BREAK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The line editor.
@@ -43,7 +43,7 @@ pub(super) struct Editor {
 
 impl Editor {
     /// A line editor with the history of earlier chats, or without a history if the file cannot be read or written.
-    /// `breaks` breaks it off.
+    /// `breaks` makes it break off.
     pub(super) fn new(session_config: &SessionConfig, breaks: Arc<AtomicBool>) -> Self {
         let completer = ChatCompleter {
             sessions: Sessions::of_agent(session_config),
@@ -128,7 +128,7 @@ impl Editor {
 fn on_ctrl_c() -> ReedlineEvent {
     let interrupt = ReedlineEvent::ExecuteHostCommand(INTERRUPT.to_owned());
     ReedlineEvent::UntilFound(vec![
-        // Several events at once reach the line only: a search ignores them and takes the next event.
+        // A search ignores several events at once and takes the next event; only the line handles them.
         ReedlineEvent::Multiple(vec![ReedlineEvent::Esc, interrupt]),
         ReedlineEvent::Esc,
     ])

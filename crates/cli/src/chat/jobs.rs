@@ -18,7 +18,7 @@ pub(super) struct JobBell {
 }
 
 impl JobBell {
-    /// What rings it.
+    /// The sending side.
     pub(super) fn wake(&self) -> JobWake {
         let bell = self.clone();
         JobWake::Call(Arc::new(move |_| {
@@ -27,7 +27,7 @@ impl JobBell {
         }))
     }
 
-    /// Returns when it has rung. May be dropped.
+    /// Returns when a job has ended. May be dropped.
     pub(super) async fn rung(&self) {
         self.rung.notified().await;
     }

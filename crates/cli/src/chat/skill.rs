@@ -27,7 +27,7 @@ pub(super) fn names(config: &SessionConfig) -> Vec<String> {
     found.offered().map(|skill| skill.name.clone()).collect()
 }
 
-/// The message that asks the agent to use a skill; `argument` is its name, perhaps with a message behind it.
+/// The message that asks the agent to use a skill; `argument` is its name, optionally followed by a message.
 ///
 /// # Errors
 /// There is no such skill: what to say about it.

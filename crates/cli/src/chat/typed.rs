@@ -35,11 +35,11 @@ pub(super) struct TypedLine {
 enum Escape {
     #[default]
     None,
-    /// Behind ESC.
+    /// After ESC.
     Begun,
     /// In `ESC [ … final`.
     Control,
-    /// Behind `ESC O`.
+    /// After `ESC O`.
     Function,
 }
 

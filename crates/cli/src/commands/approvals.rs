@@ -1,4 +1,4 @@
-//! `myclaw approvals`: what is always approved, and what waits for an answer.
+//! `myclaw approvals`: the calls that are always approved, and those that wait for an answer.
 
 use myclaw_agent::approvals::{ApprovalStore, Grant, WaitingApproval};
 use serde_json::json;

@@ -152,8 +152,7 @@ async fn check_answers(agent: Option<&ResolvedAgent>, config: &Config, home: &Ho
         Err(error) => {
             let is_configured = error.class == FailureClass::Config;
             let exit = if is_configured { Exit::Config } else { Exit::Failure };
-            let next =
-                "change the variable or the config file; `myclaw models list` shows what there is";
+            let next = "change the variable or the config file; `myclaw models list` shows the known models";
             vec![Check::fail("model", error.message, next).with_exit(exit)]
         }
     }

@@ -57,7 +57,7 @@ fn explain(args: &ExplainArgs) -> Result<(), CliError> {
     printer.finish()
 }
 
-/// The name of a tool that there is. A misspelt one would be allowed by every rule.
+/// Checks that a tool of that name exists. A misspelt name would be allowed by every rule.
 fn known(tool: &str) -> Result<&str, CliError> {
     if known_tools().contains(&canonical_tool_name(tool).as_str()) {
         return Ok(tool);

@@ -70,7 +70,7 @@ fn run_turn(
             ..config.run_params(&selection, added).await?
         };
         let outcome = output.flushing(driver.run(params, &selection)).await;
-        // Nobody is there any more who could look after them.
+        // Nobody can manage the jobs after the end of the program.
         config.close_jobs(&|event| emit(event)).await;
         outcome?;
         Ok(())

@@ -1,4 +1,4 @@
-//! `myclaw sandbox`: what the operating system enforces in a session, and whether it holds.
+//! `myclaw sandbox`: what the operating system enforces in a session, and a test of it.
 
 use std::path::PathBuf;
 

@@ -29,7 +29,7 @@ use list::ListFormat;
 use search::{SearchOptions, Syntax};
 use show::{ShowFormat, ShowPart};
 
-/// Sessions among which a misspelt name is looked for: the latest.
+/// Most sessions that are compared with a misspelt name: the latest ones.
 const MOST_SIMILAR: usize = 10_000;
 
 /// Runs one of the commands.
@@ -150,7 +150,7 @@ impl Sessions {
         Ok(keys.iter().map(name).collect())
     }
 
-    /// The key that `name` stands for, whether or not there is such a session.
+    /// The key that `name` means, whether or not the session exists.
     fn key(&self, name: &str) -> Result<SessionKey, CliError> {
         SessionKey::parse_for_agent(&self.agent_id, name)
             .map_err(|error| CliError::usage(error.to_string()))

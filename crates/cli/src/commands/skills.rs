@@ -1,4 +1,4 @@
-//! `myclaw skills`: what can be taught to the agent, and what keeps some of it from being used.
+//! `myclaw skills`: the skills, and the reasons why some cannot be used.
 
 use std::path::Path;
 
@@ -104,7 +104,7 @@ fn show(found: &FoundSkills, name: &str) -> Result<(), CliError> {
     printer.finish()
 }
 
-/// A skill that the config hides is no problem: its owner wanted that.
+/// A skill that the config hides is not a problem, because the owner hid it.
 fn check(found: &FoundSkills) -> Result<(), CliError> {
     let unreadable =
         found.problems.iter().map(|problem| (problem.path.as_path(), problem.message.clone()));

@@ -36,7 +36,7 @@ use client_sessions::ClientSessions;
 use permission::Permissions;
 use wire::Wire;
 
-/// Serves the editor at the other end until it closes standard input, or sends a signal.
+/// Serves the editor until it closes standard input or sends a signal.
 pub(crate) fn run(args: AcpArgs) -> Result<(), CliError> {
     let args = SessionArgs::from(args);
     // Mistakes in the config file are reported now rather than with the first session.

@@ -28,7 +28,7 @@ use command::Controller;
 use reply::{Event, Ready, Reply};
 use request::{BadRequest, Request};
 
-/// Serves the program at the other end until it closes standard input and everything is answered.
+/// Serves the client program until it closes standard input and everything is answered.
 pub(crate) fn run(args: &SessionArgs) -> Result<(), CliError> {
     let session_config = session_config(args)?;
     let stop = CancellationToken::new();

@@ -10,7 +10,7 @@ use myclaw_agent::files::create_private_directory;
 const NAME: &str = "myclaw.log";
 /// Held while files are renamed, so that two processes do not both do it.
 const LOCK_NAME: &str = "myclaw.log.lock";
-/// Size at which a file is put aside: opens in any editor.
+/// Size at which a file is renamed: any editor can open it.
 const MAX_BYTES: u64 = 10 * 1024 * 1024;
 /// Files that are kept, the current one included: 50 MiB in all.
 const MAX_FILES: usize = 5;
@@ -23,7 +23,7 @@ pub(super) struct RotatingFile {
 }
 
 impl RotatingFile {
-    /// Opens nothing yet.
+    /// The files of `directory`. Nothing is opened yet.
     pub(super) fn in_directory(directory: PathBuf) -> Self {
         Self { directory, max_bytes: MAX_BYTES, open: Mutex::new(None) }
     }
@@ -42,7 +42,7 @@ impl RotatingFile {
         open.insert(file).write_all(line)
     }
 
-    /// The current file, after putting it aside if it is full. Another process may have done so already.
+    /// The current file. If it was full it is renamed first; another process may have done so already.
     fn open_with_room(&self) -> io::Result<File> {
         create_private_directory(&self.directory)?;
         let path = self.directory.join(NAME);

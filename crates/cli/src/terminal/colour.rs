@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-/// Whether to write styles. Off where the stream is no terminal, the terminal is `dumb`, or `NO_COLOR` is set to
+/// Whether to write styles. Off if the stream is not a terminal, the terminal is `dumb`, or `NO_COLOR` is set to
 /// anything but an empty string (no-color.org).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
@@ -44,7 +44,7 @@ impl Paint {
     }
 }
 
-/// A way to make text stand out. Only the 16 colours that every theme defines are used.
+/// A style of text. Only the 16 colours that every theme defines are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// Strong.
@@ -61,11 +61,11 @@ pub(crate) enum Style {
     Code,
     /// Headings and the prompt.
     Heading,
-    /// It worked.
+    /// Success.
     Good,
-    /// Have a look.
+    /// Warning.
     Warning,
-    /// It failed.
+    /// Failure.
     Bad,
 }
 

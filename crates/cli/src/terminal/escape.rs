@@ -1,8 +1,8 @@
 //! Makes text from a model or a tool safe for a terminal.
 //!
-//! A control character that reaches a terminal raw can move the cursor, rewrite what stands above, set the window's
-//! title or answer on the user's behalf. So ESC and the other C0 and C1 controls are shown instead of sent; line feed
-//! and tab stay. The marks that change the direction of text are shown as well: with them a command can look like
+//! A control character that reaches a terminal can move the cursor, overwrite earlier output, set the window's title or
+//! send input on the user's behalf. So ESC and the other C0 and C1 controls are shown instead of sent; line feed and
+//! tab stay. The marks that change the direction of text are shown as well, because they can make a command look like
 //! another one.
 
 use std::borrow::Cow;

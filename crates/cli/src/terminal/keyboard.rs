@@ -25,7 +25,7 @@ static OWN_MODE: Mutex<Option<Termios>> = Mutex::new(None);
 /// Standard input, key by key. Dropping it gives the terminal its own mode back.
 #[derive(Debug)]
 pub(crate) struct Keyboard {
-    /// The terminal, opened anew: whether reading it blocks is not shared with other programs then.
+    /// The terminal, opened again, so that the non-blocking mode is not shared with other programs.
     input: pipe::Receiver,
 }
 

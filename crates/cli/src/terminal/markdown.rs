@@ -1,8 +1,8 @@
-//! Markdown in the terminal while it still arrives.
+//! Renders Markdown in the terminal while it arrives.
 //!
-//! Blocks that are complete are printed once and never touched again. Only the last block, which may still change its
-//! shape (a line becomes a heading, a paragraph a table), is laid out anew; of its lines only those that differ are
-//! written, so nothing flickers and nothing is printed twice.
+//! Complete blocks are printed once and never changed. Only the last block, which may still change its kind (a line
+//! becomes a heading, a paragraph a table), is laid out again, and only the lines that differ are written. So nothing
+//! flickers and nothing is printed twice.
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
@@ -19,8 +19,8 @@ mod wrap;
 
 /// Longest line of running text: longer lines are hard to read.
 const MAX_TEXT_COLUMNS: usize = 100;
-/// From this length on the last block is laid out anew only after it grew by a sixteenth, so that the work for a
-/// block grows with its length and not with its square.
+/// From this length on the last block is laid out again only after it grew by a sixteenth, so that the work for a block
+/// is proportional to its length and not to its square.
 const LARGE_BLOCK_BYTES: usize = 16 * 1024;
 
 /// Renders one message.
@@ -144,7 +144,7 @@ impl MarkdownStream {
         let mut up: usize = self.shown[target..].iter().map(|line| line.rows(size.columns)).sum();
         up = up.saturating_sub(1);
         let mut target = target;
-        // What scrolled away cannot be changed any more.
+        // Lines that scrolled off the screen cannot be changed any more.
         while up >= size.rows && target + 1 < self.shown.len() {
             up -= self.shown[target].rows(size.columns);
             target += 1;
@@ -163,7 +163,7 @@ impl MarkdownStream {
     /// Drops the text that cannot change any more: all blocks but the last, and the whole lines of an open code block.
     fn commit(&mut self, size: Size) {
         let Some(last) = LastBlock::of(&self.pending) else { return };
-        // A block has surely ended where the lines that begin the next one are whole.
+        // A block has certainly ended if the lines that begin the next one are complete.
         if last.start > 0
             && self.pending[last.start..].matches('\n').nth(last.opening_lines - 1).is_some()
         {
@@ -187,8 +187,8 @@ impl MarkdownStream {
     }
 }
 
-/// Where a text begins with a code block that is still open and has whole lines: its opening fence and what follows the
-/// last whole line. Laid out as a block of its own, that is what is left to show.
+/// If a text begins with a code block that is still open and has complete lines: its opening fence, and the text after
+/// the last complete line. Laid out as a block of its own, this is the part that is still to be shown.
 fn open_fence_rest(source: &str) -> Option<String> {
     let opening_end = source.find('\n')? + 1;
     let lines_end = source.rfind('\n')? + 1;
@@ -201,7 +201,7 @@ fn open_fence_rest(source: &str) -> Option<String> {
 /// The last top-level block of a text.
 struct LastBlock {
     start: usize,
-    /// Lines that define its kind: two for a table, whose second line is the rule.
+    /// Number of lines that determine its kind: two for a table, whose second line is the delimiter row.
     opening_lines: usize,
     is_fenced: bool,
     is_only_block: bool,
@@ -213,7 +213,7 @@ impl LastBlock {
         let mut last: Option<Self> = None;
         for (event, range) in Parser::new_ext(source, OPTIONS).into_offset_iter() {
             if depth == 0 && !matches!(event, Event::End(_)) {
-                // The range of indented code begins behind its indentation.
+                // The range of indented code begins after its indentation.
                 let start = source[..range.start].rfind('\n').map_or(0, |at| at + 1);
                 last = Some(Self {
                     start,

@@ -1,8 +1,8 @@
-//! Standard output of a turn: cheap to write to, never late.
+//! Standard output of a turn: buffered, and flushed in time.
 //!
-//! A model sends tens of thousands of small pieces. Each is copied into one buffer under an uncontended lock;
-//! the buffer goes out when the engine waits for something (see [`Output::flushing`]), when it is full, and wherever
-//! order against standard error matters. No thread and no timer runs while there is nothing to write.
+//! A model sends tens of thousands of small pieces. Each is copied into one buffer under an uncontended lock; the
+//! buffer is written when the engine waits for something (see [`Output::flushing`]), when it is full, and before output
+//! to standard error whose order matters. No thread and no timer runs while there is nothing to write.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -22,7 +22,7 @@ use super::Escaper;
 
 /// The buffer is written when it holds this much: one page, which a pipe takes in one piece.
 const FLUSH_AT: usize = 4 * 1024;
-/// At most one write in this time to a pipe or a file: often enough for a reader who watches.
+/// Shortest time between two writes to a pipe or a file: often enough for a user who watches.
 const PIPE_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The kind of standard output.
@@ -207,7 +207,7 @@ fn stdout_file() -> io::Result<std::fs::File> {
 /// How JSON strings are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonMode {
-    /// For programs: only what JSON demands is escaped.
+    /// For programs: only what JSON requires is escaped.
     Compact,
     /// For a terminal: DEL and the C1 controls are escaped too; still the same JSON value.
     TerminalSafe,

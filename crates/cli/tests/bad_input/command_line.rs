@@ -48,11 +48,11 @@ fn a_session_name_that_is_none() {
     let cases: [(&str, &[&str]); 7] = [
         ("", &["session name must not be empty"]),
         ("  ", &["session name must not be empty"]),
-        ("a:b:c:d:e:f", &["`a:b:c:d:e:f` is no session key"]),
+        ("a:b:c:d:e:f", &["`a:b:c:d:e:f` is not a session key"]),
         // These would all be one session.
         ("🦞🦞", &["`🦞🦞`", "letter", "such as `work`"]),
         ("..", &["`..`", "letter"]),
-        ("::", &["`::` is no session key"]),
+        ("::", &["`::` is not a session key"]),
         (&long, &["at most 128 characters", "300", "shorter"]),
     ];
     for (name, words) in cases {

@@ -260,7 +260,7 @@ fn a_chat_changes_the_model_and_how_much_it_thinks() {
         "the thinking level is high; anthropic/claude-haiku-4-5 offers off, minimal, low, medium, high",
         "the thinking level is medium from now on",
         "does not offer the thinking level xhigh but off, minimal, low, medium, high; high is used",
-        "\"more\" is no thinking level",
+        "\"more\" is not a thinking level",
     ] {
         assert!(stdout.contains(words), "{words}: {stdout}");
     }

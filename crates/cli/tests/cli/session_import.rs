@@ -299,7 +299,7 @@ fn bad_files_are_reported_one_by_one_and_the_good_ones_are_taken() {
         (
             "odd.json",
             "{\"messages\": [{\"role\": \"ghost\"}, 7]}",
-            "1 × message of the role `ghost`, 1 × message that is no object",
+            "1 × message of the role `ghost`, 1 × message that is not an object",
         ),
         ("header.jsonl", "{\"type\":\"session\",\"id\":\"x\"}\n", "holds no messages"),
         (

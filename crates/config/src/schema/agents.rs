@@ -52,7 +52,7 @@ impl Default for AgentConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentsConfig {
-    /// What holds for every agent that does not say otherwise. Goes before `agent`.
+    /// Values for every agent that does not set its own. They take precedence over `agent`.
     pub defaults: AgentDefaults,
     /// The agents. Without any there is one, called `main`.
     pub list: Vec<AgentEntry>,
@@ -153,7 +153,7 @@ pub enum ContextPruning {
     Adaptive,
     /// Only the results of the last step are sent.
     Aggressive,
-    /// Like `adaptive`, but only when the provider's cache has lapsed, five minutes after the last answer.
+    /// Like `adaptive`, but only when the provider's cache has expired, five minutes after the last answer.
     CacheTtl,
 }
 
@@ -161,14 +161,14 @@ pub enum ContextPruning {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentEntry {
-    /// What the agent is called on the command line and in session keys: letters, digits, `_` and `-`, at most 64.
+    /// Name of the agent on the command line and in session keys: letters, digits, `_` and `-`, at most 64.
     #[serde(deserialize_with = "values::non_blank")]
     #[schemars(with = "NonBlankText")]
     pub id: String,
     /// Whether it answers when the user names no agent. Without such an entry the first one does.
     #[serde(default)]
     pub default: bool,
-    /// What the agent calls itself.
+    /// The agent's name for itself.
     #[serde(
         default,
         deserialize_with = "values::optional_non_blank",
@@ -203,7 +203,7 @@ pub struct AgentEntry {
     /// How often the model may be called for one message; 0 or `"unlimited"` takes the cap away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<IterationCap>,
-    /// What ends a run of it that would go on, where that differs from the others.
+    /// Limits that end a run of it, where they differ from those of the others.
     #[serde(default)]
     pub limits: AgentLimits,
     /// How many of the messages that were sent into a run it reads before its next step.

@@ -9,7 +9,7 @@ use super::values;
 const DEFAULT_FIRST_SECONDS: u64 = 1;
 /// Longest cooldown after failures, in seconds: what a run itself waits.
 const DEFAULT_LONGEST_SECONDS: u64 = 60;
-/// By how much a cooldown grows from failure to failure.
+/// Factor by which each further failure extends a cooldown.
 const DEFAULT_FACTOR: u32 = 2;
 /// A day: a key that has not failed since counts as sound.
 const DEFAULT_FORGET_AFTER_SECONDS: u64 = 86_400;
@@ -24,7 +24,7 @@ pub struct AuthConfig {
     pub cooldowns: CooldownConfig,
 }
 
-/// The cooldown of a key that failed, in later runs. What the provider asks for goes before it.
+/// The cooldown of a key that failed, in later runs. A delay that the provider asks for takes precedence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct CooldownConfig {

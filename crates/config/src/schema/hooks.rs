@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::values::{self, NonBlankText};
 
-/// Seconds that a hook may take: it stands between the user and the answer.
+/// Seconds that a hook may take: the user waits for it.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 10;
-/// An hour: enough for a person to be asked.
+/// An hour: enough to ask a person.
 const MAX_TIMEOUT_SECONDS: u64 = 3_600;
 
 /// Commands that are run around an agent's work. Each reads one JSON object from its standard input and may answer

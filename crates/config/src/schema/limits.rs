@@ -1,4 +1,4 @@
-//! What bounds a run, and how many run at once.
+//! The limits of a run, and the number of runs at once.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,17 +9,17 @@ use super::values;
 const DEFAULT_RUN_SECONDS: u64 = 600;
 /// Tokens for one message: the default iteration cap with a window of 200,000 that is full in each call.
 const DEFAULT_RUN_TOKENS: u64 = 5_000_000;
-/// Dollars for one message: a long task on a large model, and a mistake that nobody minds.
+/// Dollars for one message: enough for a long task on a large model, and a tolerable loss if something goes wrong.
 const DEFAULT_RUN_COST: f64 = 5.0;
-/// Tokens for a day: ten runs that were each used up.
+/// Tokens for a day: ten runs that each reach their limit.
 const DEFAULT_DAY_TOKENS: u64 = 50_000_000;
-/// Dollars for a day: five runs that were each used up.
+/// Dollars for a day: five runs that each reach their limit.
 const DEFAULT_DAY_COST: f64 = 25.0;
-/// Repetitions after which a model is taken to go in circles; it got a warning at the third.
+/// Repetitions after which the run is ended; the model is warned at the third.
 const DEFAULT_REPEATED_CALLS: u32 = 6;
-/// A week: what runs longer needs no limit.
+/// A week: longer runs need no limit.
 const MAX_RUN_SECONDS: u64 = 604_800;
-/// Runs at once that a process could do anything useful with.
+/// Most runs at once that make sense for one process.
 const MAX_WIDTH: u64 = 1_000;
 
 /// What ends a run that would go on; 0 takes a limit away. Each message of the owner's begins them anew, but for those
@@ -61,7 +61,7 @@ impl Default for RunLimits {
     }
 }
 
-/// What of these differs for one agent. Its limits of a day, too, are held against what all agents have used.
+/// The limits of one agent that differ. Its limits of a day are compared with the usage of all agents too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AgentLimits {

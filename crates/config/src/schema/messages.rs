@@ -1,4 +1,4 @@
-//! What becomes of messages that arrive while the agent is busy.
+//! What happens to messages that arrive while the agent is busy.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use super::values;
 
 /// Quiet time before collected messages are answered: longer than most people pause between two messages.
 const DEFAULT_DEBOUNCE_MS: u64 = 1_000;
-/// A minute: whoever waits longer thinks that nothing happens.
+/// A minute: after a longer wait a user would think that nothing happens.
 const MAX_DEBOUNCE_MS: u64 = 60_000;
-/// Messages that wait at most.
+/// Most messages that wait.
 const DEFAULT_CAP: usize = 20;
-/// More than that nobody reads through.
+/// Nobody reads more than that.
 const MAX_CAP: u64 = 1_000;
 
 /// How messages are received.
@@ -36,7 +36,7 @@ pub struct QueueConfig {
     #[serde(deserialize_with = "values::within::<_, _, 1, MAX_CAP>")]
     #[schemars(range(min = 1, max = MAX_CAP))]
     pub cap: usize,
-    /// What happens to one more.
+    /// What happens to a message beyond `cap`.
     pub drop: DropPolicy,
 }
 
@@ -69,12 +69,12 @@ pub enum QueueMode {
     Interrupt,
 }
 
-/// What happens when one more message arrives than may wait.
+/// What happens to a message beyond the most that may wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum DropPolicy {
-    /// The oldest one is dropped, but for its first words, which are kept for the agent.
+    /// The oldest one is dropped; its first words are kept for the agent.
     #[default]
     Summarize,
     /// The oldest one is dropped.

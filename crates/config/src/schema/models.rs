@@ -65,7 +65,7 @@ pub struct ModelsConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ModelTimeouts {
-    /// Seconds until the connection stands.
+    /// Seconds until the connection is established.
     #[serde(deserialize_with = "values::within::<_, _, 1, MAX_SECONDS>")]
     #[schemars(range(min = 1, max = MAX_SECONDS))]
     pub connect_seconds: u64,
@@ -86,7 +86,7 @@ impl Default for ModelTimeouts {
 }
 
 impl ModelTimeouts {
-    /// Until the connection stands.
+    /// Until the connection is established.
     pub fn connect(&self) -> Duration {
         Duration::from_secs(self.connect_seconds)
     }
@@ -102,7 +102,7 @@ impl ModelTimeouts {
     }
 }
 
-/// A provider of your own, a server on this machine, or what differs for a known provider.
+/// A provider of your own, a server on this machine, or changes to a known provider.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ProviderModels {
@@ -110,7 +110,7 @@ pub struct ProviderModels {
     #[serde(deserialize_with = "values::optional_url", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<BaseUrl>")]
     pub base_url: Option<String>,
-    /// The key, if the server wants one. Better a reference such as `"${MY_SERVER_KEY}"`, or where it is kept:
+    /// The key, if the server requires one. Better a reference such as `"${MY_SERVER_KEY}"`, or where it is kept:
     /// `"!command"`, `"file:path"`, `"env:NAME"` or `"keyring:service/account"`.
     #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<SecretText>")]
@@ -122,13 +122,14 @@ pub struct ProviderModels {
     /// The wire format that the server speaks. Default: that of the provider of this name, else `openai-completions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<ModelApi>,
-    /// What the server wants in the format `openai-completions`, where MyClaw does not know it.
+    /// What the server requires in the format `openai-completions`, if MyClaw does not know it.
     pub compat: ModelCompat,
     /// What is known about its models. A model that is not listed can still be used, with cautious guesses.
     pub models: Vec<ModelDefinition>,
 }
 
-/// What a server wants in the format `openai-completions`. What is left out is decided by its address and name.
+/// What a server requires in the format `openai-completions`. Fields that are left out follow from its address and
+/// name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ModelCompat {
@@ -147,7 +148,7 @@ pub struct ModelCompat {
 }
 
 impl ModelCompat {
-    /// These values, and for what they leave out those of `other`.
+    /// These values; fields that are left out are taken from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -166,7 +167,7 @@ impl ModelCompat {
 pub enum OutputLimitName {
     /// The older name, which most servers know.
     MaxTokens,
-    /// The newer name, which some models insist on.
+    /// The newer name, which some models require.
     MaxCompletionTokens,
 }
 
@@ -269,7 +270,7 @@ pub enum ThinkingFormName {
     Budget,
     /// With an effort: Claude 4.6 and later.
     Adaptive,
-    /// The same, where thinking holds only behind the messages that it came behind: Claude 5.1 and later.
+    /// The same, for models whose thinking is valid only after the same messages: Claude 5.1 and later.
     BoundAdaptive,
 }
 
@@ -326,7 +327,8 @@ pub struct ModelDefinition {
     /// The wire format for this model, where it is not the provider's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<ModelApi>,
-    /// What the server wants for this model in the format `openai-completions`; goes before the provider's `compat`.
+    /// What the server requires for this model in the format `openai-completions`; takes precedence over the provider's
+    /// `compat`.
     #[serde(default)]
     pub compat: ModelCompat,
     /// What it takes as input, such as `["text", "image"]`.

@@ -1,4 +1,4 @@
-//! Which tools and commands may run, as the file says it. What the rules mean is the work of `myclaw-policy`.
+//! The rules of the file about tools and commands. `myclaw-policy` applies them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -67,7 +67,7 @@ impl AgentToolRules {
     }
 }
 
-/// How an approval is waited for.
+/// How long to wait for an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ApprovalConfig {

@@ -100,7 +100,7 @@ pub struct ConfinementLimits {
 }
 
 impl ConfinementConfig {
-    /// These values, and where there is none those of `defaults`.
+    /// These values; missing ones are taken from `defaults`.
     #[must_use]
     pub fn or(self, defaults: Self) -> Self {
         let (own, other) = (self.limits, defaults.limits);

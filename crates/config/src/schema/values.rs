@@ -1,7 +1,7 @@
 //! The values at the leaves of the config, and how they are read.
 //!
-//! What these functions refuse, the JSON Schema refuses too: the diagnostics are made from the schema, and a test holds
-//! the two together. No message here quotes a string, for it may be a secret in the wrong place.
+//! The JSON Schema refuses everything that these functions refuse: the diagnostics are made from the schema, and a test
+//! compares the two. No message here quotes a string, because it may be a secret in the wrong place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,7 +20,7 @@ const UNLIMITED: &str = "unlimited";
 /// How often the model may be called for one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IterationCap {
-    /// At most so often.
+    /// At most this often.
     Limited(NonZeroU32),
     /// No cap: only abort, time-out, budget and the loop detector end the turn.
     Unlimited,
@@ -121,7 +121,7 @@ impl JsonSchema for IterationCap {
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum ModelChoice {
-    /// `provider/model`, parted at the first slash. Blank names none.
+    /// `provider/model`, split at the first slash; blank means no model.
     Name(String),
     /// The same as an object, with others to fall back to.
     Primary(PrimaryModel),
@@ -132,7 +132,7 @@ pub enum ModelChoice {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(inline)]
 pub struct PrimaryModel {
-    /// `provider/model`, parted at the first slash. Blank names none.
+    /// `provider/model`, split at the first slash; blank means no model.
     #[serde(default)]
     pub primary: String,
     /// Models that are tried, in this order, when the primary one cannot answer; each as `provider/model`.
@@ -156,7 +156,7 @@ impl ModelChoice {
         Some(name.trim()).filter(|name| !name.is_empty())
     }
 
-    /// The models to fall back on, where it says anything about them.
+    /// The fallbacks, if it sets any.
     pub fn fallbacks(&self) -> Option<&[ModelName]> {
         match self {
             Self::Name(_) => None,
@@ -213,23 +213,23 @@ impl fmt::Display for ChatId {
     }
 }
 
-/// A shape of string: how the schema says it, how a message says it, and how it is checked.
+/// A form of string: its schema, its name in messages, and its check.
 pub(crate) struct Format {
-    /// The `pattern` that stands in the schema.
+    /// The `pattern` in the schema.
     pub(crate) pattern: &'static str,
-    /// What a message says was expected.
+    /// The expected form, in words for a message.
     pub(crate) expected: &'static str,
     /// Whether a string has the shape. Must agree with the pattern.
     pub(crate) accepts: fn(&str) -> bool,
 }
 
-/// A string with something in it.
+/// A string that is not blank.
 const NON_BLANK: Format = Format {
     pattern: r"\S",
     expected: "a string that is not empty",
     accepts: |text| !text.trim().is_empty(),
 };
-/// An absolute address with a host. It may have a query, which Azure wants its version in.
+/// An absolute URL with a host. It may have a query, which Azure needs for its version.
 const BASE_URL: Format = Format {
     pattern: r"^https?://[^\s/?#]+[^\s#]*$",
     expected: "an http:// or https:// URL without a fragment (#)",
@@ -362,7 +362,7 @@ pub(super) mod secret {
     use secrecy::SecretString;
     use serde::{Deserializer, Serializer};
 
-    /// What stands for a secret in anything that is written out.
+    /// Replaces a secret in everything that is serialised.
     pub(super) const REDACTED: &str = "[redacted]";
 
     pub(in crate::schema) fn deserialize<'de, D: Deserializer<'de>>(

@@ -8,7 +8,7 @@ use super::values::{self, BaseUrl, NonBlankText};
 
 /// Characters of a page that one result holds: about 4,000 tokens.
 const DEFAULT_FETCH_CHARS: usize = 15_000;
-/// Below this a result holds little more than the line about it.
+/// A smaller result would hold little more than the line about the page.
 const MIN_FETCH_CHARS: u64 = 500;
 /// Seconds that a download or a search may take.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
@@ -16,7 +16,7 @@ const DEFAULT_TIMEOUT_SECONDS: u64 = 30;
 const MAX_TIMEOUT_SECONDS: u64 = 600;
 /// Results of a search: enough to choose from, few enough to read.
 const DEFAULT_RESULTS: u64 = 5;
-/// What the services give at most in one answer.
+/// Most results that the services give in one answer.
 const MAX_RESULTS: u64 = 20;
 
 /// The web tools.

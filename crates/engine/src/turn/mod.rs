@@ -55,7 +55,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Runs the turn until it ends or is interrupted. Afterwards its messages are on disk, whatever the outcome.
+    /// Runs the turn until it ends or is interrupted. Afterwards its messages are on disk, even if it failed.
     pub(crate) async fn run(mut self) -> Result<RunResult, RunError> {
         let watch = self.intake.interrupts.watch(&self.shared.run.cancel);
         let outcome = interrupt::unless_ended(self.run_steps(), watch).await;

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 }
 
 fn tools(setup: &Value, messenger: Messenger) -> io::Result<Vec<Arc<dyn Tool>>> {
-    let name = setup.as_str().ok_or_else(|| io::Error::other("the set-up is no name"))?;
+    let name = setup.as_str().ok_or_else(|| io::Error::other("the set-up is not a name"))?;
     let parameters = json!({"type": "object"});
     let schema = ToolSchema { name: name.to_owned(), description: String::new(), parameters };
     Ok(vec![Arc::new(TestTool(schema, messenger))])

@@ -37,14 +37,14 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const UPDATES: usize = 16;
 /// Bytes of the helper's error output that are kept, from its end. It prints only when it fails.
 const ERRORS_KEPT: usize = 4 << 10;
-/// How long the end of a helper that closed its output is waited for, and then the rest of its errors.
+/// Longest wait for the end of a helper that closed its output, and then for the rest of its errors.
 const END_GRACE: Duration = Duration::from_millis(500);
 /// How long a call or command that was given up may take to end. The helper needs up to three seconds for a program that
 /// does not end by itself; beyond that it is ended as a whole.
 pub(super) const CANCEL_GRACE: Duration = Duration::from_secs(10);
 /// `SIGKILL`, which the kernel sends when memory runs out.
 const KILLED: i32 = 9;
-/// Reasons of an end that are no fault of the helper's messages.
+/// Reasons of an end that were not caused by the helper's messages.
 const ENDED: &str = "it ended";
 const IDLE: &str = "it was idle";
 pub(super) const GIVEN_UP: &str = "one of its calls was given up and did not end";
@@ -164,7 +164,7 @@ impl Helper {
             call_id: invocation.call_id.to_owned(),
             arguments: invocation.arguments,
             context: CallContext {
-                // As they are named inside: the ones of the context may lead through links that do not exist there.
+                // The paths inside the sandbox: those of the context may lead through links that do not exist there.
                 working_directory: self.workspace.clone(),
                 artifact_directory: self.scratch.clone(),
                 max_result_chars: invocation.context.max_result_chars,

@@ -1,4 +1,4 @@
-//! Access keys, and the places that have them.
+//! Access keys, and the places where they are looked for.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,15 +12,15 @@ use super::{metadata, no_access, process, role, sso};
 use myclaw_llm::access::Clients;
 use myclaw_llm::{ModelError, Variables};
 
-/// What a signature is made with.
+/// The keys that make a signature.
 #[derive(Debug, Clone)]
 pub(super) struct Credentials {
-    /// Names the key; it is no secret.
+    /// Identifies the key; not a secret.
     pub(super) access_key_id: String,
     pub(super) secret_access_key: SecretString,
-    /// What temporary keys come with.
+    /// The token of temporary keys.
     pub(super) session_token: Option<SecretString>,
-    /// When they end, if they do.
+    /// When they expire; `None` if they do not.
     pub(super) expires: Option<SystemTime>,
 }
 
@@ -28,20 +28,20 @@ impl Credentials {
     /// Reads `ACCESS_KEY_ID:SECRET_ACCESS_KEY` or the same with `:SESSION_TOKEN`, as the config holds them.
     ///
     /// # Errors
-    /// When a part is missing.
+    /// A part is missing.
     pub(super) fn from_key(key: &str) -> Result<Self, ModelError> {
         let mut parts = key.splitn(3, ':').map(str::trim);
         let (Some(id), Some(secret)) = (
             parts.next().filter(|id| !id.is_empty()),
             parts.next().filter(|part| !part.is_empty()),
         ) else {
-            let message = "the key is no pair of AWS access keys: write ACCESS_KEY_ID:SECRET_ACCESS_KEY, with :SESSION_TOKEN behind it for temporary ones";
+            let message = "the key is not a pair of AWS access keys: write ACCESS_KEY_ID:SECRET_ACCESS_KEY, with :SESSION_TOKEN appended for temporary ones";
             return Err(no_access(message));
         };
         Ok(Self::new(id, secret, parts.next().filter(|token| !token.is_empty())))
     }
 
-    /// Keys that do not end.
+    /// Keys that do not expire.
     fn new(id: &str, secret: &str, token: Option<&str>) -> Self {
         Self {
             access_key_id: id.to_owned(),
@@ -51,7 +51,7 @@ impl Credentials {
         }
     }
 
-    /// Whether they are still good after `margin`.
+    /// Whether they are still valid after `margin`.
     pub(super) fn lasts(&self, margin: Duration) -> bool {
         self.expires.is_none_or(|end| end > SystemTime::now() + margin)
     }
@@ -63,16 +63,16 @@ impl Credentials {
 pub(super) struct Document {
     access_key_id: Option<String>,
     secret_access_key: Option<String>,
-    /// What credential processes call it.
+    /// The name that credential processes use.
     session_token: Option<String>,
-    /// What the metadata services call it.
+    /// The name that the metadata services use.
     token: Option<String>,
     /// In the form `2026-11-22T10:00:00Z`.
     expiration: Option<String>,
 }
 
 impl Document {
-    /// The credentials in it; `None` when half of the pair is missing.
+    /// The credentials in it; `None` if half of the pair is missing.
     pub(super) fn into_credentials(self) -> Option<Credentials> {
         Some(Credentials {
             access_key_id: self.access_key_id?,
@@ -88,8 +88,8 @@ impl Document {
 /// of an EC2 instance.
 ///
 /// # Errors
-/// When no place has any, or the first that should have them fails: to go on to the next would be to call as somebody
-/// else.
+/// No place has credentials, or the first place that should have them fails: the next place could hold the credentials
+/// of another identity.
 pub(super) async fn find(sts: &Sts<'_>, profile: &Profile) -> Result<Credentials, ModelError> {
     let clients = sts.clients;
     if let Some(credentials) = from_variables(clients.variables())? {
@@ -129,7 +129,7 @@ pub(super) fn from_variables(variables: &Variables) -> Result<Option<Credentials
     }
 }
 
-/// What a profile has by itself: single sign-on, keys, a credential process.
+/// The profile's own credentials: single sign-on, keys, a credential process.
 pub(super) async fn from_profile(
     clients: &Clients,
     profile: &Profile,

@@ -1,4 +1,4 @@
-//! Credentials that a machine in Amazon's cloud has by itself: those of a container and of an EC2 instance.
+//! The credentials of a machine in Amazon's cloud: those of a container and of an EC2 instance.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use myclaw_llm::access::Clients;
 use myclaw_llm::access::{host_label, is_link_local, is_loopback};
 use myclaw_llm::{ErrorClass, ModelError, Variables};
 
-/// Until the connection stands. These services are on the machine or next to it; where there are none, this is how
-/// long it takes to find out.
+/// Limit for the connection. These services are on the machine or next to it; on other machines a search takes this
+/// long.
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
 
-/// For one request.
+/// Limit for one request.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// Largest answer read, in bytes.
@@ -26,19 +26,19 @@ const MAX_ANSWER: usize = 64 * 1024;
 const CONTAINER_HOST: &str = "http://169.254.170.2";
 
 /// The hosts beside loopback addresses that `AWS_CONTAINER_CREDENTIALS_FULL_URI` may name without TLS: those of ECS
-/// and EKS. An address from elsewhere could be anybody's.
+/// and EKS. Other hosts could belong to anybody.
 const CONTAINER_ADDRESSES: [&str; 3] = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
 
-/// Where EC2 instances find theirs, unless `AWS_EC2_METADATA_SERVICE_ENDPOINT` says otherwise.
+/// The service of EC2 instances, unless `AWS_EC2_METADATA_SERVICE_ENDPOINT` names another.
 const INSTANCE_HOST: &str = "http://169.254.169.254";
 
-/// How long a session with the instance's service lasts, in seconds: as long as may be.
+/// How long a session with the instance's service lasts, in seconds: the maximum.
 const SESSION_SECONDS: &str = "21600";
 
 /// The credentials of the container; `None` outside of one.
 ///
 /// # Errors
-/// When the variables of a container are set, but its service does not give any.
+/// The variables of a container are set, but its service gives no credentials.
 pub(super) async fn of_container(clients: &Clients) -> Result<Option<Credentials>, ModelError> {
     let variables = clients.variables();
     let Some(url) = container_url(variables)? else { return Ok(None) };
@@ -62,7 +62,7 @@ fn container_url(variables: &Variables) -> Result<Option<Url>, ModelError> {
         (None, None) => return Ok(None),
     };
     let url =
-        Url::parse(&text).map_err(|error| no_access(format!("{name} is no address: {error}")))?;
+        Url::parse(&text).map_err(|error| no_access(format!("{name} is not a URL: {error}")))?;
     let is_near =
         is_loopback(&url) || url.host_str().is_some_and(|host| CONTAINER_ADDRESSES.contains(&host));
     if url.scheme() == "https" || is_near {
@@ -75,7 +75,7 @@ fn container_url(variables: &Variables) -> Result<Option<Url>, ModelError> {
     Err(no_access(message))
 }
 
-/// The token that the container's service wants to see, read anew each time because its file changes.
+/// The token that the container's service requires, read anew each time because its file changes.
 async fn container_token(variables: &Variables) -> Result<Option<String>, ModelError> {
     let Some(path) = variables.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") else {
         return Ok(variables.get("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(str::to_owned));
@@ -90,11 +90,11 @@ async fn container_token(variables: &Variables) -> Result<Option<String>, ModelE
     }
 }
 
-/// The credentials of the EC2 instance, by the second version of its service; `None` elsewhere, and where
+/// The credentials of the EC2 instance, by the second version of its service; `None` on other machines, and if
 /// `AWS_EC2_METADATA_DISABLED` is `true`.
 ///
 /// # Errors
-/// When the service is there, but its answers make no sense.
+/// The service exists, but its answers cannot be read.
 pub(super) async fn of_instance(clients: &Clients) -> Result<Option<Credentials>, ModelError> {
     let variables = clients.variables();
     let is_disabled = variables.get("AWS_EC2_METADATA_DISABLED");
@@ -104,7 +104,7 @@ pub(super) async fn of_instance(clients: &Clients) -> Result<Option<Credentials>
     let base = variables.get("AWS_EC2_METADATA_SERVICE_ENDPOINT").unwrap_or(INSTANCE_HOST);
     let url = |path: &str| {
         Url::parse(&format!("{}{path}", base.trim_end_matches('/'))).map_err(|error| {
-            no_access(format!("AWS_EC2_METADATA_SERVICE_ENDPOINT is no address: {error}"))
+            no_access(format!("AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL: {error}"))
         })
     };
     let token_url = url("/latest/api/token")?;
@@ -113,7 +113,7 @@ pub(super) async fn of_instance(clients: &Clients) -> Result<Option<Credentials>
         .request(Method::PUT, token_url)
         .header("x-aws-ec2-metadata-token-ttl-seconds", SESSION_SECONDS)
         .timeout(TIME_LIMIT);
-    // Whatever goes wrong here: this is no such machine.
+    // Any failure here means that this is not an EC2 instance.
     let Ok(session) = session.send().await else { return Ok(None) };
     if session.status() != StatusCode::OK {
         return Ok(None);
@@ -148,8 +148,8 @@ pub(super) async fn client(clients: &Clients, url: &Url) -> Result<Client, Model
 /// Sends `request` to `url` and reads the JSON of its answer.
 ///
 /// # Errors
-/// When there is no answer in time, or it is a refusal or no such JSON. What the answer holds is never shown: it may
-/// be secrets.
+/// There is no answer in time, or it is a refusal or not the expected JSON. The answer is never shown, because it may
+/// hold secrets.
 pub(super) async fn asked<T: DeserializeOwned>(
     request: RequestBuilder,
     url: &Url,
@@ -178,7 +178,7 @@ fn no_credentials_in(url: &Url) -> ModelError {
     no_access(format!("{} answered with something that is no AWS credentials", host_label(url)))
 }
 
-/// The body as text, if it comes whole and is not too long.
+/// The body as text, if it arrives whole and is not too long.
 async fn text_of(mut response: Response) -> Option<String> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.ok()? {

@@ -1,4 +1,4 @@
-//! Credentials that a program gives: `credential_process` of a profile.
+//! Credentials that a program prints: `credential_process` of a profile.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use myclaw_llm::access::one_line;
 use myclaw_llm::access::redact;
 use myclaw_llm::{ModelError, Variables};
 
-/// How long the program may take. Some ask a server far away.
+/// How long the program may take. Some programs ask a remote server.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Most output read, in bytes.
+/// Most output that is read, in bytes.
 const MAX_OUTPUT: u64 = 256 * 1024;
 
-/// How much of what a failed program said is shown, in characters.
+/// Most characters of a failed program's message that are shown.
 const SHOWN_ERROR: usize = 200;
 
-/// The variables that such programs need: the rest of our environment holds keys that are none of their business.
+/// The variables that such programs need. The rest of the environment may hold keys that they must not get.
 const PASSED_ON: [&str; 14] = [
     "PATH",
     "HOME",
@@ -39,13 +39,13 @@ const PASSED_ON: [&str; 14] = [
     "no_proxy",
 ];
 
-/// How the names of further ones begin.
+/// Prefixes of further such variables.
 const PASSED_ON_PREFIXES: [&str; 3] = ["AWS_", "XDG_", "LC_"];
 
 /// Runs `command`, a setting of the profile `profile`, without a shell, and reads the credentials that it prints.
 ///
 /// # Errors
-/// When it cannot be run, fails, takes too long or prints something else. Its output is never shown.
+/// It cannot be run, fails, takes too long or prints something else. Its output is never shown.
 pub(super) async fn credentials(
     command: &str,
     profile: &str,
@@ -88,15 +88,15 @@ pub(super) async fn credentials(
         .ok()
         .and_then(Document::into_credentials)
         .ok_or_else(|| {
-            failed(&"printed something that is no JSON with AccessKeyId and SecretAccessKey")
+            failed(&"printed something that is not JSON with AccessKeyId and SecretAccessKey")
         })
 }
 
-/// What comes out of a pipe. Of more than the limit the rest is not read, and the program ends when it notices.
+/// Reads a pipe up to the limit. The rest is not read, so a program that prints more gets an error and ends.
 async fn read(pipe: Option<impl tokio::io::AsyncRead + Unpin>) -> Vec<u8> {
     let mut output = Vec::new();
     if let Some(pipe) = pipe {
-        // What came before an error is all there is.
+        // After an error, only what was read before it counts.
         let _ = pipe.take(MAX_OUTPUT).read_to_end(&mut output).await;
     }
     output
@@ -106,8 +106,8 @@ fn is_passed_on(name: &str) -> bool {
     PASSED_ON.contains(&name) || PASSED_ON_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The words of a command line as a shell would see them, with quotation marks and backslashes but nothing else of a
-/// shell's. `None` when a quotation mark is left open.
+/// The words of a command line. Quotation marks and backslashes mean what they mean in a shell; nothing else of a shell
+/// is supported. `None` if a quotation mark is not closed.
 fn split(command: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! AWS's two config files, and the profile in them that counts.
+//! AWS's two config files, and the profile in them that is used.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -8,16 +8,16 @@ use std::sync::Arc;
 use super::{home, no_access};
 use myclaw_llm::{ModelError, Variables};
 
-/// Largest config file read, in bytes. Files with hundreds of profiles are a tenth of it.
+/// Largest config file that is read, in bytes. Files with hundreds of profiles have a tenth of this.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// The profile that counts where none is named.
+/// The profile that is used if none is named.
 const DEFAULT: &str = "default";
 
-/// The values below one heading, by names in small letters.
+/// The values below one heading, by names in lower case.
 type Section = BTreeMap<String, String>;
 
-/// What stands in both files, by headings.
+/// The content of both files, by headings.
 #[derive(Debug, Default)]
 struct Files {
     config: BTreeMap<String, Section>,
@@ -29,9 +29,9 @@ struct Files {
 pub(super) struct Profile {
     name: String,
     settings: Section,
-    /// The values of the single sign-on session that it names.
+    /// The settings of the single sign-on session that it names.
     sso_session: Section,
-    /// Where the other profiles are.
+    /// Both files, to find other profiles.
     files: Arc<Files>,
 }
 
@@ -39,7 +39,7 @@ impl Profile {
     /// The profile that `AWS_PROFILE` names, else `default`, which need not exist.
     ///
     /// # Errors
-    /// When a profile was named that is in neither file, or a file that is there cannot be read.
+    /// The named profile is in neither file, or an existing file cannot be read.
     pub(super) async fn load(variables: &Variables) -> Result<Self, ModelError> {
         let wanted = variables.get("AWS_PROFILE").or_else(|| variables.get("AWS_DEFAULT_PROFILE"));
         let config_path = file_path(variables, "AWS_CONFIG_FILE", "config");
@@ -108,7 +108,7 @@ impl Profile {
     }
 }
 
-/// Where a file is; `None` when there is no home directory to look in.
+/// The path of a file; `None` if there is no home directory.
 fn file_path(variables: &Variables, variable: &str, name: &str) -> Option<PathBuf> {
     match variables.get(variable) {
         Some(path) => Some(PathBuf::from(path)),
@@ -116,7 +116,7 @@ fn file_path(variables: &Variables, variable: &str, name: &str) -> Option<PathBu
     }
 }
 
-/// The sections of a file; none if there is no such file.
+/// The sections of a file; empty if the file does not exist.
 async fn read(path: Option<&Path>) -> Result<BTreeMap<String, Section>, ModelError> {
     let Some(path) = path else { return Ok(BTreeMap::new()) };
     let unusable = |why: &dyn std::fmt::Display| {
@@ -133,7 +133,7 @@ async fn read(path: Option<&Path>) -> Result<BTreeMap<String, Section>, ModelErr
     Ok(parse(&text))
 }
 
-/// Reads `[section]` and `name = value` lines. What makes no sense is passed over, as AWS's own tools do; so are
+/// Reads `[section]` and `name = value` lines. Lines that cannot be read are skipped, as by AWS's own tools; so are
 /// indented lines, which hold values of other services.
 fn parse(text: &str) -> BTreeMap<String, Section> {
     let mut sections: BTreeMap<String, Section> = BTreeMap::new();
@@ -158,7 +158,7 @@ fn parse(text: &str) -> BTreeMap<String, Section> {
     sections
 }
 
-/// `line` without the comment behind it, which begins with white space and `#` or `;`.
+/// `line` without a comment at its end, which begins with white space and `#` or `;`.
 fn without_comment(line: &str) -> &str {
     let begins = |(position, _): &(usize, char)| {
         line[..*position].ends_with([' ', '\t']) && line[*position..].starts_with(['#', ';'])

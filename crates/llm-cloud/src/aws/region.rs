@@ -1,4 +1,4 @@
-//! Which of Amazon's regions a call goes to.
+//! Finds the region of a call.
 
 use url::Url;
 
@@ -7,17 +7,17 @@ use myclaw_llm::{ErrorClass, Model, ModelError, Variables};
 /// Stands for the region in a base URL.
 const PLACEHOLDER: &str = "{region}";
 
-/// How the part of a host's name begins behind which the region stands, as in
+/// The beginning of the part of a host name that precedes the region, as in
 /// `bedrock-runtime.us-east-1.amazonaws.com` and `vpce-1.bedrock-runtime.eu-west-1.vpce.amazonaws.com`.
 const SERVICE_LABEL: &str = "bedrock-runtime";
 
-/// Whether `base_url` is one for any region.
+/// Whether `base_url` leaves the region open.
 pub(super) fn is_open(base_url: &str) -> bool {
     base_url.contains(PLACEHOLDER)
 }
 
-/// The region of a call as far as it needs no file: the one that its base URL names, because no other would do; else
-/// the one that an ARN as model id names; else that of `AWS_REGION` or `AWS_DEFAULT_REGION`.
+/// The region of a call, unless only a file names it: the one in its base URL, because no other would work; else the
+/// one in an ARN that is the model id; else that of `AWS_REGION` or `AWS_DEFAULT_REGION`.
 pub(super) fn named(model: &Model, variables: &Variables) -> Option<String> {
     host_region(&model.base_url)
         .or_else(|| arn_region(&model.id).map(str::to_owned))
@@ -25,10 +25,10 @@ pub(super) fn named(model: &Model, variables: &Variables) -> Option<String> {
         .or_else(|| variables.get("AWS_DEFAULT_REGION").map(str::to_owned))
 }
 
-/// `region` if there is one and it could be the name of one.
+/// `region`, if it is present and can be the name of a region.
 ///
 /// # Errors
-/// Otherwise, in words that say what to set.
+/// Otherwise; the message says what to set.
 pub(super) fn checked(region: Option<String>) -> Result<String, ModelError> {
     let region = region.ok_or_else(|| {
         let message =

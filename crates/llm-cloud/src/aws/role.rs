@@ -1,4 +1,5 @@
-//! Roles that a profile or a machine assumes: who vouches for it, and what AWS's token service is asked.
+//! Roles that a profile or a machine assumes: the credentials that prove the right to it, and the request to AWS's
+//! token service.
 
 use secrecy::SecretString;
 
@@ -8,17 +9,17 @@ use super::sts::{Assumption, Sts};
 use super::{metadata, no_access};
 use myclaw_llm::{ModelError, Variables};
 
-/// Most roles that are assumed one from the other.
+/// Longest chain of roles.
 const MAX_CHAIN: usize = 5;
 
-/// Largest web identity that is read, in bytes; real ones have some two thousand.
+/// Largest web identity that is read, in bytes; real ones have about 2,000.
 const MAX_IDENTITY: u64 = 64 * 1024;
 
-/// Who vouches for a role.
+/// The source of the credentials that prove the right to a role.
 enum Source<'a> {
     /// Another profile, or the same one with its keys.
     Profile(&'a str),
-    /// A place outside of the files.
+    /// A place outside the config files.
     Place(&'a str),
     /// A token in this file.
     WebIdentity(&'a str),
@@ -27,7 +28,7 @@ enum Source<'a> {
 /// The credentials of the role that `profile` assumes; `None` if it assumes none.
 ///
 /// # Errors
-/// When nobody vouches for it, or AWS refuses.
+/// There are no credentials that prove the right to the role, or AWS refuses.
 pub(super) async fn of_profile(
     sts: &Sts<'_>,
     profile: &Profile,
@@ -96,7 +97,7 @@ async fn beginning_of_chain(
 /// The credentials of the role that the variables of this machine name, as in a pod of EKS; `None` if they name none.
 ///
 /// # Errors
-/// When half of the variables is missing, the token cannot be read, or AWS refuses.
+/// Some of the variables are missing, the token cannot be read, or AWS refuses.
 pub(super) async fn of_web_identity(sts: &Sts<'_>) -> Result<Option<Credentials>, ModelError> {
     let variables = sts.clients.variables();
     let Some(path) = variables.get("AWS_WEB_IDENTITY_TOKEN_FILE") else { return Ok(None) };
@@ -168,7 +169,7 @@ fn without_credentials(profile: &str) -> ModelError {
     ))
 }
 
-/// The token in a file, read anew each time because it is replaced before it ends.
+/// The token in a file, read anew each time because it is replaced before it expires.
 async fn identity(path: &str, named_by: &str) -> Result<SecretString, ModelError> {
     let unusable = |why: &dyn std::fmt::Display| {
         no_access(format!("the file that {named_by} names ({path}) cannot be used: {why}"))

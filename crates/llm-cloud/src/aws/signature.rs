@@ -20,21 +20,22 @@ use myclaw_llm::access::host_label;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// What stays as it is in the canonical path, which is encoded a second time: a percent sign is not among it.
+/// Characters that are not encoded in the canonical path. The path is encoded a second time, so percent signs are
+/// encoded again.
 const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// What is signed.
 pub(super) struct Request<'a> {
-    /// In capitals.
+    /// In upper case.
     pub(super) method: &'a str,
     pub(super) url: &'a Url,
-    /// Headers to sign beside the host, the date and the session token, with names in small letters.
+    /// Headers to sign beside the host, the date and the session token, with names in lower case.
     pub(super) headers: &'a [(&'a str, &'a str)],
     pub(super) body: &'a [u8],
 }
 
-/// What a signature is good for.
+/// The scope of a signature.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) region: &'a str,
@@ -44,7 +45,7 @@ pub(super) struct Scope<'a> {
 /// The headers that make `request` a signed one.
 ///
 /// # Errors
-/// When the credentials hold what no header can, or the time is before the year 1 or behind 9999.
+/// The credentials hold characters that a header cannot have, or the time is before the year 1 or after 9999.
 pub(super) fn sign(
     request: &Request<'_>,
     scope: Scope<'_>,
@@ -122,7 +123,7 @@ fn keyed_hash(key: &[u8], text: &str) -> Vec<u8> {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes()).as_ref().to_vec()
 }
 
-/// `bytes` in small hexadecimal digits.
+/// `bytes` in lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -1,4 +1,4 @@
-//! Credentials of a person who signed in with `aws sso login`: the token that it left is exchanged for keys of a role.
+//! Credentials of a user who signed in with `aws sso login`: its token is exchanged for keys of a role.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -16,7 +16,7 @@ use super::{home, metadata, no_access};
 use myclaw_llm::access::Clients;
 use myclaw_llm::{ModelError, Variables};
 
-/// What `aws sso login` leaves behind.
+/// The file that `aws sso login` writes.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CachedToken {
@@ -44,7 +44,7 @@ struct RoleCredentials {
 /// The keys of the role that `profile` names.
 ///
 /// # Errors
-/// When a setting is missing, nobody signed in, the sign-in is over, or the portal refuses.
+/// A setting is missing, nobody signed in, the sign-in has expired, or the portal refuses.
 pub(super) async fn credentials(
     clients: &Clients,
     profile: &Profile,
@@ -65,7 +65,7 @@ pub(super) async fn credentials(
         None => format!("https://portal.sso.{region}.amazonaws.com"),
     };
     let mut url = Url::parse(&format!("{base}/federation/credentials"))
-        .map_err(|error| no_access(format!("sso_region {region:?} is no region: {error}")))?;
+        .map_err(|error| no_access(format!("sso_region {region:?} is not a region: {error}")))?;
     url.query_pairs_mut()
         .append_pair("role_name", setting("sso_role_name")?)
         .append_pair("account_id", setting("sso_account_id")?);
@@ -86,8 +86,8 @@ pub(super) async fn credentials(
     })
 }
 
-/// The token of the last sign-in, from the file that AWS's tools keep it in. The file's name is a hash of the session's
-/// name or, in older profiles, of the address to sign in at.
+/// The token of the last sign-in, from the file in which AWS's tools keep it. The file's name is a hash of the
+/// session's name or, in older profiles, of the address to sign in at.
 async fn signed_in_token(
     variables: &Variables,
     profile: &Profile,

@@ -1,6 +1,6 @@
-//! AWS's token service: a role's temporary keys for who may assume it.
+//! AWS's token service, which gives temporary keys of a role to those who may assume it.
 //!
-//! It speaks the older form of AWS's protocols: a form goes out and XML comes back. Four elements of that matter.
+//! It uses AWS's older protocol: the request is a form, the response is XML. Four of its elements are read.
 
 use std::time::{Duration, SystemTime};
 
@@ -28,16 +28,16 @@ const SERVICE: &str = "sts";
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// Until the connection stands.
+/// Limit for the connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// For one request.
+/// Limit for one request.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// Largest answer read, in bytes.
+/// Largest response that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024;
 
-/// How much of what a refusal says is shown, in characters.
+/// Most characters of a refusal that are shown.
 const SHOWN_REASON: usize = 300;
 
 /// Asks the token service of one region.
@@ -51,18 +51,18 @@ pub(super) struct Sts<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Assumption<'a> {
     pub(super) arn: &'a str,
-    /// How the session is called in AWS's logs.
+    /// The name of the session in AWS's logs.
     pub(super) session_name: Option<&'a str>,
     pub(super) external_id: Option<&'a str>,
     pub(super) duration_seconds: Option<&'a str>,
 }
 
-/// Who says that a role may be assumed.
+/// The proof that a role may be assumed.
 #[derive(Debug)]
 pub(super) enum Voucher {
-    /// Whoever has these keys.
+    /// A signature with these keys.
     Keys(Credentials),
-    /// The issuer of this token.
+    /// A token of an identity provider.
     WebIdentity(SecretString),
 }
 
@@ -82,7 +82,7 @@ impl Sts<'_> {
     /// Temporary keys of the role.
     ///
     /// # Errors
-    /// When AWS refuses or cannot be asked. No message holds a secret.
+    /// AWS refuses or cannot be reached. No message holds a secret.
     pub(super) async fn assume(
         &self,
         assumption: &Assumption<'_>,
@@ -118,10 +118,11 @@ impl Sts<'_> {
             None => format!("https://sts.{}.amazonaws.com", self.region),
         };
         Url::parse(&address)
-            .map_err(|error| no_access(format!("AWS_ENDPOINT_URL_STS is no address: {error}")))
+            .map_err(|error| no_access(format!("AWS_ENDPOINT_URL_STS is not a URL: {error}")))
     }
 
-    /// Sends the form, signed where keys vouch; once more with the server's time if that is far from this machine's.
+    /// Sends the form, signed if keys are the proof; a second time with the server's time if that is far from this
+    /// machine's.
     async fn send(&self, url: &Url, form: &str, voucher: &Voucher) -> Result<Response, ModelError> {
         let client = self.clients.client(url, CONNECT_LIMIT).await?;
         let ask = async |time: SystemTime| {
@@ -185,7 +186,7 @@ fn form(assumption: &Assumption<'_>, voucher: &Voucher) -> String {
     form.finish()
 }
 
-/// The keys in an answer.
+/// The keys in a response.
 fn credentials(xml: &str) -> Option<Credentials> {
     let found = element(xml, "Credentials")?;
     let text = |name: &str| element(found, name).map(unescaped).filter(|text| !text.is_empty());
@@ -243,8 +244,8 @@ fn refusal(status: StatusCode, xml: &str, arn: &str, voucher: &Voucher, url: &Ur
     }
 }
 
-/// What stands between the first `<name>` and the `</name>` behind it. AWS's answers have no attributes there, no
-/// comments, and no element within another of the same name.
+/// The text between the first `<name>` and the next `</name>`. AWS's responses have no attributes there, no comments,
+/// and no nested elements of the same name.
 fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     let start = format!("<{name}>");
     let (_, rest) = xml.split_once(start.as_str())?;
@@ -252,7 +253,7 @@ fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
     Some(content)
 }
 
-/// Text with the five entities of XML undone, the ampersand last.
+/// Text with the five entities of XML decoded, the ampersand last.
 fn unescaped(text: &str) -> String {
     let entities =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];

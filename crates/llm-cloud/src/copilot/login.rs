@@ -1,4 +1,4 @@
-//! The device login: a person types a short code on GitHub's page, while this program asks whether it was done.
+//! The device login: the user types a short code on GitHub's page, while this program polls until that is done.
 
 use std::time::Duration;
 
@@ -16,28 +16,28 @@ use myclaw_llm::access::transport_error;
 use myclaw_llm::access::{read_capped, read_refusal};
 use myclaw_llm::{ErrorClass, ModelError};
 
-/// The id of the application that asks: that of GitHub's own editor plug-ins, the only one that may use Copilot.
+/// The id of the application: that of GitHub's own editor plug-ins, because no other may use Copilot.
 const CLIENT_ID: &str = "Iv1.b507a08c87ecfe98";
 
-/// What is asked for: to know who it is.
+/// The requested scope: to identify the user.
 const SCOPE: &str = "read:user";
 
-/// How a request says that this is a device login (RFC 8628).
+/// The grant type of a device login (RFC 8628).
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// The pause between two questions where the server names none, and what `slow_down` adds (RFC 8628).
+/// The pause between two polls if the server names none, and the time that `slow_down` adds (RFC 8628).
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The longest pause between two questions.
+/// Longest pause between two polls.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The longest that a code is waited for; GitHub's live 15 minutes.
+/// Longest wait for the code to be typed; GitHub's codes are valid for 15 minutes.
 const LONGEST_LIFE: Duration = Duration::from_secs(60 * 60);
 
-/// Until the connection stands.
+/// Limit for the connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// What stands before a company's host in the address of its models.
+/// Precedes a company's host in the address of its models.
 pub(super) const ENTERPRISE_MODELS: &str = "copilot-api.";
 
 /// Where GitHub is.
@@ -55,10 +55,10 @@ impl Default for CopilotHosts {
 
 impl CopilotHosts {
     /// A company's own GitHub, such as `company.ghe.com`. Its models are at [`CopilotHosts::models`], which the base URL
-    /// of the provider must name. An address may be given too; without encryption only one of this machine.
+    /// of the provider must name. A URL may be given too; without TLS only for this machine.
     ///
     /// # Errors
-    /// When it is no name of a host.
+    /// It is not a valid host name.
     pub fn enterprise(host: &str) -> Result<Self, ModelError> {
         let host = host.trim().trim_end_matches('/');
         let address =
@@ -72,12 +72,12 @@ impl CopilotHosts {
             Ok(url) if is_usable(&url) => Ok(Self { github: address }),
             _ => Err(ModelError::new(
                 ErrorClass::Unknown,
-                format!("{host:?} is no host of GitHub: write it like company.ghe.com"),
+                format!("{host:?} is not a host of GitHub: write it like company.ghe.com"),
             )),
         }
     }
 
-    /// The GitHub that belongs to a base URL of models: that of the company that it names, if it names one.
+    /// The GitHub for a base URL of models: that of the company in the URL, if it names one.
     pub fn of_base_url(base_url: &str) -> Self {
         let url = Url::parse(base_url.trim()).ok();
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -87,7 +87,7 @@ impl CopilotHosts {
         }
     }
 
-    /// The base URL of the models that a token of a company's GitHub is good for.
+    /// The base URL of the models for a token of a company's GitHub.
     pub fn models(&self) -> String {
         let host = self.github.split_once("://").map_or(self.github.as_str(), |(_, host)| host);
         format!("https://{ENTERPRISE_MODELS}{host}")
@@ -98,11 +98,11 @@ impl CopilotHosts {
 /// [`finish_login`].
 #[derive(Debug, Clone)]
 pub struct DeviceLogin {
-    /// What the person types.
+    /// The code that the user types.
     pub user_code: String,
     /// Where.
     pub verification_uri: String,
-    /// How long the code lives.
+    /// How long the code is valid.
     pub expires_in: Duration,
     device_code: SecretString,
     interval: Duration,
@@ -112,16 +112,16 @@ pub struct DeviceLogin {
 /// How a login ended without a token.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LoginError {
-    /// The person said no.
+    /// The user refused.
     #[error("the login was refused on GitHub's page")]
     Denied,
     /// Nobody typed the code in time.
     #[error("the code has expired before it was typed: start the login again")]
     Expired,
-    /// The caller gave up.
+    /// The caller aborted.
     #[error("the login was aborted")]
     Aborted,
-    /// GitHub could not be asked, or answered something else.
+    /// GitHub could not be reached, or its response cannot be used.
     #[error("{0}")]
     Failed(ModelError),
 }
@@ -152,7 +152,7 @@ struct Polled {
 /// Asks GitHub for a code.
 ///
 /// # Errors
-/// When it cannot be reached, refuses, or answers something else.
+/// GitHub cannot be reached, refuses, or sends a response that cannot be used.
 pub async fn start_login(
     provider: &HttpProvider,
     hosts: &CopilotHosts,
@@ -169,11 +169,11 @@ pub async fn start_login(
     })
 }
 
-/// Waits until the person has typed the code, and gives the GitHub token: the key of the provider `github-copilot`.
+/// Waits until the user has typed the code, and returns the GitHub token: the key of the provider `github-copilot`.
 ///
 /// # Errors
-/// When the person refuses, the code expires, `cancel` fires, or GitHub cannot be asked. A question that fails on the
-/// way is asked again until the code expires.
+/// The user refuses, the code expires, `cancel` fires, or GitHub cannot be reached. A poll that fails on the network is
+/// repeated until the code expires.
 pub async fn finish_login(
     provider: &HttpProvider,
     login: &DeviceLogin,
@@ -200,7 +200,7 @@ pub async fn finish_login(
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) if error.class == ErrorClass::Timeout => {
-                // The network may be gone for a moment; a question that fails at once must not be repeated at once.
+                // The network may be down for a moment. A poll that fails at once must not be repeated at once.
                 interval = interval.max(INTERVAL);
                 continue;
             }
@@ -251,7 +251,7 @@ async fn ask<T: serde::de::DeserializeOwned>(
         let body = read_capped(response, MAX_ANSWER, EXCHANGE_LIMIT).await;
         serde_json::from_slice(&body).map_err(|_| {
             let host = url.host_str().unwrap_or_default();
-            let message = format!("{host} answered the login with something that is no JSON");
+            let message = format!("{host} answered the login with something that is not JSON");
             ModelError::new(ErrorClass::Unknown, message)
         })
     };
@@ -263,7 +263,7 @@ async fn ask<T: serde::de::DeserializeOwned>(
 
 fn address(github: &str, path: &str) -> Result<Url, ModelError> {
     Url::parse(&format!("{}/{path}", github.trim_end_matches('/'))).map_err(|error| {
-        let message = format!("{github:?} is no address of GitHub: {error}");
+        let message = format!("{github:?} is not an address of GitHub: {error}");
         ModelError::new(ErrorClass::Unknown, message)
     })
 }

@@ -1,6 +1,6 @@
-//! Google Cloud's credentials, where its own tools look for them (<https://google.aip.dev/auth/4110>): what the caller
-//! gives, the file that `GOOGLE_APPLICATION_CREDENTIALS` names, the file of `gcloud auth application-default login`,
-//! and the machine's own account.
+//! Google Cloud's credentials, in the places where its own tools look for them (<https://google.aip.dev/auth/4110>):
+//! what the caller gives, the file that `GOOGLE_APPLICATION_CREDENTIALS` names, the file of `gcloud auth
+//! application-default login`, and the machine's own account.
 
 use std::path::{Path, PathBuf};
 
@@ -13,21 +13,21 @@ use super::auth_error;
 use myclaw_llm::access::is_loopback;
 use myclaw_llm::{ModelError, Variables};
 
-/// Largest credentials file read, in bytes; a real one has two or three thousand.
+/// Largest credentials file that is read, in bytes; real ones have 2,000 to 3,000.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// Who gives tokens when the file does not say.
+/// The token server if the file names none.
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 
-/// The metadata server's address on every Google machine. Not its name: looking that up takes long elsewhere.
+/// The metadata server's address on every Google machine. Not its name, because a lookup takes long on other machines.
 const METADATA_HOST: &str = "169.254.169.254";
 
-/// Credentials, and what distinguishes them from others.
+/// Credentials with their identity.
 pub(super) struct Found {
     pub(super) credentials: Credentials,
     /// The same for the same credentials.
     pub(super) identity: Identity,
-    /// Where they are from, for messages.
+    /// Their source, for messages.
     pub(super) origin: String,
 }
 
@@ -44,7 +44,7 @@ impl Identity {
     }
 }
 
-/// What a token is had for.
+/// What a token is obtained with.
 pub(super) enum Credentials {
     /// A service account's key.
     ServiceAccount(ServiceAccount),
@@ -77,7 +77,7 @@ pub(super) struct Machine {
     pub(super) certainty: Certainty,
 }
 
-/// Whether there is a metadata server.
+/// How it is known that there is a metadata server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Certainty {
     /// A variable says so.
@@ -87,7 +87,7 @@ pub(super) enum Certainty {
 }
 
 impl Credentials {
-    /// The project that the credentials belong to.
+    /// The project of the credentials.
     pub(super) fn project(&self) -> Option<&str> {
         match self {
             Self::ServiceAccount(account) => account.project.as_deref(),
@@ -124,8 +124,8 @@ impl From<String> for SecretText {
     }
 }
 
-/// The credentials for a call with this key: a path or the text of a credentials file, an API key, or nothing, which
-/// means those that lie ready. `None` for an API key, which needs no token.
+/// The credentials for a call with this key, which is a path or the text of a credentials file, an API key, or empty;
+/// if it is empty, the usual places are searched. `None` for an API key, which needs no token.
 pub(super) async fn find(
     key: Option<&SecretString>,
     variables: &Variables,
@@ -240,7 +240,7 @@ fn parse(text: &str, origin: &str) -> Result<Found, ModelError> {
     Ok(Found { credentials, identity: Identity::of(text), origin: origin.to_owned() })
 }
 
-/// Secrets go to this address, so it must be one that nobody can listen in on.
+/// Secrets are sent to this address, so it must use TLS.
 fn token_url(text: &str, origin: &str) -> Result<Url, ModelError> {
     let url = Url::parse(text).ok().filter(|url| url.scheme() == "https" || is_loopback(url));
     url.ok_or_else(|| auth_error(format!("the `token_uri` in {origin} must begin with https://")))

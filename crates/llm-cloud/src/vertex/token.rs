@@ -1,5 +1,5 @@
-//! Access tokens: had for credentials, kept until shortly before they expire, and asked for once however many calls
-//! wait for them.
+//! Access tokens: obtained with credentials, kept until shortly before they expire, and requested once for all calls
+//! that wait.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -27,31 +27,31 @@ use myclaw_llm::access::redact;
 use myclaw_llm::access::{Clients, transport_error};
 use myclaw_llm::{ErrorClass, ModelError};
 
-/// What a token may do: everything that the account may.
+/// The scope of a token: everything that the account may do.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
-/// How long a service account asks for a token to hold: the most that Google allows.
+/// The requested lifetime of a service account's token: the maximum that Google allows.
 const LIFETIME: Duration = Duration::from_secs(3600);
 
-/// How long before its end a token is no longer used: a request may take that long to arrive.
+/// A token is no longer used this long before it expires: a request may take that long to arrive.
 const MARGIN: Duration = Duration::from_secs(60);
 
 /// How long a token server may take.
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 
-/// How long a metadata server may take that may not be there; on a Google machine it answers within milliseconds.
+/// How long a metadata server may take if it may not exist; on a Google machine it answers within milliseconds.
 const GUESS_LIMIT: Duration = Duration::from_secs(1);
 
-/// Largest answer of a token server read, in bytes.
+/// Largest response of a token server that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024;
 
-/// Credentials whose tokens are kept; more than anyone uses. The oldest go first.
+/// Most credentials whose tokens are kept, more than anyone uses. The oldest are removed first.
 const MAX_SLOTS: usize = 16;
 
 /// Longest reason of a token server that is shown, in characters.
 const MAX_REASON: usize = 300;
 
-/// A token, and until when it holds.
+/// A token and its expiry time.
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     pub(super) secret: SecretString,
@@ -59,7 +59,7 @@ pub(super) struct Token {
     pub(super) serial: u64,
     /// The project of the machine, if it is the machine's token.
     pub(super) project: Option<String>,
-    /// By the wall clock, which goes on while a laptop sleeps.
+    /// By the wall clock, because it continues while a laptop sleeps.
     expires: SystemTime,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct TokenCache {
     slots: Mutex<Vec<(Identity, Arc<Slot>)>>,
 }
 
-/// The token of one set of credentials. Whoever holds the lock is getting one.
+/// The token of one set of credentials. The holder of the lock is requesting one.
 #[derive(Debug, Default)]
 pub(super) struct Slot(tokio::sync::Mutex<State>);
 
@@ -77,7 +77,7 @@ pub(super) struct Slot(tokio::sync::Mutex<State>);
 struct State {
     token: Option<Token>,
     given: u64,
-    /// The last failure, which counts for everyone who waited for it.
+    /// The last failure; it applies to all calls that waited for that request.
     failure: Option<(Instant, ModelError)>,
 }
 
@@ -97,7 +97,7 @@ impl TokenCache {
 }
 
 impl Slot {
-    /// The token, from `exchange` if there is none that holds.
+    /// The token; a new one from `exchange` if the kept one is missing or expires soon.
     pub(super) async fn token<F>(&self, exchange: impl FnOnce() -> F) -> Result<Token, ModelError>
     where
         F: Future<Output = Result<Token, ModelError>>,
@@ -125,14 +125,14 @@ impl Slot {
         }
     }
 
-    /// Throws the token with that serial number away; a newer one stays.
+    /// Discards the token with that serial number; a newer one stays.
     pub(super) async fn discard(&self, serial: u64) {
         let mut state = self.0.lock().await;
         state.token = state.token.take().filter(|token| token.serial != serial);
     }
 }
 
-/// Has a token given for `found`.
+/// Requests a token for `found`.
 pub(super) async fn exchange(clients: &Clients, found: &Found) -> Result<Token, ModelError> {
     match &found.credentials {
         Credentials::ServiceAccount(account) => {
@@ -174,7 +174,7 @@ async fn post(
         return Err(refusal(status, &answer, url, found));
     }
     token(&answer).ok_or_else(|| {
-        auth_error(format!("{} answered with something that is no token", host_label(url)))
+        auth_error(format!("{} answered with something that is not a token", host_label(url)))
     })
 }
 
@@ -242,7 +242,7 @@ fn refusal(status: u16, answer: &[u8], url: &Url, found: &Found) -> ModelError {
     };
     let class = if status >= 500 { ErrorClass::Timeout } else { ErrorClass::Auth };
     let code = Some(code).filter(|code| !code.is_empty()).map(str::to_owned);
-    // The status is not the model server's, so it is not kept: a 401 of that one means something else.
+    // The status is not kept: it is that of the token server, and a 401 of the model server means something else.
     ModelError { code, ..ModelError::new(class, message) }
 }
 
@@ -254,7 +254,7 @@ async fn ask_machine(clients: &Clients, machine: &Machine) -> Result<Token, Mode
     let get = async |path: &str| {
         let address = format!("http://{}/computeMetadata/v1/{path}", machine.host);
         let url = Url::parse(&address).map_err(|error| {
-            auth_error(format!("GCE_METADATA_HOST is no host ({error}): {:?}", machine.host))
+            auth_error(format!("GCE_METADATA_HOST is not a host ({error}): {:?}", machine.host))
         })?;
         let client = clients.client(&url, limit).await?;
         let request = client.get(url.clone()).header("metadata-flavor", "Google");
@@ -273,9 +273,9 @@ async fn ask_machine(clients: &Clients, machine: &Machine) -> Result<Token, Mode
         }
     };
     let token = token(&answer).ok_or_else(|| {
-        auth_error("the metadata server answered with something that is no token")
+        auth_error("the metadata server answered with something that is not a token")
     })?;
-    // Without it the project must come from a variable, which the caller says.
+    // Without it the project must come from a variable; the caller reports that.
     let project = match get("project/project-id").await {
         Ok((200, id)) => String::from_utf8(id).ok(),
         _ => None,

@@ -250,7 +250,7 @@ async fn a_credential_process_that_fails_says_how() {
     let head = "testing: the credential_process of the AWS profile default";
     for (command, why) in [
         ("sh -c 'echo no token >&2; exit 7'", "failed with exit status: 7 (no token)"),
-        ("echo hello", "printed something that is no JSON with AccessKeyId and SecretAccessKey"),
+        ("echo hello", "printed something that is not JSON with AccessKeyId and SecretAccessKey"),
         ("'open", "has a quotation mark without its other half"),
         ("/no/such/tool", "cannot be run (/no/such/tool: No such file or directory (os error 2))"),
     ] {

@@ -1,5 +1,5 @@
-//! A stand-in for a summary: when the engine compacts a session it asks the model to summarise it, and a planner can
-//! only quote. The extract is short, always shorter than what it stands for, and says what it is.
+//! Replaces a summary: when the engine compacts a session it asks the model to summarise it, and a planner can only
+//! quote. The extract is always shorter than the text it replaces, and says that it is an extract.
 
 /// The marks around the messages in the engine's request for a summary.
 const OPENING: &str = "<conversation>";
@@ -8,7 +8,7 @@ const CLOSING: &str = "</conversation>";
 /// Most lines quoted from the beginning, which usually says what is wanted.
 const FIRST_LINES: usize = 4;
 
-/// Most lines quoted from its end, where it says how far things are.
+/// Most lines quoted from the end, which usually holds the present state.
 const LAST_LINES: usize = 8;
 
 /// Longest quoted line, in characters.
@@ -36,7 +36,7 @@ pub(super) fn extract_of(conversation: &str) -> String {
         quoted.push(format!("- … {left_out} lines left out …"));
     }
     quoted.extend(lines[tail..].iter().map(|line| bullet(line)));
-    // Few messages would come out longer than it went in: keep what fits into half of it, the end first.
+    // Of few messages the extract could be longer than the text: keep what fits into half of it, the end first.
     let mut budget = conversation.len() / 2;
     let kept = quoted.iter().rev().take_while(|line| {
         let fits = line.len() < budget;

@@ -1,16 +1,16 @@
 //! `builtin/demo`: a small deterministic planner behind the same interface as any model.
 //!
-//! It stands in when nothing is configured and nothing listens, so that a first run shows a whole turn, and it gives
-//! scripts and tests a model whose answers never change. It is no language model and never says it is one: it
-//! understands a handful of requests, calls the tools on offer and answers with their results. Everything it does is
+//! It is used when no model is configured and no model server listens, so that a first run shows a whole turn, and it
+//! gives scripts and tests a model whose answers never change. It is not a language model and never claims to be one:
+//! it understands a handful of requests, calls the tools on offer and answers with their results. Everything it does is
 //! a function of the request alone; it reads no files, no clock and no config.
 //!
 //! | file | step |
 //! |---|---|
-//! | `request` | from a message to the tool calls that it asks for |
-//! | `plan` | from the messages to the next step: a call or an answer |
-//! | `extract` | the stand-in for a summary when a session is compacted |
-//! | `stream` | from a planned message to stream events |
+//! | `request` | parses a message into the tool calls that it asks for |
+//! | `plan` | derives the next step from the messages: a call or an answer |
+//! | `extract` | replaces a summary when a session is compacted |
+//! | `stream` | turns a planned message into stream events |
 
 mod extract;
 mod fingerprint;

@@ -1,5 +1,5 @@
-//! From the messages to the next step. The messages are all the planner knows: the last user message says what
-//! to do, the results behind it say how much of that is done.
+//! Derives the next step from the messages. The planner has no other state: the last user message says what to do, and
+//! the results after it say how much of that is done.
 
 use std::collections::HashSet;
 
@@ -53,7 +53,7 @@ pub(super) fn next_step(request: &ModelRequest<'_>) -> Step {
     }
 }
 
-/// The answer to whatever is not understood, and to a request for help.
+/// The answer to a message that is not understood, and to a request for help.
 fn what_i_can_do() -> String {
     let forms: Vec<String> = FORMS.iter().map(|form| format!("- {}", code(form))).collect();
     format!(
@@ -90,7 +90,7 @@ fn continue_calls(
     Step::Say(report.join("\n\n"))
 }
 
-/// What came of a call.
+/// The outcome of a call.
 fn outcome(call: &PlannedCall, result: &ToolResultMessage) -> String {
     let called = format!("I called {} to {}", code(call.tool), call.purpose);
     let text = joined_text(&result.content, "\n");
@@ -100,13 +100,13 @@ fn outcome(call: &PlannedCall, result: &ToolResultMessage) -> String {
         None => (text, ""),
     };
     let returned = if result.is_error { ", and it failed" } else { ". It returned" };
-    // A fence that no line of the text can end.
+    // A fence that no line of the text can close.
     let longest = shown.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));
     format!("{called}{returned}:\n\n{fence}\n{shown}\n{fence}{note}")
 }
 
-/// Results of the planner's own calls, in order. A call that another model made before it was switched off is not its.
+/// Results of the planner's own calls, in order. Calls that another model made before the switch are not included.
 fn own_results(messages: &[Message]) -> Vec<&ToolResultMessage> {
     let own_calls: HashSet<&str> = messages
         .iter()

@@ -1,4 +1,4 @@
-//! From a message to the tool calls that it asks for. [`FORMS`] is everything that is understood.
+//! Parses a message into the tool calls that it asks for. [`FORMS`] lists everything that is understood.
 
 use serde_json::{Map, Value, json};
 
@@ -8,10 +8,10 @@ const MAX_REQUESTS: usize = 6;
 /// Longest message that is read, in bytes.
 const MAX_MESSAGE: usize = 16 * 1024;
 
-/// What stands for a quoted word where words are compared: no unquoted word holds a quotation mark.
+/// Replaces a quoted word in comparisons. No unquoted word holds a quotation mark.
 const QUOTED: &str = "\"";
 
-/// What is understood, for the help text and the documentation.
+/// The requests that are understood, for the help text and the documentation.
 pub(super) const FORMS: [&str; 6] = [
     "list the files in DIRECTORY",
     "find PATTERN in DIRECTORY",
@@ -43,10 +43,10 @@ pub(super) enum Understood {
     Nothing,
 }
 
-/// A word, or what stands between two quotation marks.
+/// A word, or the text between two quotation marks.
 struct Word {
     text: String,
-    /// What it is compared by: the word in small letters, or [`QUOTED`].
+    /// The form for comparisons: the word in lower case, or [`QUOTED`].
     key: String,
 }
 
@@ -78,8 +78,8 @@ pub(super) fn understand(message: &str) -> Understood {
     }
 }
 
-/// Splits at white space. Quotation marks of three kinds hold a word together; a mark at the end of a sentence is no
-/// part of its last word.
+/// Splits at white space. Quotation marks of three kinds hold a word together; punctuation at the end of a sentence is
+/// not part of its last word.
 fn words(message: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut rest = message.trim_start();

@@ -1,5 +1,5 @@
-//! From a planned message to stream events: text word by word, arguments in fragments, as a remote model would send
-//! them, with a look at the cancellation token before each.
+//! Turns a planned message into stream events: text word by word, arguments in fragments, as a remote model would send
+//! them. The cancellation token is checked before each event.
 
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,7 @@ use crate::{
 /// Longest fragment of a call's arguments, in bytes.
 const FRAGMENT: usize = 16;
 
-/// Fragments that even short arguments are sent in.
+/// Fewest fragments of a call's arguments.
 const MIN_FRAGMENTS: usize = 3;
 
 /// The message as far as it has been sent.
@@ -123,7 +123,7 @@ impl<'a, 'r> Arrived<'a, 'r> {
         Ok(())
     }
 
-    /// Lets other tasks run, so that an abort is seen, and counts the next piece.
+    /// Lets other tasks run, so that an abort is noticed, and counts the next piece.
     async fn admit(&mut self, bytes: usize, cancel: &CancellationToken) -> Result<(), Stopped> {
         tokio::task::yield_now().await;
         if cancel.is_cancelled() {
@@ -165,7 +165,7 @@ impl<'a, 'r> Arrived<'a, 'r> {
     }
 }
 
-/// The planner reads no clock: its message is as old as the one it answers.
+/// The planner reads no clock: its message has the time of the one it answers.
 fn last_timestamp(request: &ModelRequest<'_>) -> u64 {
     request.messages.as_slice().last().map_or(0, |message| match message {
         Message::User(user) => user.timestamp,
@@ -174,7 +174,7 @@ fn last_timestamp(request: &ModelRequest<'_>) -> u64 {
     })
 }
 
-/// Each word with the white space behind it, and where it ends.
+/// Each word with the white space after it, and the position of its end.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! An honest estimate of tokens for something that has none: a quarter of the bytes, as is usual for English text.
+//! Estimates tokens for the planner, which has none: a quarter of the bytes, as is usual for English text.
 
 use std::io::{self, Write};
 
@@ -56,7 +56,7 @@ fn json_bytes(value: &impl Serialize) -> usize {
         }
     }
     let mut counter = Counter(0);
-    // Counting cannot fail, and a value that is no JSON counts as far as it got.
+    // Counting cannot fail; a value that is not valid JSON counts up to the failure.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
 }

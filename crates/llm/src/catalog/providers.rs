@@ -1,4 +1,4 @@
-//! Where each known provider is, how to talk to it and where its key is usually kept.
+//! The address, the wire format and the usual key variables of each known provider.
 
 use crate::Api;
 
@@ -7,7 +7,7 @@ use crate::Api;
 pub enum KeyNeed {
     /// It refuses requests without one.
     Required,
-    /// A cloud's own credentials do instead; they are looked for when the call is made.
+    /// The cloud's own credentials can replace it; they are looked for when the call is made.
     Cloud,
     /// A server on this machine, or no server at all.
     None,
@@ -18,16 +18,17 @@ pub enum KeyNeed {
 pub struct ProviderInfo {
     /// Its name in `provider/model`.
     pub name: &'static str,
-    /// Where requests go unless the config says otherwise, without the wire format's own path; `{region}` stands for the
-    /// region of the caller's AWS config. Empty for [`Api::Builtin`], and where every customer has an address of their own.
+    /// Where requests go unless the config says otherwise, without the wire format's own path; `{region}` is replaced
+    /// by the region of the caller's AWS config. Empty for [`Api::Builtin`], and if every customer has an address of
+    /// their own.
     pub base_url: &'static str,
-    /// The wire format it speaks, and whoever copies it at another address; the catalog names another for some models.
+    /// Its wire format, also of servers at other addresses that copy it; the catalog names another for some models.
     pub api: Api,
-    /// Environment variables that hold its key, the first that is set winning.
+    /// Environment variables that may hold its key; the first that is set is used.
     pub key_variables: &'static [&'static str],
-    /// Whether it wants a key at all.
+    /// Whether it requires a key.
     pub key: KeyNeed,
-    /// The model to take when nothing but a key is set; `None` where it depends on what the server has loaded.
+    /// The model that is used if only a key is set; `None` if it depends on what the server has loaded.
     pub default_model: Option<&'static str>,
 }
 
@@ -100,7 +101,7 @@ pub(super) const PROVIDERS: &[ProviderInfo] = &[
         default_model: None,
         ..hosted("github-copilot", "https://api.githubcopilot.com", &["COPILOT_GITHUB_TOKEN"], "")
     },
-    // With a key that is for nothing else, it may be chosen. The profile is one for every region.
+    // It may be chosen if the key for Bedrock alone is set. The inference profile works in every region.
     ProviderInfo {
         default_model: Some("global.anthropic.claude-sonnet-4-6"),
         ..cloud(
@@ -130,7 +131,7 @@ pub(super) const PROVIDERS: &[ProviderInfo] = &[
     },
 ];
 
-/// A provider behind the Chat Completions format that wants a key.
+/// A provider that speaks the Chat Completions format and requires a key.
 const fn hosted(
     name: &'static str,
     base_url: &'static str,
@@ -147,8 +148,8 @@ const fn hosted(
     }
 }
 
-/// A cloud whose own credentials do as well as a key. It is never chosen because such credentials lie about: they serve
-/// many other purposes.
+/// A cloud whose own credentials can replace a key. Such credentials alone never select it, because they serve many
+/// other purposes.
 const fn cloud(
     name: &'static str,
     base_url: &'static str,
@@ -175,8 +176,8 @@ pub fn provider_info(name: &str) -> Option<&'static ProviderInfo> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
-/// The most preferred provider with a default model for which `is_set` says that one of its key variables holds something, with that
-/// variable's name. The caller looks the variables up, so that this module needs no environment.
+/// The most preferred provider that has a default model and a key variable for which `is_set` returns true, with the
+/// name of that variable. The caller looks the variables up, so that this module needs no environment.
 pub fn first_provider_with_key(
     is_set: impl Fn(&str) -> bool,
 ) -> Option<(&'static ProviderInfo, &'static str)> {

@@ -1,4 +1,4 @@
-//! `provider/model`: reading it, and guessing what was meant.
+//! Parses `provider/model`, and suggests known names for an unknown one.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ const MAX_SUGGESTIONS: usize = 3;
 /// Shortest text that counts as a part of a name; shorter ones are in too many names.
 const MIN_PART_LENGTH: usize = 3;
 
-/// Longest text that is compared with the known names, in bytes; nothing longer is a slip of the pen.
+/// Longest text that is compared with the known names, in bytes; a longer one is not a misspelt name.
 const MAX_COMPARED_LENGTH: usize = 128;
 
 /// A model named as `provider/model`.
@@ -33,21 +33,21 @@ impl fmt::Display for ModelRef {
 /// A text that does not name a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelRefError {
-    /// There was nothing.
+    /// The text is empty.
     #[error("the model's name is empty: write provider/model, such as anthropic/claude-sonnet-4-6")]
     Empty,
-    /// There was no slash, or nothing before it.
+    /// There is no slash, or nothing before it.
     #[error("`{text}` names no provider: write provider/model{}", did_you_mean(suggestions))]
     NoProvider {
-        /// What was given.
+        /// The given text.
         text: String,
         /// Known models that look like it, best first.
         suggestions: Vec<String>,
     },
-    /// There was nothing behind the slash.
+    /// There is nothing after the slash.
     #[error("`{text}` names no model: write provider/model{}", did_you_mean(suggestions))]
     NoModel {
-        /// What was given.
+        /// The given text.
         text: String,
         /// Known models of that provider, or ones that look like it, best first.
         suggestions: Vec<String>,
@@ -135,7 +135,7 @@ fn unlikeness(wanted: &str, reference: &str) -> Option<usize> {
     is_part.then_some(allowed + distance)
 }
 
-/// Letters that may differ before a name is another name: one in five.
+/// Share of the letters that may differ in a misspelt name: one in five.
 fn allowed_slips(name: &str) -> usize {
     (name.len() / 5).max(1)
 }

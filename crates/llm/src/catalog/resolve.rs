@@ -1,4 +1,4 @@
-//! From a provider and a model id to a whole [`Model`], known or not.
+//! Builds a whole [`Model`] from a provider and a model id, known or not.
 
 use url::Url;
 
@@ -9,7 +9,7 @@ use crate::{Api, InputKind, Model, Price, Quirks, ThinkingLevels};
 /// Window assumed for a model that the catalog does not have.
 const UNKNOWN_CONTEXT_WINDOW: u64 = 200_000;
 
-/// Output limit assumed for a model that the catalog does not have: every current model allows as much.
+/// Output limit assumed for a model that the catalog does not have: every current model allows this much.
 const UNKNOWN_MAX_OUTPUT: u64 = 8_192;
 
 /// Where requests go for an unknown provider: most such hosts copy this API, and the config names their base URL.
@@ -22,8 +22,8 @@ pub struct ResolveModel<'a> {
     pub provider: &'a str,
     /// Model id as the provider knows it; any id is allowed.
     pub id: &'a str,
-    /// Replaces the provider's own base URL. A slash at its end does not matter. Behind another address the provider's
-    /// common wire format is spoken: whoever copies an API copies that one.
+    /// Replaces the provider's own base URL. A slash at its end does not matter. At another address the provider's
+    /// common wire format is used, because servers that copy an API copy that one.
     pub base_url: Option<&'a str>,
     /// Replaces the provider's own wire format.
     pub api: Option<Api>,
@@ -64,7 +64,7 @@ fn known(provider: &str, id: &str) -> Option<Model> {
     catalog.find(provider, id).or_else(family)
 }
 
-/// The name without what says which build of a model it is: a date, or a tag of Ollama's.
+/// The name without the part that identifies a build of the model: a date, or a tag of Ollama's.
 fn family<'a>(provider: &str, id: &'a str) -> Option<&'a str> {
     let undated = without_date(id);
     let untagged = match undated.split_once(':') {

@@ -1,4 +1,4 @@
-//! Error bodies: every host has its own shape.
+//! Reads error bodies, which have another shape at every host.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,9 +16,9 @@ pub(super) struct ErrorBody {
     codes: Vec<String>,
     /// For a person.
     pub(super) message: String,
-    /// What phrases may be searched in.
+    /// The text in which phrases may be searched.
     pub(super) words: String,
-    /// A status inside the body, where the HTTP one said nothing.
+    /// A status inside the body, for answers whose HTTP status says nothing.
     pub(super) status: Option<u16>,
     pub(super) retry_after: Option<Duration>,
     /// The body is HTML; the message is its title.
@@ -41,7 +41,7 @@ impl ErrorBody {
         }
     }
 
-    /// Takes over what the host behind a gateway said: it knows more.
+    /// Uses the error of the host behind a gateway instead, because it is more specific.
     fn add_nested(&mut self, inner: Self) {
         self.codes.splice(0..0, inner.codes);
         if !inner.message.is_empty() {
@@ -70,7 +70,7 @@ fn parse_nested(body: &str, now: SystemTime, depth: usize) -> ErrorBody {
             ..ErrorBody::default()
         };
     }
-    // Some gateways write words of their own behind the JSON.
+    // Some gateways add words of their own after the JSON.
     match serde_json::Deserializer::from_str(text).into_iter::<Value>().next() {
         Some(Ok(Value::Array(mut items))) if !items.is_empty() => {
             from_json(&items.swap_remove(0), text, now, depth)
@@ -153,7 +153,7 @@ fn from_json(value: &Value, text: &str, now: SystemTime, depth: usize) -> ErrorB
     body
 }
 
-/// What may be a code, the most specific first.
+/// The values that may be codes, the most specific first.
 fn codes(value: &Value, error: &Value) -> Vec<String> {
     let reasons = error["details"].as_array().into_iter().flatten().map(|detail| &detail["reason"]);
     reasons
@@ -200,8 +200,8 @@ fn delay(error: &Value, message: &str, now: SystemTime) -> Option<Duration> {
         .or_else(|| retry_after::from_words(message, now))
 }
 
-/// Google's `RetryInfo`, such as `"retryDelay": "34.5s"`. It looks at the minute alone, so it means nothing when the
-/// quota of a day is used up.
+/// Google's `RetryInfo`, such as `"retryDelay": "34.5s"`. It refers to the limit per minute alone, so it is wrong when
+/// the quota of a day is used up.
 fn retry_info(error: &Value) -> Option<Duration> {
     if quota_ids(error).contains("PerDay") {
         return None;
@@ -210,8 +210,8 @@ fn retry_info(error: &Value) -> Option<Duration> {
     retry_after::from_span(details.find_map(|detail| detail["retryDelay"].as_str())?)
 }
 
-/// Whether it is a name rather than a sentence (some hosts put one there), or one of the numbers that stand for an
-/// error, which are longer than a status.
+/// Whether it is a name rather than a sentence (some hosts put one there), or one of the numeric error codes, which are
+/// longer than a status.
 fn is_code(text: &str) -> bool {
     let is_number = (4..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,4 +1,4 @@
-//! What a person can do about an error.
+//! Advice for the user about an error.
 
 use crate::ErrorClass;
 
@@ -10,8 +10,8 @@ struct Hint {
     says: &'static str,
 }
 
-/// Hints for causes that the provider names, the first that fits. Where there is none, the class and the status say
-/// what to look at.
+/// Hints for causes that the provider names; the first that fits is used. If none fits, the class and the status select
+/// the hint.
 const CAUSES: &[Hint] = &[
     Hint {
         codes: &["unsupported_country_region_territory"],
@@ -102,11 +102,11 @@ const CAUSES: &[Hint] = &[
     },
 ];
 
-/// Words of a host that does not like the limit on the output.
+/// Words of a host that refuses the limit on the output.
 const OUTPUT_LIMIT: [&str; 4] =
     ["max_tokens", "completion tokens", "output tokens", "maximum tokens you requested"];
 
-/// What to do about an error of this class, status and cause.
+/// The advice for an error of this class, status and cause.
 pub(super) fn hint(
     class: ErrorClass,
     status: u16,
@@ -137,9 +137,9 @@ pub(super) fn hint(
     }
 }
 
-/// What to do about a web page where JSON was due. Pages with a status of success or of a missing page come from a
-/// wrong address, or from a proxy or a sign-in page of the network in between; the others from a gateway that is in
-/// trouble itself.
+/// The advice for a web page in place of JSON. Pages with a status of success or of a missing page come from a wrong
+/// address, or from a proxy or a sign-in page of the network in between; the others come from a gateway that fails
+/// itself.
 pub(super) fn page_hint(class: ErrorClass, status: u16) -> &'static str {
     match (class, status) {
         (ErrorClass::ContextOverflow, _) => {

@@ -1,13 +1,12 @@
-//! The rules of the classifier, each a table. They are asked in the order in which they stand here, and the first
-//! that knows an answer decides.
+//! The rules of the classifier, as tables. They are tried in this order, and the first that matches decides.
 
 use crate::ErrorClass::{self, Auth, Billing, ContextOverflow, Quota, RateLimit, Timeout, Unknown};
 
-/// A class and what stands for it.
+/// A class, and the texts that mean it.
 type Rule<T> = (ErrorClass, &'static [T]);
 
-/// First: codes and types that say exactly what is wrong, in any case of letters. What is not here (such as
-/// `invalid_request_error`) leaves the decision to the rules below.
+/// First: codes and types that say exactly what is wrong, in any case of letters. Codes that are not listed (such as
+/// `invalid_request_error`) leave the decision to the rules below.
 ///
 /// The numbers are Zhipu's and Z.ai's; no other known host uses them.
 const EXACT_CODES: &[Rule<&str>] = &[
@@ -18,7 +17,7 @@ const EXACT_CODES: &[Rule<&str>] = &[
             "exceeded_current_quota_error",
             "insufficient_quota",
             "insufficient_user_quota",
-            // Kiro's, as the reason beside a message that says no more.
+            // Kiro's reason, beside a message without details.
             "MONTHLY_REQUEST_COUNT",
             "quota_exceeded",
             "ServiceQuotaExceededException",
@@ -70,7 +69,7 @@ const EXACT_CODES: &[Rule<&str>] = &[
             "1113",
         ],
     ),
-    // Groq's, for a call that it cannot read: a slip of the model, which it seldom repeats.
+    // Groq's code for a tool call that it cannot read: a mistake that a model seldom repeats.
     (Timeout, &["tool_use_failed"]),
     (
         Unknown,
@@ -104,7 +103,7 @@ const SENTENCES: &[Rule<&str>] = &[
             "requires more credits",
             "spending limit",
             "account is in good standing",
-            // A request that the plan serves only for money besides.
+            // The plan serves such a request only for extra payment.
             "extra usage is required",
             "余额不足",
             "欠费",
@@ -209,7 +208,7 @@ const SENTENCES_WITHOUT_CODE: &[Rule<&str>] = &[
 const STATUSES: &[Rule<u16>] =
     &[(Auth, &[401, 403]), (RateLimit, &[429, 498]), (Billing, &[402]), (ContextOverflow, &[413])];
 
-/// Sixth: words, lower-cased. `max_tokens` is none of them: a host that speaks of it means the output.
+/// Sixth: words, lower-cased. `max_tokens` is not among them, because it refers to the output.
 pub(super) const PHRASES: &[Rule<&str>] = &[
     (
         ContextOverflow,
@@ -231,7 +230,7 @@ pub(super) const PHRASES: &[Rule<&str>] = &[
             "maximum model length",
             "maximum number of tokens",
             "maximum prompt length",
-            // What vLLM has left for the answer: less than nothing.
+            // vLLM computed a negative number of tokens for the answer.
             "must be at least 1, got -",
             "n_ctx",
             "prompt is too long",
@@ -271,7 +270,7 @@ pub(super) const PHRASES: &[Rule<&str>] = &[
     (Quota, &["quota", "exceeded your current", "insufficient_quota", "billing hard limit"]),
 ];
 
-/// Last: codes that say no more than status 500 does, and are trusted no more: some hosts send them with any status.
+/// Last: codes that say no more than status 500 does. They come last because some hosts send them with any status.
 const SERVER_FAILURES: &[&str] =
     &["api_error", "internal", "internal_error", "internal_server_error", "server_error"];
 
@@ -304,7 +303,7 @@ pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorC
         .or_else(|| by_code(BROAD_CODES, codes))
         .or_else(|| by_words(SENTENCES_WITHOUT_CODE, &words))
         .or_else(|| first(STATUSES, |known| Some(*known) == status))
-        // 408 says time-out in a word, which may be that of a gateway; what the host behind it says is better.
+        // Status 408 may come from a gateway; the words of the host behind it are more specific.
         .or_else(|| by_words(&PHRASES[..1], &words))
         .or_else(|| (status == Some(408)).then_some(Timeout))
         .or_else(|| by_words(&PHRASES[1..], &words))
@@ -316,8 +315,8 @@ pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorC
     }
 }
 
-/// Whether a limit on tokens is refused to a request that is larger than all of it: `Limit 6000, Requested 9000`. It
-/// fits at no time, whatever the limit is called.
+/// Whether the request is larger than the whole limit on tokens: `Limit 6000, Requested 9000`. Such a request never
+/// fits, whichever limit it is.
 fn can_never_fit(status: Option<u16>, words: &str) -> bool {
     if !matches!(status, None | Some(413 | 429)) || !words.contains("token") {
         return false;
@@ -329,7 +328,7 @@ fn can_never_fit(status: Option<u16>, words: &str) -> bool {
         .any(|(most, asked)| asked > most)
 }
 
-/// The number right behind the first `word` in `text`, such as `Limit: 6,000`.
+/// The number directly after the first `word` in `text`, such as `Limit: 6,000`.
 fn number_after(text: &str, word: &str) -> Option<u64> {
     let (_, rest) = text.split_once(word)?;
     let rest = rest.trim_start_matches([':', ' ']);

@@ -56,7 +56,7 @@ impl HttpProvider {
             let body = read_capped(response, MAX_LIST, timeout).await;
             ids(&body).ok_or_else(|| {
                 let message =
-                    "answered with something that is no list of models: check the base URL";
+                    "answered with something that is not a list of models: check the base URL";
                 at_host(ModelError {
                     status: Some(200),
                     ..ModelError::new(ErrorClass::Unknown, message)

@@ -19,33 +19,33 @@ use crate::{ErrorClass, ModelError};
 /// How long a renewal may take.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// Until the connection stands.
+/// Limit for the connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// How much of what a server says about its refusal is shown, in characters.
+/// Most characters of a server's refusal that are shown.
 const SHOWN_REASON: usize = 200;
 
-/// What is sent.
+/// The parameters of the request.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenRequest<'a> {
-    /// Where tokens are given out: `https`, or a server of this machine.
+    /// The token endpoint: `https`, or a server on this machine.
     pub token_url: &'a str,
     /// The id of the application that the person signed in to.
     pub client_id: &'a str,
     /// Its secret, where it has one.
     pub client_secret: Option<&'a SecretString>,
-    /// What is asked for, if the server wants it said again.
+    /// The scope, if the server requires it again.
     pub scope: Option<&'a str>,
     /// Proves that the person signed in.
     pub refresh_token: &'a SecretString,
 }
 
-/// What comes back.
+/// The response.
 #[derive(Debug, Clone)]
 pub struct Tokens {
     /// The token for calls.
     pub access: SecretString,
-    /// What the next renewal is asked with, if not the same as before.
+    /// The refresh token for the next renewal, if it has changed.
     pub refresh: Option<SecretString>,
     /// How long the token lasts, if the server says so.
     pub expires_in: Option<Duration>,
@@ -64,8 +64,8 @@ struct Answer {
 /// Asks for a new token.
 ///
 /// # Errors
-/// [`ErrorClass::Auth`] if the server refuses, so that only signing in again helps; others if it cannot be asked or
-/// answers something else. No message holds a secret.
+/// [`ErrorClass::Auth`] if the server refuses, so that only a new sign-in helps; other classes if it cannot be reached
+/// or its response cannot be used. No message holds a secret.
 pub async fn renew_login(
     provider: &HttpProvider,
     request: &TokenRequest<'_>,
@@ -150,7 +150,7 @@ fn tokens(answer: Option<Answer>, status: StatusCode, url: &Url) -> Result<Token
         }
         _ => {
             let message = format!(
-                "{host} answered {} with something that is no token: check tokenUrl",
+                "{host} answered {} with something that is not a token: check tokenUrl",
                 status.as_u16()
             );
             Err(ModelError::new(ErrorClass::Unknown, message))
@@ -158,13 +158,13 @@ fn tokens(answer: Option<Answer>, status: StatusCode, url: &Url) -> Result<Token
     }
 }
 
-/// The address, if secrets may be sent there.
+/// The URL, if secrets may be sent to it.
 fn address(token_url: &str) -> Result<Url, ModelError> {
     let unusable = |why: &str| {
         let message = format!("the tokenUrl {:?} {why}", one_line(token_url, SHOWN_REASON));
         ModelError::new(ErrorClass::Unknown, message)
     };
-    let url = Url::parse(token_url.trim()).map_err(|_| unusable("is no address"))?;
+    let url = Url::parse(token_url.trim()).map_err(|_| unusable("is not a URL"))?;
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(&url) => Ok(url),

@@ -1,4 +1,4 @@
-//! Answers that are none: a refusal, and a success without content.
+//! Responses without an answer: refusals, and successes without content.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,10 +10,10 @@ use crate::{ErrorClass, ModelError, classify};
 /// How long an error body may take.
 const ERROR_BODY_LIMIT: Duration = Duration::from_secs(10);
 
-/// Largest error body read, in bytes: enough for any reason, and not for a whole web site.
+/// Most bytes of an error body that are read: enough for any reason.
 pub(super) const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// What is wrong with an answer that says success and can be no answer.
+/// Why a response with a status of success cannot be an answer.
 pub(super) fn no_answer(response: &Response) -> Option<ModelError> {
     let status = response.status().as_u16();
     let message = match compression(response) {
@@ -34,7 +34,7 @@ fn compression(response: &Response) -> Option<&str> {
     (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
 }
 
-/// The error of an answer whose status is no success.
+/// The error of a response without a status of success.
 pub async fn read_refusal(response: Response) -> ModelError {
     let status = response.status().as_u16();
     let headers = response.headers().clone();
@@ -59,7 +59,7 @@ pub async fn read_refusal(response: Response) -> ModelError {
     classify::http_error(status, &headers, &String::from_utf8_lossy(&body), SystemTime::now())
 }
 
-/// As much of the body as comes within the limits.
+/// The part of the body that arrives within the limits.
 pub async fn read_capped(mut response: Response, limit: usize, time: Duration) -> Vec<u8> {
     let mut body = Vec::new();
     let reading = async {
@@ -70,7 +70,7 @@ pub async fn read_capped(mut response: Response, limit: usize, time: Duration) -
             }
         }
     };
-    // What has come by then is all there will be.
+    // Only what has arrived by then is used.
     let _ = tokio::time::timeout(time, reading).await;
     body
 }

@@ -1,4 +1,4 @@
-//! Which of a server's models to take when nobody chose.
+//! Chooses one of a server's models if the user named none.
 
 /// Parts of the names of models that embed or rank text and cannot chat. LM Studio lists one even when nothing else is
 /// loaded.
@@ -57,7 +57,7 @@ enum Preference {
 
 fn preference(id: &str) -> Preference {
     let id = id.to_ascii_lowercase();
-    // A user's or registry's namespace stands before the name proper.
+    // The namespace of a user or registry may precede the name.
     let name = id.rsplit('/').next().unwrap_or_default();
     if TOOL_FAMILIES.iter().any(|family| name.starts_with(family)) {
         Preference::CallsTools

@@ -59,7 +59,7 @@ impl LocalFacts {
         }
     }
 
-    /// From Ollama's description of the model, and its list of the models that are loaded.
+    /// Reads Ollama's description of the model, and its list of loaded models.
     fn from_ollama(id: &str, shown: &Value, loaded: &Value) -> Self {
         let info = shown["model_info"].as_object().into_iter().flatten();
         let largest_window = info
@@ -79,7 +79,7 @@ impl LocalFacts {
         let elsewhere = || largest_window.filter(|_| shown["remote_host"].is_string());
         let capabilities = shown["capabilities"].as_array();
         Self {
-            // What the model's own file says goes before the window that somebody else's request made it load with.
+            // The model's own file takes precedence over the window with which another client's request loaded it.
             context_window: stated.or_else(in_use).or_else(elsewhere),
             largest_window,
             takes_images: capabilities.map(|can| can.iter().any(|word| word == "vision")),
@@ -121,7 +121,7 @@ async fn ask(model: &Model) -> Option<LocalFacts> {
         _ => url.path().to_owned(),
     };
     let listed = listed_models(&answer_of(&path, None).await?).ok()?;
-    // llama.cpp answers with its only model whatever the name in the request is.
+    // llama.cpp answers with its only model, for any name in the request.
     let only = listed.first().filter(|_| listed.len() == 1 && provider == "llamacpp");
     listed.iter().find(|listed| listed.id == model.id).or(only).map(|listed| listed.facts)
 }

@@ -1,7 +1,7 @@
 //! One bounded request over an open connection.
 //!
-//! The usual HTTP client would be set up with certificates and proxies before the first byte; none of that concerns a
-//! loopback port, and this runs at every start without a config.
+//! The usual HTTP client sets up certificates and proxies before the first byte. A loopback port needs neither, and
+//! this runs at every start without a config.
 
 use std::io::{Error, ErrorKind, Result};
 
@@ -50,11 +50,10 @@ pub(super) struct ListedModel {
     pub(super) facts: LocalFacts,
 }
 
-/// The models of a list in the server's order. Ids that no sane server would send (empty, very long, with control
-/// characters) are left out.
+/// The models of a list in the server's order. Invalid ids (empty, very long, with control characters) are left out.
 ///
 /// # Errors
-/// It is anything but a list of models.
+/// It is not a list of models.
 pub(super) fn listed_models(body: &[u8]) -> Result<Vec<ListedModel>> {
     let list: ModelList = serde_json::from_slice(body)?;
     let entries = list.data.into_iter().filter(|entry| is_sane(&entry.id)).take(MAX_MODELS);
@@ -66,7 +65,7 @@ pub(super) fn listed_models(body: &[u8]) -> Result<Vec<ListedModel>> {
 /// Makes one request, a `POST` if there is a JSON body to send, and returns the body of the answer.
 ///
 /// # Errors
-/// The connection failed, or the answer was no success.
+/// The connection failed, or the status is not a success.
 pub(super) async fn fetch(
     mut stream: TcpStream,
     host: &str,
@@ -114,7 +113,7 @@ async fn read_head(reader: &mut BufReader<TcpStream>) -> Result<Framing> {
             && !matches!(framing, Framing::Chunked)
         {
             framing = Framing::Length(
-                value.parse().map_err(|_| malformed("a length that is no number"))?,
+                value.parse().map_err(|_| malformed("a length that is not a number"))?,
             );
         }
     }

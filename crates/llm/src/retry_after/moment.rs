@@ -11,7 +11,7 @@ const FIRST_EPOCH_SECOND: f64 = 1e9;
 /// Numbers from here on are milliseconds since the epoch (the same year).
 const FIRST_EPOCH_MILLISECOND: f64 = 1e12;
 
-/// How long it is from `now` until `moment`; nothing if that has passed.
+/// The time from `now` until `moment`; zero if that has passed.
 pub(super) fn until(moment: SystemTime, now: SystemTime) -> Duration {
     moment.duration_since(now).unwrap_or_default()
 }

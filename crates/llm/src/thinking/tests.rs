@@ -34,7 +34,7 @@ fn words_are_read_and_others_refused() {
     let error = "more".parse::<ThinkingLevel>().map_err(|error| error.to_string());
     assert_eq!(
         error,
-        Err("\"more\" is no thinking level: use off, minimal, low, medium, high or xhigh"
+        Err("\"more\" is not a thinking level: use off, minimal, low, medium, high or xhigh"
             .to_owned())
     );
 }

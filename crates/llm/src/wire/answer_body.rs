@@ -1,5 +1,5 @@
-//! The body of an answer, which may be a stream of events, as text or binary, or, behind servers that cannot stream,
-//! one JSON document. Its first byte decides; content types do not, since servers label either as the other.
+//! The body of an answer: a stream of events, as text or binary, or, from servers that cannot stream, one JSON
+//! document. Its first byte decides which. Content types do not, because servers confuse them.
 
 use serde::de::IgnoredAny;
 
@@ -8,25 +8,24 @@ use crate::event_stream::{EventStreamDecoder, EventStreamError};
 use crate::sse::{Frame, SseDecoder};
 use crate::{ErrorClass, EventSink, ModelError, classify};
 
-/// Largest answer that is no stream, in bytes.
+/// Largest answer that is not a stream, in bytes.
 const MAX_DOCUMENT: usize = 64 * 1024 * 1024;
 
-/// How much of a body that makes no sense is shown, in bytes.
+/// Most bytes of an invalid body that are shown.
 const PREVIEW: usize = 200;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Reads the body as it comes: it holds no connection and waits for nothing. Give it every chunk with
-/// [`feed`](Self::feed), and then [`end`](Self::end), unless [`Progress::Ended`] came before; then
-/// [`Decoder::finish`] gives the message.
+/// Decodes the body as it arrives. It has no connection and never waits. Pass every chunk to [`feed`](Self::feed), and
+/// then call [`end`](Self::end), unless [`Progress::Ended`] came before; then [`Decoder::finish`] returns the message.
 #[derive(Debug, Default)]
 pub struct AnswerBody {
     shape: Shape,
     /// The first bytes of a byte order mark, of which the rest may still come.
     half_mark: Vec<u8>,
-    /// Whether something came that is no byte order mark, or the whole of one.
+    /// Whether a whole byte order mark came, or something else.
     has_begun: bool,
-    /// The beginning, kept until there is an event: shown if there never is.
+    /// The beginning, kept until the first event; shown if there is none.
     preview: Vec<u8>,
     has_events: bool,
 }
@@ -43,10 +42,11 @@ enum Shape {
 }
 
 impl AnswerBody {
-    /// Takes bytes as they came. Gives how far the answer is after the events in them, if there was one.
+    /// Takes bytes as they arrive. Returns the progress of the answer after the events in them; `None` if there was no
+    /// event.
     ///
     /// # Errors
-    /// When an event reports a failure, or the body makes no sense or is too large. Nothing more can be read then.
+    /// An event reports a failure, or the body is invalid or too large. Nothing more can be read then.
     pub fn feed(
         &mut self,
         chunk: &[u8],
@@ -71,7 +71,7 @@ impl AnswerBody {
             true => &beginning,
         };
         self.has_begun = true;
-        // What a body begins with must not depend on where it was cut, so leading white space is never passed on.
+        // The kind of body must not depend on where it was cut, so leading white space is never passed on.
         let text = text.trim_ascii_start();
         self.shape = shape_of(text);
         self.add(text, decoder, sink)
@@ -107,7 +107,7 @@ impl AnswerBody {
     /// The body is over.
     ///
     /// # Errors
-    /// When what was left of it reports a failure or makes no sense, or when there was no answer in it.
+    /// The rest reports a failure or is invalid, or there was no answer in the body.
     pub fn end(
         &mut self,
         decoder: &mut Decoder<'_>,
@@ -132,7 +132,7 @@ impl AnswerBody {
                 self.drain(decoder, sink)?;
                 if self.has_events { Ok(()) } else { Err(self.no_events()) }
             }
-            // A message that was cut is no answer's end, and the decoder says so.
+            // A message that was cut does not end an answer; the decoder reports that.
             Shape::Messages(_) => Ok(()),
         }
     }
@@ -165,7 +165,7 @@ impl AnswerBody {
         }
         let text = classify::one_line(&String::from_utf8_lossy(&self.preview), PREVIEW);
         let message = format!(
-            "answered with something that is no stream of events ({text:?}): check the base URL"
+            "answered with something that is not a stream of events ({text:?}): check the base URL"
         );
         ModelError::new(ErrorClass::Unknown, message)
     }
@@ -189,7 +189,7 @@ impl Frames for EventStreamDecoder {
     }
 }
 
-/// Reads the frames that are whole. Gives how far the answer is after them, if there was one.
+/// Reads the complete frames. Returns the progress of the answer after them; `None` if there was no frame.
 fn read_frames(
     frames: &mut impl Frames,
     decoder: &mut Decoder<'_>,
@@ -198,11 +198,11 @@ fn read_frames(
     let mut reached = None;
     while let Some(frame) = frames.next()? {
         let progress = match decoder.feed(&frame, sink) {
-            // Half an event at the end is not a bad event: the stream was cut there.
+            // Half an event at the end is not an invalid event: the stream was cut there.
             Err(_) if !frame.terminated && !is_json(&frame.data) => return Err(cut_stream()),
             outcome => outcome?,
         };
-        // A message that was complete may go on; a sign of life changes nothing.
+        // A complete message may still grow; a sign of life changes nothing.
         reached = match progress {
             Progress::KeepAlive => reached.or(Some(progress)),
             _ => Some(progress),
@@ -223,7 +223,7 @@ fn stream_failure(error: EventStreamError) -> ModelError {
         EventStreamError::Reported { code, body } => {
             return classify::reported_error(&code, &body);
         }
-        // What was damaged on the way may arrive whole the next time.
+        // A retry may help if the stream was damaged in transit.
         EventStreamError::BadChecksum => ErrorClass::Timeout,
         EventStreamError::MessageTooLarge { .. }
         | EventStreamError::HeadersTooLarge { .. }

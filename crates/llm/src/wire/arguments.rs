@@ -1,7 +1,7 @@
-//! The arguments of a tool call: a whole JSON object, or not to be run.
+//! The arguments of a tool call. A call runs only if they are a whole JSON object.
 //!
-//! Small models are careless in ways that leave no doubt about what they meant; those are read as meant. What is
-//! never done is to complete an object that was cut: half a file is not what anyone wanted to write.
+//! Small models make syntax mistakes whose meaning is clear; these are corrected. An object that was cut is never
+//! completed, because half a file must not be written.
 
 mod partial;
 
@@ -12,7 +12,7 @@ pub use partial::partial_arguments;
 /// How many layers of "a JSON string that holds JSON" are opened.
 const MAX_NESTED_STRINGS: usize = 2;
 
-/// The object that `raw` means, or `None` if it is none.
+/// The object that `raw` means, or `None` if it does not mean one.
 pub(crate) fn parse(raw: &str) -> Option<Map<String, Value>> {
     parse_nested(raw, MAX_NESTED_STRINGS)
 }
@@ -62,9 +62,9 @@ fn without_empty_object(text: &str) -> &str {
     }
 }
 
-/// JSON from what is nearly JSON: trailing commas, raw line breaks and tabs inside strings, escapes that JSON does
-/// not know (`\'`, `\d`), strings in single quotes, and Python's words for true, false and null. It adds no bracket
-/// and no quote that is not there, so what was cut stays invalid.
+/// Corrects what is nearly JSON: trailing commas, raw line breaks and tabs inside strings, unknown escapes (`\'`,
+/// `\d`), strings in single quotes, and Python's words for true, false and null. It adds no bracket and no quote, so
+/// text that was cut stays invalid.
 fn relaxed(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text;

@@ -1,7 +1,7 @@
 //! Amazon Bedrock's Converse API: one format for the models of many vendors.
 //!
-//! Requests go out without a key: who calls is said by a signature over the whole request, which is not this module's
-//! business, or by a bearer token. Answers come as a binary event stream ([`crate::event_stream`]).
+//! Requests are authenticated by a signature over the whole request, which this module does not make, or by a bearer
+//! token. Answers come as a binary event stream ([`crate::event_stream`]).
 
 mod decode;
 mod encode;

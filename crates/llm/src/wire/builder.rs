@@ -1,4 +1,4 @@
-//! Puts an assistant message together from what a wire format decodes, and reports each step.
+//! Builds an assistant message from what a wire format decodes, and reports each step.
 
 use std::collections::HashSet;
 
@@ -11,14 +11,15 @@ use crate::{
     StopReason, StreamEvent, TextContent, ThinkingContent, ToolCall, Usage,
 };
 
-/// Largest answer kept, in bytes of its content: far above what any model writes, so only a runaway server meets it.
+/// Largest answer that is kept, in bytes of its content: far above what any model writes, so only a faulty server
+/// reaches it.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
 /// What one block costs beside its text, counted against [`MAX_MESSAGE_BYTES`].
 const BLOCK_BYTES: usize = 256;
 
-/// A message under construction. Blocks begin when something is in them, so that no empty block ever exists and an
-/// index is a position in the finished content.
+/// A message under construction. A block begins with its first content, so there are no empty blocks, and an index is a
+/// position in the finished content.
 #[derive(Debug)]
 pub(crate) struct MessageBuilder<'a> {
     /// Everything but the content.
@@ -71,8 +72,8 @@ impl<'a> MessageBuilder<'a> {
         self.visible
     }
 
-    /// Whether an answer that stops for `reason` may be over. One that says nothing may not: gateways and older
-    /// services give the peaceful reason before there is anything, or with every piece.
+    /// Whether an answer with the stop reason `reason` may be over. An empty answer may not: some gateways and older
+    /// services send a normal stop reason before the first piece, or with every piece.
     pub(crate) fn may_end(&self, reason: Option<StopReason>) -> bool {
         reason.is_some_and(|reason| reason != StopReason::Stop || !self.blocks.is_empty())
     }
@@ -115,7 +116,7 @@ impl<'a> MessageBuilder<'a> {
         index
     }
 
-    /// Says that `what` came, which no message can hold; once, however often it comes.
+    /// Notes that `what` came, which a message cannot hold; once, however often it comes.
     pub(crate) fn add_omission(&mut self, what: &str, sink: EventSink<'_>) {
         let note = format!("[{what} omitted: only the text of an answer is kept]");
         let says_so = |block: &Block| matches!(block, Block::Closed(ContentBlock::Text(text)) if text.text == note);
@@ -126,7 +127,7 @@ impl<'a> MessageBuilder<'a> {
         }
     }
 
-    /// Thinking that the provider withholds; what stands for it is its signature.
+    /// Thinking that the provider withholds; only its signature is kept.
     pub(crate) fn start_redacted_thinking(&mut self, sink: EventSink<'_>) -> usize {
         let thinking = ThinkingContent { redacted: true, ..ThinkingContent::default() };
         let index = self.push(Block::Thinking(thinking), sink);
@@ -141,7 +142,7 @@ impl<'a> MessageBuilder<'a> {
         self.end(index, sink);
     }
 
-    /// Begins a call. `id` may be empty or one that was used before: the call gets one of its own.
+    /// Begins a call. If `id` is empty or was used before, the call gets a new one.
     pub(crate) fn start_call(&mut self, id: &str, name: &str, sink: EventSink<'_>) -> usize {
         let id = self.unused_id(id);
         let call = Block::Call {
@@ -156,7 +157,7 @@ impl<'a> MessageBuilder<'a> {
         index
     }
 
-    /// Adds to an open block; what belongs to no open block is dropped.
+    /// Adds to an open block; text for any other block is dropped.
     pub(crate) fn delta(&mut self, index: usize, delta: &str, sink: EventSink<'_>) {
         if delta.is_empty() {
             return;
@@ -229,8 +230,8 @@ impl<'a> MessageBuilder<'a> {
         sink(event);
     }
 
-    /// Closes whatever is open and reports the whole message. A peaceful `stop_reason` need not say whether there are
-    /// calls, since many servers say it wrong.
+    /// Closes all open blocks and reports the whole message. A normal `stop_reason` need not say whether there are
+    /// calls, because many servers report it wrongly.
     pub(crate) fn finish(
         &mut self,
         stop_reason: StopReason,
@@ -332,7 +333,7 @@ impl Block {
     }
 }
 
-/// Adds the bytes that `piece` stands for in Base64 behind those of `text`, which may end with padding.
+/// Appends the Base64 text `piece` to `text`, which may end with padding, so that the result encodes the bytes of both.
 fn push_base64(text: &mut String, piece: &str) {
     let decode = |base64: &str| BASE64_STANDARD.decode(base64).ok();
     let last_group = text.len().checked_sub(4).filter(|_| text.ends_with('='));

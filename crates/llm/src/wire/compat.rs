@@ -1,7 +1,7 @@
-//! How hosts of the Chat Completions format differ, as data.
+//! Differences between hosts of the Chat Completions format, as data.
 //!
-//! A host is known by its address or, where that says nothing (a proxy, a port on this machine), by the provider's
-//! name. Whoever is in no row gets what most hosts understand.
+//! A host is recognised by its address or, if that says nothing (a proxy, a port on this machine), by the provider's
+//! name. An unknown host gets what most hosts understand.
 
 mod hosts;
 
@@ -41,12 +41,12 @@ impl SystemRole {
     }
 }
 
-/// How counters come with a stream.
+/// How a stream reports token counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamUsage {
     /// Only if `stream_options.include_usage` asks for them.
     OnRequest,
-    /// Always; the host may refuse to be asked.
+    /// Always; the host may refuse the option.
     Always,
 }
 
@@ -64,7 +64,7 @@ pub enum ReasoningReplay {
 /// How a host is asked to think, and how much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThinkingField {
-    /// It may refuse to be asked: it is asked with `reasoning_effort`, and only a model whose words are listed.
+    /// It may refuse the field: `reasoning_effort` is sent only for a model whose words are listed.
     None,
     /// `reasoning_effort: "high"`.
     ReasoningEffort,
@@ -76,11 +76,11 @@ pub enum ThinkingField {
     ThinkingType,
     /// `enable_thinking: true`.
     EnableThinking,
-    /// `chat_template_kwargs`, for servers that hand it to the model's own template.
+    /// `chat_template_kwargs`, for servers that pass it to the model's own template.
     TemplateArguments,
 }
 
-/// Whether reasoning stands as text in `<think>` tags at the beginning of the content.
+/// Whether the content may begin with reasoning as text in `<think>` tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InlineThinking {
     /// It does not; a tag is the model's own text.
@@ -89,10 +89,10 @@ pub enum InlineThinking {
     Tagged,
 }
 
-/// What may stand behind the results of tool calls.
+/// Which message may follow the results of tool calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterResults {
-    /// Whatever comes.
+    /// Any message.
     Anything,
     /// No user message: an assistant message must stand between.
     NoUser,
@@ -109,7 +109,7 @@ pub enum Addressing {
     Azure,
 }
 
-/// What one host wants.
+/// The requirements of one host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compat {
     /// The field that limits the output.
@@ -118,7 +118,7 @@ pub struct Compat {
     pub system_role: SystemRole,
     /// How counters are asked for.
     pub stream_usage: StreamUsage,
-    /// What ids of tool calls may look like.
+    /// The allowed form of tool-call ids.
     pub tool_ids: ToolIdRule,
     /// What may follow tool results.
     pub after_results: AfterResults,
@@ -131,11 +131,11 @@ pub struct Compat {
     pub reasoning_fields: &'static [ReasoningField],
     /// Whether reasoning may stand in the content.
     pub inline_thinking: InlineThinking,
-    /// Where the key and the model go.
+    /// The place of the key and the model in a request.
     pub addressing: Addressing,
 }
 
-/// What the config says about a host, where its row says something else.
+/// Values of the config that override the row of a host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompatOverrides {
     /// See [`Compat::output_limit`].
@@ -162,7 +162,7 @@ pub enum ReasoningField {
 }
 
 impl Compat {
-    /// What the host of `model` wants.
+    /// The requirements of the host of `model`.
     pub fn of(model: &Model) -> Self {
         let url = Url::parse(model.base_url.trim()).ok();
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -175,7 +175,7 @@ impl Compat {
         };
         let unknown = || if url.as_ref().is_some_and(is_loopback) { LOCAL } else { COMMON };
         let mut compat = by_host.or_else(by_name).map_or_else(unknown, |row| row.compat);
-        // Such a host may refuse to be asked, unless the catalog or the config lists the words of the model.
+        // Such a host may refuse the field, unless the catalog or the config lists the words of the model.
         if compat.thinking_field == ThinkingField::None && model.thinking_levels.has_words() {
             compat.thinking_field = ThinkingField::ReasoningEffort;
         }

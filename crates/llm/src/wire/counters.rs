@@ -1,4 +1,4 @@
-//! Token counters of the formats that count what the cache gave within the input.
+//! Token counters of the formats whose input count includes cached tokens.
 
 use crate::Usage;
 
@@ -9,7 +9,7 @@ pub(crate) struct InclusiveCounters {
     pub(crate) input: u64,
     /// Output, at most servers with the reasoning.
     pub(crate) output: u64,
-    /// Both, where the server says so.
+    /// Both, if the server reports it.
     pub(crate) total: Option<u64>,
     /// Part of the input that came from the cache.
     pub(crate) cache_read: u64,

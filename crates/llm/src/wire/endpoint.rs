@@ -1,4 +1,4 @@
-//! Where a request goes: a base URL as people write it, and the path of a format.
+//! The URL of a request: a base URL as users write it, and the path of a format.
 
 use url::{Host, Url};
 
@@ -48,13 +48,13 @@ pub(crate) fn azure_url(api: Api, base_url: &str, deployment: &str) -> Result<Ur
 pub(crate) fn models_url(api: Api, base_url: &str) -> Result<Url, ModelError> {
     let mut url = endpoint(api, base_url, &["models"])?;
     if api == Api::GoogleGenerativeAi {
-        // Google gives fifty otherwise; this is the most it gives at once.
+        // Google returns fifty by default; this is its maximum.
         url.query_pairs_mut().append_pair("pageSize", "1000");
     }
     Ok(url)
 }
 
-/// `base_url` with the format's path behind it. Base URLs come with and without the version and the slash at the
+/// `base_url` with the format's path appended. Base URLs come with and without the version and the slash at the
 /// end: a host alone means its `/v1` (Google's: `/v1beta`), and so does a path of Anthropic's or Google's format that ends
 /// with none. A base that already ends with the path is taken as it is; a query is kept.
 fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> {
@@ -96,7 +96,7 @@ fn endpoint(api: Api, base_url: &str, path: &[&str]) -> Result<Url, ModelError> 
     Ok(url)
 }
 
-/// A base URL as it was written, without what makes no sense in one.
+/// A base URL as the user wrote it, without parts that a base URL cannot have.
 pub(crate) fn parse_base(base_url: &str) -> Result<Url, ModelError> {
     let mut url = Url::parse(base_url.trim()).map_err(|error| {
         bad_base_url(base_url, &format!("{error}; write it like https://host/v1"))
@@ -116,7 +116,7 @@ fn is_version(segment: &str) -> bool {
     segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Drops what a copied address of Google's has behind its version: `models`, or `models/ID:METHOD`.
+/// Removes what follows the version in a copied URL of Google's: `models`, or `models/ID:METHOD`.
 fn drop_model_path(segments: &mut Vec<String>) {
     if segments.last().is_some_and(|last| last.contains(':')) {
         segments.pop();
@@ -127,7 +127,7 @@ fn drop_model_path(segments: &mut Vec<String>) {
 }
 
 fn bad_base_url(base_url: &str, why: &str) -> ModelError {
-    // A base URL may hold a password; what stands before an `@` is not shown.
+    // A base URL may hold a password; the part before an `@` is not shown.
     let shown = base_url.rsplit_once('@').map_or(base_url, |(_, host)| host);
     ModelError::new(ErrorClass::Unknown, format!("the base URL {shown:?} is not usable: {why}"))
 }
@@ -152,8 +152,7 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether the URL names an address that is only good on this machine's own wire, as those of the clouds' metadata
-/// services are.
+/// Whether the URL names a link-local address, as those of the clouds' metadata services are.
 pub fn is_link_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_link_local(),

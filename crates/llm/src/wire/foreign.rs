@@ -1,10 +1,10 @@
-//! Tells the answer of a server that speaks another format from one that went wrong: trying again mends the second.
+//! Distinguishes an answer in another format from a failed answer. A retry can help only the second.
 
 use serde_json::Value;
 
 use crate::{Api, ErrorClass, ModelError, classify};
 
-/// What an Anthropic event or answer calls itself.
+/// The types of Anthropic's events and answers.
 const ANTHROPIC_TYPES: [&str; 9] = [
     "content_block_delta",
     "content_block_start",
@@ -31,7 +31,7 @@ const BEDROCK_EVENTS: [&str; 6] = [
     "metadata",
 ];
 
-/// Whether this event or document is of the format, even where it says nothing.
+/// Whether this event or document is of the format, even if it has no content.
 pub(super) fn belongs_to(api: Api, event_name: &str, data: &Value) -> bool {
     let word = |member: &str| data[member].as_str().unwrap_or_default();
     match api {

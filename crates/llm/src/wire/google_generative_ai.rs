@@ -19,26 +19,26 @@ const VERTEX_PROVIDER: &str = "google-vertex";
 /// The host of Vertex AI for the location `global`.
 pub const VERTEX_HOST: &str = "aiplatform.googleapis.com";
 
-/// What the host of Vertex AI for one region has behind the region: `europe-west4-aiplatform.googleapis.com`.
+/// Follows the region in the host name of Vertex AI: `europe-west4-aiplatform.googleapis.com`.
 pub const REGIONAL_HOST: &str = "-aiplatform.googleapis.com";
 
-/// What the host of Vertex AI for a location of several regions has around it: `aiplatform.eu.rep.googleapis.com`.
+/// Precede and follow a location of several regions in the host name of Vertex AI: `aiplatform.eu.rep.googleapis.com`.
 pub const VERTEX_MULTI_REGION: (&str, &str) = ("aiplatform.", ".rep.googleapis.com");
 
 /// The header that carries an API key.
 pub const KEY_HEADER: &str = "x-goog-api-key";
 
-/// Which of Google's two services a model is at. They speak the same format but for a few fields.
+/// Google's two services. They speak the same format except for a few fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
-    /// `generativelanguage.googleapis.com`, and whoever copies it.
+    /// `generativelanguage.googleapis.com`, and servers that copy it.
     AiStudio,
-    /// Vertex AI in Google Cloud, which wants a project, a location and a token.
+    /// Vertex AI in Google Cloud, which requires a project, a location and a token.
     Vertex,
 }
 
 impl Service {
-    /// The service of `model`: by its host, or by its provider's name where that says nothing (a proxy).
+    /// The service of `model`: by its host, or by its provider's name if the host says nothing (a proxy).
     pub fn of(model: &Model) -> Self {
         let host = Url::parse(model.base_url.trim()).map(|url| host_label(&url));
         let (prefix, suffix) = VERTEX_MULTI_REGION;
@@ -60,7 +60,7 @@ fn generation(id: &str) -> Option<u32> {
 }
 
 /// Whether `id` names a model of the third generation or later. A name without a number (`gemini-flash-latest`) means
-/// the newest model; other families than Gemini copy the newest ways too.
+/// the newest model; families other than Gemini follow the newest rules too.
 fn is_generation_3(id: &str) -> bool {
     generation(id).is_none_or(|generation| generation >= 3)
 }

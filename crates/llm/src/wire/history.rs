@@ -1,4 +1,4 @@
-//! What all formats say in the same words when the messages hold something that a host does not take.
+//! Texts and rules that all formats share for content that a host does not accept.
 
 use std::borrow::Cow;
 
@@ -6,27 +6,26 @@ use serde_json::{Map, Value};
 
 use crate::{AssistantMessage, Model, ThinkingContent, ToolCall};
 
-/// Stands for a tool result without text: an empty one is refused by some hosts, and puzzles models.
+/// Replaces an empty tool result, which some hosts refuse and which confuses models.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
 
-/// Stands for the name of a call that has none.
+/// Replaces the missing name of a call.
 const UNNAMED_TOOL: &str = "unnamed";
 
 /// Longest tool name that every host accepts, in bytes.
 pub(crate) const MAX_TOOL_NAME: usize = 64;
 
-/// How much of unreadable arguments goes back to the model that wrote them, in characters: enough to see the
-/// mistake.
+/// Most characters of unreadable arguments that are sent back to the model: enough to see the mistake.
 const MAX_INVALID_ARGUMENTS: usize = 1000;
 
-/// Whether opaque state in `message` means anything to `model`.
+/// Whether `model` accepts the opaque state in `message`.
 pub(crate) fn has_same_origin(model: &Model, message: &AssistantMessage) -> bool {
     message.api == model.api
         && message.provider == model.provider
         && (message.model == model.id || family(&message.model) == family(&model.id))
 }
 
-/// A model id without what changes between releases of one model: the vendor before a slash, a variant behind a
+/// A model id without the parts that change between releases of one model: the vendor before a slash, a variant after a
 /// colon or at sign, a date, `-latest`.
 fn family(id: &str) -> &str {
     let id = id.rsplit_once('/').map_or(id, |(_, name)| name);
@@ -83,17 +82,17 @@ pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a host would refuse a text block with this in it.
+/// Whether a host would refuse a text block with this text.
 pub(crate) fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// A signature that is more than what a stream that was cut off leaves of one.
+/// The signature, unless it is too short to be whole because the stream was cut off.
 pub(crate) fn usable_signature(signature: Option<&String>) -> Option<&str> {
     signature.map(String::as_str).filter(|signature| !is_blank(signature))
 }
 
-/// Adds `more` behind `text`, with `separator` between if there is something to separate.
+/// Appends `more` to `text`, with `separator` between them if both have text.
 pub(crate) fn append<'a>(text: &mut Cow<'a, str>, separator: &str, more: Cow<'a, str>) {
     if text.is_empty() {
         *text = more;

@@ -1,4 +1,4 @@
-//! Reading JSON of servers that are not quite careful with it, without copying what need not be copied.
+//! Reads JSON of servers that do not always follow the standard, and copies as little as possible.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::{ErrorClass, ModelError};
 
-/// A string that borrows from the JSON text where it holds no escapes. `Option<Cow<str>>` alone never borrows.
+/// A string that borrows from the JSON text if it has no escapes. `Option<Cow<str>>` alone never borrows.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
@@ -22,7 +22,7 @@ pub(crate) fn text<'t>(field: &'t Option<Text<'_>>) -> &'t str {
     field.as_ref().map_or("", Text::as_str)
 }
 
-/// Reads a string, or nothing if there is some other kind of value.
+/// Reads a string; `None` for any other kind of value.
 pub(crate) fn lenient_text<'de: 'a, 'a, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Cow<'a, str>>, D::Error> {
@@ -75,7 +75,7 @@ pub(crate) fn lenient_text<'de: 'a, 'a, D: Deserializer<'de>>(
 /// `repaired` is where the repaired text lives then.
 ///
 /// # Errors
-/// When it is no JSON of that shape.
+/// It is not JSON of that shape.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(
     data: &'a str,
     repaired: &'a mut String,
@@ -88,7 +88,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(
     })
 }
 
-/// Reads a side value, such as counters, that must not spoil the message when it has an odd shape.
+/// Reads a secondary value, such as counters, whose unexpected shape must not fail the message.
 pub(crate) fn optional<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
     serde_json::from_str(raw?.get()).ok()
 }
@@ -98,7 +98,7 @@ pub(crate) fn is_present(raw: Option<&RawValue>) -> bool {
     raw.is_some_and(|raw| raw.get() != "null")
 }
 
-/// A fragment of arguments as text: what the string holds, or the JSON of an object.
+/// A fragment of arguments as text: the content of a string, or the JSON of an object.
 pub(crate) fn fragment(raw: &RawValue) -> Cow<'_, str> {
     match raw.get() {
         "null" => Cow::Borrowed(""),
@@ -109,7 +109,7 @@ pub(crate) fn fragment(raw: &RawValue) -> Cow<'_, str> {
     }
 }
 
-/// Writes `text` to `out` with every lone surrogate escape replaced; whether there was one.
+/// Writes `text` to `out` with every lone surrogate escape replaced; returns whether there was one.
 fn replace_lone_surrogates(text: &str, out: &mut String) -> bool {
     out.clear();
     let mut rest = text;
@@ -138,7 +138,7 @@ fn replace_lone_surrogates(text: &str, out: &mut String) -> bool {
     found
 }
 
-/// The surrogate that an escape such as `\ud83d` at the start of `text` stands for.
+/// The surrogate that an escape such as `\ud83d` at the start of `text` denotes.
 fn surrogate(text: &str) -> Option<u32> {
     let code = u32::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()?;
     (0xD800..=0xDFFF).contains(&code).then_some(code)

@@ -28,7 +28,7 @@ pub(super) struct NumberedBlocks<'a> {
 #[derive(Debug)]
 struct OpenBlock {
     number: u64,
-    /// What it is and where it is in the message; `None` for one of no use, of which all deltas are dropped.
+    /// Its kind and its position in the message; `None` for an unused block, whose deltas are dropped.
     kept: Option<(Kind, usize)>,
     /// The arguments that a call was announced with, used if no pieces of them follow.
     announced_arguments: String,
@@ -39,7 +39,7 @@ impl<'a> NumberedBlocks<'a> {
         Self { message, open: Vec::new() }
     }
 
-    /// Opens the block of a call. `arguments` may stand for those that follow in pieces.
+    /// Opens the block of a call. `arguments` are used if none follow in pieces.
     pub(super) fn start_call(
         &mut self,
         number: u64,
@@ -56,14 +56,14 @@ impl<'a> NumberedBlocks<'a> {
         self.open.push(OpenBlock { number, kept, announced_arguments });
     }
 
-    /// Opens a block that is of no use.
+    /// Opens an unused block.
     pub(super) fn pass_over(&mut self, number: u64, sink: EventSink<'_>) {
         self.stop(number, sink);
         self.open.push(OpenBlock { number, kept: None, announced_arguments: String::new() });
     }
 
-    /// Adds to the block with that number. If there is none of that kind, this is its first delta, unless it is a
-    /// call's: one without a name is none.
+    /// Adds to the block with that number. If there is no such block, this delta begins one. A call must have been
+    /// announced, because it needs a name.
     pub(super) fn append(&mut self, number: u64, kind: Kind, text: &str, sink: EventSink<'_>) {
         if !text.is_empty()
             && let Some(index) = self.open_index(number, kind, sink)

@@ -1,4 +1,4 @@
-//! What OpenAI's two formats share: where a request goes, the header of the key, and how images travel.
+//! What OpenAI's two formats share: the URL of a request, the header of the key, and the form of images.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::compat::{Addressing, Compat};
 use super::{EncodedRequest, endpoint, json_request};
 use crate::{ImageContent, ModelError, ModelRequest};
 
-/// A request with this body, sent where the host of its model wants it.
+/// A request with this body, to the URL that the host of its model requires.
 pub(crate) fn encoded(
     request: &ModelRequest<'_>,
     compat: &Compat,

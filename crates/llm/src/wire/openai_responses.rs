@@ -1,8 +1,8 @@
 //! OpenAI's Responses API, as OpenAI, Azure, xAI, OpenRouter and vLLM speak it.
 //!
-//! An answer is a list of items: messages, reasoning, function calls. Nothing is stored at the server, so whatever it
-//! wants to see again travels with the messages, in the opaque state of the blocks. What that state holds is laid
-//! down here, for both directions.
+//! An answer is a list of items: messages, reasoning, function calls. Nothing is stored at the server, so everything
+//! that it needs again is kept in the messages, in the opaque state of the blocks. This module defines that state for
+//! both directions.
 
 mod decode;
 mod encode;
@@ -17,15 +17,15 @@ use serde_json::Value;
 pub use decode::Decoder;
 pub use encode::encode;
 
-/// A reasoning item, kept whole as the signature of its thinking block: the server checks what comes back.
+/// A reasoning item, kept whole as the signature of its thinking block, because the server checks it in later requests.
 #[derive(Debug, Serialize, Deserialize)]
 struct ReasoningState<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     id: Option<Cow<'a, str>>,
-    /// Demanded even where there is none.
+    /// Required even if it is empty.
     #[serde(default)]
     summary: Vec<Value>,
-    /// The reasoning itself, where the server shows it.
+    /// The reasoning itself, if the server shows it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     content: Vec<Value>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -38,18 +38,19 @@ struct ReasoningState<'a> {
 }
 
 impl ReasoningState<'_> {
-    /// Whether the server can make anything of it: an id alone names an item that was not stored.
+    /// Whether the server can use it. An id alone is useless, because the item was not stored.
     fn is_replayable(&self) -> bool {
         !self.content.is_empty() || self.encrypted_content.is_some() || self.signature.is_some()
     }
 }
 
-/// What is kept of a message item beside its text.
+/// The data of a message item that is kept beside its text.
 #[derive(Debug, Serialize, Deserialize)]
 struct MessageState<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     id: Option<Cow<'a, str>>,
-    /// Whether it is the answer or said on the way to it. Newer models do worse when they do not get it back.
+    /// Whether it is the answer or a message before it. Newer models give worse results if it is missing in later
+    /// requests.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     phase: Option<Cow<'a, str>>,
 }

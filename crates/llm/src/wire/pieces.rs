@@ -1,31 +1,31 @@
-//! What a user or a tool said, as far as a host takes it. This is the same in all formats; how a piece is written down
-//! is each format's own.
+//! The content of users and tools, reduced to what a host accepts. It is the same in all formats; each format encodes
+//! the pieces in its own way.
 
 use std::borrow::Cow;
 
 use super::history;
 use crate::{ContentBlock, ImageContent, InputKind, Model, UserMessage};
 
-/// Stands for an image where the model takes none.
+/// Replaces an image if the model accepts none.
 const IMAGE_OMITTED: &str = "[image omitted: this model takes no images]";
 
-/// Text that says something, or an image that the host reads.
+/// Text that is not blank, or an image that the host accepts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Piece<'a> {
     Text(Cow<'a, str>),
     Image(&'a ImageContent),
 }
 
-/// The types of images that a host reads.
+/// The types of images that a host accepts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ImageTypes {
-    /// Any that the program makes; the host says if it does not.
+    /// All types that this program makes; the host refuses others itself.
     All,
     /// Those of these media types.
     Only(&'static [&'static str]),
 }
 
-/// What a message or a tool result holds. What hosts would refuse is left out or replaced by a note.
+/// The content of a message or a tool result. What hosts would refuse is left out or replaced by a note.
 pub(super) fn pieces<'a>(
     model: &Model,
     types: ImageTypes,
@@ -55,7 +55,7 @@ fn image_piece<'a>(model: &Model, types: ImageTypes, image: &'a ImageContent) ->
     }
 }
 
-/// What a user said, and behind it what is said to the model about it; nothing where the user said nothing.
+/// The user's content, followed by the annotations; empty if the user said nothing.
 pub(super) fn of_user<'a>(
     model: &Model,
     types: ImageTypes,
@@ -69,7 +69,7 @@ pub(super) fn of_user<'a>(
     pieces
 }
 
-/// One text, if `pieces` are nothing else; else they are given back.
+/// One text, if all `pieces` are texts; otherwise returns the pieces.
 pub(super) fn joined_if_text(pieces: Vec<Piece<'_>>) -> Result<Cow<'_, str>, Vec<Piece<'_>>> {
     if pieces.iter().any(|piece| matches!(piece, Piece::Image(_))) {
         return Err(pieces);
@@ -77,7 +77,7 @@ pub(super) fn joined_if_text(pieces: Vec<Piece<'_>>) -> Result<Cow<'_, str>, Vec
     Ok(split(pieces).0.unwrap_or_default())
 }
 
-/// The texts among `pieces` as one, a line break between each two, and the images.
+/// The texts among `pieces` joined by line breaks, and the images.
 pub(super) fn split<'a>(
     pieces: impl IntoIterator<Item = Piece<'a>>,
 ) -> (Option<Cow<'a, str>>, Vec<&'a ImageContent>) {

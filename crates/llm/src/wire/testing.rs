@@ -1,4 +1,4 @@
-//! What the unit tests of several modules share.
+//! Helpers for the unit tests of several modules.
 
 use crate::{Api, InputKind, Model, Price, Quirks, ThinkingLevels};
 

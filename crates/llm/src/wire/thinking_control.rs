@@ -1,46 +1,47 @@
-//! How a request controls a model's thinking, by its format and host. Only what a request can say counts as offered:
-//! otherwise two levels would send the same request, and the level that is reported would not be the one that is sent.
+//! How a request controls a model's thinking, by its format and host. Only levels that a request can express are
+//! offered. Otherwise two levels would send the same request, and the reported level would differ from the one that is
+//! sent.
 
 use super::bedrock_converse::thinking_control as bedrock;
 use super::compat::{Compat, ThinkingField};
 use super::google_generative_ai::thinking_control as google;
 use crate::{Api, Model, ThinkingLevel};
 
-/// What can be said.
+/// What a request can express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ThinkingControl {
-    /// Each level from `least` on by a word or a number of its own, and perhaps that it should not think.
+    /// Each level from `least` on, by a word or a number, and perhaps `off`.
     Levels {
         /// The lowest level beside `off`.
         least: ThinkingLevel,
         /// Whether its thinking can be switched off.
         off: Off,
     },
-    /// That it should think or not, but not how much.
+    /// Only on and off.
     Switch,
-    /// Nothing: it thinks as its host likes.
+    /// Nothing: the host decides how the model thinks.
     Nothing,
 }
 
 /// Whether the thinking of a model can be switched off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Off {
-    /// The format has a way.
+    /// The format can express it.
     Always,
-    /// Only by a word of the provider's own, such as `none`.
+    /// Only by a provider's own word, such as `none`.
     ByOwnWord,
     /// It always thinks.
     Never,
 }
 
 impl ThinkingControl {
-    /// Every level, `off` as the format says.
+    /// Every level; the format decides about `off`.
     pub(crate) const fn levels(off: Off) -> Self {
         Self::Levels { least: ThinkingLevel::Minimal, off }
     }
 
-    /// A word for each level, `off` only if the provider has one for it. A model whose words are not listed gets those
-    /// that every host of the format takes, which begin with `low`.
+    /// A word for each level; `off` only if the provider has a word for it. A model whose words are not listed gets the
+    /// words that every host of the format accepts, which begin with `low`.
     pub(crate) fn words(model: &Model) -> Self {
         let least = match model.thinking_levels.has_words() {
             true => ThinkingLevel::Minimal,
@@ -49,7 +50,7 @@ impl ThinkingControl {
         Self::Levels { least, off: Off::ByOwnWord }
     }
 
-    /// What can be said to `model`.
+    /// How a request controls the thinking of `model`.
     pub(crate) fn of(model: &Model) -> Self {
         match model.api {
             Api::AnthropicMessages | Api::Builtin => Self::levels(Off::Always),

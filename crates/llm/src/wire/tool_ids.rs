@@ -1,7 +1,7 @@
-//! Ids of tool calls: every server has its own idea of them, and some send none.
+//! Ids of tool calls: each server has its own form, and some send none.
 //!
-//! An id that goes back must be what the host's rule allows. The form sent is made from the id alone, so that a
-//! session has the same bytes in every request.
+//! An id in a request must have the form that the host allows. It is derived from the original id alone, so a session
+//! has the same bytes in every request.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub(crate) fn made_up() -> String {
     format!("call_{}", Uuid::new_v4().simple())
 }
 
-/// `id` with the first number behind it, from `first` on, that makes it one that is not taken; and that number.
+/// `id` with a number appended, the first one from `first` on that makes it unique; and that number.
 pub(crate) fn numbered(id: &str, first: u64, is_taken: impl Fn(&str) -> bool) -> (String, u64) {
     let mut number = first;
     loop {
@@ -43,7 +43,7 @@ pub(crate) fn numbered(id: &str, first: u64, is_taken: impl Fn(&str) -> bool) ->
 }
 
 impl ToolIdRule {
-    /// `id` in the form that the host accepts. Different ids stay different (but for a hash collision).
+    /// `id` in the form that the host accepts. Different ids stay different (except for hash collisions).
     pub(crate) fn apply(self, id: &str) -> Cow<'_, str> {
         match self {
             Self::Token(limit)

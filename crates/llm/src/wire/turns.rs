@@ -1,6 +1,6 @@
-//! Messages as turns of blocks, as the Messages format and the Converse format, which follows it, both want it:
-//! roles alternate, results and what the user says behind them are one turn, and the model's thinking stands where it
-//! stood. How a block is written down is each format's own.
+//! Messages as turns of blocks, as the Messages format and the similar Converse format require them: roles alternate,
+//! results and the user's text after them are one turn, and the model's thinking keeps its place. Each format encodes
+//! blocks in its own way.
 
 use std::borrow::Cow;
 
@@ -15,19 +15,19 @@ use crate::{
     AssistantMessage, ContentBlock, Message, Model, ThinkingContent, ToolCall, ToolResultMessage,
 };
 
-/// What both allow as the id of a call: letters, digits, `_` and `-`, of 64 bytes to be safe.
+/// The form of call ids that both allow: letters, digits, `_` and `-`, at most 64 bytes.
 const TOOL_IDS: ToolIdRule = ToolIdRule::Token(64);
 
-/// Image types that both read.
+/// Image types that both accept.
 const IMAGE_TYPES: ImageTypes =
     ImageTypes::Only(&["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /// How many of the newest user turns carry a cache point: the last one of this call, and the last one of the call
-/// before, so that the cache is found again even when a turn added more blocks than the provider looks back over.
-/// With one for the tools and one for the system prompt this makes the four that both allow.
+/// before, so that the cache is found even if a turn added more blocks than the provider searches backwards. With one
+/// for the tools and one for the system prompt this makes four, the maximum of both formats.
 const CACHED_USER_TURNS: usize = 2;
 
-/// What one side said, in blocks of this format or in those that a host wants.
+/// The content of one role, in blocks of this module or of a host's format.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Turn<B> {
     pub(super) role: Role,
@@ -57,7 +57,7 @@ impl Block<'_> {
     }
 }
 
-/// The turns of `messages`. `past` says what becomes of the model's own thinking in them.
+/// The turns of `messages`. `past` says how the model's own thinking in them is sent.
 pub(super) fn turns<'a>(
     model: &Model,
     past: ThinkingHistory,
@@ -113,8 +113,8 @@ fn text_block<'a>(text: impl Into<Cow<'a, str>>) -> Block<'a> {
     Block::Piece(Piece::Text(text.into()))
 }
 
-/// The model's own thinking goes back unchanged if it is signed, unless it may not. What has no signature is from an
-/// answer that was cut off, and only its text means something.
+/// The model's own thinking is sent back unchanged if it is signed and `past` allows it. Thinking without a signature
+/// comes from an answer that was cut off, so only its text is sent.
 fn own_thinking(thinking: &ThinkingContent, past: ThinkingHistory) -> Option<Block<'_>> {
     let signature = history::usable_signature(thinking.thinking_signature.as_ref());
     match (signature, past) {
@@ -146,7 +146,7 @@ fn result_block<'a>(model: &Model, result: &'a ToolResultMessage) -> Block<'a> {
     Block::Result { call_id, content, is_error: result.is_error }
 }
 
-/// Whether tool calls go on that this model made without thinking, or another model made.
+/// Whether the last turns are tool calls that this model made without thinking, or that another model made.
 pub(super) fn continue_calls_without_thinking(turns: &[Turn<Block<'_>>]) -> bool {
     let [.., assistant, results] = turns else { return false };
     let goes_on = results.content.iter().any(|block| matches!(block, Block::Result { .. }));

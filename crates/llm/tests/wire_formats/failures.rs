@@ -146,7 +146,7 @@ async fn answers_that_are_no_answer() {
             "text/plain",
             "Ollama is running",
             ErrorClass::Unknown,
-            "answered with something that is no stream of events (\"Ollama is running\"): check the base URL",
+            "answered with something that is not a stream of events (\"Ollama is running\"): check the base URL",
         ),
         (
             Api::OpenaiCompletions,
@@ -372,7 +372,7 @@ async fn models_are_listed() {
     let page = ask(Api::OpenaiCompletions, 5000).await.unwrap_err();
     assert_eq!(
         page.message,
-        format!("{host}: answered with something that is no list of models: check the base URL")
+        format!("{host}: answered with something that is not a list of models: check the base URL")
     );
     let silent = ask(Api::OpenaiCompletions, 50).await.unwrap_err();
     assert_eq!(silent.message, format!("{host}: no list of models within 0.05 s"));

@@ -3,7 +3,7 @@
 /// What a builtin can do to the commands around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Builtin {
-    /// Only its own work. It is permitted by its name, like a program.
+    /// It does only its own work, so an entry with its name permits it, like a program.
     Plain,
     /// It runs text as commands, or changes what later commands mean: `eval`, `source`, `exec`, `command`, `alias`,
     /// `hash`, `enable`, `trap`, `export`, … It is never permitted.

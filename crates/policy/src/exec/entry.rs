@@ -94,7 +94,8 @@ impl Entry {
         let Some(free) = free else {
             return Coverage::Partial(RefusalKind::Arguments(program.describe()));
         };
-        // Arguments that the entry spells out are what its author wants to run, whatever they start.
+        // Arguments that the entry spells out are permitted even if they start another program, because its author
+        // wants that.
         let says_nothing = self.args.as_ref().is_none_or(|patterns| patterns == &[REST]);
         for launcher in program.launchers() {
             let refused = match launcher {
@@ -187,7 +188,7 @@ fn free_arguments(patterns: &[String], arguments: &[Word]) -> Option<Vec<bool>> 
     Some(free)
 }
 
-/// A pattern that begins with `*` does not match options, because its author rarely meant them.
+/// A pattern that begins with `*` does not match options, because few authors of such a pattern mean options.
 fn argument_matches(pattern: &str, argument: &str) -> bool {
     matches_name(pattern, argument) && !(pattern.starts_with('*') && argument.starts_with('-'))
 }

@@ -43,7 +43,7 @@ pub enum RefusalKind {
     /// The program is in an entry, with other arguments.
     #[error("the allowlist permits `{0}` only with other arguments")]
     Arguments(String),
-    /// The program runs other programs, whatever its arguments are.
+    /// The program runs other programs, with any arguments.
     #[error(
         "`{0}` runs other programs or code, so its entry in the allowlist has to list the arguments"
     )]

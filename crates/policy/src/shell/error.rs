@@ -16,7 +16,7 @@ pub enum ShellError {
     #[error("it has `$'…'` or `$\"…\"` quoting; use plain single or double quotes")]
     DollarQuote,
     /// A dollar sign whose meaning differs between shells.
-    #[error("it has a `$` that begins no variable; put it in single quotes")]
+    #[error("it has a `$` without the name of a variable; put it in single quotes")]
     StrayDollar,
     /// A redirection other than those to and from /dev/null, `2>&1` and `>&2`.
     #[error(

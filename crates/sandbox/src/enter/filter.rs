@@ -1,6 +1,6 @@
 //! The seccomp filter: system calls that lead out of a sandbox fail with `EPERM`, so that programs report an error.
 //!
-//! It lists what is closed, because a list of what is open breaks programs with every new system call. Calls that are
+//! It lists the closed calls, because a list of open calls breaks programs with every new system call. Calls that are
 //! newer than this list fail as on an older kernel (`ENOSYS`); programs have another way for those.
 
 mod calls;

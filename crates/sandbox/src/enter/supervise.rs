@@ -1,7 +1,7 @@
 //! The helper as the parent of the command: it ends everything that the command started.
 //!
 //! Orphans of the command become children of this process (it is a "subreaper"), even those that started a session of
-//! their own, so none escapes by losing its parent. The command ends when MyClaw ends, for whatever reason.
+//! their own, so none escapes by losing its parent. The command ends when MyClaw ends, even if MyClaw is killed.
 
 use std::collections::HashSet;
 use std::fs;
@@ -144,8 +144,8 @@ fn end_of(status: WaitStatus) -> End {
     }
 }
 
-/// Ends all descendants of this process. They are stopped first: a stopped process starts no others, and does not make
-/// room for others as a dead one does, so that a fork bomb comes to an end.
+/// Ends all descendants of this process. They are stopped first: a stopped process starts no others, and still occupies
+/// its place in the process table, so a fork bomb comes to an end.
 fn end_descendants() {
     while !reap() {
         let mut stopped = HashSet::new();

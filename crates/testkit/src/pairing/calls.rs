@@ -6,9 +6,9 @@ use super::{Checked, unique, violation};
 
 /// The calls so far, in the words of one API.
 pub(super) struct Calls<'a> {
-    /// What a call is named.
+    /// The name of a call.
     call: &'static str,
-    /// What its result is named.
+    /// The name of its result.
     result: &'static str,
     /// Every id so far.
     seen: HashSet<&'a str>,
@@ -42,7 +42,7 @@ impl<'a> Calls<'a> {
         unique(&mut self.answered, id, place, "the result of")
     }
 
-    /// To be asked at the end of every message of a user.
+    /// To be called at the end of every message of a user.
     pub(super) fn all_answered(&mut self, place: &str) -> Checked {
         let answered = std::mem::take(&mut self.answered);
         self.open.retain(|id| !answered.contains(id));

@@ -7,18 +7,18 @@ use super::model::{BodyLine, Hunk, Role};
 use crate::files::{Document, LineEnding, Lines, Shift, Splice};
 use crate::support::Budget;
 
-/// Hunks of one file that an error names.
+/// Most hunks of one file that an error names.
 const MAX_MISFITS: usize = 50;
 
 /// The result of applying hunks.
 #[derive(Debug)]
 pub(super) struct Applied {
     pub bytes: Vec<u8>,
-    /// What differs from the patch, one text for each such hunk.
+    /// The differences from the patch, one text for each hunk that has any.
     pub remarks: Vec<String>,
 }
 
-/// One stretch of lines and what comes in its place.
+/// A range of lines and its replacement.
 struct Edit<'h> {
     lines: Range<usize>,
     new: Vec<&'h BodyLine>,
@@ -27,27 +27,27 @@ struct Edit<'h> {
     final_newline: FinalNewline,
 }
 
-/// The endings that new lines get.
+/// The line endings that new lines get.
 #[derive(Clone, Copy)]
 enum EndingStyle {
-    /// As they are in the patch, which has the right ones on the lines that it shows.
+    /// Those of the patch, whose context lines have the right ones.
     AsInPatch,
-    /// As they are at the place in the file.
+    /// Those at the place in the file.
     AsInFile(LineEnding),
 }
 
-/// A hunk's newline at the end of the file.
+/// What a hunk does to the newline at the end of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FinalNewline {
     /// Stays as it is.
     Keep,
-    /// Comes if it is not there.
+    /// It is added if it is missing.
     Add,
-    /// Goes if it is there.
+    /// It is removed if it is there.
     Remove,
 }
 
-/// Applies `hunks`, or returns for each that cannot be applied the reason why.
+/// Applies `hunks`, or returns the reason for each hunk that cannot be applied.
 pub(super) fn apply(
     document: &Document,
     hunks: &[Hunk],
@@ -88,7 +88,7 @@ pub(super) fn apply(
     Ok(Applied { bytes, remarks })
 }
 
-/// The content of a file that did not exist. Nothing but added lines can make one.
+/// The content of a file that did not exist. Only added lines can make one.
 pub(super) fn new_content(hunks: &[Hunk]) -> Option<String> {
     let body = || hunks.iter().flat_map(|hunk| &hunk.body);
     if body().any(|line| line.role != Role::Add) {
@@ -168,7 +168,7 @@ fn splice(lines: &Lines<'_>, edit: &Edit<'_>) -> Splice {
     if edit.lines.end == length && !edit.new.is_empty() {
         let is_unended = length > 0 && lines.ending(length - 1).is_none();
         if is_unended && edit.lines.is_empty() {
-            // The line before has to end first; the new last one then goes without, as it did.
+            // The former last line gets a newline; the new last line has none, as the former had none.
             replacement.insert_str(0, last_ending);
         }
         let is_dropped = match edit.final_newline {

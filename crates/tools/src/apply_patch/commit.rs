@@ -1,9 +1,9 @@
 //! Several files changed as one: either all of them, or none.
 //!
-//! Everything that can fail for lack of space or rights is done first, under temporary names. Then the files get
-//! their names one after the other, with a second link to each old file kept until the last one has worked; if one
-//! does not, the old files get their names back. Should the process be killed in between, every file is still whole,
-//! with its old content or its new one.
+//! Everything that can fail for lack of space or permission is done first, under temporary names. Then the files get
+//! their names one after the other, and a second link to each old file is kept until the last rename has worked. If one
+//! fails, the old files get their names back. If the process is killed in between, every file is still whole, with its
+//! old or its new content.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use tempfile::{Builder, TempPath};
 
 use crate::files::{Attributes, StagedFile, stage_file, sync_directory};
 
-/// Names of kept old files start so.
+/// Prefix of the names of kept old files.
 const BACKUP_PREFIX: &str = ".myclaw-old-";
 
-/// What becomes of one file. Paths are real: no links in them.
+/// The change of one file. Paths are real: they contain no links.
 #[derive(Debug)]
 pub(super) enum Change {
     /// There is no file yet.
@@ -41,11 +41,11 @@ pub(super) struct CommitError {
     /// The file it was about.
     pub path: PathBuf,
     pub error: io::Error,
-    /// Files that could not be given their old content back, each with the place where it is kept.
+    /// Files whose old content could not be restored, each with the place where that content is kept.
     pub unrestored: Vec<(PathBuf, PathBuf)>,
 }
 
-/// How to take back what was done.
+/// How to undo a step.
 #[derive(Debug)]
 enum Undo {
     /// Rename the old file back.
@@ -56,7 +56,7 @@ enum Undo {
     RemoveDirectory { path: PathBuf },
 }
 
-/// A change that only has to be given its name.
+/// A change that is complete except for its rename.
 enum Ready {
     Create(PathBuf, StagedFile),
     Replace(PathBuf, StagedFile),
@@ -66,7 +66,7 @@ enum Ready {
 /// Makes all changes.
 ///
 /// # Errors
-/// The first one that did not work; everything is then as it was before, but for what the error names.
+/// The first change that failed; everything is then as it was before, except for what the error names.
 pub(super) fn commit(changes: Vec<Change>) -> Result<(), CommitError> {
     let mut undo = Vec::new();
     let done = stage(changes, &mut undo).and_then(|ready| put_in_place(ready, &mut undo));
@@ -163,7 +163,7 @@ fn keep(path: &Path) -> io::Result<TempPath> {
     }
 }
 
-/// Takes everything back, last step first. Returns what could not be.
+/// Undoes all steps, the last one first. Returns what could not be restored.
 fn roll_back(undo: Vec<Undo>) -> Vec<(PathBuf, PathBuf)> {
     let mut unrestored = Vec::new();
     for step in undo.into_iter().rev() {

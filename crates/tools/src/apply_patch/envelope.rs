@@ -53,7 +53,7 @@ fn name_behind<'l>(start: &str, line: &'l str) -> Option<&'l str> {
     line.strip_prefix(start).map(str::trim)
 }
 
-/// What cannot be a line of a hunk.
+/// Whether a line cannot belong to a hunk.
 fn is_boundary(lines: &[&str], index: usize) -> bool {
     let line = lines[index];
     line.starts_with("@@")
@@ -120,7 +120,7 @@ fn parse_update(lines: &[&str], at: usize, name: &str) -> Result<(Section, usize
         } else if line.starts_with("--- ")
             && lines.get(index + 1).is_some_and(|next| next.starts_with("+++ "))
         {
-            // The names of a unified diff once more.
+            // The names, repeated in the form of a unified diff.
             index += 2;
         } else if is_boundary(lines, index) || line.trim().is_empty() {
             index += 1;

@@ -2,8 +2,8 @@
 
 use super::model::{BodyLine, Hunk, ParseError, Role};
 
-/// Largest line number or count that is kept as it is; no file that is patched has so many lines, and sums of such
-/// numbers stay far from overflow.
+/// Largest line number or count; larger ones are reduced to it. No file that can be patched has this many lines, and
+/// sums of such numbers cannot overflow.
 const MAX_NUMBER: usize = 1_000_000_000;
 
 /// The parsed header of a hunk.
@@ -16,13 +16,13 @@ struct Header {
     heading: Option<String>,
 }
 
-/// Whether a line ends a hunk of the form that is being read.
+/// Whether a line ends a hunk in the form of patch that is being read.
 pub(super) type IsBoundary = fn(&[&str], usize) -> bool;
 
 /// Reads the hunk at `lines[at]`, which starts with `@@`, and says where it ends.
 ///
 /// # Errors
-/// If it has no lines, or is of a merge.
+/// It has no lines, or is a diff of a merge.
 pub(super) fn parse_hunk(
     lines: &[&str],
     at: usize,
@@ -60,7 +60,7 @@ pub(super) fn parse_hunk(
     Ok((hunk, end))
 }
 
-/// Reads the lines of a hunk: by its counts if they fit, else up to what cannot belong to it.
+/// Reads the lines of a hunk: by its counts if they fit, else up to the first line that cannot belong to it.
 pub(super) fn parse_body(
     lines: &[&str],
     start: usize,
@@ -73,7 +73,7 @@ pub(super) fn parse_body(
     (Hunk { line: start + 1, body, at_end, ..Hunk::default() }, end)
 }
 
-/// The lines that the counts name, unless a line does not fit them or the hunk clearly goes on behind them.
+/// The lines that the counts name; `None` if a line does not fit them or the hunk clearly continues after them.
 fn take_counted(
     lines: &[&str],
     start: usize,
@@ -114,8 +114,8 @@ fn take_counted(
     (!goes_on).then_some((body, index))
 }
 
-/// All lines up to a boundary. Lines without a sign count as context that lost its space, except at the end: there they
-/// are prose after the patch.
+/// All lines up to a boundary. Lines without a sign count as context lines that lost their space, except at the end,
+/// where they are prose after the patch.
 fn take_marked(lines: &[&str], start: usize, is_boundary: IsBoundary) -> (Vec<BodyLine>, usize) {
     let mut body = Vec::new();
     let mut certain = 0;
@@ -158,7 +158,7 @@ fn mark_no_newline(body: &mut [BodyLine]) {
     }
 }
 
-/// Whether the names of another file start here that no line of a file looks like.
+/// Whether the names of another file start here, in a form that a line of a file does not have.
 fn is_git_file_header(lines: &[&str], index: usize) -> bool {
     let is = |index: usize, starts: [&str; 2]| {
         lines.get(index).is_some_and(|line| starts.iter().any(|start| line.starts_with(start)))
@@ -166,7 +166,7 @@ fn is_git_file_header(lines: &[&str], index: usize) -> bool {
     is(index, ["--- a/", "--- /dev/null"]) && is(index + 1, ["+++ b/", "+++ /dev/null"])
 }
 
-/// `@@ -1,2 +3,4 @@ heading`, `@@ heading`, `@@`, and what models make of them.
+/// Parses `@@ -1,2 +3,4 @@ heading`, `@@ heading`, `@@`, and the variants that models write.
 fn parse_header(line: &str) -> Header {
     let rest = line.trim_start_matches('@').trim_start();
     let Some((ranges, heading)) = split_ranges(rest) else {

@@ -1,4 +1,4 @@
-//! Where in a file a hunk belongs.
+//! Finds the place of a hunk in a file.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,19 +7,19 @@ use super::model::{BodyLine, Hunk, Role};
 use crate::files::{Block, BlockFinder, Lines, Shift, Tolerance, describe_nearest, show_lines};
 use crate::support::Budget;
 
-/// Places that an error lists.
+/// Most places that an error lists.
 const MAX_PLACES_LISTED: usize = 8;
-/// Of two places, the nearer one is taken only if the other is at least so many times as far away from where the
-/// hunk should be: line numbers that are off by a little are common, invented ones as well.
+/// Of two places, the nearer one is used only if the other is at least this many times as far from the line in the
+/// header. Line numbers are often slightly wrong, and often invented.
 const CLEARLY_NEARER: usize = 2;
 
-/// Hunks of one file for which an error shows the closest place; looking for it takes a moment each.
+/// Most hunks of one file for which an error shows the closest place, because each search takes a moment.
 const MAX_EXPLAINED: usize = 5;
 
-/// Where a hunk belongs.
+/// The place of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Index of the first line of the file that it shows.
+    /// Index of the first line of the file that the hunk shows.
     pub first: usize,
     /// How the file's indentation differs from the hunk's.
     pub shift: Shift,
@@ -34,7 +34,7 @@ pub(super) struct Locator<'l> {
     lines: &'l Lines<'l>,
     finder: BlockFinder<'l>,
     budget: &'l Budget,
-    /// Lines that hunks before this one change.
+    /// Lines that earlier hunks change.
     taken: Taken,
     /// How far the last hunk was from the line in its header.
     drift: isize,
@@ -48,10 +48,10 @@ impl<'l> Locator<'l> {
         Self { lines, finder, budget, taken: Taken::default(), drift: 0, lost: 0 }
     }
 
-    /// The one place where `hunk` fits.
+    /// The only place where `hunk` fits.
     ///
     /// # Errors
-    /// If there is none, or more than one and nothing decides between them.
+    /// There is no such place, or more than one and no rule decides between them.
     pub(super) fn locate(&mut self, hunk: &Hunk) -> Result<Place, Misfit> {
         let wanted: Vec<&str> = hunk.old_lines().map(BodyLine::text).collect();
         let place =
@@ -83,7 +83,7 @@ impl<'l> Locator<'l> {
         Err(self.not_found(hunk, wanted))
     }
 
-    /// The line that the header names, if the hunk fits there exactly: the usual case, and no other place could be
+    /// The line that the header names, if the hunk fits there exactly. This is the usual case, and no other place is
     /// better.
     fn where_it_says(&self, hunk: &Hunk, wanted: &[&str]) -> Option<usize> {
         let first = expected(hunk)?.saturating_add_signed(self.drift);
@@ -97,7 +97,7 @@ impl<'l> Locator<'l> {
         fits.then_some(first)
     }
 
-    /// Places that fit, in order: after the hunks before this one, or, if there are none, between them.
+    /// The places that fit, in order: those after the earlier hunks, or, if there are none, those between them.
     fn candidates(&self, hunk: &Hunk, wanted: &[&str], tolerance: Tolerance) -> Vec<Block> {
         let mut blocks = self.finder.find(wanted, tolerance);
         blocks.retain(|block| {
@@ -149,7 +149,7 @@ impl<'l> Locator<'l> {
         blocks.iter().find(|block| block.first + 1 > anchor)
     }
 
-    /// The line of the innermost anchor, if there is only one it can be.
+    /// The line of the innermost anchor, if it is unique.
     fn anchor(&self, hunk: &Hunk) -> Option<usize> {
         let mut from = 0;
         let mut found = None;
@@ -220,7 +220,7 @@ impl<'l> Locator<'l> {
         misfit
     }
 
-    /// The line (from 1) at which the file has the lines that `hunk` would leave behind.
+    /// The line (from 1) at which the file has the lines that `hunk` would produce.
     fn result_of(&self, hunk: &Hunk) -> Option<usize> {
         let result: Vec<&str> =
             hunk.body.iter().filter(|line| line.role != Role::Remove).map(BodyLine::text).collect();
@@ -237,7 +237,7 @@ fn expected(hunk: &Hunk) -> Option<usize> {
     if hunk.old_lines().next().is_none() { Some(start) } else { Some(start.saturating_sub(1)) }
 }
 
-/// Lines of the file that `hunk` removes if it is at `first`; an empty range where it only adds.
+/// Lines of the file that `hunk` removes if it is at `first`; an empty range if it only adds lines.
 pub(super) fn changed_lines(hunk: &Hunk, first: usize) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut index = first;
@@ -265,7 +265,7 @@ pub(super) fn changed_lines(hunk: &Hunk, first: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Stretches of lines that do not overlap.
+/// Ranges of lines that do not overlap.
 #[derive(Debug, Default)]
 struct Taken {
     /// Start and end.
@@ -286,7 +286,7 @@ impl Taken {
         }
     }
 
-    /// Whether `own` overlaps nothing that is taken. Only the last stretch that begins before its end can.
+    /// Whether `own` overlaps no taken range. Only the last range that begins before its end can overlap it.
     fn is_free(&self, own: &Range<usize>) -> bool {
         let range = self.ranges.range(..(own.end, 0)).next_back();
         let point = self.points.range(..own.end).next_back();
@@ -294,7 +294,7 @@ impl Taken {
     }
 }
 
-/// A difference of one space on every line is the column of signs that the model lost, not indentation.
+/// A difference of one space on every line is not indentation: the model lost the column of signs.
 fn sure_shift(shift: &Shift) -> Shift {
     match shift {
         Shift::Deeper(extra) if extra == " " => Shift::None,

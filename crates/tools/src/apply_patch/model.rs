@@ -1,4 +1,4 @@
-//! A patch as it was understood, whatever form it came in.
+//! A parsed patch, independent of the form in which it was written.
 
 use crate::files::Executable;
 
@@ -9,7 +9,7 @@ pub(super) struct Section {
     pub line: usize,
     pub action: Action,
     pub hunks: Vec<Hunk>,
-    /// A change of the right to execute it.
+    /// A change of its execute permission.
     pub executable: Option<Executable>,
 }
 
@@ -17,7 +17,7 @@ pub(super) struct Section {
 pub(super) enum Action {
     Create(FileName),
     Update(FileName),
-    /// Both names of a diff that does not say "rename": one file under either name, or a rename after all.
+    /// Both names of a diff that does not say "rename": they may mean the same file, or a rename.
     UpdateOrMove {
         old: FileName,
         new: FileName,
@@ -37,28 +37,28 @@ pub(super) enum Action {
     },
 }
 
-/// Whether a file's content has to be known to delete it.
+/// Whether the patch must hold a file's content to delete it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentCheck {
     /// The hunks hold it.
     ByHunks,
-    /// The form of the patch has no place for it.
+    /// The form of the patch cannot hold it.
     None,
 }
 
-/// A file's name in a patch: as it may be meant, likeliest first. Never empty.
+/// The possible meanings of a file's name in a patch, the most likely first. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileName {
     candidates: Vec<String>,
 }
 
 impl FileName {
-    /// A name that is meant as it is written.
+    /// A name without other meanings.
     pub(super) fn plain(name: &str) -> Self {
         Self { candidates: vec![name.to_owned()] }
     }
 
-    /// A name that most likely has one of the prefixes in front that git puts there.
+    /// A name that most likely has one of git's prefixes.
     pub(super) fn prefixed(name: &str) -> Self {
         match without_prefix(name) {
             Some(bare) => Self { candidates: vec![bare.to_owned(), name.to_owned()] },
@@ -73,12 +73,12 @@ impl FileName {
         Self { candidates }
     }
 
-    /// What it may mean, likeliest first.
+    /// The possible meanings, the most likely first.
     pub(super) fn candidates(&self) -> impl Iterator<Item = &str> {
         self.candidates.iter().map(String::as_str)
     }
 
-    /// What it most likely means.
+    /// The most likely meaning.
     pub(super) fn likeliest(&self) -> &str {
         self.candidates.first().map_or("", String::as_str)
     }
@@ -92,7 +92,7 @@ fn without_prefix(name: &str) -> Option<&str> {
         .filter(|rest| !rest.is_empty() && !rest.starts_with('/'))
 }
 
-/// One connected change.
+/// One contiguous change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Hunk {
     /// The line of the patch where it starts, from 1.
@@ -100,7 +100,7 @@ pub(super) struct Hunk {
     /// First line of the file that it shows, from 1, if its header has it. (For a hunk that only adds: the line after
     /// which it adds.)
     pub old_start: Option<usize>,
-    /// Lines that are somewhere above it in the file, outermost first.
+    /// Lines that precede it somewhere in the file, outermost first.
     pub anchors: Vec<String>,
     /// Whether it is at the end of the file.
     pub at_end: bool,
@@ -111,7 +111,7 @@ pub(super) struct Hunk {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BodyLine {
     pub role: Role,
-    /// Without the sign in front; a `\r` at the end is still there.
+    /// Without the sign; a `\r` at the end is kept.
     pub raw: String,
     /// True if `\ No newline at end of file` follows it.
     pub no_newline: bool,
@@ -130,14 +130,14 @@ impl BodyLine {
         if self.no_newline { &self.raw } else { self.raw.strip_suffix('\r').unwrap_or(&self.raw) }
     }
 
-    /// Whether the patch has it with `\r\n`.
+    /// Whether it ends with `\r\n` in the patch.
     pub(super) fn has_return(&self) -> bool {
         !self.no_newline && self.raw.ends_with('\r')
     }
 }
 
 impl Hunk {
-    /// The lines that the file must have.
+    /// The lines that the file must contain.
     pub(super) fn old_lines(&self) -> impl Iterator<Item = &BodyLine> {
         self.body.iter().filter(|line| line.role != Role::Add)
     }
@@ -149,7 +149,7 @@ impl Hunk {
     }
 }
 
-/// Why a text is no patch.
+/// Why a text is not a patch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the patch: {reason}")]
 pub(super) struct ParseError {

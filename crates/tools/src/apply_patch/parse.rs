@@ -1,13 +1,13 @@
-//! From the text that a model sends to the sections of a patch.
+//! Parses the text of a model into the sections of a patch.
 
 use super::envelope;
 use super::model::{ParseError, Section};
 use super::unified;
 
-/// Starts of lines that belong to the patch itself and not to a file.
+/// Beginnings of lines that belong to the patch itself and not to a file.
 const HEADERS: [&str; 5] = ["--- ", "+++ ", "@@", "diff --git ", "*** "];
 
-/// Understands a unified diff or the `*** Begin Patch` form, with prose and code fences around it.
+/// Parses a unified diff or the `*** Begin Patch` form, with prose and code fences around it.
 ///
 /// # Errors
 /// The first place where it cannot be understood.
@@ -37,7 +37,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Section>, ParseError> {
     Ok(sections)
 }
 
-/// Whether the whole patch was sent with `\r\n`. If only lines of files end so, those files have such endings.
+/// Whether all lines of the patch end with `\r\n`. If only lines of files do, those files have such endings.
 fn came_with_returns(lines: &[&str]) -> bool {
     let mut headers = lines
         .iter()

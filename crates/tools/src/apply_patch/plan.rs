@@ -1,4 +1,4 @@
-//! What a patch makes of the files, worked out in memory before anything is written.
+//! Computes the new content of the files in memory before anything is written.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::changes::{Before, Fingerprint, Upcoming, require_fresh};
 use crate::files::{Attributes, Document, read_whole, require_text, require_writable, shown_size};
 use crate::support::{Access, Budget, ResolvedPath, missing_path, resolve_path};
 
-/// The files that a patch is about, as they are and as they will be.
+/// The files of a patch, with their present and their new state.
 #[derive(Debug)]
 pub(super) struct Plan {
     context: ToolContext,
@@ -39,17 +39,17 @@ struct Content {
     attributes: Attributes,
 }
 
-/// What a section of the patch comes to.
+/// The outcome of a section of the patch.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    /// The file, as it is shown to the model.
+    /// The file's name for the model.
     pub shown: String,
     pub verdict: Verdict,
 }
 
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// It can be done: what will be done, and what differs from the patch.
+    /// It can be applied: what will be done, and the differences from the patch.
     Fits { done: String, remarks: Vec<String> },
     /// The reasons why the patch cannot be applied, one text each.
     Blocked(Vec<String>),
@@ -57,11 +57,11 @@ pub(super) enum Verdict {
 
 type Reasons = Vec<String>;
 
-/// Bytes of a file that are decoded and split into lines for one step of the budget.
+/// Bytes of a file whose decoding and splitting count as one step of the budget.
 const BYTES_PER_STEP: usize = 32;
 /// Most files that one patch changes.
 const MAX_SECTIONS: usize = 1000;
-/// Most memory for all of its files; one of the largest kind fits, before and after.
+/// Most memory for all of its files; it is enough for one file of the largest size, before and after the change.
 const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
 
 impl Plan {
@@ -84,7 +84,7 @@ impl Plan {
             let count = sections.len();
             return too_large(format!("{count} files, more than the limit of {MAX_SECTIONS}"));
         }
-        // A patch never leaves the working directory, whatever the other tools may do.
+        // A patch never leaves the working directory, even if other tools may.
         let context = ToolContext { workspace_only: true, ..context.clone() };
         let mut plan = Self { context, files: Vec::new(), budget };
         let mut outcomes = Vec::new();
@@ -120,7 +120,7 @@ impl Plan {
             .map(|file| (file, file.after.as_ref().map(|after| after.bytes.as_slice())))
     }
 
-    /// What changes, for the record of changes.
+    /// The changes, for the record of changes.
     pub(super) fn upcoming(&self) -> Vec<Upcoming> {
         let upcoming = |file: &PlannedFile| Upcoming {
             path: file.path.real.clone(),
@@ -133,7 +133,7 @@ impl Plan {
         self.files.iter().filter(|file| file.changes()).map(upcoming).collect()
     }
 
-    /// What has to be written: new content first, so that nothing is gone before its copy is there.
+    /// The steps of the write: new content first, so that a file is never removed before its copy exists.
     pub(super) fn into_changes(self) -> Vec<Change> {
         let mut changes = Vec::new();
         let mut deletions = Vec::new();
@@ -221,7 +221,7 @@ impl Plan {
         let Some((from_index, candidate)) = self.find(from)? else {
             return Err(self.missing(from));
         };
-        // If the one name was meant without its prefix, so was the other.
+        // If one name has a prefix, so has the other.
         let to = to.candidates().nth(candidate).unwrap_or(to.likeliest());
         let to_index = self.open(to)?;
         if from_index == to_index {
@@ -346,7 +346,7 @@ impl Plan {
     }
 }
 
-/// What becomes of the file that a rename or copy starts from.
+/// The fate of the source of a rename or copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Goes,
@@ -354,7 +354,7 @@ enum Source {
 }
 
 impl PlannedFile {
-    /// Whether it will be another one than it is now.
+    /// Whether its content or mode will change.
     fn changes(&self) -> bool {
         match (&self.before, &self.after) {
             (Some(before), Some(after)) => {

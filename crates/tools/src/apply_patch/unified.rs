@@ -11,7 +11,7 @@ const NO_FILE: &str = "/dev/null";
 /// Reads the sections.
 ///
 /// # Errors
-/// The first place where it cannot be understood, and what cannot be applied: binary changes, links, merges.
+/// The first place that cannot be parsed, or a change that cannot be applied: binary changes, links, merges.
 pub(super) fn parse(lines: &[&str]) -> Result<Vec<Section>, ParseError> {
     let mut sections = Vec::new();
     let mut index = 0;
@@ -60,7 +60,7 @@ fn first_text(lines: &[&str], from: usize) -> Option<usize> {
     (from..lines.len()).find(|index| !lines[*index].trim().is_empty())
 }
 
-/// What cannot be a line of a hunk.
+/// Whether a line cannot belong to a hunk.
 fn is_boundary(lines: &[&str], index: usize) -> bool {
     let line = lines[index];
     line.starts_with("@@")
@@ -184,7 +184,7 @@ impl Headers {
         }
     }
 
-    /// What it all means; `None` if it changes nothing.
+    /// The section that these lines describe; `None` if it changes nothing.
     fn section(self, hunks: Vec<Hunk>) -> Result<Option<Section>, ParseError> {
         let line = self.line;
         let executable = self.executable;

@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     pub(super) pty: bool,
 }
 
-/// The properties of the schema that are only there where commands can become jobs.
+/// The properties of the schema that exist only if commands can become jobs.
 pub(super) fn job_properties(yield_after: Option<Duration>) -> Map<String, Value> {
     let default = match yield_after {
         Some(after) => format!("default {}", after.as_millis()),
@@ -96,7 +96,7 @@ impl Arguments {
     ) -> Result<EnvironmentPolicy, ToolError> {
         let mut environment = inherited.clone();
         if self.pty {
-            // Whatever terminal MyClaw itself runs in, if any, this is what the keys of `process` fit.
+            // The keys of `process` fit this terminal, so the terminal of MyClaw itself does not matter.
             environment = environment.with("TERM", "xterm-256color");
         }
         let mut bytes = 0;
@@ -104,7 +104,7 @@ impl Arguments {
             let value = match value {
                 Value::String(text) => text.clone(),
                 Value::Number(_) | Value::Bool(_) => value.to_string(),
-                _ => return Err(refused(name, "its value is no text")),
+                _ => return Err(refused(name, "its value is not text")),
             };
             bytes += name.len() + value.len();
             if let Some(reason) = why_refused(name) {
@@ -126,7 +126,7 @@ fn why_refused(name: &str) -> Option<&'static str> {
     let is_name = name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
         && name.bytes().next().is_some_and(|first| !first.is_ascii_digit());
     if !is_name {
-        return Some("it is no name of a variable (letters, digits and _)");
+        return Some("it is not the name of a variable (letters, digits and _)");
     }
     let decides_code =
         REFUSED.contains(&name) || REFUSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix));

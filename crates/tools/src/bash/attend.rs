@@ -1,4 +1,4 @@
-//! A command on its way: it ends, or becomes a background job.
+//! Attends to a command until it ends or becomes a background job.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::progress::Progress;
 use crate::jobs::{Candidate, Job, JobRefused, Jobs, LiveOutput, NewJob, Running};
 
-/// How often user interfaces hear of new output, and the time after which a command is noted for the case that MyClaw is
-/// killed: most commands are over by then.
+/// The interval at which user interfaces get new output, and the time after which a command is written to the journal,
+/// so that it can be ended if MyClaw is killed. Most commands have ended by then.
 const UPDATE_PERIOD: Duration = Duration::from_millis(250);
 /// Size of the terminal of a command: as wide as programs expect, and no wider than models read well.
 const TERMINAL_SIZE: TerminalSize = TerminalSize { columns: 120, rows: 40 };
@@ -33,11 +33,11 @@ pub(super) struct Plan<'a> {
     pub(super) input: Attachment,
 }
 
-/// What has become of a command.
+/// The outcome of a command.
 pub(super) enum Outcome {
     Finished(Box<Finished>),
     Job(Arc<Job>),
-    /// It was to run in the background, but cannot.
+    /// It was requested as a background job but cannot become one.
     Refused(JobRefused),
 }
 
@@ -46,12 +46,12 @@ pub(super) fn attachment(pty: bool, background: bool) -> Attachment {
     match (pty, background) {
         (true, _) => Attachment::Terminal(TERMINAL_SIZE),
         (false, true) => Attachment::Pipe,
-        // Programs that read what nobody writes would wait for ever.
+        // Programs that read an input without a writer would wait for ever.
         (false, false) => Attachment::None,
     }
 }
 
-/// Runs a command and reports its output while it comes.
+/// Runs a command and reports its output as it arrives.
 pub(super) async fn attend(
     plan: Plan<'_>,
     invocation: &ToolInvocation<'_>,
@@ -89,7 +89,7 @@ pub(super) async fn attend(
                         given_back.await?;
                         return Ok(Outcome::Refused(refused));
                     }
-                    // The call waits for the command after all.
+                    // The call waits for the command instead.
                     Err((_, given_back, offered)) => {
                         running = given_back;
                         candidate = Some(offered);

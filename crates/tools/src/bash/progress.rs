@@ -26,12 +26,12 @@ impl Progress {
         new.extend_from_slice(piece);
     }
 
-    /// What is new, or `None` if nothing is. A character that has come only in part waits for its rest.
+    /// The new output, or `None` if there is none. An incomplete character is kept until the rest of it arrives.
     pub(super) fn take(&self) -> Option<ToolUpdate> {
         let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
         let whole = match from_utf8(&new) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            // Bytes that are no text are shown as such.
+            // Invalid bytes become replacement characters.
             Ok(_) | Err(_) => new.len(),
         };
         let text: Vec<u8> = new.drain(..whole).collect();

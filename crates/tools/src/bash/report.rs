@@ -1,4 +1,4 @@
-//! What the model and user interfaces read about a command that has ended.
+//! The text about a command that has ended, for the model and for user interfaces.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -75,7 +75,7 @@ pub(super) fn details(finished: &Finished) -> Value {
     })
 }
 
-/// A command that did not even start.
+/// A command that could not be started.
 pub(super) fn start_failure(error: &ExecError) -> ToolError {
     let text = match error {
         ExecError::Spawn { source, .. } if source.kind() == ErrorKind::ArgumentListTooLong => {

@@ -27,7 +27,7 @@ pub(crate) struct Fingerprint {
     pub mode: Option<u32>,
 }
 
-/// What is at a path.
+/// The kind of entry at a path.
 #[derive(Debug)]
 pub(super) enum Found {
     Nothing,
@@ -35,12 +35,12 @@ pub(super) enum Found {
         fingerprint: Fingerprint,
         metadata: Metadata,
     },
-    /// Something that no tool writes. The text follows "it".
+    /// Not a regular file. The text follows "it".
     Other(String),
 }
 
 impl Fingerprint {
-    /// Of a file with this content.
+    /// The fingerprint of a file with this content.
     pub(crate) fn of(bytes: &[u8], mode: Option<u32>) -> Self {
         Self {
             size: bytes.len() as u64,
@@ -49,7 +49,7 @@ impl Fingerprint {
         }
     }
 
-    /// Of an open file, read to its end; `None` if it is larger than `limit`.
+    /// The fingerprint of an open file, read to its end; `None` if it is larger than `limit`.
     pub(super) fn of_file(
         mut file: &File,
         metadata: &Metadata,
@@ -73,12 +73,12 @@ impl Fingerprint {
         Ok(Some(Self { size, hash: hex(digest.finish().as_ref()), mode }))
     }
 
-    /// Of a file that is too large to be read: it matches no other.
+    /// The fingerprint of a file that is too large to be read: it matches no other.
     pub(super) fn unknown(metadata: &Metadata) -> Self {
         Self { size: metadata.len(), hash: String::new(), mode: Some(mode_of(metadata)) }
     }
 
-    /// Whether both are of the same content and, as far as both know it, the same mode.
+    /// Whether both have the same content and, if both have a mode, the same mode.
     pub(super) fn matches(&self, other: &Self) -> bool {
         let modes = self.mode.zip(other.mode);
         self.size == other.size
@@ -97,7 +97,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Looks at a path that had no links in it when it was recorded. If it leads through one now, it is another file.
+/// Examines a path that contained no links when it was recorded. If it leads through a link now, it is another file.
 pub(super) fn look(path: &Path) -> io::Result<Found> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
@@ -139,7 +139,7 @@ fn is_absence(error: &io::Error) -> bool {
 }
 
 impl Found {
-    /// Whether this is the state `wanted`, where `None` is no file.
+    /// Whether this is the state `wanted`; `None` means that there is no file.
     pub(super) fn is(&self, wanted: Option<&Fingerprint>) -> bool {
         match (self, wanted) {
             (Self::Nothing, None) => true,

@@ -8,11 +8,11 @@ use std::path::Path;
 use super::fingerprint::mode_of;
 use super::{Fingerprint, MAX_IMAGE_BYTES};
 
-/// What came of keeping a file's content.
+/// The result of keeping a file's content.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kept {
     Yes,
-    /// Why not. The text follows "it".
+    /// It was not kept. The text says why and follows "it".
     No(String),
     /// The file is not the one that the caller has read.
     Changed,
@@ -26,13 +26,13 @@ pub(super) fn keep(source: &Path, before: &Metadata, image: &Path) -> io::Result
             MAX_IMAGE_BYTES / (1024 * 1024)
         )));
     }
-    // A file with several names goes on being written by others under those, so its content is copied.
+    // Others can still write to a file that has several names, so its content is copied.
     let is_linked = before.nlink() == 1 && std::fs::hard_link(source, image).is_ok();
     let now = match is_linked {
         true => image.symlink_metadata()?,
         false => {
             std::fs::copy(source, image)?;
-            // Only a privileged process can give a file away; for others it is theirs already.
+            // Only a privileged process can change the owner; without that right the file belongs to this user already.
             let _ = std::os::unix::fs::chown(image, Some(before.uid()), Some(before.gid()));
             source.symlink_metadata()?
         }
@@ -50,7 +50,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     facts(one) == facts(other)
 }
 
-/// The kept content with its metadata, if it is what it was.
+/// The kept content with its metadata, if it is unchanged.
 pub(super) fn load(image: &Path, wanted: &Fingerprint) -> io::Result<Option<(Vec<u8>, Metadata)>> {
     let file = match File::open(image) {
         Ok(file) => file,

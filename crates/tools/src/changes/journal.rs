@@ -71,7 +71,7 @@ pub(super) enum Origin {
     Redo,
 }
 
-/// What became of a turn's changes.
+/// Whether a turn's changes were undone or made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum TurnState {
@@ -102,12 +102,12 @@ pub(super) struct Journal {
     directory: PathBuf,
 }
 
-/// The lines as far as they count.
+/// The lines that still apply.
 #[derive(Debug, Default)]
 pub(super) struct Content {
-    /// Oldest first, without those that were withdrawn.
+    /// The oldest first, without withdrawn ones.
     pub records: Vec<Record>,
-    /// Each with the number of records before it.
+    /// Each mark with the number of records before it.
     pub marks: Vec<(usize, TurnId, TurnState)>,
 }
 
@@ -159,12 +159,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes a change back that was not made.
+    /// Withdraws a change that was not made.
     pub(super) fn withdraw(&self, id: &str) -> io::Result<()> {
         self.append(Line::Withdrawn { id: id.to_owned() }, Totals::default()).map(drop)
     }
 
-    /// Notes what became of a turn's changes.
+    /// Records that a turn's changes were undone, or made again.
     pub(super) fn mark(&self, turn: &TurnId, state: TurnState) -> io::Result<()> {
         self.append(Line::Marked { turn: turn.clone(), state }, Totals::default()).map(drop)
     }

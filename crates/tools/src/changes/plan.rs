@@ -1,8 +1,8 @@
-//! What an undo would do, worked out from the records and the files as they are.
+//! Computes what an undo would do, from the records and the present files.
 //!
-//! The records of a turn are taken back in memory, the newest first. A file's state on disk must be the state after its
-//! newest change; then its state is the one before, which must be the state after the change before that, and so on. A
-//! file for which this does not hold was changed by somebody else, and is left as that left it.
+//! The records of a turn are reverted in memory, the newest first. A file's state on disk must be the state after its
+//! newest change. Reverting that change gives the state before it, which must be the state after the previous change,
+//! and so on. A file for which this does not hold was changed by something else, and stays as it is.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,12 +19,12 @@ use super::image::load;
 use super::journal::{Content, FileChange, Journal, Origin, Record, TurnState};
 use crate::support::{real_root, shown_below};
 
-/// Which way to go.
+/// The direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Back to what was there before the turn.
+    /// Undo: back to the state before the turn.
     Undo,
-    /// Again to what the turn had made, after an undo.
+    /// Redo: to the state after the turn, after an undo.
     Redo,
 }
 
@@ -37,7 +37,7 @@ pub enum WhichTurn {
     Number(usize),
 }
 
-/// What was undone, or would be.
+/// The changes that were undone, or would be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Undone {
@@ -49,7 +49,7 @@ pub struct Undone {
     pub files: Vec<UndoneFile>,
 }
 
-/// What became of a file.
+/// The outcome for a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoneFile {
@@ -66,7 +66,7 @@ pub struct UndoneFile {
 pub enum FileOutcome {
     /// It has its other content again.
     Restored,
-    /// It is gone, because it did not exist before.
+    /// It was removed, because it did not exist before.
     Removed,
     /// It was in that state already.
     Unchanged,
@@ -83,7 +83,7 @@ pub(super) struct Turn {
     pub id: TurnId,
     pub ts: u64,
     pub is_undone: bool,
-    /// The place of its last mark among all marks.
+    /// The position of its last mark among all marks.
     marked_at: Option<usize>,
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Plan {
     /// Directories that the turn had made, the outermost first.
     pub directories: Vec<PathBuf>,
     pub report: Undone,
-    /// Whether an earlier attempt ended before it was noted.
+    /// Whether an earlier attempt was not recorded as done.
     pub is_resumed: bool,
 }
 
@@ -104,7 +104,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Step {
     pub path: PathBuf,
-    /// As it is now; `None` if there is no file.
+    /// The present file; `None` if there is none.
     pub now: Option<(Metadata, Fingerprint)>,
     pub goal: Option<Goal>,
 }
@@ -231,7 +231,7 @@ fn plan_turn(
 }
 
 impl Plan {
-    /// Whether nothing was made, so that nothing is undone and nobody needs to know.
+    /// Whether the turn made no changes, so that there is nothing to undo or report.
     fn is_empty(&self) -> bool {
         let is_unchanged = |file: &UndoneFile| file.outcome == FileOutcome::Unchanged;
         !self.is_resumed && self.report.files.iter().all(is_unchanged)
@@ -247,7 +247,7 @@ impl Direction {
         }
     }
 
-    /// What a turn is afterwards.
+    /// The mark of the turn afterwards.
     pub(super) fn state(self) -> TurnState {
         match self {
             Self::Undo => TurnState::Undone,
@@ -261,12 +261,12 @@ fn is_allowed(context: &ToolContext, path: &Path) -> bool {
     !context.workspace_only || path.starts_with(real_root(context))
 }
 
-/// A file on its way back, in memory.
+/// A file whose changes are being reverted, in memory.
 struct Walk {
     now: Found,
-    /// The state reached, if it is not that on disk.
+    /// The state reached so far, if it differs from the disk.
     reached: Option<Option<Goal>>,
-    /// Why it goes no further back.
+    /// Why no further change can be reverted.
     blocked: Option<String>,
 }
 
@@ -331,7 +331,8 @@ impl Walk {
         let goal =
             self.reached.filter(|goal| !self.now.is(goal.as_ref().map(|goal| &goal.fingerprint)));
         let outcome = match (self.blocked, &goal) {
-            // An older change cannot be taken back, and half of the way would be a state that nobody knows.
+            // If an older change cannot be reverted, none is: a file with only some of them reverted would be in a
+            // state that never existed.
             (Some(reason), _) => return (FileOutcome::LeftAlone { reason }, None),
             (None, None) => FileOutcome::Unchanged,
             (None, Some(None)) => FileOutcome::Removed,

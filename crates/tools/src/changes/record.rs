@@ -23,7 +23,7 @@ pub(crate) struct Upcoming {
     pub after: Option<Fingerprint>,
 }
 
-/// A file as the caller has found it.
+/// A file in the state in which the caller found it.
 #[derive(Debug, Clone)]
 pub(crate) struct Before {
     pub metadata: Metadata,
@@ -77,7 +77,7 @@ pub(crate) fn make_change(
         Err(Failure::Io(error)) => Some(format!("the old content could not be kept: {error}")),
     };
     if let Err(error) = make() {
-        // If this fails, undo finds the files in their old state and leaves them so.
+        // If this fails, undo finds the files in their old state and leaves them unchanged.
         let _ = journal.withdraw(&id);
         return Err(error);
     }
@@ -88,7 +88,7 @@ pub(crate) fn make_change(
     Ok(Recorded { problem })
 }
 
-/// Records the changes of an undo, which makes none that it could not record.
+/// Records the changes of an undo. An undo makes no change that cannot be recorded.
 pub(super) fn record_undo(
     journal: &Journal,
     turn: &TurnId,

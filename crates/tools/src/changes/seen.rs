@@ -20,9 +20,9 @@ use crate::support::ResolvedPath;
 /// Largest file that is compared by content: a larger one is compared by size, time of change and inode, because
 /// hashing it would make a small `read` of it slow.
 const MAX_HASHED_BYTES: u64 = 8 * 1024 * 1024;
-/// Length of the list from which on it is reduced to the newest half: some thousand files.
+/// Length at which the list is reduced to its newest half: a few thousand files.
 const MAX_LIST_BYTES: u64 = 512 * 1024;
-/// How long another call may write to the list. It does so for less than a millisecond.
+/// Longest wait for another call that writes to the list, which takes less than a millisecond.
 const LOCK_WAIT: LockWait = LockWait::Until(Duration::from_secs(1));
 
 /// A file as the model last saw it.
@@ -39,8 +39,8 @@ struct Seen {
     inode: u64,
 }
 
-/// Notes what the model has seen of a file. `file` was opened for the call, and `before` is what its metadata were then:
-/// a file that changes while it is read counts as changed.
+/// Records the state of a file that the model has seen. `file` was opened for the call, and `before` is its metadata at
+/// that time: a file that changes while it is read counts as changed.
 pub(crate) fn note_read(
     context: &ToolContext,
     path: &ResolvedPath,
@@ -65,7 +65,8 @@ fn hash_again(file: &mut File, before: &Metadata) -> io::Result<(Metadata, Optio
     Ok((file.metadata()?, fingerprint.map(|fingerprint| fingerprint.hash)))
 }
 
-/// Notes that the model knows all of a file, because it has just written it or because it is what it wanted to write.
+/// Records that the model knows all of a file, because it has just written it, or because the file had the wanted
+/// content already.
 pub(crate) fn note_seen(context: &ToolContext, path: &Path, content: &Fingerprint) {
     let Ok(metadata) = path.symlink_metadata() else { return };
     let hash = (metadata.len() <= MAX_HASHED_BYTES).then(|| content.hash.clone());

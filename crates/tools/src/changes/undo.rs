@@ -1,8 +1,8 @@
 //! Undo and redo of a turn's changes.
 //!
-//! An undo records what it changes as a tool does, so it can be taken back too. It is noted as done when the caller says
-//! so, after the session's log holds a message about it: an undo that was killed in between is repeated by the next one,
-//! which finds the files in the state that they should have.
+//! An undo records what it changes as a tool does, so it can be taken back too. The caller marks it as done after the
+//! session's log holds a message about it. If an undo is killed before that, the next undo repeats it and finds that
+//! the files already have the right state.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub struct ChangedTurn {
     pub undone: bool,
 }
 
-/// An undo, or a redo, that is worked out and not done yet.
+/// An undo or redo that is computed and not done yet.
 #[derive(Debug)]
 pub struct Undo {
     journal: Journal,
@@ -75,8 +75,8 @@ pub fn changed_turns(context: &ToolContext) -> Result<Vec<ChangedTurn>, UndoErro
 }
 
 impl Undo {
-    /// Works out what an undo does. `None` if there is no such turn. The caller holds the session's lock until the end.
-    /// Of the context it needs the directories and `workspace_only`. All calls of this type block.
+    /// Computes what an undo does. `None` if there is no such turn. The caller holds the session's lock until the end.
+    /// It uses only the directories and `workspace_only` of the context. All calls of this type block.
     ///
     /// # Errors
     /// The list of changes, or a file, cannot be read.
@@ -93,7 +93,7 @@ impl Undo {
         }
     }
 
-    /// What it does.
+    /// The changes that it makes.
     pub fn report(&self) -> &Undone {
         &self.plan.report
     }
@@ -125,7 +125,7 @@ impl Undo {
             .collect();
         record_undo(&self.journal, turn, direction.origin(), &upcoming)
             .map_err(|source| self.journal_error(source))?;
-        // Contents first, so that a file that was moved is never gone.
+        // Contents are written first, so that a file that was moved always exists.
         let (written, removed): (Vec<&Step>, Vec<&Step>) =
             steps.iter().partition(|step| step.goal.is_some());
         for step in written.into_iter().chain(removed) {

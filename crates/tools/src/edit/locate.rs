@@ -10,7 +10,7 @@ use super::numbered::without_line_numbers;
 use crate::files::{Block, BlockFinder, Lines, MAX_BLOCKS, Shift, Tolerance};
 use crate::support::Budget;
 
-/// Levels that are tried where the text itself is not found.
+/// The levels of tolerance that are tried if the text itself is not found.
 const TOLERANCES: [Tolerance; 4] = [
     Tolerance::Exact,
     Tolerance::TrailingWhitespace,
@@ -20,15 +20,15 @@ const TOLERANCES: [Tolerance; 4] = [
 
 /// Most places that one call replaces.
 const MAX_PLACES: usize = MAX_BLOCKS;
-/// Places that are counted where only one may be replaced: they may overlap, so each can cost as much as `oldText`.
+/// Most places that are counted if only one may be replaced: they may overlap, so each can cost as much as `oldText`.
 pub(super) const MAX_COUNTED: usize = 1_000;
-/// Most bytes that all copies of `newText` take together.
+/// Most bytes of all copies of `newText` together.
 const MAX_NEW_BYTES: usize = 64 * 1024 * 1024;
 
-/// One stretch of the file that `oldText` matches.
+/// A range of the file that `oldText` matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Region {
-    /// Where the text between its line endings lies: one range for each piece of [`Located::old`].
+    /// The ranges of the text between its line endings, one for each piece of [`Located::old`].
     pub pieces: Vec<Range<usize>>,
     /// How its indentation differs from that of `oldText`.
     pub shift: Shift,
@@ -40,16 +40,16 @@ impl Region {
     }
 }
 
-/// All places, with what they were found by.
+/// All places, and how they were found.
 #[derive(Debug)]
 pub(super) struct Located {
-    /// In order, not overlapping if all are to be replaced.
+    /// In order; without overlaps if all are to be replaced.
     pub regions: Vec<Region>,
-    /// `oldText` between its newlines, as it was found.
+    /// The lines of `oldText`, in the form that was found.
     pub old: Vec<String>,
-    /// `newText` between its newlines.
+    /// The lines of `newText`.
     pub new: Vec<String>,
-    /// What `oldText` and the file differ in.
+    /// The kind of difference between `oldText` and the file.
     pub tolerance: Tolerance,
     /// Whether line numbers in front of `oldText` were not part of the file.
     pub numbers_removed: bool,
@@ -64,11 +64,11 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds every place of `oldText`, the strictest way that finds any; `None` if there is none.
+    /// Finds every place of `oldText` at the strictest level that finds any; `None` if there is none.
     ///
     /// # Errors
     /// If `oldText` was found without its line numbers, but `newText` has them on some lines only, or if there are too
-    /// many places to replace. The caller asks [`Budget::check`] first: without that, the result may be incomplete.
+    /// many places to replace. The caller must call [`Budget::check`] first, because the result may be incomplete.
     pub(super) fn locate(&self) -> Result<Option<Located>, ToolError> {
         let old = pieces(&self.arguments.old_text);
         let new = pieces(&self.arguments.new_text);
@@ -86,7 +86,7 @@ impl Search<'_> {
             let regions = ranges
                 .into_iter()
                 .map(|range| Region {
-                    // Only what is replaced has to be known piece by piece; overlapping places have many.
+                    // The pieces are needed only for places that are replaced; overlapping places would have many.
                     pieces: if is_replaced { piece_ranges(self.text, range) } else { vec![range] },
                     shift: Shift::None,
                 })
@@ -132,7 +132,7 @@ impl Search<'_> {
         Ok(Some(Located { numbers_removed: true, ..found }))
     }
 
-    /// Places where the file has these very characters, line endings included.
+    /// Places where the file has exactly these characters, line endings included.
     fn substrings(&self) -> Vec<Range<usize>> {
         let bytes = self.text.as_bytes();
         let splits_an_ending = |offset: usize| {
@@ -164,7 +164,7 @@ impl Search<'_> {
     }
 
     /// The places of `old` in `text` that `counts` accepts, up to a limit. If only one may be replaced, these include
-    /// overlapping ones: "aa" is in "aaa" twice, so it names no one place there.
+    /// overlapping ones: "aa" is in "aaa" twice, so it is not unique there.
     fn occurrences(
         &self,
         text: &str,
@@ -188,7 +188,7 @@ impl Search<'_> {
         ranges
     }
 
-    /// Places where whole lines of the file are those of `old`, but for what a tolerance overlooks.
+    /// Places where whole lines of the file equal those of `old`, within the tolerance.
     fn whole_lines(&self, mut old: Vec<String>, mut new: Vec<String>) -> Option<Located> {
         let lines = self.lines;
         let ends_with_newline = old.last().is_some_and(String::is_empty);
@@ -204,9 +204,9 @@ impl Search<'_> {
         if self.arguments.all {
             drop_overlapping(&mut blocks, count);
         }
-        // Whole lines are replaced by whole lines, even if only oldText has a newline behind the last one.
+        // Whole lines are replaced by whole lines, even if only oldText ends with a newline.
         let joins_lines = new.last().is_some_and(|last| !last.is_empty());
-        // A file whose last line has no newline keeps it so, whatever follows the last line of oldText.
+        // A file whose last line has no newline gets none, even if oldText ends with one.
         let is_unended = |first: usize| lines.ending(first + count - 1).is_none();
         let drops_final_piece = ends_with_newline
             && (joins_lines || blocks.iter().all(|block| is_unended(block.first)));
@@ -235,7 +235,7 @@ impl Search<'_> {
     }
 }
 
-/// A text between its newlines.
+/// The lines of a text.
 fn pieces(text: &str) -> Vec<String> {
     text.split('\n').map(|piece| piece.strip_suffix('\r').unwrap_or(piece).to_owned()).collect()
 }

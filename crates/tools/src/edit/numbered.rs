@@ -1,10 +1,10 @@
-//! Line numbers that were copied along with the lines they were printed in front of.
+//! Removes line numbers that were copied together with the lines.
 
 /// Digits of a line number; a longer one is data.
 const MAX_DIGITS: usize = 7;
 
-/// The lines without the numbers in front of them, if every line has one and they count up by one. An empty last
-/// line (what is behind a final newline) needs none.
+/// The lines without the numbers in front of them, if every line has one and they count up by one. An empty last line
+/// (after a final newline) needs none.
 pub(super) fn without_line_numbers(lines: &[String]) -> Option<Vec<String>> {
     let (numbered, end) = match lines {
         [rest @ .., last] if last.is_empty() && !rest.is_empty() => (rest, Some(String::new())),

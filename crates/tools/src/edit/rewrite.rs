@@ -1,14 +1,14 @@
-//! From the lines of `oldText` and `newText` to the fewest changes of the file.
+//! Turns the lines of `oldText` and `newText` into the smallest changes of the file.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::locate::{Located, Region};
 use crate::files::{LineEnding, Lines, Splice};
 
-/// Lines beyond which `oldText` and `newText` are not compared line by line; the search could take seconds.
+/// Most lines that are compared line by line; beyond that the comparison could take seconds.
 const MAX_COMPARED: usize = 2_000;
 
-/// What changes in all regions. Lines that `oldText` and `newText` share keep the bytes that the file has for them.
+/// The changes in all regions. Lines that `oldText` and `newText` share keep their bytes in the file.
 pub(super) fn splices(lines: &Lines<'_>, located: &Located) -> Vec<Splice> {
     let operations = operations(&located.old, &located.new);
     located
@@ -84,7 +84,7 @@ impl Rewrite<'_> {
         Splice { range, replacement: String::new() }
     }
 
-    /// Line for line as far as there are as many, so that the endings between them stay.
+    /// Replaces lines one by one as long as both sides have lines, so that the line endings between them stay.
     fn replace(&self, at: usize, old_len: usize, new_index: usize, new_len: usize) -> Vec<Splice> {
         let pieces = &self.region.pieces;
         let common = old_len.min(new_len);

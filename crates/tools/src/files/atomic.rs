@@ -1,4 +1,4 @@
-//! Replacing a file so that it has either its old content or its new one, whatever happens in between.
+//! Replaces a file atomically: it has either its old content or its new one, even after a crash.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::{Builder, TempPath};
 
-/// Names of temporary files start so; they lie beside the file they become.
+/// Prefix of the names of temporary files, which are in the same directory as the file that they replace.
 const TEMPORARY_PREFIX: &str = ".myclaw-";
 /// Permissions of new files before the umask is applied.
 const NEW_FILE_MODE: u32 = 0o666;
@@ -19,13 +19,13 @@ const EXECUTE_BITS: u32 = 0o111;
 /// The owner and permissions of a file that is written.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attributes {
-    /// The file whose owner and mode it gets; a new file's if `None`.
+    /// The file whose owner and mode it gets; `None` for those of a new file.
     pub like: Option<Metadata>,
     /// Overrides the execute permission of `like`.
     pub executable: Option<Executable>,
 }
 
-/// Whether a file may be executed by those who may read it.
+/// Whether everyone who may read a file may execute it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Executable {
     /// It may.
@@ -101,13 +101,14 @@ impl StagedFile {
     }
 }
 
-/// Makes renames in the directory of `path` last through a power cut. Some file systems cannot do this; there the
-/// names are as safe as the system makes them.
+/// Makes renames in the directory of `path` survive a power cut. Some file systems do not support this; there the call
+/// does nothing.
 pub(crate) fn sync_directory(path: &Path) {
     let _ = myclaw_files::sync_directory(&myclaw_files::parent_of(path));
 }
 
-/// Only a privileged process may give a file away, and for others it is theirs already: failing is no error.
+/// Only a privileged process may change the owner. For other processes the file belongs to the user already, so a
+/// failure is ignored.
 fn keep_owner(file: &File, like: &Metadata) {
     let differs =
         file.metadata().map_or(true, |own| (own.uid(), own.gid()) != (like.uid(), like.gid()));

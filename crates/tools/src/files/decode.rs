@@ -1,8 +1,8 @@
-//! Bytes to text and back, one line or one file at a time.
+//! Converts bytes to text and back, a line or a file at a time.
 
 use encoding_rs::WINDOWS_1252;
 
-/// Decoded text, with the data to find its original bytes.
+/// Decoded text, with the data that maps it to its original bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decoded {
     /// The text.
@@ -13,8 +13,8 @@ pub(crate) struct Decoded {
     pub multibyte: usize,
 }
 
-/// Reads `bytes` as UTF-8. A byte that is no part of it is read as Windows-1252 (which gives every byte a character
-/// of its own), so old files in Latin-1 come out readable and every character can be traced to its bytes.
+/// Reads `bytes` as UTF-8. A byte that is not valid UTF-8 is read as Windows-1252, which has a character for every
+/// byte. So old files in Latin-1 are readable, and every character can be mapped to its bytes.
 ///
 /// The same bytes give the same text whether they are decoded as a whole or line by line.
 pub(crate) fn decode_lossless(bytes: &[u8]) -> Decoded {

@@ -7,22 +7,22 @@ use similar::{ChangeTag, TextDiff};
 use super::Lines;
 use crate::support::cut_end;
 
-/// Characters of a diff that are kept with a result.
+/// Most characters of a diff that are kept with a result.
 const MAX_DIFF_CHARS: usize = 20_000;
-/// Bytes of the two texts together beyond which no diff is made.
+/// Most bytes of the two texts together for which a diff is made.
 const MAX_COMPARED_BYTES: usize = 4 * 1024 * 1024;
-/// How long one call searches for the shortest diffs; after that longer ones have to do.
+/// How long one call searches for the shortest diffs; after that diffs may be longer than necessary.
 const SEARCH_TIME: Duration = Duration::from_millis(300);
 /// Unchanged lines around each change.
 const CONTEXT_LINES: usize = 3;
 
-/// When the diffs of a call that begins now stop being the shortest.
+/// The end of the search for the shortest diffs, for a call that begins now.
 pub(crate) fn diff_deadline() -> Instant {
     Instant::now() + SEARCH_TIME
 }
 
-/// How `old` became `new`, as a unified diff of bounded size; `None` where the texts are too large to compare. Line
-/// endings are left out of the text, but a line whose ending changed counts as changed.
+/// The difference between `old` and `new` as a unified diff of bounded size; `None` if the texts are too large to
+/// compare. Line endings are left out of the text, but a line whose ending changed counts as changed.
 pub(crate) fn unified_diff(
     shown_path: &str,
     old: &str,
@@ -55,7 +55,7 @@ pub(crate) fn unified_diff(
     Some(cut_end(&text, MAX_DIFF_CHARS).into_owned())
 }
 
-/// The lines of `text`, each with what ends it.
+/// The lines of `text`, each with its line ending.
 fn whole_lines(text: &str) -> Vec<&str> {
     let lines = Lines::of(text);
     (0..lines.len()).map(|index| &text[lines.start(index)..lines.start(index + 1)]).collect()

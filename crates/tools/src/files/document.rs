@@ -12,14 +12,14 @@ pub(crate) struct Document {
     layout: Layout,
 }
 
-/// How the characters of the text lie in the bytes.
+/// How characters of the text map to bytes.
 #[derive(Debug)]
 enum Layout {
-    /// UTF-8, perhaps with bytes in between that are not.
+    /// UTF-8, perhaps with other bytes in it.
     Utf8 {
         /// Bytes of a byte order mark in front of the text.
         mark: usize,
-        /// Offsets in the text just behind each character that stands for one byte outside UTF-8, with the number of
+        /// Offsets in the text just after each character that represents one byte outside UTF-8, with the number of
         /// bytes by which the text up to there is longer than the file.
         strays: Vec<(usize, usize)>,
         new_text: NewText,
@@ -41,12 +41,12 @@ enum ByteOrder {
     Big,
 }
 
-/// The replacement of one stretch of a document's text.
+/// The replacement of one range of a document's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Splice {
-    /// What is replaced, as offsets in [`Document::text`].
+    /// The replaced range, as offsets in [`Document::text`].
     pub range: Range<usize>,
-    /// What comes there instead.
+    /// The new text.
     pub replacement: String,
 }
 
@@ -65,8 +65,8 @@ pub(crate) const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
 const UTF16_MARK_BYTES: usize = 2;
 
 impl Document {
-    /// Decodes a file's bytes. Every byte string is some text; whether it is worth calling so is for
-    /// [`recognise`](super::recognise) to say.
+    /// Decodes a file's bytes. Any bytes give some text; [`recognise`](super::recognise) decides whether a file counts
+    /// as text.
     pub(crate) fn decode(bytes: Vec<u8>) -> Self {
         let order = match bytes.as_slice() {
             [0xFF, 0xFE, ..] => Some(ByteOrder::Little),
@@ -79,8 +79,8 @@ impl Document {
         }
         let mark = if bytes.starts_with(UTF8_MARK) { UTF8_MARK.len() } else { 0 };
         let decoded = decode_lossless(&bytes[mark..]);
-        // A few odd bytes in a UTF-8 file do not make it an old one; and where nothing else than such bytes lies
-        // beyond ASCII, it is one.
+        // A UTF-8 file with a few other bytes stays UTF-8. If all bytes beyond ASCII are such bytes, the file has an
+        // old one-byte encoding.
         let new_text = if decoded.stray_ends.len() > decoded.multibyte {
             NewText::Windows1252
         } else {
@@ -90,7 +90,7 @@ impl Document {
         Self { bytes, text: decoded.text, layout: Layout::Utf8 { mark, strays, new_text } }
     }
 
-    /// The whole text, without a byte order mark, line endings as they are in the file.
+    /// The whole text without a byte order mark; line endings are unchanged.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -103,7 +103,7 @@ impl Document {
     /// The bytes of the file after `splices`, which are in order and do not overlap.
     ///
     /// # Errors
-    /// If new text cannot be written in the file's encoding.
+    /// New text cannot be written in the file's encoding.
     pub(crate) fn spliced(&self, splices: &[Splice]) -> Result<Vec<u8>, Unencodable> {
         let mut result = Vec::with_capacity(self.bytes.len());
         let mut position = Position { text: 0, bytes: self.start_of_text() };
@@ -120,7 +120,7 @@ impl Document {
         Ok(result)
     }
 
-    /// What a splice really changes: what its two sides share at either end keeps its bytes.
+    /// The part of a splice that really changes: what the old and the new text share at either end keeps its bytes.
     fn without_common_ends<'s>(&self, splice: &'s Splice) -> (Range<usize>, &'s str) {
         let old = &self.text[splice.range.clone()];
         let new = splice.replacement.as_str();
@@ -179,14 +179,14 @@ impl Document {
     }
 }
 
-/// The same place in text and bytes.
+/// The same position in the text and in the bytes.
 #[derive(Debug, Clone, Copy)]
 struct Position {
     text: usize,
     bytes: usize,
 }
 
-/// Half a surrogate pair becomes U+FFFD, which takes two bytes as well; an odd last byte is in no character.
+/// Half a surrogate pair becomes U+FFFD, which takes two bytes as well; an odd last byte belongs to no character.
 fn decode_utf16(bytes: &[u8], order: ByteOrder) -> String {
     let (pairs, _) = bytes.as_chunks::<2>();
     let units = pairs.iter().map(|pair| match order {

@@ -5,11 +5,11 @@
 pub(crate) enum Shift {
     /// No difference.
     None,
-    /// In the file every line has this in front.
+    /// Every line of the file has this prefix in addition.
     Deeper(String),
-    /// In the file every line lacks this.
+    /// Every line of the file lacks this prefix.
     Shallower(String),
-    /// In the file each step of `from` is a step of `to`.
+    /// Each step of `from` is a step of `to` in the file.
     Steps {
         /// One step as the model wrote it.
         from: &'static str,
@@ -55,7 +55,7 @@ impl Shift {
             .find(|shift| pairs.iter().all(|(written, file)| shift.indent(written) == *file))
     }
 
-    /// `line`, written like the model's other lines, indented as the file wants it.
+    /// `line`, indented like the model's other lines, with the indentation of the file.
     pub(crate) fn apply(&self, line: &str) -> String {
         if is_blank(line) {
             return line.to_owned();

@@ -2,11 +2,11 @@
 
 use myclaw_engine::ToolError;
 
-/// How many bytes from the start of a file [`recognise`] wants to see (fewer for a shorter file). Git looks for NULs
-/// in as many.
+/// Bytes from the start of a file that [`recognise`] needs (fewer for a shorter file). Git searches the same number for
+/// NULs.
 pub(crate) const BYTES_TO_RECOGNISE: usize = 8 * 1024;
 
-/// What a file holds.
+/// The kind of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
     /// Text in some encoding.
@@ -31,11 +31,11 @@ pub(crate) enum ImageKind {
 pub(crate) struct BinaryKind {
     /// Such as "a PDF document".
     pub name: &'static str,
-    /// A command that shows what is in it.
+    /// A command that shows its content.
     pub instead: &'static str,
 }
 
-/// First bytes of a kind of file.
+/// The first bytes of a kind of file.
 struct Magic {
     offset: usize,
     bytes: &'static [u8],
@@ -55,7 +55,7 @@ const fn image(bytes: &'static [u8], kind: ImageKind) -> Magic {
     Magic { offset: 0, bytes, kind: FileKind::Image(kind) }
 }
 
-/// Signatures that no text starts with.
+/// Signatures that text never starts with.
 const MAGICS: &[Magic] = &[
     image(b"\x89PNG\r\n\x1a\n", ImageKind::Png),
     image(b"\xFF\xD8\xFF", ImageKind::Jpeg),
@@ -84,7 +84,8 @@ const MAGICS: &[Magic] = &[
     binary(0, b"II\x2A\0", "a TIFF picture", "convert FILE picture.png, then read that"),
 ];
 
-/// Signatures made of plain letters: text may start with them, so they only name a file that is known to be binary.
+/// Signatures of plain letters. Text may start with them too, so they only identify the kind of a file that is known to
+/// be binary.
 const WEAK_MAGICS: &[Magic] = &[
     binary(0, b"BM", "a BMP picture", "convert FILE picture.png, then read that"),
     binary(0, b"MZ", "a Windows program", "strings FILE | head"),
@@ -126,7 +127,7 @@ pub(crate) fn recognise(start: &[u8]) -> FileKind {
     })
 }
 
-/// The error for a file that is not text. `path` is as it is shown to the model.
+/// The error for a file that is not text. `path` is in the form that the model reads.
 pub(crate) fn refuse_binary(action: &str, path: &str, kind: BinaryKind, bytes: u64) -> ToolError {
     ToolError::Failed(format!(
         "cannot {action} {path}: it is {} ({}), not text. With bash you can look into it: {}",

@@ -1,8 +1,8 @@
-//! The lines of a text and what ends each of them.
+//! The lines of a text and their endings.
 
 use std::ops::Range;
 
-/// What ends a line.
+/// A line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineEnding {
     /// `\n`
@@ -21,8 +21,8 @@ impl LineEnding {
     }
 }
 
-/// A text split into lines at `\n` and `\r\n`. A `\r` alone is a character like any other. Behind a final newline
-/// there is no further line; an empty text has none.
+/// A text split into lines at `\n` and `\r\n`. A `\r` alone is an ordinary character. There is no further line after a
+/// final newline; an empty text has no lines.
 #[derive(Debug)]
 pub(crate) struct Lines<'t> {
     text: &'t str,
@@ -61,7 +61,7 @@ impl<'t> Lines<'t> {
         self.spans.len()
     }
 
-    /// The text of line `index` (counted from 0), without what ends it.
+    /// The text of line `index` (from 0) without its ending.
     pub(crate) fn content(&self, index: usize) -> &'t str {
         &self.text[self.content_range(index)]
     }
@@ -71,7 +71,7 @@ impl<'t> Lines<'t> {
         (0..self.len()).map(|index| self.content(index))
     }
 
-    /// Where the content of line `index` lies in the text.
+    /// The range of the content of line `index` in the text.
     pub(crate) fn content_range(&self, index: usize) -> Range<usize> {
         self.spans[index].start..self.spans[index].content_end
     }
@@ -81,7 +81,7 @@ impl<'t> Lines<'t> {
         self.spans.get(index).map_or(self.text.len(), |span| span.start)
     }
 
-    /// What ends line `index`; `None` only for a last line without a newline.
+    /// The ending of line `index`; `None` only for a last line without a newline.
     pub(crate) fn ending(&self, index: usize) -> Option<LineEnding> {
         let span = self.spans[index];
         match span.end - span.content_end {
@@ -96,8 +96,8 @@ impl<'t> Lines<'t> {
         self.spans.partition_point(|span| span.end <= offset).min(self.len().saturating_sub(1))
     }
 
-    /// The ending that new lines get at `place` (line indexes): what prevails there, else in the line before, else in
-    /// the whole text, else `\n`.
+    /// The ending that new lines get at `place` (line indexes): the most frequent one there, else that of the line
+    /// before, else the most frequent one of the whole text, else `\n`.
     pub(crate) fn ending_at(&self, place: Range<usize>) -> LineEnding {
         let here = place.start.min(self.len())..place.end.min(self.len());
         let before = here.start.saturating_sub(1)..here.start;

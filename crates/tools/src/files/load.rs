@@ -1,4 +1,4 @@
-//! Taking a whole file into memory for a change.
+//! Reads a whole file into memory for a change.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -10,14 +10,14 @@ use super::{Document, FileKind, recognise, refuse_binary, shown_size};
 use crate::changes::Fingerprint;
 use crate::support::{ResolvedPath, io_failure};
 
-/// Largest file that is changed in memory. A larger one is data rather than text that someone wrote, and a change
-/// would need several times its size.
+/// Largest file that is changed in memory. A larger one is data rather than text, and a change would need several times
+/// its size.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Most lines of such a file: what is kept about each takes as much as a short line.
+/// Most lines of such a file: the data about each line takes as much memory as a short line.
 const MAX_LINES: usize = 4_000_000;
 
-/// A text file with what is known about it.
+/// A text file with its metadata.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     /// Its content.
@@ -27,7 +27,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// What identifies the content and the mode.
+    /// Identifies the content and the mode.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(self.document.bytes(), Some(self.metadata.permissions().mode()))
     }
@@ -36,7 +36,7 @@ impl Loaded {
 /// Reads a text file for a change. `action` is a verb for errors, as in "edit".
 ///
 /// # Errors
-/// If it is missing, no regular file, too large or not text.
+/// It is missing, not a regular file, too large or not text.
 pub(crate) fn load(path: &ResolvedPath, action: &str) -> Result<Loaded, ToolError> {
     let (bytes, metadata) = read_whole(path, action)?;
     require_text(path, action, &bytes)?;
@@ -46,7 +46,7 @@ pub(crate) fn load(path: &ResolvedPath, action: &str) -> Result<Loaded, ToolErro
 /// Reads any regular file that is small enough to be changed in memory.
 ///
 /// # Errors
-/// If it is missing, no regular file or too large.
+/// It is missing, not a regular file or too large.
 pub(crate) fn read_whole(
     path: &ResolvedPath,
     action: &str,
@@ -84,7 +84,7 @@ pub(crate) fn read_whole(
 /// Checks that the content of a file is text.
 ///
 /// # Errors
-/// If it is not; the text says what it is.
+/// It is not text; the error says what it is.
 pub(crate) fn require_text(
     path: &ResolvedPath,
     action: &str,
@@ -101,11 +101,11 @@ pub(crate) fn require_text(
     }
 }
 
-/// Respects a file that nobody may write to. Replacing it needs only the right to change its directory, so the system
-/// would not stop that.
+/// Refuses a file that nobody may write to. The system would allow a replacement, because that needs only the right to
+/// change the directory.
 ///
 /// # Errors
-/// If no one has the right to write to it.
+/// Nobody may write to it.
 pub(crate) fn require_writable(path: &ResolvedPath, metadata: &Metadata) -> Result<(), ToolError> {
     if metadata.permissions().readonly() {
         return Err(ToolError::Failed(format!(
@@ -131,7 +131,7 @@ pub(crate) fn open_regular(
     opened.map_err(|error| io_failure(action, path, &error))
 }
 
-/// Looks at a path without opening it: a pipe or a device could block for ever.
+/// Examines a path without opening it, because opening a pipe or a device could block for ever.
 ///
 /// # Errors
 /// If it is missing, a directory or a special file.

@@ -1,4 +1,4 @@
-//! Finding a block of lines in a text, exactly or with the slips that models make.
+//! Finds a block of lines in a text, exactly or with the small deviations that models make.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -7,10 +7,10 @@ use std::hash::{BuildHasher, RandomState};
 use super::{Lines, Shift};
 use crate::support::Budget;
 
-/// Places that are counted before the search stops: far more than an error would list or one call should replace.
+/// Most places that are counted: far more than an error lists or one call should replace.
 pub(crate) const MAX_BLOCKS: usize = 100_000;
 
-/// What two lines may differ in and still count as the same. Each level allows what the one before it does.
+/// The differences that two equal lines may have. Each level also allows those of the levels before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tolerance {
     /// Nothing (line endings are never compared).
@@ -21,7 +21,7 @@ pub(crate) enum Tolerance {
     Typography,
     /// Indentation, if it differs in the same way on every line.
     Indentation,
-    /// Any amount of whitespace where there is some.
+    /// The amount of whitespace, wherever there is some.
     Whitespace,
 }
 
@@ -44,7 +44,7 @@ impl Tolerance {
         Self::Whitespace,
     ];
 
-    /// What was overlooked, for a report to the model; `None` for an exact match.
+    /// The tolerated difference, for a report to the model; `None` for an exact match.
     pub(crate) fn overlooked(self) -> Option<&'static str> {
         match self {
             Self::Exact => None,
@@ -55,7 +55,7 @@ impl Tolerance {
         }
     }
 
-    /// `line` reduced to what is compared at this level.
+    /// The part of `line` that is compared at this level.
     fn key(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Exact => Cow::Borrowed(line),
@@ -70,8 +70,8 @@ impl Tolerance {
     }
 }
 
-/// Finds blocks of lines in one text. The lines are indexed by hash when a level is first asked for, so that a search
-/// costs about as much as the lines it looks for, not as much as the text.
+/// Finds blocks of lines in one text. The lines are indexed by hash when a level is first used, so the cost of a search
+/// depends on the number of wanted lines and not on the size of the text.
 pub(crate) struct BlockFinder<'t> {
     pub lines: &'t Lines<'t>,
     pub budget: &'t Budget,
@@ -111,7 +111,7 @@ impl<'t> BlockFinder<'t> {
         let Some((offset, places)) = rarest else { return Vec::new() };
         let mut blocks = Vec::new();
         for place in places {
-            // Comparing hashes is much cheaper than what a step stands for, until they are all the same.
+            // A comparison of hashes is much cheaper than a step of the budget, unless all hashes are equal.
             if blocks.len() == MAX_BLOCKS || !self.budget.spend(1 + wanted.len() / 16) {
                 break;
             }
@@ -161,7 +161,7 @@ impl Index {
     }
 }
 
-/// `None` if the place does not count because its indentation is not off by the same on every line.
+/// `None` if the indentation does not differ in the same way on every line.
 fn shift_at(
     text: &Lines<'_>,
     first: usize,

@@ -1,4 +1,4 @@
-//! For errors: the place that comes closest to lines that were not found.
+//! For errors: finds the place that is most similar to lines that were not found.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -6,17 +6,17 @@ use std::ops::Range;
 use super::Lines;
 use crate::support::{Budget, cut_line};
 
-/// Lines of a file that are shown in an error.
+/// Most lines of a file that an error shows.
 const MAX_LINES_SHOWN: usize = 12;
-/// Characters of each.
+/// Most characters of each.
 const MAX_LINE_CHARS: usize = 160;
-/// Lines of a file that are compared; the search is for an error text and must stay quick.
+/// Most lines of a file that are compared; the search is for an error message and must be fast.
 const MAX_LINES_COMPARED: usize = 20_000;
-/// Lines of the wanted block that are compared.
+/// Most lines of the wanted block that are compared.
 const MAX_WANTED_COMPARED: usize = 12;
-/// What comparing two lines by their pairs of characters costs.
+/// The cost of comparing two lines by their pairs of characters, in steps.
 const STEPS_PER_COMPARISON: usize = 16;
-/// Below this share of likeness, nothing is worth showing.
+/// Smallest similarity of a place that is shown.
 const LEAST_LIKENESS: f64 = 0.3;
 
 /// Lines `range` of `text` (indexes from 0) with their numbers, cut to a bounded size.
@@ -34,8 +34,8 @@ pub(crate) fn show_lines(text: &Lines<'_>, range: Range<usize>) -> String {
     shown.join("\n")
 }
 
-/// The lines of `text` that come closest to `wanted`, as text for an error; `None` if nothing is like them.
-/// Where the budget is short, nothing is looked for.
+/// The lines of `text` that are most similar to `wanted`, as text for an error; `None` if no lines are similar, or if
+/// the budget is nearly used up.
 pub(crate) fn describe_nearest(
     text: &Lines<'_>,
     wanted: &[&str],
@@ -51,7 +51,7 @@ pub(crate) fn describe_nearest(
     Some(format!("The closest place is line {}:\n{}", first + 1, show_lines(text, range)))
 }
 
-/// Index of the first line of the window whose lines are most alike those of `wanted`.
+/// Index of the first line of the window whose lines are most similar to those of `wanted`.
 fn nearest(text: &Lines<'_>, wanted: &[&str], budget: &Budget) -> Option<usize> {
     let start = wanted.iter().position(|line| !line.trim().is_empty())?;
     let wanted: Vec<Likeness> =
@@ -77,7 +77,7 @@ fn nearest(text: &Lines<'_>, wanted: &[&str], budget: &Budget) -> Option<usize> 
     best.1
 }
 
-/// A line reduced to what likeness is measured by.
+/// The features of a line by which similarity is measured.
 struct Likeness {
     pairs: HashSet<(char, char)>,
 }

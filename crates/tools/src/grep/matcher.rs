@@ -1,8 +1,8 @@
 //! A matcher with bounded work that stops when the run is cancelled.
 //!
 //! ripgrep's matcher is fast, but it cannot be stopped while it looks at one buffer, and its time there grows with the
-//! product of buffer and pattern. It is used where that product is small. Long lines and large patterns go through an
-//! automaton that is stepped here, byte by byte, with a look at the cancellation token in between.
+//! product of buffer and pattern. It is used where that product is small. Long lines and large patterns are searched
+//! with an automaton that this module runs byte by byte, with checks of the cancellation token.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -24,12 +24,12 @@ const MAX_PATTERN_BYTES: usize = 8 * 1024;
 const MAX_COMPILED_BYTES: usize = 10 * 1024 * 1024;
 /// Most states of a compiled pattern: each byte of a line costs up to as many steps. `\w` has some 300 of them.
 const MAX_STATES: usize = 30_000;
-/// Memory for the states that a search makes as it goes. More only makes repeated states faster.
+/// Memory for the states that are built during a search. More memory only makes repeated states faster.
 const CACHE_BYTES: usize = 8 * 1024 * 1024;
-/// Largest product of states and bytes that is searched without a look at the cancellation token: about a second at
-/// worst.
+/// Largest product of states and bytes that is searched without a check of the cancellation token: at worst about a
+/// second.
 const MAX_UNINTERRUPTED_STEPS: usize = 1 << 26;
-/// Bytes between two looks at the cancellation token.
+/// Bytes between two checks of the cancellation token.
 const BYTES_BETWEEN_LOOKS: usize = 256;
 
 pub(super) struct LineMatcher {
@@ -145,7 +145,7 @@ impl LineMatcher {
         }
     }
 
-    /// A line that the automaton gives up on: it cannot tell word boundaries beside characters beyond ASCII.
+    /// A line that the automaton cannot search: it does not support word boundaries next to characters beyond ASCII.
     fn is_matching_odd_line(&self, line: &[u8]) -> Result<bool, Cancelled> {
         if self.is_cheap(line.len()) {
             return Ok(self.fast.is_match(line).unwrap_or(false));
@@ -207,7 +207,7 @@ fn checked_pattern(pattern: &str) -> Result<&str, ToolError> {
 }
 
 fn bad_pattern(pattern: &str, error: &grep_regex::Error) -> ToolError {
-    // That library puts the pattern into a group of its own before it looks at it, which shifts the place of a mistake.
+    // The library puts the pattern into a group before it parses it, which shifts the position of a mistake.
     match regex::Regex::new(pattern) {
         Err(regex::Error::Syntax(description)) => bad_regex(pattern, &description),
         _ if matches!(error.kind(), grep_regex::ErrorKind::Regex(_)) => too_large(pattern),

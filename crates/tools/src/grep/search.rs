@@ -44,13 +44,13 @@ struct Found {
 /// Why not everything was searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stopped {
-    /// One match more than asked for was found.
+    /// More matches than requested were found.
     AtLimit,
-    /// The result is as long as it may be.
+    /// The result has its maximum length.
     Full,
 }
 
-/// Whether there is any use in searching another file.
+/// Whether the search continues with another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     /// All of the file was searched, or it was skipped.
@@ -211,7 +211,7 @@ impl Sink for FileSink<'_> {
         _searcher: &Searcher,
         context: &SinkContext<'_>,
     ) -> Result<bool, io::Error> {
-        // What leads to a match that will not be shown is not shown either.
+        // Context before a match that is not shown is not shown either.
         if self.found.matches == self.limit && *context.kind() == SinkContextKind::Before {
             return Ok(true);
         }

@@ -15,7 +15,7 @@ use super::owner::Noted;
 use super::record::{JobEnd, JobEnding, JobRecord, Killer, now_ms};
 use super::{JobEnded, JobListener};
 
-/// A command on its way to its end.
+/// A running command, as a future.
 pub(crate) type Running = BoxFuture<'static, Result<Finished, ExecError>>;
 
 /// A job that this process has started.
@@ -35,9 +35,9 @@ struct State {
     killer: Option<Killer>,
     /// Calls that wait for the job, and whose result says how it ended.
     observers: usize,
-    /// Whether the agent knows of the end, or need not know.
+    /// Whether the agent has been told of the end, or need not be.
     is_reported: bool,
-    /// Whether the end is on disk, and everybody who has to hear of it has.
+    /// Whether the end is on disk, and the listener has handled it.
     is_settled: bool,
 }
 
@@ -74,7 +74,7 @@ impl Job {
         Arc::new(Self { live, handle, cancel, state, over, seen })
     }
 
-    /// The job as it is now.
+    /// The present state of the job.
     pub(crate) fn record(&self) -> JobRecord {
         let mut record = self.lock().record.clone();
         record.trace = self.handle.trace().into();
@@ -132,7 +132,7 @@ impl Job {
             state.record.clone()
         };
         kill_traced(&self.handle.trace());
-        // Otherwise it counts as lost, which is nearly the same.
+        // If that fails, the job counts as lost, which has nearly the same effect.
         let _ = record.save(directory);
     }
 
@@ -149,7 +149,7 @@ impl Job {
         }
     }
 
-    /// Goes with the command to its end, writes that down, and reports it.
+    /// Waits for the end of the command, records it, and reports it.
     pub(super) async fn attend(self: Arc<Self>, running: Running, aftermath: Aftermath) {
         let outcome = running.await;
         let (record, is_owed) = {
@@ -168,12 +168,12 @@ impl Job {
         };
         let directory = aftermath.directory;
         let saving = tokio::task::spawn_blocking(move || record.save(&directory));
-        // If it cannot be written, a later process takes the job for lost.
+        // If it cannot be written, a later process treats the job as lost.
         drop(saving.await);
         if is_owed {
             self.report(&aftermath.listener).await;
         }
-        // From here on the next MyClaw has nothing to do for this job.
+        // From here on, the next MyClaw need not handle this job.
         drop(aftermath.noted);
         self.lock().is_settled = true;
         self.over.notify_waiters();
@@ -192,7 +192,7 @@ impl Job {
 }
 
 impl Observer {
-    /// How the job ended, which the agent learns from the result that the caller is about to return.
+    /// How the job ended. It counts as told to the agent, because the caller puts it into its result.
     pub(crate) fn report(&self) -> Option<JobEnd> {
         let mut state = self.0.lock();
         let end = state.record.end.clone();

@@ -1,13 +1,13 @@
-//! The output of a running command: its newest part in memory, for whoever asks.
+//! The newest output of a running command, in memory.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Bytes kept at least. The whole output is in a side file.
+/// Fewest bytes that are kept. The whole output is in a side file.
 const KEPT_BYTES: usize = 128 * 1024;
 
-/// What programs print to switch a mode of their terminal on, and off.
+/// The sequences with which programs switch a mode of their terminal on and off.
 const PASTE_BRACKETS: [&[u8]; 2] = [b"\x1b[?2004h", b"\x1b[?2004l"];
 const CURSOR_KEYS: [&[u8]; 2] = [b"\x1b[?1h", b"\x1b[?1l"];
 /// The longest of them.
@@ -32,12 +32,12 @@ struct State {
     modes: Option<TerminalModes>,
 }
 
-/// What a program has asked of its terminal.
+/// The modes that a program has set on its terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TerminalModes {
     /// Pasted text is marked as such.
     pub(crate) paste_brackets: bool,
-    /// The cursor keys send other sequences than usual.
+    /// The cursor keys send the sequences of application mode.
     pub(crate) cursor_keys: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct TerminalModes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     pub(crate) bytes: Vec<u8>,
-    /// Bytes of the output before it that are no longer in memory, since the place that was asked for.
+    /// Bytes between the requested start and the beginning of this excerpt. They are no longer in memory.
     pub(crate) missed: u64,
     /// Where the next excerpt begins.
     pub(crate) end: u64,
@@ -101,7 +101,7 @@ impl LiveOutput {
         Excerpt { bytes, missed, end: state.total() }
     }
 
-    /// What is in memory, and how many lines come before it.
+    /// The output in memory, and the number of lines before it.
     pub(crate) fn recent(&self) -> (Vec<u8>, u64) {
         let state = self.lock();
         (state.recent.clone(), state.dropped_lines)
@@ -131,7 +131,7 @@ impl State {
         self.dropped.saturating_add(self.recent.len() as u64)
     }
 
-    /// The sequences may be cut anywhere, so some bytes of the piece before are looked at again.
+    /// A sequence may be cut anywhere, so the last bytes of the previous piece are searched again.
     fn watch_modes(&mut self, piece: &[u8]) {
         let Some(modes) = &mut self.modes else { return };
         let overlap = self.recent.len().saturating_sub(LONGEST_SWITCH - 1);

@@ -11,7 +11,7 @@ const MAX_LINES: usize = 20;
 const MAX_LINE_CHARS: usize = 300;
 /// Most characters of the command.
 const MAX_COMMAND_CHARS: usize = 200;
-/// Precedes each line of output, so that none can pose as a line of the message.
+/// Precedes each line of output, so that output cannot pose as a line of the message.
 const QUOTE: &str = "| ";
 
 /// Says how a job ended, with the end of its output.

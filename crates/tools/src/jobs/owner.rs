@@ -1,4 +1,4 @@
-//! What this process runs, written down so that the next MyClaw ends it if this one is killed.
+//! The journal of the commands that this process runs, so that the next MyClaw ends them if this one is killed.
 //!
 //! Each process that runs commands has a lock and a journal in one directory. The journal names every command that runs
 //! for longer than a moment. A journal whose lock is free belongs to a process that was killed: the commands that are
@@ -19,17 +19,17 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{JobEnd, JobEnding, JobRecord, Killer, Trace, now_ms};
 
-/// A journal is begun anew beyond this size, once nothing is open in it.
+/// Beyond this size a new journal is begun, as soon as all commands in it have ended.
 const COMFORTABLE_BYTES: u64 = 64 * 1024;
 /// Most bytes of a journal that are read: one process cannot run so many commands at a time that they fill it.
 const MAX_JOURNAL_BYTES: u64 = 16 * 1024 * 1024;
-/// Most journals that are looked at; the rest are left to the next start.
+/// Most journals that are read; the others are left to the next start.
 const MAX_JOURNALS: usize = 1_000;
 
 const LOCK_EXTENSION: &str = "lock";
 const JOURNAL_EXTENSION: &str = "journal";
 
-/// What this process runs. Files are made when the first command is noted.
+/// The journal of this process. Its files are created with the first command.
 #[derive(Debug)]
 pub struct JobOwner {
     directory: PathBuf,
@@ -62,7 +62,7 @@ enum Line {
     },
 }
 
-/// A command that is noted; dropped when it has ended.
+/// A command in the journal; dropped when it has ended.
 #[derive(Debug)]
 pub(crate) struct Noted {
     owner: Arc<JobOwner>,
@@ -83,7 +83,7 @@ impl JobOwner {
         self.with_journal(|journal| Ok(journal.lock_path.clone()))
     }
 
-    /// Notes a command, and the record of its job if it is one.
+    /// Writes a command to the journal, with the record of its job if it is one.
     ///
     /// # Errors
     /// It cannot be written down.
@@ -110,7 +110,7 @@ impl JobOwner {
         work(journal)
     }
 
-    /// Gives the files up, which also happens when this is dropped. The next command makes new ones.
+    /// Removes the files, which also happens when this is dropped. The next command creates new ones.
     pub fn close(&self) {
         *self.lock() = None;
     }
@@ -126,7 +126,7 @@ impl Journal {
         // Other processes may have this id in other containers that share the directory.
         let base = directory.join(format!("{}-{}", std::process::id(), now_ms()));
         let lock_path = base.with_extension(LOCK_EXTENSION);
-        // The lock comes first: a journal without a locked lock is one of a killed process.
+        // The lock is taken first, because a journal whose lock is free belongs to a killed process.
         let lock = LockFile::acquire(&lock_path, LockWait::Fail).map_err(lock_failure)?;
         let path = base.with_extension(JOURNAL_EXTENSION);
         let file = private_options().append(true).create_new(true).open(&path)?;
@@ -151,7 +151,7 @@ impl Journal {
 impl Drop for Noted {
     fn drop(&mut self) {
         if let Some(journal) = &mut *self.owner.lock() {
-            // Without this line the next start looks for processes that are gone, and finds none.
+            // If this line is missing, the next start searches for the processes of this command and finds none.
             let _ = journal.end(self.number);
         }
     }
@@ -176,7 +176,7 @@ pub async fn end_leftovers(directory: PathBuf) -> Vec<JobRecord> {
         let blocking = tokio::task::spawn_blocking(move || {
             let records = open.iter().filter_map(|(_, record)| mark_lost(record.as_deref()?));
             let records: Vec<JobRecord> = records.collect();
-            // A journal that stays is looked at again; its processes are gone then.
+            // A journal that cannot be removed is read again at the next start; its processes have ended by then.
             let _ = remove_if_there(&journal);
             drop(lock);
             records
@@ -221,8 +221,8 @@ fn still_open(journal: &[u8]) -> Vec<(TreeTrace, Option<PathBuf>)> {
     open.into_iter().map(|(_, trace, record)| (trace, record)).collect()
 }
 
-/// The record, with an end: a job that had ended keeps how, but its session may not have heard of it. `None` for a job
-/// that ended with its session: nobody has to hear of that.
+/// The record, with an end. A job that had ended keeps its end, but its session may not have the message yet. `None`
+/// for a job that ended with its session: that needs no message.
 fn mark_lost(path: &Path) -> Option<JobRecord> {
     let mut record = JobRecord::read(path).ok()?;
     let lost = || JobEnd { at: now_ms(), how: JobEnding::Lost };
@@ -230,7 +230,7 @@ fn mark_lost(path: &Path) -> Option<JobRecord> {
     if matches!(end.how, JobEnding::Killed { by: Killer::Closing }) {
         return None;
     }
-    // If it cannot be written, every reader comes to the same conclusion.
+    // If it cannot be written, every reader still treats the job as lost.
     let _ = record.save(path.parent()?);
     Some(record)
 }

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 /// Most characters of a command that a record keeps.
 const MAX_COMMAND_CHARS: usize = 4_000;
-/// What a record's file name ends with.
+/// Extension of a record's file name.
 const EXTENSION: &str = "json";
 
-/// A background job, as it is written down.
+/// The record of a background job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobRecord {
@@ -97,7 +97,7 @@ pub enum Killer {
     Closing,
 }
 
-/// [`TreeTrace`] as it is written down.
+/// [`TreeTrace`] in the form of the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Trace {
     mark: String,
@@ -125,7 +125,7 @@ impl From<Trace> for TreeTrace {
 }
 
 impl JobEnding {
-    /// Of a job that has ended without being ended from here.
+    /// The end of a job that ended by itself.
     pub(crate) fn of(outcome: &Result<Finished, ExecError>) -> Self {
         match outcome {
             Ok(finished) => match finished.exit {
@@ -155,7 +155,7 @@ impl JobRecord {
         self.trace.pid()
     }
 
-    /// How it is, in a few words: `running for 12 s`, `exit code 0 after 3 s`.
+    /// Its state in a few words: `running for 12 s`, `exit code 0 after 3 s`.
     pub fn state(&self) -> String {
         let until = self.end.as_ref().map_or_else(now_ms, |end| end.at);
         let time = seconds(until.saturating_sub(self.started_at));
@@ -238,7 +238,7 @@ pub(super) fn read(directory: &Path, id: &str) -> Option<JobRecord> {
     JobRecord::read(&path).ok()
 }
 
-/// The records in `directory`, the oldest first. Files that are none are skipped.
+/// The records in `directory`, the oldest first. Other files are skipped.
 pub(crate) fn read_all(directory: &Path) -> Vec<JobRecord> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
@@ -249,7 +249,7 @@ pub(crate) fn read_all(directory: &Path) -> Vec<JobRecord> {
     records
 }
 
-/// A command as a record keeps it.
+/// The form of a command in a record.
 pub(crate) fn kept_command(command: &str) -> String {
     crate::support::cut_end(command, MAX_COMMAND_CHARS).into_owned()
 }

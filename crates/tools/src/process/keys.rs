@@ -1,4 +1,4 @@
-//! What the keys of a terminal send.
+//! The bytes that the keys of a terminal send.
 
 use crate::jobs::TerminalModes;
 
@@ -86,7 +86,7 @@ fn one(key: &str, modes: TerminalModes) -> Option<Vec<u8>> {
     one(rest, modes).map(|sent| [vec![ESCAPE], sent].concat())
 }
 
-/// What a key sends together with Ctrl.
+/// The byte that a key sends together with Ctrl.
 fn control(key: &str) -> Option<u8> {
     let &[byte] = key.as_bytes() else { return None };
     match byte.to_ascii_uppercase() {
@@ -103,7 +103,7 @@ pub(super) fn pasted(text: &str, modes: TerminalModes) -> Vec<u8> {
         return text.into_bytes();
     }
     let mut inner = text;
-    // What remains of a mark that was taken apart may be a mark.
+    // Removing a mark can join the text around it into another mark.
     while inner.contains(PASTE_END) {
         inner = inner.replace(PASTE_END, "");
     }

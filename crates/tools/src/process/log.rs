@@ -1,4 +1,4 @@
-//! Lines of a job's output: from memory as far as they are there, otherwise from its output file.
+//! Lines of a job's output: from memory if they are there, otherwise from its output file.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -15,7 +15,7 @@ const SOME_LINES: u64 = 200;
 const MAX_LINES: u64 = 2_000;
 /// Most characters of a line.
 const MAX_LINE_CHARS: usize = 2_000;
-/// Most bytes of a line that are looked at.
+/// Most bytes of a line that are read.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 /// Bytes at the end of an output file that the last lines are taken from.
 const END_BYTES: u64 = 512 * 1024;
@@ -34,7 +34,7 @@ struct Lines {
     /// `None` if it is not known.
     first: Option<u64>,
     lines: Vec<String>,
-    /// Whether others come after them.
+    /// Whether there are further lines after them.
     more: bool,
 }
 
@@ -129,7 +129,7 @@ fn from_line(mut text: impl BufRead, before: u64, offset: u64, limit: u64) -> Li
     lines
 }
 
-/// Reads a line, and leaves out what is beyond [`MAX_LINE_BYTES`]. False at the end of the text.
+/// Reads a line, and skips what exceeds [`MAX_LINE_BYTES`]. False at the end of the text.
 fn next_line(text: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     if text.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', line)? == 0 {

@@ -1,4 +1,5 @@
-//! Text by line ranges, streamed: what is not shown is not kept, however large the file.
+//! Reads text by line ranges as a stream: lines that are not shown are not kept, so the size of the file does not
+//! matter.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
@@ -13,15 +14,16 @@ use crate::support::{ResolvedPath, io_failure};
 
 /// Most lines that one call shows (Pi's limit, which models are used to).
 pub(super) const MAX_LINES: u64 = 2_000;
-/// Most bytes of a character: so much is read of a line for each character that may be shown.
+/// Most bytes of a character. This many bytes of a line are read for each character that may be shown.
 const LONGEST_CHAR: usize = 4;
 /// Characters of a result that are reserved for the notes after the text.
 const NOTE_CHARS: usize = 600;
-/// Least that is shown of a text, however small the limit on results.
+/// Fewest characters of a text that are shown, even if the limit on results is smaller.
 const LEAST_CHARS: usize = 200;
-/// How far after the shown part lines are counted, to report how many there are: a fraction of a second.
+/// Bytes after the shown part in which lines are counted, to report how many there are. This takes a fraction of a
+/// second.
 const MAX_COUNTED_BYTES: u64 = 32 * 1024 * 1024;
-/// Bytes read at once, and between two looks at the cancellation token.
+/// Bytes that are read at once, and between two checks of the cancellation token.
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The file to read.
@@ -38,7 +40,7 @@ pub(super) struct Source<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineRange {
     pub first: u64,
-    /// `None` for as far as the limits allow.
+    /// `None` for as many as the limits allow.
     pub last: Option<u64>,
 }
 
@@ -47,11 +49,11 @@ pub(super) struct LineRange {
 enum End {
     /// The file ends there.
     File,
-    /// As asked for.
+    /// The requested range ends there.
     Range,
     /// The limits of one call.
     Limit,
-    /// This line alone is longer than one call may show; so many bytes of it are left out.
+    /// This line alone is longer than one call may show; this many bytes of it are left out.
     LongLine { left_out: u64 },
 }
 
@@ -60,9 +62,9 @@ struct Shown {
     /// Lines shown.
     lines: u64,
     end: End,
-    /// Lines of the file, where they were counted.
+    /// Lines of the file, if they were counted.
     total: Option<u64>,
-    /// Whether some bytes were no UTF-8.
+    /// Whether some bytes were not UTF-8.
     has_strays: bool,
     has_nuls: bool,
 }
@@ -70,7 +72,7 @@ struct Shown {
 /// Shows `range` of a file.
 ///
 /// # Errors
-/// If it cannot be read, or `range` starts after its end.
+/// It cannot be read, or `range` starts after its end.
 pub(super) fn read(
     source: Source<'_>,
     range: LineRange,
@@ -159,7 +161,8 @@ fn show(lines: &mut LineReader<'_>, range: LineRange, max_chars: usize) -> io::R
         let room = max_chars.saturating_sub(chars + 1);
         let is_too_long = line.dropped > 0 || line_chars > room;
         if is_too_long && shown.lines > 0 {
-            // Not to be shown in part: the next call starts with it. It was read, so it counts.
+            // This line does not fit and is not shown in part: the next call starts with it. It was read, so it is
+            // counted.
             shown.end = End::Limit;
             shown.total = lines.count_rest(number)?;
             return Ok(shown);
@@ -218,14 +221,14 @@ fn note(range: LineRange, last: u64, end: End, total: Option<u64>, bytes: u64) -
     }
 }
 
-/// One line, with as much of it as was wanted.
+/// One line, cut to the requested number of bytes.
 struct Line {
     kept: Vec<u8>,
     /// Bytes that were not kept.
     dropped: u64,
 }
 
-/// UTF-8 (or bytes that are to be taken as such) line by line.
+/// Reads UTF-8 (or bytes that are treated as such) line by line.
 struct LineReader<'a> {
     input: BufReader<Box<dyn Read + 'a>>,
     cancel: &'a CancellationToken,
@@ -283,7 +286,7 @@ impl<'a> LineReader<'a> {
         Ok(passed)
     }
 
-    /// How many lines there are if `passed` lie behind; `None` if that would take long to find out.
+    /// The number of all lines if `passed` were read so far; `None` if counting the rest would take long.
     fn count_rest(&mut self, mut passed: u64) -> io::Result<Option<u64>> {
         let mut seen = 0;
         let mut is_inside = false;

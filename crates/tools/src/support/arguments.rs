@@ -1,4 +1,4 @@
-//! From a call's JSON arguments to a tool's own struct.
+//! Parses a call's JSON arguments into a tool's own struct.
 
 use myclaw_engine::{ToolAliases, ToolError};
 use serde::de::{DeserializeOwned, Error as _};

@@ -7,7 +7,7 @@ use myclaw_sandbox::{OpenPaths, can_confine_threads, with_open_paths};
 use super::real_root;
 
 /// Runs `work` on a thread where blocking is allowed and waits for it, so that a change to a file is never reported
-/// before it has happened. Work that takes long asks its own clone of the cancellation token.
+/// before it has happened. Long work checks its own clone of the cancellation token.
 ///
 /// # Errors
 /// What `work` returns, or [`ToolError::Failed`] if it panicked.
@@ -24,9 +24,8 @@ where
     }
 }
 
-/// [`run_blocking`] for work on files. With `workspace_only` the thread can open nothing outside the workspace but the
-/// run's side files, whatever becomes of a path after it was checked. On a kernel without Landlock, the check of the
-/// path is all there is.
+/// [`run_blocking`] for work on files. With `workspace_only` the thread can open only the workspace and the run's side
+/// files, even if a path changes after its check. On a kernel without Landlock, only the path is checked.
 ///
 /// # Errors
 /// As [`run_blocking`], or the thread cannot be confined.
@@ -41,7 +40,8 @@ where
             return work();
         }
         let mut paths = OpenPaths { readable: Vec::new(), writable: vec![real_root(&context)] };
-        // The thread could not make it: it may not change the directory above. Without it, nothing can be recorded there.
+        // Created here, because the confined thread may not change the parent directory. Without it, changes could not
+        // be recorded.
         if create_private_directory(&context.artifact_directory).is_ok() {
             paths.writable.push(context.artifact_directory.clone());
         }

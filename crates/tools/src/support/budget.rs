@@ -1,4 +1,4 @@
-//! What one call may still compute.
+//! The budget of work of one call.
 
 use std::cell::Cell;
 
@@ -10,8 +10,8 @@ const MAX_STEPS: usize = 50_000_000;
 
 /// Bounds work that grows with the product of a call's arguments and a file, and ends it when the run is cancelled.
 ///
-/// Once it is used up it stays so: loops stop at once with an incomplete result, and their caller asks
-/// [`Budget::check`] before it uses that result.
+/// Once it is used up, loops stop at once with an incomplete result. Their caller must call [`Budget::check`] before it
+/// uses the result.
 #[derive(Debug)]
 pub(crate) struct Budget {
     cancel: CancellationToken,
@@ -19,24 +19,24 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// For one call.
+    /// The budget for one call.
     pub(crate) fn new(cancel: CancellationToken) -> Self {
         Self { cancel, left: Cell::new(MAX_STEPS) }
     }
 
-    /// Takes `steps`. Returns whether to go on.
+    /// Takes `steps`. Returns whether to continue.
     pub(crate) fn spend(&self, steps: usize) -> bool {
         let left = self.left.get().checked_sub(steps).filter(|_| !self.cancel.is_cancelled());
         self.left.set(left.unwrap_or(0));
         left.is_some_and(|left| left > 0)
     }
 
-    /// Takes `steps` for something that can be left out, if no more than a tenth of the budget goes there.
+    /// Takes `steps` for optional work, which may use at most a tenth of the budget.
     pub(crate) fn spend_spare(&self, steps: usize) -> bool {
         steps <= self.left.get() / 10 && self.spend(steps)
     }
 
-    /// Whether everything so far was computed to its end. `what` was going to be changed, for the message of an abort.
+    /// Checks that all work so far was completed. `what` is what was going to be changed, for the message of an abort.
     ///
     /// # Errors
     /// [`ToolError::Aborted`] once the run is cancelled, [`ToolError::Failed`] once the budget is used up.

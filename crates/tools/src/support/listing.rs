@@ -1,6 +1,6 @@
-//! The lines of a result, up to what one result may hold.
+//! The lines of a result, up to its limit.
 
-/// Kept free for the notes at the end.
+/// Characters reserved for the notes at the end.
 const NOTE_CHARS: usize = 400;
 
 /// Collects lines until the result is full.
@@ -10,12 +10,12 @@ pub(crate) struct Listing {
     room: usize,
 }
 
-/// The line was not taken: the result holds as much as it may.
+/// The line was not taken, because the result is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Full;
 
 impl Listing {
-    /// For a result of at most `max_chars` characters with its notes.
+    /// A listing for a result of at most `max_chars` characters, notes included.
     pub(crate) fn new(max_chars: usize) -> Self {
         Self { text: String::new(), room: max_chars - NOTE_CHARS.min(max_chars / 2) }
     }

@@ -1,4 +1,4 @@
-//! Paths as models write them, and where they really lead.
+//! Resolves the paths that models write.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -9,17 +9,17 @@ use myclaw_engine::{ToolContext, ToolError};
 
 /// Longest path: the kernel's own limit (`PATH_MAX`).
 const MAX_PATH_BYTES: usize = 4096;
-/// Links that one path may lead through, the kernel's own limit (`MAXSYMLINKS`).
+/// Most links that one path may lead through: the kernel's own limit (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
-/// Near names that an error suggests.
+/// Most similar names that an error suggests.
 const MAX_SUGGESTIONS: usize = 3;
-/// Directory entries looked at for near names; a larger directory is not worth the wait.
+/// Most directory entries that are compared for similar names; larger directories would take too long.
 const MAX_ENTRIES_COMPARED: usize = 10_000;
 
-/// What a tool is going to do at a path.
+/// The kind of access to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Look at it. The directory of the run's side files may be read even where only the workspace may be.
+    /// Read it. The run's side files may be read even if access is limited to the workspace.
     Read,
     /// Create, change or delete it.
     Write,
@@ -28,10 +28,10 @@ pub(crate) enum Access {
 /// A path of a call after all links were followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResolvedPath {
-    /// Absolute, without `.`, `..` and links (also of a path that does not exist yet). Work with this one: it is
-    /// what was checked.
+    /// Absolute, without `.`, `..` and links (also of a path that does not exist yet). Use this path, because it is the
+    /// one that was checked.
     pub real: PathBuf,
-    /// For results and errors: relative to the working directory where it lies in there, else absolute.
+    /// For results and errors: relative to the working directory if it is in there, else absolute.
     pub shown: String,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn missing_path(path: &ResolvedPath) -> ToolError {
     ToolError::Failed(text)
 }
 
-/// The error for anything else that went wrong at a path. `action` is a verb, as in "read".
+/// The error for any other I/O failure at a path. `action` is a verb, as in "read".
 pub(crate) fn io_failure(action: &str, path: &ResolvedPath, error: &io::Error) -> ToolError {
     match error.kind() {
         io::ErrorKind::NotFound => missing_path(path),
@@ -155,7 +155,9 @@ fn absolute_path(context: &ToolContext, given: &str) -> Result<PathBuf, ToolErro
         )));
     }
     if path.contains('\0') {
-        return Err(ToolError::Failed(format!("{given:?} is no path: it holds a NUL character")));
+        return Err(ToolError::Failed(format!(
+            "{given:?} is not a path: it holds a NUL character"
+        )));
     }
     let joined = context.working_directory.join(expand_home(path));
     if let Some(bare) = path.strip_prefix('@').filter(|bare| !bare.is_empty())
@@ -179,7 +181,7 @@ fn expand_home(path: &str) -> PathBuf {
 }
 
 /// Follows every link of `path` and removes `.` and `..`. Unlike [`std::fs::canonicalize`] it also works where the
-/// end of the path, or the target of a link, does not exist yet: what is missing is taken as it is written.
+/// end of the path, or the target of a link, does not exist yet: missing parts are kept as written.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
     let mut real = PathBuf::from("/");
     let mut left: VecDeque<OsString> =
@@ -217,11 +219,11 @@ fn path_part(component: Component<'_>) -> Option<OsString> {
     }
 }
 
-/// Entries of the directory whose names are close to `wanted`, closest first.
+/// Entries of the directory whose names are similar to `wanted`, the most similar first.
 fn near_names(directory: &Path, wanted: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let wanted = wanted.to_lowercase();
-    // Two letters swapped count as two edits, so even a short name is allowed that many.
+    // Two swapped letters count as two edits, so even a short name may differ by two.
     let length = wanted.chars().count();
     let allowed = if length < 3 { 1 } else { (length / 3).max(2) };
     let mut near: Vec<(usize, String)> = entries
@@ -230,7 +232,7 @@ fn near_names(directory: &Path, wanted: &str) -> Vec<String> {
         .filter_map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
             let lower = name.to_lowercase();
-            // "config" for "config.toml": the ending forgotten, or the wrong one.
+            // "config" for "config.toml": a missing or wrong extension.
             let stem_matches = stem(&lower) == stem(&wanted) && !stem(&wanted).is_empty();
             let distance = if stem_matches { 1 } else { strsim::levenshtein(&lower, &wanted) };
             (distance <= allowed).then_some((distance, name))

@@ -7,18 +7,18 @@ use myclaw_engine::ToolError;
 
 use super::text::cut_line;
 
-/// Characters of a glob that an error repeats.
+/// Most characters of a glob that an error repeats.
 const MAX_SHOWN_CHARS: usize = 200;
 /// Longest text of globs.
 const MAX_BYTES: usize = 4096;
-/// Deepest braces within braces: the library recurses once for each level.
+/// Deepest nesting of braces: the library recurses once for each level.
 const MAX_BRACE_DEPTH: usize = 8;
 /// Most commas, in braces or between globs.
 const MAX_COMMAS: usize = 1000;
 
 /// One glob, or several with commas between them; one that begins with `!` excludes what it matches and all below. A
-/// glob without a slash is about names at any depth, one with a slash about whole paths; one with a slash at its end
-/// is about directories only.
+/// glob without a slash matches names at any depth, one with a slash matches whole paths, and one with a slash at its
+/// end matches only directories.
 #[derive(Debug)]
 pub(crate) struct PathPatterns {
     included: Vec<Pattern>,
@@ -58,8 +58,8 @@ impl PathPatterns {
         Ok(Self { included, excluded })
     }
 
-    /// Whether an entry is meant. It is written in two ways, relative to the searched directory and to the working
-    /// directory: models write globs for either.
+    /// Whether an entry matches. It is compared both relative to the searched directory and relative to the working
+    /// directory, because models write globs for either.
     pub(crate) fn match_file(&self, from_root: &Path, from_directory: &Path) -> bool {
         self.match_entry(from_root, from_directory, |pattern| !pattern.only_directories)
     }
@@ -85,7 +85,7 @@ impl PathPatterns {
     }
 }
 
-/// Refuses what no one writes by hand, before the library sees it.
+/// Refuses excessive globs before the library parses them.
 fn check_bounds(text: &str) -> Result<(), ToolError> {
     let (mut depth, mut deepest) = (0_usize, 0);
     for char in text.chars() {
@@ -111,7 +111,7 @@ fn check_bounds(text: &str) -> Result<(), ToolError> {
     )))
 }
 
-/// The glob of one part as it is matched against a path relative to the searched directory.
+/// The glob of one part, relative to the searched directory.
 fn full_glob(part: &str, root: &Path) -> String {
     let glob = match part.strip_prefix(&*root.to_string_lossy()) {
         Some(below) if below.starts_with('/') => below,

@@ -1,4 +1,4 @@
-//! Shortening text for a model, at character boundaries and never in silence.
+//! Shortens text for a model, at character boundaries, with a note about the cut.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(crate) fn cut_start(text: &str, max_chars: usize) -> Cow<'_, str> {
     })
 }
 
-/// One line, at most `max_chars` characters of it, with an ellipsis and its full length if more was there.
+/// One line, cut to `max_chars` characters, with an ellipsis and its full length if it is longer.
 pub(crate) fn cut_line(line: &str, max_chars: usize) -> Cow<'_, str> {
     if line.len() <= max_chars {
         return Cow::Borrowed(line);
@@ -31,8 +31,8 @@ pub(crate) fn cut_line(line: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}… [line of {} characters cut]", &line[..end], line.chars().count()))
 }
 
-/// `text` without what only terminals understand: colours and other escape sequences are removed, a carriage return
-/// becomes the end of a line, and other control characters become U+FFFD.
+/// `text` without the control sequences of terminals: colours and other escape sequences are removed, a carriage return
+/// becomes a line end, and other control characters become U+FFFD.
 pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
     let is_special = |char: char| char.is_control() && char != '\n' && char != '\t';
     if !text.contains(is_special) {
@@ -57,8 +57,8 @@ pub(crate) fn plain_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// What follows an escape sequence (ECMA-48); `text` begins behind its escape character. A sequence that is not
-/// closed loses only its beginning, so that no text can vanish.
+/// The text after an escape sequence (ECMA-48); `text` begins after its escape character. Of a sequence that is not
+/// closed only the beginning is removed, so that no text is lost.
 fn skip_escape_sequence(text: &str) -> &str {
     match text.as_bytes().first() {
         Some(b'[') => {

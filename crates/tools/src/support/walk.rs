@@ -1,4 +1,4 @@
-//! Walking a directory in order, by the rules of ignore files.
+//! Walks through a directory in order, by the rules of ignore files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Walker {
     walk: ignore::Walk,
     cancel: CancellationToken,
-    /// Entries that could not be looked at.
+    /// Number of entries that could not be read.
     unreadable: Arc<AtomicUsize>,
 }
 
 impl Walker {
-    /// A walk through `root`, which itself is not among the entries. Names that begin with a dot are.
+    /// A walk through `root`. `root` itself is not among the entries; hidden files are.
     pub(crate) fn new(root: &Path, cancel: CancellationToken) -> Self {
         let unreadable = Arc::new(AtomicUsize::new(0));
         let skipped = Arc::clone(&unreadable);
@@ -70,13 +70,13 @@ impl Walker {
         }
     }
 
-    /// How many entries could not be looked at so far.
+    /// Number of entries that could not be read so far.
     pub(crate) fn unreadable(&self) -> usize {
         self.unreadable.load(Ordering::Relaxed)
     }
 }
 
-/// Whether a file with rules in this directory is a pipe or a device, whose reading could block for ever.
+/// Whether an ignore file in this directory is a pipe or a device, because reading it could block for ever.
 fn has_special_ignore_file(directory: &Path) -> bool {
     [".gitignore", ".ignore", ".git/info/exclude"].iter().any(|name| {
         directory.join(name).metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())

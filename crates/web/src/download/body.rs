@@ -109,7 +109,7 @@ impl Sink {
         }
     }
 
-    /// What was kept of a body that came to its end.
+    /// A body that was read to its end.
     fn finish(self) -> io::Result<Bounded> {
         match self {
             Self::Plain(bounded) => Ok(bounded),
@@ -121,7 +121,7 @@ impl Sink {
         }
     }
 
-    /// What was kept of a body that was too long.
+    /// The kept part of a body that was too long.
     fn into_bounded(self) -> Bounded {
         match self {
             Self::Plain(bounded) => bounded,

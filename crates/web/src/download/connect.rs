@@ -30,8 +30,8 @@ pub(super) struct Connector {
     tls: OnceCell<Client>,
 }
 
-/// The checked addresses of names. They stand in for the name server of the clients, so that a client can connect to
-/// nothing else, whatever a name server says by then.
+/// The checked addresses of names. The clients use them in place of a name server, so a client cannot connect to
+/// anything else, even if the name server's answer has changed since.
 #[derive(Debug, Default)]
 struct Pins(Mutex<VecDeque<(String, Vec<SocketAddr>)>>);
 

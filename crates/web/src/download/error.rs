@@ -1,4 +1,4 @@
-//! Why a download failed, in words for a model.
+//! The errors of downloads, in words for a model.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -42,7 +42,7 @@ pub enum DownloadError {
         last: String,
     },
     /// A redirect without a usable target.
-    #[error("{url} redirects to something that is no URL; use another address")]
+    #[error("{url} redirects to an invalid URL; use another address")]
     BadRedirect {
         /// The address that redirects.
         url: String,

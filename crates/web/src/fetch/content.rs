@@ -15,9 +15,9 @@ use crate::{Download, charset, to_markdown};
 const MAX_PDF_TEXT_BYTES: usize = 4 * 1024 * 1024;
 /// Pages of a PDF document that are read.
 const MAX_PDF_PAGES: &str = "300";
-/// Bytes in which a page says that it is HTML although its header does not.
+/// Bytes at the beginning of a body that are searched for signs of HTML where the header does not say what it is.
 const SNIFFED_BYTES: usize = 1024;
-/// Bytes in which a zero says that a file is no text.
+/// Bytes at the beginning of a file that are searched for a zero, which text does not have.
 const BINARY_BYTES: usize = 8 * 1024;
 
 /// A page as text.
@@ -82,7 +82,7 @@ pub(super) async fn read(
         Kind::Binary => {
             let size = if is_cut { "more than 5 MB".to_owned() } else { format!("{bytes} bytes") };
             return Err(ToolError::Failed(format!(
-                "{url} is no text ({media_type}, {size}); if the file itself is needed, download it with a command"
+                "{url} is not text ({media_type}, {size}); if the file itself is needed, download it with a command"
             )));
         }
     };
@@ -153,8 +153,8 @@ fn looks_like_html(body: &[u8]) -> bool {
     start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
-/// The text of a PDF document, by the program `pdftotext`. A parser of our own would be a fifth of this program's
-/// dependencies; the program is a process, so it can be ended when a document is made to exhaust it.
+/// The text of a PDF document, by the program `pdftotext`. A library for it would add a fifth to this program's
+/// dependencies, and a separate process can be ended when a document is made to exhaust it.
 async fn pdf_text(
     download: Download,
     limit: Duration,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::content::Page;
 
-/// How many are kept. A model seldom reads more side by side.
+/// How many are kept. A model seldom reads more pages in turn.
 const MAX_PAGES: usize = 4;
 
 /// The pages, each with the URL that was asked for.

@@ -27,9 +27,9 @@ pub enum AddressKind {
     LinkLocal,
     /// The metadata service of a cloud.
     Metadata,
-    /// Many machines at once.
+    /// Multicast or broadcast.
     Multicast,
-    /// No address; a connection to it reaches this machine.
+    /// The unspecified address; a connection to it reaches this machine.
     Unspecified,
     /// Set aside, for documentation, tests, tunnels or the future.
     Reserved,
@@ -96,9 +96,9 @@ fn kind_v6(address: Ipv6Addr) -> AddressKind {
         [0, 0, 0, 0, 0, 0xffff | 0, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => kind_v4(embedded(high, low)),
-        // 6to4 has it behind the prefix.
+        // 6to4 addresses have the IPv4 address after the prefix.
         [0x2002, high, low, ..] => kind_v4(embedded(high, low)),
-        // ISATAP (RFC 5214) has it at the end, behind a prefix that may be a public one.
+        // ISATAP addresses (RFC 5214) have it at the end, after a prefix that may be public.
         [_, _, _, _, 0 | 0x200, 0x5efe, high, low]
             if kind_v4(embedded(high, low)) != AddressKind::Public =>
         {

@@ -49,7 +49,7 @@ enum HostPattern {
 /// An entry that names no host.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no host; write a name (wiki.example), names (*.corp.example), an address (192.168.1.5) or a network \
+    "{0:?} is not a host; write a name (wiki.example), names (*.corp.example), an address (192.168.1.5) or a network \
      (10.1.0.0/16), without http://, and with a port if only that is meant (localhost:8080)"
 )]
 pub struct InvalidHost(String);
@@ -119,7 +119,7 @@ impl FromStr for AllowedHost {
     }
 }
 
-/// The host and the port of an entry; `None` if what stands behind the colon is no port. IPv6 addresses have colons of
+/// The host and the port of an entry; `None` if the text after the colon is not a port. IPv6 addresses have colons of
 /// their own, so a port needs brackets around them.
 fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     if text.parse::<IpNet>().is_ok() || text.parse::<IpAddr>().is_ok() {

@@ -308,7 +308,7 @@ fn an_entry_that_names_no_host_is_an_error() {
         "user@host",
     ] {
         let error = text.parse::<AllowedHost>().unwrap_err().to_string();
-        assert!(error.starts_with(&format!("{text:?} is no host; write")), "{error}");
+        assert!(error.starts_with(&format!("{text:?} is not a host; write")), "{error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Walks through the tree of a page that need no recursion, so that no nesting can exhaust the stack.
+//! Walks through the tree of a page without recursion, so that no nesting can exhaust the stack.
 
 use dom_query::{Document, NodeRef};
 

@@ -1,4 +1,4 @@
-//! The bounds of one connection: how much it carries, and how long nothing may move.
+//! The limits of one connection: how much it carries, and how long it may be idle.
 
 use std::io;
 use std::pin::Pin;

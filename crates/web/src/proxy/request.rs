@@ -64,7 +64,7 @@ enum Failure {
 }
 
 impl Failure {
-    /// Whether a rule forbids the connection. A name that does not exist is no such case.
+    /// Whether a rule forbids the connection. False for a name that does not exist.
     fn is_by_rule(&self) -> bool {
         match self {
             Self::NotListed { .. } => true,
@@ -133,7 +133,7 @@ async fn forward(
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     *request.uri_mut() = path.parse::<Uri>().map_err(|_| Failure::NoTarget)?;
     remove_hop_by_hop(request.headers_mut());
-    // The host that was checked, whatever the client says; without the credentials that a URL may have.
+    // The checked host, even if the client names another one; without the credentials that a URL may have.
     let host = authority.as_str().rsplit('@').next().unwrap_or_default();
     let host = HeaderValue::from_str(host).map_err(|_| Failure::NoTarget)?;
     request.headers_mut().insert(header::HOST, host);
@@ -145,7 +145,7 @@ async fn forward(
     let stop = shared.stop.clone();
     tokio::spawn(stop.run_until_cancelled_owned(async move {
         tokio::select! {
-            // What breaks here breaks the request or the body of the response as well, which report it.
+            // An error of the connection also fails the request or the body of the response, which report it.
             _ = connection => {}
             () = meter.idle(limits.idle) => {}
         }
@@ -170,7 +170,7 @@ async fn connect(authority: &Authority, port: u16, shared: &Shared) -> Result<Tc
     let addresses = match &rules.hosts {
         ProxyHosts::Any => rules.guard.addresses(&host, port).await?,
         ProxyHosts::Only(listed) => {
-            // A host that is not listed is not looked up: the lookup itself would tell its name to others.
+            // A host that is not listed is not looked up: the lookup itself would send the name to others.
             if !listed.iter().any(|entry| entry.covers(&host, port)) {
                 return Err(Failure::NotListed { host: host.to_string(), port });
             }

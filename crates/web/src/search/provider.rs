@@ -169,7 +169,7 @@ pub(super) async fn search(
     }
     service.parse(&answer.body).map_err(|error| {
         format!(
-            "{} answered something that is no list of results ({error}): the user must check \
+            "{} answered with something other than a list of results ({error}): the user must check \
              tools.web.search of the config",
             service.name()
         )

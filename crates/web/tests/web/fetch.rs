@@ -129,10 +129,10 @@ async fn pictures_and_binary_files_name_another_way() {
         ("/picture", "is a picture (image/png); look at it with the image tool"),
         (
             "/zip",
-            "is no text (application/zip, 8 bytes); if the file itself is needed, download it",
+            "is not text (application/zip, 8 bytes); if the file itself is needed, download it",
         ),
-        ("/lie", "is no text (text/html, 7 bytes)"),
-        ("/video", "is no text (video/mp4, 1 bytes)"),
+        ("/lie", "is not text (text/html, 7 bytes)"),
+        ("/video", "is not text (video/mp4, 1 bytes)"),
     ] {
         let message = failure(&tool, json!({"url": server.url(path)})).await;
         assert!(message.contains(expected), "{message}");

@@ -95,7 +95,7 @@ async fn what_is_no_picture_is_explained() {
     .await;
     let seeing = tool(Sight::Own);
     for (path, expected) in [
-        ("/page", "its data is no PNG, JPEG, GIF or WebP file; check the address"),
+        ("/page", "its data is not a PNG, JPEG, GIF or WebP file; check the address"),
         ("/damaged", "it is damaged or cut off"),
         ("/gone", "the server answered 404 Not Found"),
         ("/huge", "it is larger than 20 MB"),
@@ -109,7 +109,7 @@ async fn what_is_no_picture_is_explained() {
         failure(&seeing, json!({"image": concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")}))
             .await;
     assert!(
-        file.ends_with("is no PNG, JPEG, GIF or WebP picture; read it with the read tool"),
+        file.ends_with("is not a PNG, JPEG, GIF or WebP picture; read it with the read tool"),
         "{file}"
     );
     let blind = failure(&tool(Sight::Missing), json!({"image": server.url("/")})).await;

@@ -139,8 +139,8 @@ async fn failures_say_what_to_do_and_never_the_key() {
         (SearchService::Tavily, "404", "check tools.web.search.baseUrl"),
         (SearchService::Brave, "500", "could not search (500 Internal Server Error)"),
         (SearchService::Brave, "moved", "could not search (302 Found)"),
-        (SearchService::Tavily, "html", "answered something that is no list of results"),
-        (SearchService::Tavily, "huge", "answered something that is no list of results"),
+        (SearchService::Tavily, "html", "answered with something other than a list of results"),
+        (SearchService::Tavily, "huge", "answered with something other than a list of results"),
     ] {
         let tool = tool(service, &server.url(&format!("/{path}")), Some("secret-key"));
         let message = failure(&tool, json!({"query": "q"})).await;

@@ -1,4 +1,4 @@
-//! Examples of the commands below other commands, whose texts need no more.
+//! Examples of subcommands whose help texts consist of examples alone.
 
 pub(in crate::args) const CONFIG_CHECK_EXAMPLES: &str = "\
 Examples:

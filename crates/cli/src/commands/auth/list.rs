@@ -14,7 +14,7 @@ use crate::time::{local_minute, now_ms};
 
 /// The prefix of a key's place for a variable.
 const VARIABLE: &str = "env:";
-/// Shown characters of a key: enough to tell two apart.
+/// Shown characters of a key: enough to distinguish two keys.
 const SHOWN: usize = 4;
 /// Keys shorter than this are not shown even in part.
 const SHORTEST_SHOWN: usize = 16;

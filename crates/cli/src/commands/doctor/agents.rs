@@ -7,7 +7,7 @@ use super::{Check, Status, check_answers, check_workspace, keys};
 use crate::exit::Exit;
 
 /// For each agent but the default one: its model, and every problem that turns with it would have. The default agent
-/// can answer all the same, so nothing here is more than a warning.
+/// can still answer, so these problems are only warnings.
 pub(super) async fn check_others(
     default: Option<&ResolvedAgent>,
     config: &Config,
@@ -30,7 +30,7 @@ pub(super) async fn check_others(
     checks
 }
 
-/// A check that names its agent; `None` for one that says nothing new.
+/// A check with the name of its agent; `None` for a check that repeats one of the default agent.
 fn about(agent: &ResolvedAgent, check: Check) -> Option<Check> {
     if check.status == Status::Ok && check.check != "model" {
         return None;

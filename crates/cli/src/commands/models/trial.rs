@@ -157,7 +157,7 @@ fn report_tool() -> ToolSchema {
     }
 }
 
-/// The arguments with which the model called the tool, if it did so rightly.
+/// The arguments with which the model called the tool, if the call is right.
 fn reported(message: &AssistantMessage) -> Option<String> {
     let call =
         message.tool_calls().find(|call| call.name == TOOL && call.invalid_arguments.is_none())?;

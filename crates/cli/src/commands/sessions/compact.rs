@@ -21,7 +21,7 @@ use crate::print::{Printer, note};
 use crate::report::Verbosity;
 use crate::runtime;
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {

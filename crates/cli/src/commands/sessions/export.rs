@@ -65,7 +65,7 @@ impl Sessions {
     }
 }
 
-/// Writes to a new file. One that is there is left alone; one that could not be finished is removed.
+/// Writes to a new file. An existing file is left unchanged; an incomplete new one is removed.
 fn export_to_file(
     session: &ExportedSession<'_>,
     format: ExportFormat,
@@ -129,7 +129,7 @@ struct Guarded<W> {
     out: W,
     destination: Destination,
     escaper: Escaper,
-    /// The beginning of a character of which the rest has not come yet.
+    /// The beginning of an incomplete character.
     partial: Vec<u8>,
 }
 

@@ -1,7 +1,7 @@
 //! `myclaw sessions import`: sessions from files of this and of other programs.
 //!
-//! Files are read a line or a message at a time, whatever their length. Content that has no place here is counted and
-//! reported.
+//! Files are read a line or a message at a time, so their length does not matter. Content that a session here cannot
+//! hold is counted and reported.
 
 mod detect;
 mod left_out;

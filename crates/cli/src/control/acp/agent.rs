@@ -35,7 +35,7 @@ use crate::home::session_config;
 use crate::model::{announce, announcement};
 use crate::report::Verbosity;
 
-/// The agent at one end of the protocol.
+/// The agent side of the protocol.
 pub(super) struct Agent {
     pub(super) driver: Arc<Driver>,
     pub(super) client_sessions: Arc<ClientSessions>,

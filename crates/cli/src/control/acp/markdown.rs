@@ -1,6 +1,6 @@
 //! Quotes plain text in Markdown, because clients render text as Markdown.
 
-/// `text` as a code block, whatever it contains. `info` follows the fence, and is usually empty.
+/// `text` as a code block. It may contain anything. `info` follows the fence, and is usually empty.
 pub(super) fn fenced(info: &str, text: &str) -> String {
     let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
@@ -8,7 +8,7 @@ pub(super) fn fenced(info: &str, text: &str) -> String {
     format!("{fence}{info}\n{text}{end}{fence}")
 }
 
-/// `text` as inline code, whatever it contains.
+/// `text` as inline code. It may contain anything.
 pub(super) fn code(text: &str) -> String {
     if text.contains('`') { text.to_owned() } else { format!("`{text}`") }
 }

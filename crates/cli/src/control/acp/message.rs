@@ -25,7 +25,7 @@ pub(super) struct Call {
     params: Option<Value>,
 }
 
-/// Why a line is no message, with the id of the request if it can be read.
+/// Why a line is not a valid message, with the id of the request if it can be read.
 #[derive(Debug, PartialEq)]
 pub(super) struct BadMessage {
     pub(super) id: RequestId,

@@ -91,7 +91,7 @@ impl Approver for Permissions {
     }
 }
 
-/// The meaning of a response. Whatever is no clear yes is a no.
+/// The meaning of a response. Everything but a clear yes counts as no.
 fn approval(outcome: Result<Value, String>) -> Approval {
     let response = match outcome {
         Ok(result) => serde_json::from_value::<RequestPermissionResponse>(result),

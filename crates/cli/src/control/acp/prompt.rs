@@ -105,7 +105,7 @@ impl PromptBuilder {
         Ok(())
     }
 
-    /// PromptBuilder that the client has read for the model, such as the unsaved state of a file.
+    /// Content that the client has read for the model, such as the unsaved state of a file.
     async fn resource(&mut self, resource: EmbeddedResourceResource) -> Result<(), Error> {
         match resource {
             EmbeddedResourceResource::TextResourceContents(text) => {

@@ -89,8 +89,8 @@ pub(super) async fn prompt(
     Ok(())
 }
 
-/// Answers for a message that no turn of this process is about to take: a turn that has just ended has taken it, or a
-/// turn of another process takes it.
+/// Answers the request for a message that no coming turn of this process takes: a turn that has just ended took it, or
+/// a turn of another process takes it.
 async fn answered_elsewhere(
     agent: &Agent,
     key: &SessionKey,
@@ -108,7 +108,7 @@ async fn answered_elsewhere(
     agent.wire().answer(request.clone(), agent.client_sessions.last(key).map(prompt_response));
 }
 
-/// What stands behind `/command` if `text` begins with it.
+/// The text after `/command` if `text` begins with it.
 fn argument_of<'a>(command: &str, text: &'a str) -> Option<&'a str> {
     let rest = text.trim().strip_prefix('/')?.strip_prefix(command)?;
     let is_longer_word = rest.starts_with(|char: char| !char.is_whitespace());

@@ -73,7 +73,7 @@ impl StoredSessions {
                 updated_at: UpdatedAt::Keep,
                 ..MetaPatch::default()
             };
-            // A wrong directory in the list is no reason to fail.
+            // A failure here only leaves a wrong directory in the list.
             drop(store.index().upsert(&key, patch));
         };
         drop(tokio::task::spawn_blocking(change).await);

@@ -13,14 +13,14 @@ use super::Wire;
 /// A session and the model's id for a call.
 type CallKey = (String, String);
 
-/// The questions that wait for the program at the other end.
+/// The questions that wait for the client program.
 #[derive(Clone)]
 pub(super) struct Approvals {
     wire: Wire,
     open: Arc<Mutex<HashMap<CallKey, oneshot::Sender<Approval>>>>,
 }
 
-/// The question, as the program gets it.
+/// The question in the form of the protocol.
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "approval_requested", rename_all = "camelCase")]
 struct Question<'a> {

@@ -1,4 +1,4 @@
-//! Executes the commands of the program at the other end.
+//! Executes the commands of the client program.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Controller {
             Err(error) => return answer(Err(error)),
         };
         if let Command::Compact(Compact { focus }) = request.command {
-            // This calls a model.
+            // A compaction calls a model, so it replies later.
             self.driver.spawn(async move {
                 answer(
                     session

@@ -56,7 +56,7 @@ impl<'a> Reply<'a> {
         Self { id, command: Some(command), success: failure.is_none(), data, failure }
     }
 
-    /// The reply to a line that is no command.
+    /// The reply to a line that is not a command.
     pub(super) fn to_bad_request(id: Option<&'a Value>, bad: &'a BadRequest) -> Self {
         let failure = Some(Failure { class: bad.class, error: &bad.message });
         Self { id, command: bad.name, success: false, data: None, failure }

@@ -83,7 +83,7 @@ pub(super) struct Request {
     pub(super) command: Command,
 }
 
-/// Why a line is no request.
+/// Why a line is not a valid request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BadRequest {
     /// The command, if it is one.
@@ -179,7 +179,7 @@ pub(super) struct KillJob {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SetModel {
-    /// `provider/model`; without a provider, the model's id alone, where `provider` stands beside it.
+    /// `provider/model`, or the model's id alone if `provider` is given as well.
     #[serde(alias = "modelId")]
     pub(super) model: String,
     #[serde(default)]
@@ -282,7 +282,7 @@ impl Request {
         let session = match fields.remove("session") {
             None | Some(Value::Null) => None,
             Some(Value::String(session)) => Some(session),
-            Some(_) => return Err(BadRequest::unusable(name, "`session` is no text")),
+            Some(_) => return Err(BadRequest::unusable(name, "`session` is not text")),
         };
         let command = Command::deserialize(Value::Object(fields))
             .map_err(|error| BadRequest::unusable(name, &error.to_string()))?;

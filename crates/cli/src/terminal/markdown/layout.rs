@@ -1,7 +1,7 @@
-//! From Markdown to lines.
+//! Lays out Markdown as lines.
 //!
-//! The layout of a text that still grows must not move lines above its end: lists are laid out alike whether or
-//! not blank lines turn up between their items, and every gap stands before a block, never behind it.
+//! The layout of a text that still grows must not move lines above its end: lists have the same layout with and without
+//! blank lines between their items, and every gap precedes a block and never follows it.
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
@@ -20,7 +20,7 @@ const QUOTE_PREFIX: &str = "│ ";
 const CODE_PREFIX: &str = "    ";
 /// Longest rule between sections.
 const RULE_COLUMNS: usize = 40;
-/// Fewest columns of text, however deep it stands in lists and quotations.
+/// Fewest columns of text, even if it is nested deeply in lists and quotations.
 const NARROWEST_TEXT: usize = 10;
 
 /// A text, laid out.
@@ -32,7 +32,7 @@ pub(super) struct Page {
 }
 
 /// Lays out `source` in `columns` columns. Code is not broken: its lines may be longer. `paint` says whether marks must
-/// stand in for styles.
+/// replace styles.
 pub(super) fn layout(source: &str, columns: usize, paint: Paint) -> Page {
     let mut layout = Layout::new(columns, paint);
     for event in Parser::new_ext(source, OPTIONS) {
@@ -57,7 +57,7 @@ struct Level {
     has_blocks: bool,
 }
 
-/// What a block is to the block before it.
+/// The relation of a block to the block before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockKind {
     /// A list follows the text of its item directly.
@@ -377,7 +377,7 @@ impl Layout {
         self.columns.saturating_sub(taken).max(NARROWEST_TEXT.min(self.columns))
     }
 
-    /// Adds lines, each behind the marks of the containers it stands in.
+    /// Adds lines, each after the marks of its containers.
     fn put(&mut self, lines: Vec<Line>) {
         for line in lines {
             let is_empty = line.width() == 0;

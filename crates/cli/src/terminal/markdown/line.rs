@@ -1,4 +1,4 @@
-//! Lines as they stand on the screen, and the styled text they are made of.
+//! Lines on the screen, and the styled text that they consist of.
 
 use unicode_width::UnicodeWidthChar;
 
@@ -51,8 +51,8 @@ impl Line {
         line.cells.iter().for_each(|(char, styles)| self.push(*char, *styles));
     }
 
-    /// How many characters of `self` are left to write where `shown` stands already; `None` if it is not the
-    /// beginning of this line.
+    /// How many characters of `self` are left to write if `shown` is on the screen already; `None` if `shown` is not
+    /// the beginning of this line.
     pub(super) fn growth_over(&self, shown: &Self) -> Option<usize> {
         self.cells.starts_with(&shown.cells).then(|| self.cells.len() - shown.cells.len())
     }

@@ -20,7 +20,7 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<Cell>>,
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 pub(super) type Cell = Vec<Piece>;
 
 impl Table {
@@ -55,7 +55,8 @@ impl Table {
         let mut excess = widths.iter().sum::<usize>().saturating_sub(available);
         while excess > 0 {
             let Some(widest) = widths.iter_mut().max() else { break };
-            // Halving at most keeps this short for a cell of any length; the floor is what the caller checked.
+            // Each step at least halves a column, so this is fast for a cell of any length; the caller checked the
+            // minimum.
             let cut = excess.min(*widest - (*widest / 2).max(NARROWEST)).max(1);
             *widest -= cut;
             excess -= cut;

@@ -23,7 +23,7 @@ fn a_key_of_the_settings_holds_two_or_three_parts() {
         let error = Credentials::from_key(key).unwrap_err();
         assert_eq!(
             error.message,
-            "the key is no pair of AWS access keys: write ACCESS_KEY_ID:SECRET_ACCESS_KEY, with :SESSION_TOKEN behind it for temporary ones"
+            "the key is not a pair of AWS access keys: write ACCESS_KEY_ID:SECRET_ACCESS_KEY, with :SESSION_TOKEN appended for temporary ones"
         );
     }
 }

@@ -20,8 +20,8 @@ pub struct Decoder<'a> {
     ended: bool,
 }
 
-/// Any event: one flat shape, because a tagged one would copy each event before it is read. What is large and rare is
-/// behind a pointer: an event is moved more than once.
+/// Any event. The type is flat, because a tagged one would copy each event before it is read. Large and rare fields are
+/// boxed, because an event is moved more than once.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -99,7 +99,7 @@ struct OutputDetails {
     thinking_tokens: Option<u64>,
 }
 
-/// An answer that is no stream.
+/// An answer that is not a stream.
 #[derive(Deserialize)]
 struct WholeMessage<'a> {
     #[serde(borrow)]
@@ -187,7 +187,7 @@ impl<'a> Decoder<'a> {
                 self.blocks.stop(number, sink);
                 self.blocks.append_redacted(number, json::text(&block.data), sink);
             }
-            // Calls of tools that run at the provider, their results, and kinds that the format may gain.
+            // Calls of tools that run at the provider, their results, and unknown kinds.
             _ => self.blocks.pass_over(number, sink),
         }
     }
@@ -273,7 +273,7 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
             return Err(cut_stream());
         }
         self.blocks.stop_all(sink);
-        // What arrived before the window was full is an answer that was cut; without anything it is none.
+        // If anything arrived before the window was full, it is an answer that was cut; otherwise it is a failure.
         if self.window_exceeded && self.blocks.message.is_empty() {
             return Err(failed_ending(ErrorClass::ContextOverflow, WINDOW_EXCEEDED));
         }
@@ -293,7 +293,7 @@ fn stop_reason(name: &str) -> StopReason {
         "max_tokens" | WINDOW_EXCEEDED => StopReason::Length,
         "tool_use" => StopReason::ToolUse,
         "refusal" => StopReason::Refusal,
-        // `end_turn`, `stop_sequence`, `pause_turn`, and whatever else ends an answer normally.
+        // `end_turn`, `stop_sequence`, `pause_turn`, and other normal ends.
         _ => StopReason::Stop,
     }
 }

@@ -1,7 +1,8 @@
 //! A request in the Messages format.
 //!
-//! The provider caches the longest prefix it has seen up to a cache point, so the order is from what never changes
-//! to what always does: tools, system prompt, messages, and behind the last cache point the values of this turn.
+//! The provider caches the longest prefix it has seen up to a cache point, so the parts are ordered from those that
+//! never change to those that always do: tools, system prompt, messages, and after the last cache point the values of
+//! this turn.
 
 use std::borrow::Cow;
 
@@ -15,13 +16,13 @@ use crate::wire::turns::{self, Turn, turns};
 use crate::wire::{EncodedRequest, endpoint, history, json_request, nothing_to_send, output_limit};
 use crate::{ModelError, ModelRequest, ToolSchema, ToolUse};
 
-/// The format demands a limit; this one stands in where the model's is not known.
+/// The format requires a limit; this one is used if the model's is unknown.
 const FALLBACK_MAX_TOKENS: u64 = 8192;
 
 /// Encodes `request`.
 ///
 /// # Errors
-/// When there is no message to send, the base URL is invalid, or the key cannot stand in a header.
+/// There is no message to send, the base URL is invalid, or a header cannot hold the key.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let url = endpoint::call_url(request.model.api, &request.model.base_url)?;
     let max_tokens = output_limit(request).unwrap_or(FALLBACK_MAX_TOKENS);

@@ -1,8 +1,8 @@
-//! How Claude is asked to think, in this format and wherever its fields are passed on: a budget of tokens, or an effort
-//! by which it decides itself.
+//! How Claude is asked to think, in this format and in others that pass its fields on: with a budget of tokens, or with
+//! an effort, which leaves the amount to the model.
 //!
-//! What each model wants is data of the catalog ([`ThinkingForm`]). Models up to Claude 4.5 think only when asked, with
-//! a budget; later ones refuse a budget, and many think unless the request forbids it.
+//! The form that each model requires is data of the catalog ([`ThinkingForm`]). Models up to Claude 4.5 think only when
+//! asked, with a budget; later ones refuse a budget, and many think unless the request forbids it.
 
 use reqwest::header::HeaderValue;
 use serde::Serialize;
@@ -10,19 +10,19 @@ use serde::Serialize;
 use crate::wire::turns::{self, Block, Turn};
 use crate::{Model, ThinkingForm, ThinkingLevel};
 
-/// Least budget that the API takes, in tokens.
+/// Smallest budget that the API accepts, in tokens.
 const LEAST_BUDGET: u64 = 1_024;
 
-/// Of the output limit, which holds the thinking too, at least one part in so many stays for the answer.
+/// At least one part in this many of the output limit, which includes thinking, is reserved for the answer.
 const ANSWER_SHARE: u64 = 2;
 
-/// Lets models of the [`ThinkingForm::Budget`] think between tool calls; the others do anyway.
+/// Lets models of the [`ThinkingForm::Budget`] think between tool calls; the others do so by default.
 const INTERLEAVED_BETA: &str = "interleaved-thinking-2025-05-14";
 
-/// Needed to say what becomes of thinking if the messages before it have changed.
+/// Needed for the field that says how the API treats thinking whose preceding messages have changed.
 const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
 
-/// The fields of a request that are about thinking.
+/// The fields of a request about thinking.
 #[derive(Debug, Default)]
 pub(in crate::wire) struct Thinking {
     pub(in crate::wire) field: Option<ThinkingField>,
@@ -33,13 +33,13 @@ pub(in crate::wire) struct Thinking {
     pub(in crate::wire) history: ThinkingHistory,
 }
 
-/// What becomes of the model's own thinking in earlier answers.
+/// How the model's own thinking in earlier answers is sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::wire) enum ThinkingHistory {
     /// It goes back unchanged.
     #[default]
     Kept,
-    /// It is left out: with thinking off, nothing can tell the API to pass over what became invalid.
+    /// It is left out: with thinking off, a request cannot ask the API to ignore invalid thinking.
     LeftOut,
 }
 
@@ -68,7 +68,7 @@ pub(in crate::wire) struct OutputConfig {
 }
 
 impl Thinking {
-    /// What to say to `model` about thinking at `requested`, with `max_tokens` for thinking and answer together.
+    /// The fields for `model` at the level `requested`, with `max_tokens` for thinking and answer together.
     pub(in crate::wire) fn new(
         model: &Model,
         requested: ThinkingLevel,
@@ -120,8 +120,8 @@ impl Thinking {
         }
     }
 
-    /// What may be said of it in front of `turns`: a model with a budget may not begin to think while tool calls go on
-    /// that were made without its thinking.
+    /// The fields that are allowed for `turns`: a model with a budget may not begin to think in the middle of tool
+    /// calls that were made without its thinking.
     pub(in crate::wire) fn in_front_of(self, turns: &[Turn<Block<'_>>]) -> Self {
         let has_budget = matches!(self.field, Some(ThinkingField::Enabled { .. }));
         if has_budget && turns::continue_calls_without_thinking(turns) {

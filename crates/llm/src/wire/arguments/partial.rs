@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{relaxed, without_empty_object};
 
-/// What an unfinished JSON object says so far: whole members, and the last one as far as it has come. An empty map where
+/// The content of an unfinished JSON object: complete members, and the part of the last one that has arrived. Empty if
 /// nothing can be read yet. This is for display alone; a call runs with the arguments of its
 /// [`ToolCallEnd`](crate::StreamEvent::ToolCallEnd), which must be whole.
 ///
@@ -84,7 +84,7 @@ fn closed(text: &str) -> String {
     with_closers(&text[..safe.0], &stack)
 }
 
-/// Where the string that begins at `start` ends; `None` if it does not.
+/// The end of the string that begins at `start`; `None` if it is not closed.
 fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     while at < bytes.len() {
@@ -103,7 +103,7 @@ fn whole_escapes(text: &str) -> &str {
     if slashes % 2 == 1 {
         return whole_escapes(&text[..text.len() - 1]);
     }
-    // `\u12` and `\ud83d` need what comes behind them.
+    // `\u12` and `\ud83d` need the characters after them.
     let Some(at) = text.rfind("\\u") else { return text };
     let is_escape = (text[..at].len() - text[..at].trim_end_matches('\\').len()).is_multiple_of(2);
     let digits = &text[at + 2..];

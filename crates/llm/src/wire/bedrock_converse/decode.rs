@@ -10,7 +10,7 @@ use crate::wire::{
 };
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, Usage, classify};
 
-/// Tools that run at the provider; their calls are none of ours.
+/// Tools that run at the provider; their calls are ignored.
 const SERVER_TOOL: &str = "server_tool_use";
 
 /// Reads one answer.
@@ -22,8 +22,8 @@ pub struct Decoder<'a> {
     has_counters: bool,
 }
 
-/// Any event: one flat shape, because the event's name says which members there are. What is large and rare is behind a
-/// pointer: an event is moved more than once.
+/// Any event. The type is flat, because the event's name says which fields it has. Large and rare fields are boxed,
+/// because an event is moved more than once.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
@@ -69,7 +69,7 @@ struct ReasoningDelta<'a> {
     redacted_content: Option<Text<'a>>,
 }
 
-/// The start of a block in a stream, which only calls and images have, or a whole one.
+/// The start of a block in a stream, which only calls and images have, or a whole block.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireBlock<'a> {
@@ -144,7 +144,7 @@ struct WireUsage {
     cache_write_input_tokens: Option<u64>,
 }
 
-/// An answer that is no stream.
+/// An answer that is not a stream.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WholeAnswer<'a> {
@@ -201,7 +201,7 @@ impl<'a> Decoder<'a> {
             "messageStop" => {
                 let reason = event.stop_reason.as_ref().map_or("", Text::as_str);
                 self.take_stop_reason(reason)?;
-                // Counters come behind it.
+                // Counters follow.
                 return Ok(if self.has_counters { Progress::Ended } else { Progress::Complete });
             }
             "metadata" => {
@@ -215,7 +215,7 @@ impl<'a> Decoder<'a> {
         Ok(Progress::Advanced)
     }
 
-    /// Only calls and images must be announced; what else is in `block` is all of it.
+    /// Only calls and images must be announced; any other `block` is complete.
     fn start_block(&mut self, number: u64, block: &WireBlock<'_>, sink: EventSink<'_>) {
         match &block.tool_use {
             Some(call) if call.kind.as_ref().is_some_and(|kind| kind.as_str() == SERVER_TOOL) => {
@@ -312,7 +312,7 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
     fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
         let reason = self.stop_reason.ok_or_else(cut_stream)?;
         self.blocks.stop_all(sink);
-        // What arrived before the window was full is an answer that was cut; without anything it is none.
+        // If anything arrived before the window was full, it is an answer that was cut; otherwise it is a failure.
         if self.window_exceeded && self.blocks.message.is_empty() {
             return Err(failed_ending(ErrorClass::ContextOverflow, WINDOW_EXCEEDED));
         }
@@ -324,10 +324,10 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
     }
 }
 
-/// What the API's word means.
+/// The meaning of the API's stop reason.
 ///
 /// # Errors
-/// When it says that the model wrote something that its host could not read.
+/// The host could not read what the model wrote.
 fn stop_reason(word: &str) -> Result<StopReason, ModelError> {
     Ok(match word {
         "max_tokens" | WINDOW_EXCEEDED => StopReason::Length,
@@ -341,7 +341,7 @@ fn stop_reason(word: &str) -> Result<StopReason, ModelError> {
                 ..ModelError::new(ErrorClass::Timeout, message)
             });
         }
-        // `end_turn`, `stop_sequence`, and whatever else ends an answer normally.
+        // `end_turn`, `stop_sequence`, and other normal ends.
         _ => StopReason::Stop,
     })
 }

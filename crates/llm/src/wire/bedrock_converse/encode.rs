@@ -1,7 +1,7 @@
 //! A request in the Converse format.
 //!
 //! Models cache the longest prefix they have seen up to a cache point, in the order tools, system prompt,
-//! messages. A cache point is a block of its own here, behind what is to be cached.
+//! messages. A cache point is a block of its own, after the part to be cached.
 
 use std::borrow::Cow;
 
@@ -20,19 +20,20 @@ use crate::{
     AssistantMessage, Message, Model, ModelError, ModelRequest, ThinkingLevel, ToolSchema, ToolUse,
 };
 
-/// What stays as it is in the path: the model's id is one segment, with colons and slashes encoded.
+/// Characters that are not encoded in the path. The model's id is one segment, with colons and slashes encoded.
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Stands in where the output limit is not known, for the budget that depends on it: every Claude that thinks has more.
+/// Replaces an unknown output limit, on which the thinking budget depends: every Claude model that thinks has a higher
+/// one.
 const UNKNOWN_LIMIT: u64 = 8192;
 
-/// Older models need a beta for it, and of those some refuse the beta here.
+/// Older models would need a beta feature for it, which some of them refuse here.
 const ASKS_TO_THINK_BETWEEN_CALLS: bool = false;
 
 /// Encodes `request`.
 ///
 /// # Errors
-/// When there is no message to send, the base URL is invalid, or the key cannot stand in a header.
+/// There is no message to send, the base URL is invalid, or a header cannot hold the key.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let url = call_url(request.model)?;
     let family = Family::of(&request.model.id);
@@ -72,7 +73,7 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
     Ok(encoded)
 }
 
-/// Where a call of `model` goes. A base URL that already names a model is taken as it is.
+/// The URL of a call of `model`. A base URL that already names a model is used unchanged.
 fn call_url(model: &Model) -> Result<Url, ModelError> {
     let mut url = endpoint::parse_base(&model.base_url)?;
     if url.path().ends_with("/converse-stream") {
@@ -120,7 +121,7 @@ enum Tool<'a> {
 #[serde(rename_all = "camelCase")]
 struct ToolSpec<'a> {
     name: Cow<'a, str>,
-    /// Left out when empty: the API wants at least one character.
+    /// Left out if empty: the API requires at least one character.
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     input_schema: InputSchema<'a>,
@@ -202,7 +203,7 @@ impl<'a> From<Piece<'a>> for Block<'a> {
         match piece {
             Piece::Text(text) => Self::Text(text),
             Piece::Image(image) => Self::Image {
-                // What is read here is named by the second half of its media type.
+                // The format names an image type by the second half of its media type.
                 format: image.mime_type.trim_start_matches("image/"),
                 source: ImageSource { bytes: &image.data },
             },
@@ -221,8 +222,8 @@ fn system<'a>(prompt: &'a str, family: Family) -> Vec<Block<'a>> {
     blocks
 }
 
-/// The tools on offer. Messages that hold calls are refused without any tools, so those that were called stand in
-/// where none are offered. The format has no way to forbid calls, so tools that must not be called are not offered.
+/// The tools on offer. Messages that hold calls are refused without tools, so the tools that were called are sent if
+/// none are offered. The format has no way to forbid calls, so tools that must not be called are not offered.
 fn tool_config<'a>(request: &ModelRequest<'a>, family: Family) -> Option<ToolConfig<'a>> {
     let mut tools: Vec<Tool<'a>> = match request.tool_use {
         ToolUse::Auto => request.tools.iter().map(offered_tool).collect(),

@@ -1,13 +1,13 @@
-//! What differs between the models behind the Converse API, as data.
+//! Differences between the models of the Converse API, as data.
 //!
-//! A model is known by a part of its id, because the same model has many: `anthropic.claude-…`, inference profiles
-//! such as `us.anthropic.claude-…`, and ARNs that end with either. The ARN of an application inference profile does
-//! not say which model it is for; like every unknown model it gets what all models understand.
+//! A model is recognised by a part of its id, because the same model has many ids: `anthropic.claude-…`, inference
+//! profiles such as `us.anthropic.claude-…`, and ARNs that end with either. The ARN of an application inference profile
+//! does not say which model it is for; like every unknown model it gets what all models understand.
 
 use crate::Model;
 use crate::wire::{Off, ThinkingControl};
 
-/// Where a model takes cache points. One that it does not take makes it refuse the request.
+/// The places where a model accepts cache points. It refuses a request with a cache point in another place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CachePoints {
     /// Nowhere.
@@ -29,12 +29,12 @@ pub(super) enum ThinkingFields {
     Effort,
 }
 
-/// What one family of models takes.
+/// What one family of models accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Family {
     pub(super) cache_points: CachePoints,
     pub(super) thinking: ThinkingFields,
-    /// Whether the `status` of a tool result is known; other models refuse it.
+    /// Whether it accepts the `status` of a tool result; other models refuse it.
     pub(super) knows_result_status: bool,
 }
 
@@ -52,7 +52,7 @@ const CLAUDE: Family = Family {
 
 const CLAUDE_WITHOUT_CACHE: Family = Family { cache_points: CachePoints::None, ..CLAUDE };
 
-/// Parts of ids, the first that fits winning, from AWS's pages on prompt caching and on `ToolResultBlock`.
+/// Parts of ids; the first that fits is used. From AWS's pages on prompt caching and on `ToolResultBlock`.
 const FAMILIES: &[(&str, Family)] = &[
     ("claude-3-7-sonnet", CLAUDE),
     ("claude-3-5-haiku", CLAUDE),
@@ -72,7 +72,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("openai.gpt-oss-", Family { thinking: ThinkingFields::Effort, ..COMMON }),
 ];
 
-/// What can be said to `model`. Effort begins with `low`, and its models always think.
+/// How a request controls the thinking of `model`. Effort begins with `low`, and models with an effort always think.
 pub(in crate::wire) fn thinking_control(model: &Model) -> ThinkingControl {
     match Family::of(&model.id).thinking {
         ThinkingFields::None => ThinkingControl::Nothing,

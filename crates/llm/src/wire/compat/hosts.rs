@@ -1,4 +1,4 @@
-//! The hosts, one row each, from their API references and from what they refuse.
+//! The hosts, one row each, based on their API references and on what they refuse.
 
 use super::*;
 
@@ -14,7 +14,7 @@ const REASONING_CONTENT_FIRST: &[ReasoningField] =
 const REASONING_FIRST: &[ReasoningField] =
     &[ReasoningField::Reasoning, ReasoningField::ReasoningContent, ReasoningField::ReasoningText];
 
-/// What a host in no row gets. 40 bytes is the shortest limit on ids known among hosts without a form of their own.
+/// An unknown host. 40 bytes is the shortest known limit on ids among hosts without a form of their own.
 pub(super) const COMMON: Compat = Compat {
     output_limit: OutputLimitField::MaxTokens,
     system_role: SystemRole::System,
@@ -28,7 +28,7 @@ pub(super) const COMMON: Compat = Compat {
     addressing: Addressing::Usual,
 };
 
-/// A server on this machine that is in no row: it runs open models, whose thinking it may leave in the text.
+/// An unknown server on this machine: it runs open models, whose thinking it may leave in the text.
 pub(super) const LOCAL: Compat = Compat { inline_thinking: InlineThinking::Tagged, ..COMMON };
 
 /// A host of open models that takes an effort.
@@ -41,7 +41,7 @@ const OPENAI: Compat = Compat {
     ..COMMON
 };
 
-/// Hosts that switch thinking on and off, and want it back while tools are called.
+/// Hosts that switch thinking on and off, and require it in requests while tools are called.
 const SWITCHED: Compat = Compat {
     thinking_field: ThinkingField::ThinkingType,
     reasoning_replay: ReasoningReplay::WithinTurn,
@@ -84,7 +84,7 @@ pub(super) const HOSTS: &[HostRow] = &[
             ..OPEN_MODELS
         },
     ),
-    // Some of its models think unasked, and refuse to be asked.
+    // Some of its models think by default, and refuse the field.
     row(&["api.x.ai"], &["xai", "grok"], COMMON),
     row(
         &["ai-gateway.vercel.sh"],

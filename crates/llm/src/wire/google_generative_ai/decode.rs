@@ -1,7 +1,7 @@
 //! The answer in the Generative Language format.
 //!
 //! A stream is a series of whole responses, each with the next parts of the message. Text comes in pieces, calls come
-//! whole. The last response says why the model stopped; a stream without that was cut.
+//! whole. The last response has the stop reason; a stream without one was cut.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,10 +10,10 @@ use crate::wire::json::{self, Text};
 use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, classify};
 
-/// Longest text of the service about its reason for stopping that is shown, in characters.
+/// Most characters of the service's explanation of a stop reason that are shown.
 const MAX_FINISH_MESSAGE: usize = 300;
 
-/// Longest name of a kind of file that is shown, in characters; real ones have at most some thirty.
+/// Longest media type that is shown, in characters; real ones have at most about 30.
 const MAX_MEDIA_TYPE: usize = 100;
 
 /// Reads one answer.
@@ -78,7 +78,7 @@ struct Content<'a> {
     parts: Option<Vec<Part<'a>>>,
 }
 
-/// What is large and rare is behind a pointer: a part is moved more than once.
+/// Large and rare fields are boxed, because a part is moved more than once.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
@@ -154,7 +154,7 @@ impl<'a> Decoder<'a> {
         Self { builder, prose: None, counters: Counters::default(), stop_reason: None }
     }
 
-    /// Takes one response, or the list of them that a server sends which does not stream.
+    /// Takes one response, or the list of responses from a server that does not stream.
     fn take_any(&mut self, data: &str, sink: EventSink<'_>) -> Result<Progress, ModelError> {
         if !data.trim_start().starts_with('[') {
             return self.take_text(data, sink);
@@ -203,7 +203,7 @@ impl<'a> Decoder<'a> {
         Ok(if is_over { Progress::Complete } else { progress })
     }
 
-    /// Takes the next parts; whether there were some that are not the last.
+    /// Takes the next parts; returns whether there were any before the last one.
     fn take_candidate(
         &mut self,
         candidate: &Candidate<'_>,
@@ -219,11 +219,11 @@ impl<'a> Decoder<'a> {
         if !reason.is_empty() {
             self.stop_reason = Some(stop_reason(reason, candidate)?);
         }
-        // Not a reason yet, unless nothing more comes.
+        // Counts as the stop reason only if nothing more comes.
         Ok(!parts.is_empty() && matches!(reason, "" | "FINISH_REASON_UNSPECIFIED"))
     }
 
-    /// Takes one part. Pictures that a model thinks with are passed over, and what else a message cannot hold leaves a
+    /// Takes one part. Pictures within thoughts are skipped; other content that a message cannot hold is replaced by a
     /// note.
     fn take_part(&mut self, part: &Part<'_>, sink: EventSink<'_>) {
         let signature = json::text(&part.thought_signature);
@@ -246,7 +246,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Code of the model, or what it printed: some models run code without being asked to.
+    /// Code that the service ran, or its output: some models run code without being asked to.
     fn take_fenced(&mut self, language: &str, code: &str, sink: EventSink<'_>) {
         if !code.is_empty() {
             let text = format!("\n```{language}\n{}\n```\n", code.trim_end());
@@ -254,8 +254,8 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Adds to the open text or thought. The pieces of one part have one signature among them: Gemini 2.5 sends it
-    /// with the first, Gemini 3 with the last, whose text may be empty. So a second signature begins another part.
+    /// Adds to the open text or thought. The pieces of one part share one signature: Gemini 2.5 sends it with the first
+    /// piece, Gemini 3 with the last, whose text may be empty. So a second signature begins another part.
     fn take_prose(&mut self, kind: Prose, text: &str, signature: &str, sink: EventSink<'_>) {
         if text.is_empty() && signature.is_empty() {
             return;
@@ -369,11 +369,11 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
     }
 }
 
-/// What the service's reason for stopping means, as its API reference explains each
+/// The meaning of the service's stop reasons, from its API reference
 /// (<https://ai.google.dev/api/generate-content#FinishReason>).
 ///
 /// # Errors
-/// When the answer was given up rather than finished or refused.
+/// The answer was broken off, neither finished nor refused.
 fn stop_reason(name: &str, candidate: &Candidate<'_>) -> Result<StopReason, ModelError> {
     let class = match name {
         "MAX_TOKENS" => return Ok(StopReason::Length),
@@ -388,7 +388,7 @@ fn stop_reason(name: &str, candidate: &Candidate<'_>) -> Result<StopReason, Mode
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
         | "IMAGE_RECITATION" => return Ok(StopReason::Refusal),
-        // Slips of the model, which it does not repeat when it is asked again.
+        // Mistakes of the model, which it does not repeat on a retry.
         "MALFORMED_FUNCTION_CALL"
         | "UNEXPECTED_TOOL_CALL"
         | "TOO_MANY_TOOL_CALLS"
@@ -396,7 +396,7 @@ fn stop_reason(name: &str, candidate: &Candidate<'_>) -> Result<StopReason, Mode
         | "OTHER" => ErrorClass::Timeout,
         "PUP_LIMITED_DISABLED" => ErrorClass::Auth,
         "MISSING_THOUGHT_SIGNATURE" | "IMAGE_OTHER" | "NO_IMAGE" => ErrorClass::Unknown,
-        // `STOP`, and whatever else ends an answer normally.
+        // `STOP`, and other normal ends.
         _ => return Ok(StopReason::Stop),
     };
     let why = match &candidate.finish_message {

@@ -20,17 +20,17 @@ use crate::{
     ToolCall, ToolResultMessage, ToolSchema, ToolUse,
 };
 
-/// What may stand as the id of a call. The service does not say; this is what every other host takes.
+/// The allowed form of a call's id. The service does not document it; every other host accepts this form.
 const TOOL_IDS: ToolIdRule = ToolIdRule::Token(64);
 
 /// Image types that the models read (<https://ai.google.dev/gemini-api/docs/image-understanding>).
 const IMAGE_TYPES: ImageTypes =
     ImageTypes::Only(&["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"]);
 
-/// Stands where a user's turn must be and there is nothing to say: a request begins with one.
+/// The text of a user turn that is required but empty, such as the first turn of a request.
 const EMPTY_TURN: &str = "(no text)";
 
-/// Stands for the text of a result that is only an image.
+/// The text of a result that is only an image.
 const IMAGE_RESULT: &str = "(the image)";
 
 /// From the third generation on, a call without the signature of its thought is refused. This value, which Google's
@@ -41,7 +41,7 @@ const FOREIGN_CALL_SIGNATURE: &str = "skip_thought_signature_validator";
 /// Encodes `request`.
 ///
 /// # Errors
-/// When there is no message to send, the base URL is invalid, or the key cannot stand in a header.
+/// There is no message to send, the base URL is invalid, or a header cannot hold the key.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
     let mut url = endpoint::call_url(model.api, &model.base_url)?;
@@ -200,7 +200,7 @@ struct FunctionResponse<'a> {
     parts: Vec<Part<'a>>,
 }
 
-/// What a function gave, under the names that the service asks for.
+/// The result of a function, under the names that the service requires.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Outcome<'a> {
@@ -238,7 +238,7 @@ struct Contents<'a> {
     model: &'a Model,
     service: Service,
     contents: Vec<Content<'a>>,
-    /// Images of the results just added. Models before the third generation take them only behind all results.
+    /// Images of the results just added. Models before the third generation accept them only after all results.
     pending_images: Vec<Part<'a>>,
 }
 
@@ -268,7 +268,7 @@ impl<'a> Contents<'a> {
         self.flush_images();
     }
 
-    /// Adds to the turn of that role. Turns alternate and the first is a user's: the service refuses any other order.
+    /// Adds to the turn of that role. Turns alternate and the first is the user's: the service refuses any other order.
     fn push(&mut self, role: Role, parts: Vec<Part<'a>>) {
         if parts.is_empty() {
             return;
@@ -288,7 +288,7 @@ impl<'a> Contents<'a> {
         self.push(Role::User, images);
     }
 
-    /// The parts as they came, each with its own signature where it means something.
+    /// The parts as they came, each with its own signature if that is valid for the model.
     fn assistant_parts(&self, message: &'a AssistantMessage) -> Vec<Part<'a>> {
         let same_origin = history::has_same_origin(self.model, message);
         let own = |signature: &'a Option<String>| {
@@ -319,7 +319,7 @@ impl<'a> Contents<'a> {
             .collect()
     }
 
-    /// What stands for a signature that the first call of a message lacks; the others need none.
+    /// Replaces the missing signature of the first call of a message; the other calls need none.
     fn missing_signature(&self) -> Option<&'static str> {
         is_generation_3(&self.model.id).then_some(FOREIGN_CALL_SIGNATURE)
     }
@@ -362,7 +362,7 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// A tool name, which the service wants to begin with a letter or `_`; models invent others.
+/// A tool name. The service requires that it begins with a letter or `_`; models invent others.
 fn function_name(name: &str) -> Cow<'_, str> {
     let name = history::tool_name(name);
     if name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {

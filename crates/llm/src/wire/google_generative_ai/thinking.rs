@@ -1,5 +1,5 @@
-//! How much a model is to think, in this format's two ways: a number of tokens up to Gemini 2.5, a word from Gemini 3
-//! on. A model takes only its own way and refuses the other.
+//! How a request controls thinking, in the two forms of this format: a number of tokens up to Gemini 2.5, a word from
+//! Gemini 3 on. A model accepts only its own form and refuses the other.
 
 use serde::Serialize;
 
@@ -19,13 +19,13 @@ struct Budgets {
     xhigh: u64,
 }
 
-/// The families that take a number; the first that fits counts.
+/// The families that take a number; the first that fits is used.
 ///
 /// The smallest and largest numbers are the limits of each model in Google's guide to thinking
-/// (<https://ai.google.dev/gemini-api/docs/thinking>): 128 to 32,768 for 2.5 Pro, whose thinking cannot be switched off;
-/// 0 to 24,576 for 2.5 Flash; 0, or 512 to 24,576, for 2.5 Flash-Lite. Low, medium and high are what Google's own
-/// OpenAI-compatible endpoint makes of these words for 2.5: 1,024, 8,192 and 24,576. `minimal` is the least that each
-/// can be given; for Flash, which has no least, that of Pro.
+/// (<https://ai.google.dev/gemini-api/docs/thinking>): 128 to 32,768 for 2.5 Pro, whose thinking cannot be switched
+/// off; 0 to 24,576 for 2.5 Flash; 0, or 512 to 24,576, for 2.5 Flash-Lite. Low, medium and high are the values that
+/// Google's own OpenAI-compatible endpoint uses for 2.5: 1,024, 8,192 and 24,576. `minimal` is the smallest number that
+/// each accepts; for Flash, which has no minimum, that of Pro.
 const FAMILIES: [Budgets; 3] = [
     Budgets {
         family: "gemini-2.5-pro",
@@ -74,8 +74,8 @@ enum Amount {
 }
 
 impl ThinkingConfig {
-    /// What `model` is sent when a caller asks for `requested`, and for at most `max_output` tokens; `None` for a
-    /// model that cannot think, which would refuse the request.
+    /// The field for `model` at the level `requested` and at most `max_output` tokens; `None` for a model that cannot
+    /// think, which would refuse the field.
     pub(super) fn of(
         model: &Model,
         requested: ThinkingLevel,
@@ -94,8 +94,8 @@ impl ThinkingConfig {
     }
 }
 
-/// What can be said to `model`: not to think only where the family takes a budget of nothing. A model that takes words
-/// and lists none has those that every such model takes
+/// How a request controls the thinking of `model`. It can be switched off only if the family accepts a budget of 0. A
+/// model that takes words and lists none has the words that every such model accepts
 /// (<https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thinking>).
 pub(in crate::wire) fn thinking_control(model: &Model) -> ThinkingControl {
     match Budgets::of(model) {
@@ -110,8 +110,8 @@ impl Budgets {
         FAMILIES.iter().find(|budgets| bare_id(&model.id).starts_with(budgets.family))
     }
 
-    /// The budget for `level`. Thinking counts against the output limit, so it gets half of that at most; else there
-    /// would be nothing left to answer with.
+    /// The budget for `level`. Thinking counts against the output limit, so it gets at most half of that. Otherwise
+    /// nothing might be left for the answer.
     fn within(&self, level: ThinkingLevel, max_output: Option<u64>) -> u64 {
         let budget = match level {
             ThinkingLevel::Off => return self.off,

@@ -1,4 +1,4 @@
-//! The chunks of the Chat Completions format, and what they say.
+//! The chunks of the Chat Completions format.
 
 use std::borrow::Cow;
 
@@ -28,13 +28,13 @@ pub(super) struct Choice<'a> {
     /// A piece of a stream.
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
-    /// All of it: in an answer that is no stream, and at some hosts at the end of one. Rare, so behind a pointer: a
-    /// chunk is moved more than once.
+    /// The whole message: in an answer that is not a stream, and at some hosts at the end of a stream. It is boxed
+    /// because it is rare and a chunk is moved more than once.
     #[serde(borrow)]
     pub(super) message: Option<Box<Delta<'a>>>,
     #[serde(borrow)]
     pub(super) finish_reason: Option<Text<'a>>,
-    /// The word of the host behind a gateway, which may be a failure where the gateway's own is peaceful.
+    /// The finish reason of the host behind a gateway. It may be a failure although the gateway's own is a normal one.
     #[serde(borrow, default, deserialize_with = "json::lenient_text")]
     pub(super) native_finish_reason: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -124,7 +124,7 @@ struct CompletionDetails {
 }
 
 impl Delta<'_> {
-    /// Whether it says nothing, but perhaps who speaks.
+    /// Whether it holds nothing, except perhaps the role.
     pub(super) fn is_empty(&self) -> bool {
         let has_text =
             |text: &Option<Cow<'_, str>>| text.as_ref().is_some_and(|text| !text.is_empty());
@@ -145,7 +145,7 @@ impl Delta<'_> {
 }
 
 impl WireCall<'_> {
-    /// Gemini's signature of the thought behind the call; empty where there is none.
+    /// Gemini's signature of the thought that led to the call; may be empty.
     pub(super) fn signature(&self) -> &str {
         let google = self.extra_content.as_ref().and_then(|extra| extra.google.as_ref());
         google.map_or("", |google| json::text(&google.thought_signature))

@@ -25,7 +25,7 @@ pub(super) struct Part<'a> {
     image_url: Option<IgnoredAny>,
 }
 
-/// What a piece of content is.
+/// The kind of a piece of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prose {
     Text,
@@ -48,7 +48,7 @@ impl Content<'_> {
         }
     }
 
-    /// Hands out the pieces in order.
+    /// Passes on the pieces in order.
     pub(super) fn for_each(&self, take: &mut dyn FnMut(Prose, &str)) {
         match self {
             Self::Text(text) => take(Prose::Text, text),

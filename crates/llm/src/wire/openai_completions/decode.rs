@@ -2,7 +2,7 @@
 //!
 //! Hosts follow it loosely: calls come in pieces or whole, with or without ids and numbers, several at once; the
 //! counters come in a chunk without choices, in the last choice, or not at all; some send no finish reason and some
-//! no `[DONE]`. One of the last two must be there, else the stream was cut.
+//! no `[DONE]`. One of the last two must come, or the stream was cut.
 
 use serde_json::value::RawValue;
 
@@ -35,7 +35,7 @@ pub struct Decoder<'a> {
     stop_reason: Option<StopReason>,
     refused: bool,
     has_deltas: bool,
-    /// The number of the answer that is read; more than one is never asked for, but some hosts give more.
+    /// The number of the answer that is read. Only one is requested, but some hosts send more.
     choice: Option<u64>,
     done: bool,
 }
@@ -49,7 +49,7 @@ struct OpenCall {
     id: String,
     /// Position in the message.
     index: usize,
-    /// Whether its arguments are a whole object, as far as somebody has asked.
+    /// Whether its arguments are a whole object, as far as that was checked.
     extent: Extent,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Decoder<'a> {
         if let Some(error) = choice.error.filter(|_| json::is_present(choice.error)) {
             return Err(classify::stream_error(error.get()));
         }
-        // An empty delta may stand beside a whole message, which is the answer then. A whole message behind the deltas
+        // An empty delta may come with a whole message, which is the answer then. A whole message after the deltas
         // (MiniMax) repeats them.
         let delta = choice.delta.as_ref();
         let says_something = delta.is_some_and(|delta| !delta.is_empty());
@@ -130,7 +130,7 @@ impl<'a> Decoder<'a> {
         let reason = self.telling_reason(reason, choice);
         self.stop_reason = Some(match ending(reason) {
             Ending::Stop(reason) => reason,
-            // What arrived is an answer that was cut; without anything it is none.
+            // If anything arrived, it is an answer that was cut; otherwise it is a failure.
             Ending::Failure(ErrorClass::ContextOverflow) if !self.builder.is_empty() => {
                 StopReason::Length
             }
@@ -140,7 +140,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// The reason that counts: a failure of the host behind a gateway, if nothing arrived.
+    /// The finish reason that applies: that of the host behind a gateway if it is a failure and nothing arrived.
     fn telling_reason<'r>(&self, reason: &'r str, choice: &'r Choice<'_>) -> &'r str {
         let native = choice.native_finish_reason.as_deref().filter(|_| self.builder.is_empty());
         native.filter(|native| matches!(ending(native), Ending::Failure(_))).unwrap_or(reason)
@@ -150,7 +150,7 @@ impl<'a> Decoder<'a> {
         if self.builder.may_end(self.stop_reason) { Progress::Complete } else { progress }
     }
 
-    /// Takes one piece; whether there was anything in it.
+    /// Takes one piece; returns whether it held anything.
     fn take_delta(&mut self, delta: &Delta<'_>, sink: EventSink<'_>) -> bool {
         let mut advanced = false;
         if delta.role.is_some() && self.builder.is_empty() {
@@ -197,7 +197,7 @@ impl<'a> Decoder<'a> {
         advanced
     }
 
-    /// Takes text and thinking; whether there was any.
+    /// Takes text and thinking; returns whether there was any.
     fn take_content(&mut self, content: &Content<'_>, sink: EventSink<'_>) -> bool {
         let mut advanced = false;
         let mut tags = self.tags.take();
@@ -254,7 +254,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Hands out what may have been the beginning of a tag.
+    /// Passes on text that was held back as the possible beginning of a tag.
     fn release_text(&mut self, sink: EventSink<'_>) {
         if let Some(mut tags) = self.tags.take() {
             tags.finish(&mut |prose, text| self.append(prose, text, sink));
@@ -267,7 +267,7 @@ impl<'a> Decoder<'a> {
         let id = wire.id.as_deref().unwrap_or_default();
         let index = match self.find_call(wire.index, id, name) {
             Some(index) => index,
-            // A piece of a call that never began: without a name there is nothing to call.
+            // A piece of a call that never began: without a name there is no call.
             None if name.is_empty() => return,
             None => {
                 self.release_text(sink);
@@ -289,9 +289,9 @@ impl<'a> Decoder<'a> {
         self.builder.add_signature(index, wire.signature());
     }
 
-    /// The call that a piece belongs to, or `None` if it begins one. An id that differs begins a call whatever its
-    /// number says, because some hosts number every call 0. A name without an id begins one when the call of that
-    /// number has a whole object already. Without a name nothing begins.
+    /// The call that a piece belongs to, or `None` if it begins one. A new id begins a call even if its number is the
+    /// same, because some hosts number every call 0. A name without an id begins one when the call of that number has a
+    /// whole object already. Without a name nothing begins.
     fn find_call(&mut self, number: Option<u64>, id: &str, name: &str) -> Option<usize> {
         let with_id = self.calls.iter().rposition(|call| !id.is_empty() && call.id == id);
         let last = self.calls.len().checked_sub(1);

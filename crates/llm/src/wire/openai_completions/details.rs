@@ -1,5 +1,5 @@
-//! `reasoning_details`: the reasoning of the model behind a gateway, with its signatures and encrypted parts, which
-//! must go back as it came. Its pieces arrive one by one and are put together here.
+//! `reasoning_details`: the reasoning of the model behind a gateway, with signatures and encrypted parts, which must be
+//! sent back unchanged. Its pieces arrive one by one and are joined here.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ impl ReasoningDetails {
         }
     }
 
-    /// What has arrived since the last time, as JSON; `None` when nothing has.
+    /// What has arrived since the last call, as JSON; `None` if nothing has.
     pub(super) fn take(&mut self) -> Option<String> {
         let details = std::mem::take(&mut self.0);
         (!details.is_empty()).then(|| serde_json::to_string(&details).ok())?

@@ -17,16 +17,16 @@ use crate::{
 use super::details;
 use super::thinking::Thinking;
 
-/// Stands between tool results and the user where a host does not let the one follow the other.
+/// The text of an assistant message between tool results and a user message, for hosts that require one there.
 const RESULTS_READ: &str = "I have read the results.";
 
-/// Stands for the text of a result that is only an image.
+/// The text of a result that is only an image.
 const IMAGE_RESULT: &str = "(image in the next message)";
 
 /// Encodes `request`.
 ///
 /// # Errors
-/// When there is no message to send, the base URL is invalid, or the key cannot stand in a header.
+/// There is no message to send, the base URL is invalid, or a header cannot hold the key.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
     let compat = Compat::of(model);
@@ -113,7 +113,7 @@ struct WireMessage<'a> {
     tool_call_id: Option<Cow<'a, str>>,
 }
 
-/// A plain string wherever there is only text: some hosts take nothing else.
+/// A plain string if there is only text: some hosts accept nothing else.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
@@ -139,7 +139,7 @@ struct WireCall<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: CallFunction<'a>,
-    /// Gemini's signature of the thought behind the call, without which it refuses the request.
+    /// Gemini's signature of the thought that led to the call; without it the request is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<Value>,
 }
@@ -163,7 +163,7 @@ impl<'a> From<Vec<Piece<'a>>> for Content<'a> {
     }
 }
 
-/// What a model said in one message, each kind of it together.
+/// The content of one assistant message, grouped by kind.
 #[derive(Default)]
 struct Said<'a> {
     text: Cow<'a, str>,
@@ -180,8 +180,8 @@ struct Messages<'a> {
     thinks: bool,
     wire: Vec<WireMessage<'a>>,
     has_said_something: bool,
-    /// Images of the tool results just added. They can only travel in a user message, which must not stand between
-    /// two results of one assistant message.
+    /// Images of the tool results just added. Only a user message can hold them, and it must not come between two
+    /// results of one assistant message.
     pending_images: Vec<Piece<'a>>,
 }
 
@@ -243,7 +243,7 @@ impl<'a> Messages<'a> {
         }
         let replay = self.compat.reasoning_replay;
         let within_turn = replay == ReasoningReplay::WithinTurn && in_current_turn;
-        // A model that thinks wants the field with every call it made, even if another model made it.
+        // A model that thinks requires the field with every call, even a call of another model.
         let is_wanted = !said.reasoning.is_empty() || (self.thinks && !said.tool_calls.is_empty());
         if replay != ReasoningReplay::Details {
             said.reasoning_details.clear();

@@ -1,16 +1,16 @@
-//! Why an answer ended.
+//! The finish reasons of answers.
 
 use crate::wire::WINDOW_EXCEEDED;
 use crate::{ErrorClass, StopReason};
 
-/// What a finish reason means.
+/// The meaning of a finish reason.
 pub(super) enum Ending {
     Stop(StopReason),
     Failure(ErrorClass),
 }
 
 pub(super) fn ending(name: &str) -> Ending {
-    // Gemini's compatible endpoint says why behind the word: `function_call_filter: MALFORMED_FUNCTION_CALL`.
+    // Gemini's compatible endpoint adds the cause after the word: `function_call_filter: MALFORMED_FUNCTION_CALL`.
     let name = name.split_once(": ").map_or(name, |(word, _)| word);
     match name {
         "length" | "max_tokens" | "model_length" => Ending::Stop(StopReason::Length),
@@ -22,13 +22,13 @@ pub(super) fn ending(name: &str) -> Ending {
         "error" | "network_error" | "insufficient_system_resource" | "abort" => {
             Ending::Failure(ErrorClass::Timeout)
         }
-        // Slips of Gemini, which it does not repeat when it is asked again.
+        // Mistakes of Gemini, which it does not repeat on a retry.
         "function_call_filter"
         | "MALFORMED_FUNCTION_CALL"
         | "MALFORMED_RESPONSE"
         | "UNEXPECTED_TOOL_CALL" => Ending::Failure(ErrorClass::Timeout),
         WINDOW_EXCEEDED => Ending::Failure(ErrorClass::ContextOverflow),
-        // `stop`, `end_turn`, `eos`, and whatever else ends an answer normally.
+        // `stop`, `end_turn`, `eos`, and other normal ends.
         _ => Ending::Stop(StopReason::Stop),
     }
 }

@@ -1,24 +1,24 @@
-//! Whether the arguments of a call are a whole object, asked again and again while they grow.
+//! Checks, while the arguments of a call grow, whether they are a whole object.
 
 use crate::wire::arguments;
 
-/// Texts that look whole and are not read more often than this: what is no object at the fourth look is none.
+/// Most times that a text which looks whole is parsed. One that is not an object at the last attempt counts as invalid.
 const MAX_LOOKS: u8 = 4;
 
-/// How far a growing text was looked at. Hosts that repeat the name of a function do so with every fragment, so every
-/// byte is looked at once.
+/// The state of the check. Hosts that repeat the name of a function do so with every fragment, so the check reads each
+/// byte only once.
 #[derive(Debug, Default)]
 pub(super) struct Extent {
     scanned: usize,
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// Texts that looked whole and were not.
+    /// Number of texts that looked whole and were not.
     looks: u8,
 }
 
 impl Extent {
-    /// Whether `text` is a whole object. It must begin with what was asked about before.
+    /// Whether `text` is a whole object. It must begin with the text of the previous check.
     pub(super) fn is_whole(&mut self, text: &str) -> bool {
         for byte in &text.as_bytes()[self.scanned.min(text.len())..] {
             match byte {

@@ -6,18 +6,18 @@ use super::content::Prose;
 const TAGS: [(&str, &str); 3] =
     [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>")];
 
-/// Tells the pieces of the text apart as they come; a tag may be cut anywhere.
+/// Separates reasoning from text as the pieces arrive; a tag may be cut anywhere.
 #[derive(Debug)]
 pub(super) enum ThinkTags {
-    /// Nothing but white space and perhaps the beginning of a tag came; it is held back here.
+    /// Only white space and perhaps the beginning of a tag came; it is held back here.
     Start(String),
-    /// Behind the start tag, where the line breaks that follow it are dropped.
+    /// After the start tag; the line breaks that follow it are dropped.
     Opened(&'static str),
-    /// Between the tags; what may be the beginning of the end tag is held back.
+    /// Between the tags; the possible beginning of the end tag is held back.
     Inside { end: &'static str, held: String },
-    /// Behind the end tag, where the line breaks that follow it are dropped.
+    /// After the end tag; the line breaks that follow it are dropped.
     Behind,
-    /// All that follows is text: a tag here is the model's own.
+    /// Everything that follows is text, even if it looks like a tag.
     Text,
 }
 
@@ -26,7 +26,7 @@ impl ThinkTags {
         Self::Start(String::new())
     }
 
-    /// Takes a piece of the content and gives out what it is.
+    /// Takes a piece of the content and passes it on as text or reasoning.
     pub(super) fn feed(&mut self, piece: &str, take: &mut dyn FnMut(Prose, &str)) {
         match self {
             Self::Text => take(Prose::Text, piece),
@@ -74,7 +74,7 @@ impl ThinkTags {
         }
     }
 
-    /// The content is over, or something else begins: gives out what was held back.
+    /// Ends the content: passes on what was held back.
     pub(super) fn finish(&mut self, take: &mut dyn FnMut(Prose, &str)) {
         match std::mem::replace(self, Self::Text) {
             Self::Start(held) => take(Prose::Text, &held),

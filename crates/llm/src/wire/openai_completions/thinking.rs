@@ -1,4 +1,4 @@
-//! How a request asks for thinking: the same wish in the words of each host.
+//! The fields of a request that control thinking, for each host.
 
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ enum Switch {
     Disabled,
 }
 
-/// Templates ignore what they do not know: most look at the switch, that of gpt-oss at the effort.
+/// Templates ignore unknown values: most read the switch, that of gpt-oss reads the effort.
 #[derive(Debug, PartialEq, Serialize)]
 struct TemplateArguments<'a> {
     enable_thinking: bool,
@@ -43,8 +43,8 @@ struct TemplateArguments<'a> {
 }
 
 impl<'a> Thinking<'a> {
-    /// What `field` holds when `level` is asked of `model`. A model that does not reason is asked nothing: its host
-    /// may refuse the field.
+    /// The value of `field` for `model` at `level`; `None` for a model that does not reason, because its host may
+    /// refuse the field.
     pub(super) fn new(field: ThinkingField, model: &'a Model, level: ThinkingLevel) -> Self {
         let mut asked = Self::default();
         if !model.reasoning {
@@ -53,7 +53,7 @@ impl<'a> Thinking<'a> {
         let level = model.thinking_level(level);
         let is_on = level != ThinkingLevel::Off;
         let word = model.thinking_word(level);
-        // `off` itself is no host's word; where one has a word for it (`none`), the model's levels say so.
+        // No host has the word `off`. If it has another word for it (`none`), the model's levels name it.
         let effort = Some(word).filter(|word| is_on || *word != ThinkingLevel::Off.as_str());
         match field {
             ThinkingField::None => {}

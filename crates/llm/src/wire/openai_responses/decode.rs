@@ -1,8 +1,8 @@
 //! The answer in the Responses format.
 //!
-//! Items grow side by side, identified by their place in the output. What a stream says in pieces it says again when
-//! a part, an item and the whole response are done; some servers send only that, so whatever is done counts where
-//! nothing came before it.
+//! Items grow side by side, identified by their place in the output. A stream sends everything in pieces, and repeats
+//! it when a part, an item and the whole response are done. Some servers send only the latter, so it is used where no
+//! pieces came.
 
 use serde_json::value::RawValue;
 
@@ -15,7 +15,7 @@ use crate::wire::json;
 use crate::wire::{FormatDecoder, MessageBuilder, Progress, cut_stream};
 use crate::{AssistantMessage, EventSink, ModelError, StopReason, classify};
 
-/// Stands between two parts of reasoning, which are paragraphs with a title each.
+/// Separates two parts of reasoning, which are paragraphs with titles.
 const PARAGRAPH: &str = "\n\n";
 
 /// Reads one answer.
@@ -134,7 +134,7 @@ impl<'a> Decoder<'a> {
         extent: Extent,
         sink: EventSink<'_>,
     ) {
-        // Without its name a call is none; the item that is done brings it.
+        // A call needs a name; the finished item brings it.
         let Some(index) = self.slots.call(place).and_then(|slot| slot.index) else { return };
         match extent {
             Extent::Delta => self.builder.delta(index, arguments, sink),
@@ -142,7 +142,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Gives the call its whole arguments, if it has none yet.
+    /// Sets the whole arguments of a call that has none yet.
     fn complete_arguments(&mut self, index: usize, arguments: &str, sink: EventSink<'_>) {
         if self.builder.call_arguments(index).is_some_and(str::is_empty) {
             self.builder.delta(index, arguments, sink);
@@ -220,7 +220,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Takes the response as it is at its end. `ending` says how it ended where it does not itself.
+    /// Takes the final response. `ending` says how it ended if the response itself does not.
     fn take_response(
         &mut self,
         response: &WireResponse<'_>,
@@ -235,7 +235,7 @@ impl<'a> Decoder<'a> {
                 let reason = incomplete.and_then(|details| details.reason.as_deref());
                 self.stop_reason = Some(match reason {
                     Some("content_filter") => StopReason::Refusal,
-                    // `max_output_tokens`; whatever else cuts an answer leaves calls that must not be run.
+                    // `max_output_tokens`, or any other cut; calls of such an answer must not be run.
                     _ => StopReason::Length,
                 });
             }

@@ -15,22 +15,22 @@ use crate::{
     ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, UserMessage,
 };
 
-/// What the API allows as the id of a call.
+/// The form of call ids that the API allows.
 const TOOL_IDS: ToolIdRule = ToolIdRule::Token(64);
 
-/// Longest id of an item that the API takes back, in bytes. Some gateways make longer ones.
+/// Longest item id that the API accepts in a request, in bytes. Some gateways make longer ones.
 const MAX_ITEM_ID: usize = 64;
 
 /// Smallest output limit that OpenAI takes.
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
-/// Asks for reasoning in a form that can be sent back, since nothing is stored.
+/// Requests reasoning in a form that can be sent back, because nothing is stored.
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 
 /// Encodes `request`.
 ///
 /// # Errors
-/// When there is no message to send, the base URL is invalid, or the key cannot stand in a header.
+/// There is no message to send, the base URL is invalid, or a header cannot hold the key.
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
     let compat = Compat::of(model);
@@ -103,7 +103,7 @@ struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
-    /// The default is to refuse schemas that leave anything optional.
+    /// By default the API refuses schemas with optional properties.
     strict: bool,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// A plain string wherever there is only text: every host takes it.
+/// A plain string if there is only text: every host accepts it.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
@@ -164,12 +164,12 @@ enum Part<'a> {
     },
     InputImage {
         image_url: DataUrl<'a>,
-        /// Some hosts insist on it.
+        /// Some hosts require it.
         detail: &'static str,
     },
     OutputText {
         text: &'a str,
-        /// Demanded, and always empty: they say where a text was found, and nothing here searches.
+        /// Required, and always empty: these are sources of a text, and no search is used.
         annotations: [&'static str; 0],
     },
 }
@@ -236,7 +236,7 @@ impl<'a> Input<'a> {
         let same_origin = history::has_same_origin(self.model, message);
         let keeps_ids = same_origin && has_all_reasoning(message);
         let start = self.items.len();
-        // What is no item of the server's own.
+        // Content that is not an item of the server's own.
         let mut prose = String::new();
         for block in &message.content {
             match block {

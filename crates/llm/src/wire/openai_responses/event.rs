@@ -1,4 +1,4 @@
-//! The events of the Responses format, and what they say.
+//! The events of the Responses format.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Call,
 }
 
-/// What a piece of text is.
+/// The kind of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prose {
     Text,
@@ -27,7 +27,7 @@ pub(super) enum Prose {
     Reasoning,
 }
 
-/// Which item an event is about. Ids are the weaker sign: some gateways change them with every event.
+/// Identifies the item of an event. Places are more reliable than ids: some gateways change the ids with every event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'e> {
     pub(super) number: Option<u64>,
@@ -48,11 +48,11 @@ pub(super) struct Piece<'e> {
 pub(super) enum Extent {
     /// The next piece.
     Delta,
-    /// All of it.
+    /// The whole text.
     Whole,
 }
 
-/// Whether the ids of items are kept, to go back with them.
+/// Whether the ids of items are kept and sent back with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemIds {
     Kept,
@@ -60,8 +60,8 @@ pub(super) enum ItemIds {
     Dropped,
 }
 
-/// Any event: one flat shape, because a tagged one would copy each event before it is read. What is large and rare is
-/// behind a pointer: an event is moved more than once.
+/// Any event. The type is flat, because a tagged one would copy each event before it is read. Large and rare fields are
+/// boxed, because an event is moved more than once.
 #[derive(Deserialize)]
 pub(super) struct Event<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "json::lenient_text")]
@@ -95,7 +95,7 @@ pub(super) struct Event<'a> {
 
 const _: () = assert!(size_of::<Event<'_>>() <= 264, "every delta pays for a large event");
 
-/// An item of any kind; what only some kinds have is read when the kind is known.
+/// An item of any kind. Fields that only some kinds have are read when the kind is known.
 #[derive(Deserialize)]
 pub(super) struct WireItem<'a> {
     #[serde(rename = "type", borrow, default, deserialize_with = "json::lenient_text")]
@@ -135,7 +135,7 @@ pub(super) struct WirePart<'a> {
     refusal: Option<Cow<'a, str>>,
 }
 
-/// The response as a whole: what ends a stream, and an answer that is no stream.
+/// The whole response: the end of a stream, or an answer that is not a stream.
 #[derive(Deserialize)]
 pub(super) struct WireResponse<'a> {
     #[serde(borrow, default, deserialize_with = "json::lenient_text")]
@@ -200,7 +200,7 @@ impl Event<'_> {
             "reasoning_summary_text.done" => {
                 (Prose::Summary, self.summary_index, &self.text, Whole)
             }
-            // The second is what vLLM called it at first.
+            // The second is vLLM's former name.
             "reasoning_text.delta" | "reasoning.delta" => {
                 (Prose::Reasoning, self.content_index, &self.delta, Delta)
             }
@@ -227,7 +227,7 @@ impl Event<'_> {
 }
 
 impl WireItem<'_> {
-    /// Kinds other than these are of tools that run at the server, which are never asked for.
+    /// Other kinds belong to tools that run at the server, which are never requested.
     pub(super) fn kind(&self) -> Option<Kind> {
         match text(&self.kind) {
             "message" => Some(Kind::Message),

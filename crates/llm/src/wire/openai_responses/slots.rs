@@ -3,7 +3,7 @@
 use super::event::{Kind, Place, Prose};
 use crate::{ErrorClass, ModelError};
 
-/// Most items of one answer: far more than any model writes, so only a runaway server meets it.
+/// Most items of one answer: far more than any model writes, so only a faulty server reaches it.
 const MAX_ITEMS: usize = 10_000;
 
 /// One item of the output.
@@ -15,9 +15,9 @@ pub(super) struct Slot {
     kind: Kind,
     /// Position in the message, once something is in the item.
     pub(super) index: Option<usize>,
-    /// What its text is; reasoning that comes as a summary and in full is taken once.
+    /// The kind of its text. Reasoning that comes both as a summary and in full is taken once.
     pub(super) prose: Option<Prose>,
-    /// The first part that nothing has come of.
+    /// The first part without any content so far.
     pub(super) next_part: u64,
     /// Arguments that came with the start of a call, used if no others follow.
     pub(super) first_arguments: String,
@@ -58,7 +58,7 @@ impl Slots {
         Ok(self.0.get_mut(position).filter(|slot| slot.kind == kind && !slot.closed))
     }
 
-    /// The call at `place`, whatever has become of it.
+    /// The call at `place`, open or closed.
     pub(super) fn call(&self, place: Place<'_>) -> Option<&Slot> {
         self.0.get(self.position(place)?).filter(|slot| slot.kind == Kind::Call)
     }

@@ -1,4 +1,4 @@
-//! The transcript as rows that `sessions import` takes back.
+//! The transcript as rows that `sessions import` reads.
 
 use std::io::{self, Write};
 

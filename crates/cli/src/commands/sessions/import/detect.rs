@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::exit::CliError;
 
-/// Bytes to look at. Headers have a few hundred.
+/// Bytes that are read. Headers have a few hundred.
 const SNIFFED_BYTES: u64 = 64 * 1024;
 /// Some editors begin a file with it.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -29,7 +29,7 @@ pub(super) enum Format {
     MessageLines,
 }
 
-/// What `file` is. Afterwards it is at its beginning again, behind a byte order mark.
+/// The layout of `file`. Afterwards its position is at the beginning again, after a byte order mark.
 pub(super) fn detect(file: &File, path: &Path) -> Result<Format, CliError> {
     by_beginning(&beginning(file, path)?).ok_or_else(|| unknown(path))
 }
@@ -66,7 +66,7 @@ fn by_beginning(beginning: &[u8]) -> Option<Format> {
         None => (text, false),
     };
     let Ok(object) = serde_json::from_slice::<Map<String, Value>>(line) else {
-        // A document over several lines, or a first line that is longer than what was looked at.
+        // A document over several lines, or a first line that is longer than the bytes that were read.
         let is_message = !has_end && FIRST_OF_MESSAGE.iter().any(|first| line.starts_with(first));
         return Some(if is_message { Format::MessageLines } else { Format::MessageDocument });
     };

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Kinds that are counted one by one. A hostile file could make up any number of them.
+/// Most kinds that are counted separately. A hostile file could hold any number of them.
 const MOST_KINDS: usize = 100;
-/// Characters of a made-up name that are shown.
+/// Most characters of a name from a file that are shown.
 const MOST_NAME_CHARS: usize = 40;
 /// The name under which further kinds are counted.
 const REST: &str = "other parts";

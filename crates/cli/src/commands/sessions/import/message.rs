@@ -1,7 +1,8 @@
 //! One message of another program, as rows.
 //!
-//! The programs whose files are read write what their providers' interfaces take: OpenAI's chat messages, Anthropic's
-//! content blocks, or Pi's messages, which are much like those here. The names hardly collide, so one reader takes all.
+//! The programs store messages in the form of their providers' interfaces: OpenAI's chat messages, Anthropic's content
+//! blocks, or Pi's messages, which resemble those here. Their field names hardly collide, so one reader handles all of
+//! them.
 
 mod blocks;
 
@@ -22,7 +23,7 @@ use blocks::{MessageContent, text_of, tool_calls};
 
 /// Provider and model of answers that do not name theirs.
 const UNKNOWN: &str = "unknown";
-/// Calls whose names are remembered for their results. A result follows its call closely.
+/// Most calls whose names are remembered for their results. A result soon follows its call.
 const MOST_OPEN_CALLS: usize = 1000;
 
 /// Fields of a message that are read, and fields that a session here does not need.
@@ -105,7 +106,7 @@ impl Converter {
         left_out: &mut LeftOut,
     ) -> Vec<Row> {
         let Some(fields) = value.as_object() else {
-            left_out.add("message that is no object");
+            left_out.add("message that is not an object");
             return Vec::new();
         };
         for (name, value) in fields {
@@ -155,7 +156,7 @@ impl Converter {
         }
     }
 
-    /// A user's message; results of tools stand in it with some providers, and have rows of their own here.
+    /// A user's message. With some providers it contains tool results, which have rows of their own here.
     fn user(&self, content: MessageContent, ts: u64, left_out: &mut LeftOut) -> Vec<Row> {
         let mut rows: Vec<Row> = content
             .results
@@ -252,7 +253,7 @@ fn row(message: &Message) -> Row {
     Row { row: message_to_row(message), answer: None }
 }
 
-/// A command that the user ran beside the session, and what it printed.
+/// A command that the user ran beside the session, and its output.
 fn executed(fields: &Map<String, Value>) -> String {
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let mut message =

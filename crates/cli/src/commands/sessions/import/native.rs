@@ -19,7 +19,7 @@ pub(super) fn import(path: &Path, import: &mut Import) -> Result<(), CliError> {
     let mut entries = reader.entries();
     for entry in entries.by_ref() {
         let entry = entry?;
-        // The last of them is added at the end.
+        // Only the last of these entries is added, at the end.
         if !matches!(entry, Entry::About(_)) {
             import.entry(&entry)?;
         }

@@ -57,7 +57,7 @@ pub(super) fn import(file: &File, path: &Path, import: &mut Import) -> Result<()
         line.resize(node.length, 0);
         file.read_exact_at(&mut line, node.offset)
             .map_err(|error| super::cannot_read(path, &error))?;
-        // It was an object a moment ago.
+        // The same line was parsed as an object before.
         let Ok(mut fields) = serde_json::from_slice::<Map<String, Value>>(&line) else {
             import.left_out.add("damaged line");
             continue;
@@ -105,7 +105,7 @@ fn read_tree(file: &File, path: &Path, import: &mut Import) -> Result<Vec<Node>,
     Ok(tree)
 }
 
-/// The entries from the root to the last one. Parents stand before their children, so this ends.
+/// The entries from the root to the last one. Parents precede their children, so the loop ends.
 fn branch_of_last(tree: &[Node]) -> Vec<usize> {
     let mut branch = Vec::new();
     let mut next = tree.len().checked_sub(1);
@@ -117,8 +117,8 @@ fn branch_of_last(tree: &[Node]) -> Vec<usize> {
     branch
 }
 
-/// Which rows the first kept entries of compactions have become. Such an entry may have none, as a change of the model
-/// has none; then it is the next row.
+/// The rows of the first kept entries of compactions. An entry without a row, such as a change of the model, stands for
+/// the next row.
 struct KeptRows {
     rows: HashMap<EntryId, Option<EntryId>>,
     waiting: Vec<EntryId>,

@@ -11,7 +11,7 @@ use crate::commands::sessions::import::left_out::LeftOut;
 #[derive(Default)]
 pub(super) struct MessageContent {
     pub(super) blocks: Vec<ContentBlock>,
-    /// Results of tools that stand in it.
+    /// Tool results in it.
     pub(super) results: Vec<ToolResult>,
 }
 
@@ -47,7 +47,7 @@ impl MessageContent {
                 return;
             }
             Value::Object(fields) => fields,
-            _ => return left_out.add("content block that is no object"),
+            _ => return left_out.add("content block that is not an object"),
         };
         let kind = text(fields, "type");
         if kind == "tool_result" {
@@ -105,7 +105,7 @@ fn image(fields: &Map<String, Value>) -> Option<ImageContent> {
     Some(ImageContent { data: optional(source, "data")?, mime_type })
 }
 
-/// An image inside a URL; one elsewhere is not fetched, only named.
+/// An image in a `data:` URL. An image at another URL is not fetched, only named.
 fn image_at(url: &str) -> ContentBlock {
     let inline = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     match inline {
@@ -117,7 +117,7 @@ fn image_at(url: &str) -> ContentBlock {
     }
 }
 
-/// The calls that stand beside the content, as OpenAI's interface has them.
+/// The calls beside the content, as in OpenAI's interface.
 pub(super) fn tool_calls(fields: &Map<String, Value>, left_out: &mut LeftOut) -> Vec<ContentBlock> {
     let beside = fields.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice);
     let mut calls = Vec::new();
@@ -127,7 +127,7 @@ pub(super) fn tool_calls(fields: &Map<String, Value>, left_out: &mut LeftOut) ->
                 let id = id.and_then(Value::as_str).unwrap_or_default();
                 calls.push(call(id, text(function, "name"), function.get("arguments"), function));
             }
-            (None, _) => left_out.add("tool call that is no function"),
+            (None, _) => left_out.add("tool call that is not a function"),
         }
     }
     if let Some(function) = fields.get("function_call").and_then(Value::as_object) {
@@ -170,8 +170,8 @@ pub(super) fn thinking(text: &str) -> ContentBlock {
     })
 }
 
-/// Takes away what is valid for one wire format only; returns the number of signatures. Reasoning that is nothing
-/// but its signature goes too.
+/// Removes state that is valid for one wire format only; returns the number of signatures. Reasoning that consists of a
+/// signature alone is removed too.
 pub(super) fn remove_signatures(content: &mut Vec<ContentBlock>) -> u64 {
     let mut removed = 0;
     for block in content.iter_mut() {
