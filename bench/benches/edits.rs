@@ -85,6 +85,7 @@ impl Place {
             tool: builtin_tools(ToolOptions {
                 command_timeout: Duration::from_secs(1),
                 jobs: None,
+                commands: Default::default(),
             })
             .into_iter()
             .find(|tool| tool.schema().name == "edit")

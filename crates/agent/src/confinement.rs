@@ -12,7 +12,7 @@ use myclaw_config::{
     ConfinementConfig, ConfinementLevel, SandboxMode, SandboxNetwork, WorkspaceAccessName,
 };
 use myclaw_engine::Tool;
-use myclaw_exec::EnvironmentPolicy;
+use myclaw_exec::{EnvironmentPolicy, Runner};
 use myclaw_executor::{Executor, Launch, MessageListener};
 use myclaw_files::create_private_directory;
 use myclaw_policy::SandboxScope;
@@ -20,6 +20,7 @@ use myclaw_sandbox::{
     Confinement, Engine, Level, Limits, Network, OpenPaths, Sandbox, WorkspaceAccess,
     with_open_paths,
 };
+use myclaw_tools::CommandPlace;
 
 use self::network::SessionProxy;
 use crate::helper::{self, ToolSetup};
@@ -27,6 +28,8 @@ use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
 /// An idle helper ends after this time: it uses some megabytes of memory, and the next one starts in milliseconds.
 const IDLE: Duration = Duration::from_secs(300);
+/// Tools that touch nothing themselves but the commands of a [`CommandPlace`].
+const COMMAND_TOOLS: [&str; 2] = ["bash", "process"];
 /// Variables that mean the same in a container as on the machine.
 const CONTAINER_VARIABLES: [&str; 6] = ["LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "COLORTERM"];
 
@@ -44,6 +47,38 @@ struct Placed {
     proxy: Option<Arc<SessionProxy>>,
     /// The directories of skills that there were when it was made. The model may make others.
     skills: Vec<PathBuf>,
+}
+
+/// Where the built-in tools of a session run: in this process, or in the helper of the executor.
+pub(crate) struct ToolPlace(Option<Placed>);
+
+impl ToolPlace {
+    /// Where commands run. The tools that start and look after them stay in this process, which keeps the records of
+    /// jobs out of the sandbox and sees every process.
+    pub(crate) fn commands(&self) -> CommandPlace {
+        match &self.0 {
+            None => CommandPlace::Here,
+            Some(Placed { executor, .. }) => CommandPlace::Sandbox {
+                runner: Arc::clone(executor) as Arc<dyn Runner>,
+                workspace: executor.launch().confinement.workspace.clone(),
+                artifacts: executor.launch().scratch.clone(),
+            },
+        }
+    }
+
+    /// The built-in tools as the session uses them.
+    pub(crate) fn tools(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+        let Some(Placed { executor, proxy, .. }) = &self.0 else { return tools };
+        let placed = |tool: Arc<dyn Tool>| match COMMAND_TOOLS.contains(&&*tool.schema().name) {
+            true => vec![tool],
+            false => executor.wrap(vec![tool]),
+        };
+        let tools = tools.into_iter().flat_map(placed).collect();
+        match proxy {
+            Some(proxy) => network::with_refusals(tools, proxy),
+            None => tools,
+        }
+    }
 }
 
 /// What the sandbox of a session is, for the user.
@@ -84,30 +119,24 @@ impl SessionConfig {
         })
     }
 
-    /// The tools as the session may use them: in a sandboxed session, run by a confined helper.
+    /// Where the built-in tools of the session run.
     ///
     /// # Errors
     /// The sandbox that the config demands is not available here.
-    pub(crate) async fn place_tools(
-        &self,
-        tools: Vec<Arc<dyn Tool>>,
-    ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
+    pub(crate) async fn tool_place(&self) -> Result<ToolPlace, AgentError> {
         if permissions::scope(self) == SandboxScope::Unsandboxed {
-            return Ok(tools);
+            return Ok(ToolPlace(None));
         }
         let this = self.clone();
-        let Placed { executor, proxy, .. } = tokio::task::spawn_blocking(move || this.placed())
+        let placed = tokio::task::spawn_blocking(move || this.placed())
             .await
             .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))??;
-        if executor.launch().confinement.level != Level::Landlock || proxy.is_some() {
+        let executor = &placed.executor;
+        if executor.launch().confinement.level != Level::Landlock || placed.proxy.is_some() {
             // Another program, or a user namespace, sets up the sandbox. Only starting it shows whether that works.
             executor.start().await.map_err(|error| self.unavailable(&error.to_string()))?;
         }
-        let tools = executor.wrap(tools);
-        Ok(match proxy {
-            Some(proxy) => network::with_refusals(tools, &proxy),
-            None => tools,
-        })
+        Ok(ToolPlace(Some(placed)))
     }
 
     /// Does `work` with the files that the session's tools may touch. In a sandboxed session the tools write the record

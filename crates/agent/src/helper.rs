@@ -5,7 +5,7 @@ use std::process::Termination;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use myclaw_tools::{ToolOptions, builtin_tools};
+use myclaw_tools::{CommandPlace, ToolOptions, builtin_tools};
 use serde::{Deserialize, Serialize};
 
 /// First argument of a process that confines itself.
@@ -59,5 +59,6 @@ fn tools(
 ) -> io::Result<Vec<std::sync::Arc<dyn myclaw_engine::Tool>>> {
     let setup: ToolSetup = serde_json::from_value(setup)?;
     let command_timeout = Duration::from_secs(setup.command_timeout_seconds);
-    Ok(builtin_tools(ToolOptions { command_timeout, jobs: None }))
+    let commands = CommandPlace::Here;
+    Ok(builtin_tools(ToolOptions { command_timeout, jobs: None, commands }))
 }

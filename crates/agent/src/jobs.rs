@@ -19,12 +19,11 @@ use myclaw_tools::{
 };
 use tokio::sync::OnceCell;
 
+use crate::session::SessionEvent;
 use crate::{Home, Session};
 
 /// Directory in the state directory with what processes run.
 const OWNERS_DIRECTORY: &str = "jobs";
-/// Directory among a session's artifacts with its jobs.
-const JOBS_DIRECTORY: &str = "jobs";
 /// Messages about jobs that an agent gets while the user says nothing.
 const MAX_UNATTENDED_MESSAGES: u32 = 20;
 
@@ -101,11 +100,10 @@ impl BackgroundJobs {
         let mut sessions = self.lock();
         let of_session = sessions.entry(key.clone()).or_default();
         let make = || {
-            let artifacts = self.home.session_store().artifact_directory(key);
             let listener = Listener { jobs: Arc::downgrade(self), key: key.clone() };
             Jobs::new(JobsOptions {
                 session: key.to_string(),
-                directory: artifacts.join(JOBS_DIRECTORY),
+                directory: self.home.session_store().job_directory(key),
                 owner: Arc::clone(&self.owner),
                 yield_after: yield_after.filter(|_| self.wake.get().is_some()),
                 listener: Arc::new(listener),
@@ -196,6 +194,20 @@ impl BackgroundJobs {
         self.owner.close();
     }
 
+    /// Ends the jobs of one session, and reports them to `on_event`. The session can be opened again.
+    pub(crate) async fn close_session(
+        &self,
+        key: &SessionKey,
+        on_event: &(dyn Fn(RunEvent) + Send + Sync),
+    ) {
+        let jobs = self.lock().get_mut(key).and_then(|of_session| of_session.jobs.take());
+        let Some(jobs) = jobs else { return };
+        let ended: Vec<EndedJob> = jobs.close().await.into_iter().map(ended_job).collect();
+        if !ended.is_empty() {
+            on_event(RunEvent::notice(key.clone(), Notice::JobsEnded { jobs: ended }));
+        }
+    }
+
     /// Ends all jobs by force, and returns at once. For a process that is about to exit.
     pub(crate) fn kill_now(&self) {
         for (_, jobs) in self.all() {
@@ -239,5 +251,15 @@ impl Session {
     /// There is no such job, or it does not run; the text says what to do.
     pub async fn kill_job(&self, id: &str) -> Result<JobRecord, String> {
         self.config().jobs().await.kill(id, Killer::User).await
+    }
+
+    /// Ends the background jobs of the session beside the caller, and calls `then` when they have ended. The session can
+    /// be opened again.
+    pub fn end_jobs(self: &Arc<Self>, then: impl FnOnce() + Send + 'static) {
+        let this = Arc::clone(self);
+        self.spawn(async move {
+            this.config().close_own_jobs(&|event| this.emit(SessionEvent::Run(&event))).await;
+            then();
+        });
     }
 }

@@ -18,10 +18,11 @@ use myclaw_engine::{
     WithheldTool,
 };
 use myclaw_policy::{
-    ApprovalDigest, Decision, ExecPolicy, ExecRequest, ExecVerdict, PolicyError, SandboxScope,
-    SessionFacts, ToolPolicy, command_digest,
+    ApprovalDigest, Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, PolicyError,
+    SandboxScope, SessionFacts, ToolPolicy, command_digest, escape,
 };
 use myclaw_session::{PeerKind, SessionKey};
+use myclaw_tools::command_of_job;
 use serde_json::{Map, Value};
 
 pub use myclaw_policy::{canonical_tool_name, known_tools};
@@ -34,6 +35,9 @@ use levels::{Situation, exec_levels, tool_levels};
 pub(crate) const POLICY: &str = "policy";
 /// Tools that run a shell command.
 const COMMAND_TOOLS: [&str; 2] = ["exec", "process"];
+/// The tool for background jobs, and its actions that write to a job.
+const JOBS_TOOL: &str = "process";
+const WRITING_ACTIONS: [&str; 4] = ["write", "send-keys", "paste", "submit"];
 /// Arguments that name the directory of a command.
 const DIRECTORY_ARGUMENTS: [&str; 3] = ["workdir", "cwd", "directory"];
 /// Tools that are seldom called twice with the same arguments, so "always" covers each of their calls in the directory.
@@ -67,6 +71,8 @@ pub struct Permissions {
     tools: ToolPolicy,
     exec: ExecPolicy,
     directory: PathBuf,
+    /// The records of the session's background jobs.
+    jobs: PathBuf,
     /// The variables of commands, without those that say nothing about what runs.
     environment: BTreeMap<String, String>,
     rules: Arc<Rules>,
@@ -146,6 +152,7 @@ impl Permissions {
             tools,
             exec,
             directory: config.working_directory().to_owned(),
+            jobs: config.home.session_store().job_directory(&config.session_key),
             environment: programs::environment(),
             rules: Arc::new(rules),
         })
@@ -218,6 +225,10 @@ impl Permissions {
         if let Some(command) = command.filter(|_| COMMAND_TOOLS.contains(&name.as_str())) {
             return self.command_verdict(exec, command, arguments, asked);
         }
+        let action = arguments.get("action").and_then(Value::as_str).unwrap_or_default();
+        if name == JOBS_TOOL && WRITING_ACTIONS.contains(&action) {
+            return self.input_verdict(exec, arguments, asked);
+        }
         let Some(reason) = asked else { return Verdict::Allowed };
         let directory = self.directory.display();
         let (always, subject) = if CHANGING_TOOLS.contains(&name.as_str()) {
@@ -227,6 +238,34 @@ impl Permissions {
             (format!("this call of {tool} with the same arguments"), canonical(arguments))
         };
         let digest = ApprovalDigest::of_tool_call(&name, &subject, &self.directory);
+        Verdict::NeedsApproval(Question { reason, always, digest })
+    }
+
+    /// The verdict on input for a background job. "Always" covers the same input for a job with the same command.
+    fn input_verdict(
+        &self,
+        exec: &ExecPolicy,
+        arguments: &Map<String, Value>,
+        asked: Option<String>,
+    ) -> Verdict {
+        let refused = match exec.check_input() {
+            InputVerdict::Denied(refusal) => {
+                return Verdict::Denied(format!("nothing may be written to a job: {refusal}"));
+            }
+            InputVerdict::NeedsApproval(refusal) => Some(refusal.to_string()),
+            InputVerdict::Allowed => None,
+        };
+        if refused.is_none() && asked.is_none() {
+            return Verdict::Allowed;
+        }
+        let id = arguments.get("id").and_then(Value::as_str);
+        // The tool itself refuses an unknown job, so nothing is written then.
+        let command = id.and_then(|id| command_of_job(&self.jobs, id)).unwrap_or_default();
+        let reason: Vec<String> = refused.into_iter().chain(asked).collect();
+        let reason = format!("{} (the job runs `{}`)", reason.join("; "), escape(&command));
+        let always = "exactly this input for a job with this command".to_owned();
+        let subject = format!("{}\n{command}", canonical(arguments));
+        let digest = ApprovalDigest::of_tool_call(JOBS_TOOL, &subject, &self.directory);
         Verdict::NeedsApproval(Question { reason, always, digest })
     }
 

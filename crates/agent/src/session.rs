@@ -421,7 +421,12 @@ impl Session {
         Ok(params)
     }
 
-    fn emit(&self, event: SessionEvent<'_>) {
+    /// Runs `work` beside the caller, until the driver is finished.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.driver.spawn(work);
+    }
+
+    pub(crate) fn emit(&self, event: SessionEvent<'_>) {
         (self.driver.on_event())(self.key(), event);
     }
 

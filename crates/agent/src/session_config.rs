@@ -13,7 +13,6 @@ use myclaw_engine::{
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
-use myclaw_policy::SandboxScope;
 use myclaw_session::{DaySpending, PeerKind, SessionError, SessionKey, SessionStore};
 use myclaw_tools::{Jobs, ToolOptions, builtin_tools};
 
@@ -184,13 +183,12 @@ impl SessionConfig {
         let command_timeout = Duration::from_secs(self.config.tools.bash.timeout_seconds);
         let mut params = self.bare_run(selection.models.clone());
         params.auth_profile.clone_from(&self.auth_profile);
-        // Without the tool `process` nobody could look after a job. Commands of a sandboxed session end with its helper.
-        let is_sandboxed = permissions::scope(self) == SandboxScope::Sandboxed;
         let permissions = Arc::new(Permissions::of_run(self, &added, &params)?);
-        let has_jobs = !is_sandboxed && permissions.offers("process");
-        let jobs = if has_jobs { Some(self.jobs().await) } else { None };
-        params.tools =
-            self.place_tools(builtin_tools(ToolOptions { command_timeout, jobs })).await?;
+        // Without the tool `process` nobody could look after a job.
+        let jobs = if permissions.offers("process") { Some(self.jobs().await) } else { None };
+        let place = self.tool_place().await?;
+        let options = ToolOptions { command_timeout, jobs, commands: place.commands() };
+        params.tools = place.tools(builtin_tools(options));
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.tools.extend(browser_tool(self)?);
         params.skills = self.skill_summaries().await?;
@@ -218,6 +216,12 @@ impl SessionConfig {
     /// there are any.
     pub async fn close_jobs(&self, on_event: &(dyn Fn(RunEvent) + Send + Sync)) {
         self.background.close(on_event).await;
+    }
+
+    /// Ends the background jobs of this session alone, which can be opened again. `on_event` receives a notice if there
+    /// are any.
+    pub async fn close_own_jobs(&self, on_event: &(dyn Fn(RunEvent) + Send + Sync)) {
+        self.background.close_session(&self.session_key, on_event).await;
     }
 
     /// Like [`SessionConfig::close_jobs`], by force and without waiting. For a process that is about to exit.

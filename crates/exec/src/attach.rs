@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rustix::process::Pid;
-use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc};
 
 use crate::tree::{Mark, Tree, start_of};
 
@@ -42,7 +42,7 @@ pub struct Handle {
     is_terminal: bool,
 }
 
-/// The other end of a [`Handle`], for [`run_attached`](crate::run_attached).
+/// The other end of a [`Handle`], for [`run_attached`](crate::run_attached) or another [`Runner`](crate::Runner).
 #[derive(Debug)]
 pub struct Link {
     pub(crate) shared: Arc<Shared>,
@@ -51,8 +51,9 @@ pub struct Link {
 }
 
 /// Input on its way to a program.
-#[derive(Debug)]
-pub(crate) enum Piece {
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// What it reads next.
     Bytes(Vec<u8>),
     /// No more input comes.
     End,
@@ -64,6 +65,7 @@ pub(crate) struct Shared {
     /// The process and the time of its start, once it has been started.
     started: OnceLock<(i32, u64)>,
     keeps_all: AtomicBool,
+    keeps_all_now: Notify,
 }
 
 /// The data by which a program and everything it started are found again, also after the process that started it has
@@ -91,6 +93,16 @@ pub enum WriteError {
 
 /// Makes a handle to a program, and the link that [`run_attached`](crate::run_attached) needs.
 pub fn attach(attachment: Attachment) -> (Handle, Link) {
+    attach_with(attachment, Mark::new())
+}
+
+/// Like [`attach`], for a program that another process looks after: its tree carries the mark of that process's own
+/// [`Handle::trace`]. `None` if the text is no mark.
+pub fn attach_marked(attachment: Attachment, mark: &str) -> Option<(Handle, Link)> {
+    Some(attach_with(attachment, Mark::from_text(mark)?))
+}
+
+fn attach_with(attachment: Attachment, mark: Mark) -> (Handle, Link) {
     let (input, receiver) = match attachment {
         Attachment::None => (None, None),
         Attachment::Pipe | Attachment::Terminal(_) => {
@@ -99,9 +111,10 @@ pub fn attach(attachment: Attachment) -> (Handle, Link) {
         }
     };
     let shared = Arc::new(Shared {
-        mark: Mark::new(),
+        mark,
         started: OnceLock::new(),
         keeps_all: AtomicBool::new(false),
+        keeps_all_now: Notify::new(),
     });
     let is_terminal = matches!(attachment, Attachment::Terminal(_));
     let handle = Handle { shared: Arc::clone(&shared), input, is_terminal };
@@ -137,6 +150,15 @@ impl Handle {
         self.send(if self.is_terminal { Piece::Bytes(vec![CTRL_D]) } else { Piece::End })
     }
 
+    /// Like [`Handle::write`] and [`Handle::end_input`], but waits for room. [`Piece::End`] does nothing at a terminal.
+    ///
+    /// # Errors
+    /// [`WriteError::Closed`].
+    pub async fn pass_on(&self, piece: Piece) -> Result<(), WriteError> {
+        let input = self.input.as_ref().ok_or(WriteError::Closed)?;
+        input.send(piece).await.map_err(|_| WriteError::Closed)
+    }
+
     fn send(&self, piece: Piece) -> Result<(), WriteError> {
         let input = self.input.as_ref().ok_or(WriteError::Closed)?;
         input.try_send(piece).map_err(|error| match error {
@@ -148,19 +170,38 @@ impl Handle {
     /// Writes all output to the side file from now on, even if it is short.
     pub fn keep_all_output(&self) {
         self.shared.keeps_all.store(true, Ordering::Relaxed);
+        self.shared.keeps_all_now.notify_one();
     }
 
     /// The data by which the program is found again.
     pub fn trace(&self) -> TreeTrace {
-        TreeTrace {
-            mark: self.shared.mark.as_str().to_owned(),
-            root: self.shared.started.get().copied(),
-            boot: boot_id(),
-        }
+        self.shared.trace()
     }
 }
 
 impl Link {
+    /// Where the program is to read from.
+    pub fn attachment(&self) -> Attachment {
+        self.attachment
+    }
+
+    /// The data by which the program is found again, as the handle has it.
+    pub fn trace(&self) -> TreeTrace {
+        self.shared.trace()
+    }
+
+    /// What is written to the handle; `None` if nothing can be written, or if it was taken.
+    pub fn take_input(&mut self) -> Option<mpsc::Receiver<Piece>> {
+        self.input.take()
+    }
+
+    /// Returns once the handle was told to keep all output in the side file. May be dropped and called again.
+    pub async fn all_output_wanted(&self) {
+        while !self.shared.keeps_all() {
+            self.shared.keeps_all_now.notified().await;
+        }
+    }
+
     /// A link without a handle.
     pub(crate) fn none() -> Self {
         attach(Attachment::None).1
@@ -168,6 +209,14 @@ impl Link {
 }
 
 impl Shared {
+    fn trace(&self) -> TreeTrace {
+        TreeTrace {
+            mark: self.mark.as_str().to_owned(),
+            root: self.started.get().copied(),
+            boot: boot_id(),
+        }
+    }
+
     /// Notes the process that was started.
     pub(crate) fn started(&self, pid: Pid) {
         let pid = pid.as_raw_pid();

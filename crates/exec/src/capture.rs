@@ -224,12 +224,15 @@ impl Capture {
     }
 }
 
-/// A new file that only the user can read, because output may hold secrets.
+/// A new file that only the user can read, because output may hold secrets. Programs in a sandbox may write to the
+/// directory, so a symbolic link is not followed, and opening a pipe does not wait.
 async fn create(path: &Path) -> std::io::Result<File> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).await?;
     }
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).await
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).await
 }
 
 /// The last `lines` lines of `text`, the last one with or without a newline at its end.

@@ -56,6 +56,12 @@ pub enum ExecError {
     /// A pipe for its input or output could not be set up.
     #[error("cannot set up a pipe to or from a program: {0}")]
     Pipe(#[source] io::Error),
+    /// A [`Runner`](crate::Runner) that runs it elsewhere could not start it, or lost it.
+    #[error("{reason}")]
+    Elsewhere {
+        /// What happened, and what to do.
+        reason: String,
+    },
     /// There is no terminal for it.
     #[error("cannot open a terminal for a program: {0}; start it without one")]
     Terminal(#[source] io::Error),

@@ -15,6 +15,7 @@
 //! | `streams` | its standard input, output and error while it runs |
 //! | `capture` | its output: the tail in memory, all of it in a side file |
 //! | `run` | one run from start to end |
+//! | `runner` | where commands run: as children of this process, or elsewhere |
 //!
 //! Invariants: no signal ever goes to a process outside the tree, nor to one that took over a process id; memory does
 //! not grow with what a child prints; a child never inherits a variable whose name looks like a secret.
@@ -30,6 +31,7 @@ mod child;
 mod environment;
 mod error;
 mod run;
+mod runner;
 mod spec;
 mod streams;
 #[expect(
@@ -41,10 +43,12 @@ mod terminal;
 mod tree;
 
 pub use attach::{
-    Attachment, Handle, Link, TerminalSize, TreeTrace, WriteError, attach, end_traced, kill_traced,
+    Attachment, Handle, Link, Piece, TerminalSize, TreeTrace, WriteError, attach, attach_marked,
+    end_traced, kill_traced,
 };
 pub use capture::{CapturedOutput, SideFile, SideFileProblem};
 pub use environment::{EnvironmentPolicy, hide_environment};
 pub use error::ExecError;
 pub use run::{Exit, Finished, LeftRunning, run, run_attached};
+pub use runner::{Here, OutputPiece, Runner, Running};
 pub use spec::{ChildSpec, ErrorOutput, OutputLimits};

@@ -1,5 +1,6 @@
 //! This program's side: one helper at a time, started when it is needed.
 
+mod command;
 mod helper;
 
 use std::ffi::OsString;

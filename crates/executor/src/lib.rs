@@ -7,6 +7,7 @@
 //!
 //! | module | is |
 //! |---|---|
+//! | `backlog` | output on its way, bounded |
 //! | `protocol` | the messages between the two processes, and their limits |
 //! | `frames` | the messages as bytes: a length and JSON |
 //! | `serve` | the helper's side |
@@ -16,6 +17,7 @@
 //! This crate does not know which tools there are, nor what a session is.
 #![forbid(unsafe_code)]
 
+mod backlog;
 mod client;
 mod error;
 mod frames;

@@ -1,5 +1,7 @@
 //! The messages between this program and the helper process, and their limits.
 
+mod command;
+
 use std::path::PathBuf;
 
 use myclaw_engine::{ToolContext, ToolError, ToolOutput, ToolUpdate, TurnId};
@@ -7,6 +9,8 @@ use myclaw_llm::{ContentBlock, ImageContent};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+pub(crate) use self::command::{CommandEnd, CommandRequest, MAX_PIECE_BYTES, decode, encode};
 
 /// Both sides must be the same program: it may have been replaced on disk since this process started.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -25,7 +29,7 @@ pub(crate) const MAX_MESSAGES: usize = 1000;
 /// The kinds of pictures that models take.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Identifies a call between the two processes. Never used twice for one helper.
+/// Identifies a call or a command between the two processes. Never used twice for one helper.
 pub(crate) type CallNumber = u64;
 
 /// What this program sends to the helper.
@@ -36,9 +40,17 @@ pub(crate) enum Request {
     Begin { version: String, setup: Value },
     /// Run a call.
     Call(CallRequest),
-    /// End a call, with everything it started. Nothing happens if it has ended.
+    /// Run a command.
+    Run(Box<CommandRequest>),
+    /// Pass these bytes, in base 64, to the input of a command.
+    Input { number: CallNumber, data: String },
+    /// End the input of a command after what was passed before.
+    EndInput { number: CallNumber },
+    /// Write all output of a command to its file, also while it is short.
+    KeepOutput { number: CallNumber },
+    /// End a call or a command, with everything it started. Nothing happens if it has ended.
     Cancel { number: CallNumber },
-    /// Answer with [`Reply::Idle`] if no call and no process is running.
+    /// Answer with [`Reply::Idle`] if no call, no command and no process is running.
     AreYouIdle,
 }
 
@@ -75,6 +87,12 @@ pub(crate) enum Reply {
     Update { number: CallNumber, text: String, details: Option<Box<RawValue>> },
     /// The end of a call.
     Result { number: CallNumber, outcome: Outcome },
+    /// New output of a command, in base 64. What was skipped comes before it.
+    Output { number: CallNumber, skipped_bytes: u64, skipped_lines: u64, data: String },
+    /// A command's input has taken a piece. With `is_closed` it takes no more.
+    Took { number: CallNumber, is_closed: bool },
+    /// The end of a command.
+    Ended { number: CallNumber, end: Box<CommandEnd> },
     /// No call and no process is running.
     Idle,
     /// A message to the agent that no call requested, such as the end of a background job.

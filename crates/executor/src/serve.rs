@@ -2,6 +2,8 @@
 //!
 //! It ends when its input ends. The supervising process of the sandbox then ends everything that calls have started.
 
+mod command;
+
 use std::collections::HashMap;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -10,6 +12,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolUpdate};
+use myclaw_exec::Piece;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
 use tokio::io::BufReader;
@@ -17,12 +20,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::command::{Command, CommandHold};
 use crate::frames;
 use crate::protocol::{
-    CallNumber, CallRequest, MAX_MESSAGE_BYTES, Outcome, Reply, Request, VERSION, raw,
+    CallNumber, CallRequest, CommandEnd, CommandRequest, MAX_MESSAGE_BYTES, Outcome, Reply,
+    Request, VERSION, decode, raw,
 };
 
-/// Most calls at the same time. The engine makes at most eight.
+/// Most calls and commands at the same time. The engine makes at most eight calls, and a session has sixteen jobs.
 const MAX_CALLS: usize = 64;
 
 /// Sends messages to the agent that no call requested, such as the end of a background job.
@@ -77,7 +82,8 @@ async fn attend(
     let (replies, queue) = mpsc::channel(frames::QUEUE);
     let tools = build(setup, Messenger(replies.clone()))?;
     let writing = tokio::spawn(frames::write_all(queue, tokio::io::stdout()));
-    let mut server = Server { tools, replies, running: HashMap::new(), tasks: JoinSet::new() };
+    let (running, commands) = (HashMap::new(), HashMap::new());
+    let mut server = Server { tools, replies, running, commands, tasks: JoinSet::new() };
     server.send(&Reply::Ready { version: VERSION.to_owned() }).await;
     let (requests, mut arrived) = mpsc::channel(frames::QUEUE);
     let reading = tokio::spawn(async move {
@@ -97,6 +103,7 @@ async fn attend(
             Some(ended) = server.tasks.join_next() => {
                 if let Ok(number) = ended {
                     server.running.remove(&number);
+                    server.commands.remove(&number);
                 }
             }
         }
@@ -109,8 +116,10 @@ async fn attend(
 struct Server {
     tools: Vec<Arc<dyn Tool>>,
     replies: mpsc::Sender<Vec<u8>>,
-    /// How to cancel the running calls.
+    /// How to cancel the running calls and commands.
     running: HashMap<CallNumber, CancellationToken>,
+    /// How to reach the running commands.
+    commands: HashMap<CallNumber, CommandHold>,
     tasks: JoinSet<CallNumber>,
 }
 
@@ -120,6 +129,22 @@ impl Server {
             // Only the first message may say so.
             Request::Begin { .. } => {}
             Request::Call(call) => self.begin(call).await,
+            Request::Run(command) => self.begin_command(*command).await,
+            Request::Input { number, data } => {
+                if let (Some(hold), Ok(bytes)) = (self.commands.get(&number), decode(&data)) {
+                    hold.pass_on(Piece::Bytes(bytes));
+                }
+            }
+            Request::EndInput { number } => {
+                if let Some(hold) = self.commands.get(&number) {
+                    hold.pass_on(Piece::End);
+                }
+            }
+            Request::KeepOutput { number } => {
+                if let Some(hold) = self.commands.get(&number) {
+                    hold.keep_all_output();
+                }
+            }
             Request::Cancel { number } => {
                 if let Some(cancel) = self.running.get(&number) {
                     cancel.cancel();
@@ -154,6 +179,28 @@ impl Server {
         };
         let outcome = Outcome::Failed { text: refusal };
         self.send(&Reply::Result { number, outcome }).await;
+    }
+
+    async fn begin_command(&mut self, request: CommandRequest) {
+        let number = request.number;
+        let refusal = match Command::new(request) {
+            _ if self.running.len() >= MAX_CALLS => {
+                format!("{MAX_CALLS} calls and commands run already; wait for one of them")
+            }
+            None => "the command has no mark, so it was not run; start MyClaw again".to_owned(),
+            Some((command, hold)) => {
+                self.running.insert(number, command.cancel.clone());
+                self.commands.insert(number, hold);
+                let replies = self.replies.clone();
+                self.tasks.spawn(async move {
+                    command.run(replies).await;
+                    number
+                });
+                return;
+            }
+        };
+        let end = Box::new(CommandEnd::Failed { text: refusal });
+        self.send(&Reply::Ended { number, end }).await;
     }
 
     async fn send(&self, reply: &Reply) {

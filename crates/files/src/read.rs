@@ -1,6 +1,6 @@
 //! Reading regular files that somebody else may have put there.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -12,12 +12,25 @@ use std::path::Path;
 /// # Errors
 /// [`io::ErrorKind::InvalidInput`] for anything but a regular file; otherwise an I/O error.
 pub fn open_regular(path: &Path) -> io::Result<File> {
+    open(path, &std::fs::metadata(path)?, 0)
+}
+
+/// Like [`open_regular`], but refuses a symbolic link as the last part of `path`: for files in a directory that others
+/// can write to.
+///
+/// # Errors
+/// As for [`open_regular`].
+pub fn open_regular_unlinked(path: &Path) -> io::Result<File> {
+    open(path, &std::fs::symlink_metadata(path)?, libc::O_NOFOLLOW)
+}
+
+fn open(path: &Path, found: &Metadata, flags: i32) -> io::Result<File> {
     let refused = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
-    if !std::fs::metadata(path)?.is_file() {
+    if !found.is_file() {
         return Err(refused());
     }
     // Without O_NONBLOCK, opening a FIFO waits for a writer and opening a terminal may wait for a carrier.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | flags).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(refused());
     }

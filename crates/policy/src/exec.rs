@@ -86,6 +86,17 @@ pub enum ExecVerdict {
     Denied(Refusal),
 }
 
+/// The verdict on input for a running command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputVerdict {
+    /// It may be passed on.
+    Allowed,
+    /// It may be passed on if the user approves it, for this reason.
+    NeedsApproval(Refusal),
+    /// It may not be passed on.
+    Denied(Refusal),
+}
+
 /// The verdict of one level, the mildest first.
 enum Answer {
     Allow,
@@ -133,21 +144,37 @@ impl ExecPolicy {
 
     /// Whether the command may run.
     pub fn check(&self, request: &ExecRequest<'_>) -> ExecVerdict {
-        let mut ask = None;
-        for level in &self.levels {
-            match level.answer(request) {
-                Answer::Allow => {}
-                Answer::Ask(refusal) => ask = ask.or(Some(refusal)),
-                Answer::Deny(refusal) => return ExecVerdict::Denied(refusal),
-            }
-        }
-        match ask {
-            Some(refusal) => {
+        match strictest(self.levels.iter().map(|level| level.answer(request))) {
+            Answer::Allow => ExecVerdict::Allowed,
+            Answer::Deny(refusal) => ExecVerdict::Denied(refusal),
+            Answer::Ask(refusal) => {
                 ExecVerdict::NeedsApproval { refusal, digest: command_digest(request) }
             }
-            None => ExecVerdict::Allowed,
         }
     }
+
+    /// Whether input may be passed to a running command. Any program may run what it reads, a shell or an interpreter
+    /// for certain, and what it makes of it depends on what it has read before. So an allowlist covers no input.
+    pub fn check_input(&self) -> InputVerdict {
+        match strictest(self.levels.iter().map(Effective::answer_to_input)) {
+            Answer::Allow => InputVerdict::Allowed,
+            Answer::Ask(refusal) => InputVerdict::NeedsApproval(refusal),
+            Answer::Deny(refusal) => InputVerdict::Denied(refusal),
+        }
+    }
+}
+
+/// The answer that applies where several levels answer.
+fn strictest(answers: impl Iterator<Item = Answer>) -> Answer {
+    let mut ask = None;
+    for answer in answers {
+        match answer {
+            Answer::Allow => {}
+            Answer::Ask(refusal) => ask = ask.or(Some(refusal)),
+            Answer::Deny(refusal) => return Answer::Deny(refusal),
+        }
+    }
+    ask.map_or(Answer::Allow, Answer::Ask)
 }
 
 impl Effective {
@@ -169,13 +196,33 @@ impl Effective {
         }
     }
 
-    fn answer(&self, request: &ExecRequest<'_>) -> Answer {
-        let refusal = |kind, command: Option<&Command>| Refusal {
+    fn refusal(&self, kind: RefusalKind, command: Option<&Command>) -> Refusal {
+        Refusal {
             kind,
             command: command.map(Command::to_string),
             level: self.level.clone(),
             place: self.place.clone(),
-        };
+        }
+    }
+
+    fn answer_to_input(&self) -> Answer {
+        match (self.security, self.ask) {
+            (ExecSecurity::Deny, _) => Answer::Deny(self.refusal(RefusalKind::Disabled, None)),
+            (ExecSecurity::Full, ExecAsk::Always) => {
+                Answer::Ask(self.refusal(RefusalKind::AlwaysAsk, None))
+            }
+            (ExecSecurity::Full, ExecAsk::Off | ExecAsk::OnMiss) => Answer::Allow,
+            (ExecSecurity::Allowlist, ExecAsk::Off) => {
+                Answer::Deny(self.refusal(RefusalKind::Input, None))
+            }
+            (ExecSecurity::Allowlist, ExecAsk::OnMiss | ExecAsk::Always) => {
+                Answer::Ask(self.refusal(RefusalKind::Input, None))
+            }
+        }
+    }
+
+    fn answer(&self, request: &ExecRequest<'_>) -> Answer {
+        let refusal = |kind, command: Option<&Command>| self.refusal(kind, command);
         let miss = match self.security {
             ExecSecurity::Deny => return Answer::Deny(refusal(RefusalKind::Disabled, None)),
             ExecSecurity::Full => None,

@@ -25,8 +25,8 @@ pub use digest::{ApprovalDigest, CommandSubject};
 pub use error::{PolicyError, PolicyProblem};
 pub use escape::escape;
 pub use exec::{
-    ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Refusal, RefusalKind, ResolvedProgram,
-    command_digest,
+    ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Refusal, RefusalKind,
+    ResolvedProgram, command_digest,
 };
 pub use names::{canonical_tool_name, group_members, group_names, known_tools, profile_members};
 pub use pattern::{matches_name, matches_path};

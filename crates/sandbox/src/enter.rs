@@ -82,6 +82,7 @@ fn enter(plan: &Plan, command: Command) -> Result<ExitCode, Failure> {
     }
     match system::fork().map_err(|error| format!("cannot start a process: {error}"))? {
         Fork::Child => {
+            system::unblock_signals().map_err(|error| format!("cannot take signals: {error}"))?;
             if let Some(cgroup) = &cgroup {
                 cgroup.join()?;
             }

@@ -7,7 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use myclaw_exec::{ChildSpec, ErrorOutput, Exit, Finished};
+use myclaw_exec::{Attachment, ChildSpec, ErrorOutput, Exit, Finished, Link, attach};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
@@ -87,9 +87,24 @@ impl Sandbox {
         cancel: &CancellationToken,
         on_output: &mut (dyn FnMut(&[u8]) + Send),
     ) -> Result<Finished, SandboxError> {
+        self.run_attached(spec, attach(Attachment::None).1, confinement, cancel, on_output).await
+    }
+
+    /// Like [`Sandbox::run`], for a command that is written to while it runs, or has a terminal.
+    ///
+    /// # Errors
+    /// As for [`Sandbox::run`].
+    pub async fn run_attached(
+        &self,
+        spec: ChildSpec,
+        link: Link,
+        confinement: &Confinement,
+        cancel: &CancellationToken,
+        on_output: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<Finished, SandboxError> {
         let Prepared { spec, token } = self.prepare(spec, confinement)?;
         let errors = spec.errors;
-        let finished = myclaw_exec::run(spec, cancel, on_output).await?;
+        let finished = myclaw_exec::run_attached(spec, link, cancel, on_output).await?;
         let printed = match errors {
             ErrorOutput::Apart => &finished.errors.tail,
             ErrorOutput::WithOutput => &finished.output.tail,

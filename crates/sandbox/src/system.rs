@@ -50,6 +50,17 @@ pub(crate) fn receive_signals(signals: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
+/// No signal is held back any more: a program that starts with blocked signals does not end when it is asked to.
+pub(crate) fn unblock_signals() -> io::Result<()> {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `sigemptyset` initialises the set before anything reads it.
+    let code = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, set.as_ptr(), std::ptr::null_mut())
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The next signal that arrived there.
 pub(crate) fn read_signal(descriptor: &OwnedFd) -> Option<i32> {
     let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();

@@ -21,6 +21,7 @@ pub(crate) const LOCK_EXTENSION: &str = "lock";
 pub(crate) const INBOX_EXTENSION: &str = "inbox";
 /// Extension of the directory for data that belongs to a session but not into its log.
 pub(crate) const ARTIFACT_EXTENSION: &str = "files";
+const JOBS_EXTENSION: &str = "jobs";
 
 /// File name of the log of `key`.
 pub(crate) fn session_file(key: &SessionKey) -> String {
@@ -58,6 +59,12 @@ impl SessionStore {
     /// needed; [`SessionStore::delete`] removes it with the log.
     pub fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
         self.beside(key, ARTIFACT_EXTENSION)
+    }
+
+    /// The directory for the records of the session's background jobs. It is apart from the artifacts because commands
+    /// can write to those. It is created when it is needed; [`SessionStore::delete`] removes it with the log.
+    pub fn job_directory(&self, key: &SessionKey) -> PathBuf {
+        self.beside(key, JOBS_EXTENSION)
     }
 
     /// Opens a session, new or old, for appending. Creates the directory if needed; a new session's file is created by
@@ -194,10 +201,11 @@ impl SessionStore {
         let existed = remove_if_there(&path).context("delete the session log", &path)?;
         let inbox = self.inbox(key);
         remove_if_there(inbox.path()).context("delete the inbox", inbox.path())?;
-        let artifacts = self.artifact_directory(key);
-        match std::fs::remove_dir_all(&artifacts) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            outcome => outcome.context("delete the session's files in", &artifacts)?,
+        for directory in [self.artifact_directory(key), self.job_directory(key)] {
+            match std::fs::remove_dir_all(&directory) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                outcome => outcome.context("delete the session's files in", &directory)?,
+            }
         }
         self.delete_torn_lines(&path)?;
         self.delete_history(key)?;

@@ -11,7 +11,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput};
-use myclaw_exec::{ChildSpec, EnvironmentPolicy, ErrorOutput, ExecError, Exit, OutputLimits};
+use myclaw_exec::{
+    ChildSpec, EnvironmentPolicy, ErrorOutput, ExecError, Exit, Here, OutputLimits, Runner,
+};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use serde_json::{Map, Value, json};
 
@@ -36,6 +38,24 @@ pub struct BashTool {
     default_timeout: Duration,
     environment: EnvironmentPolicy,
     jobs: Option<Arc<Jobs>>,
+    place: CommandPlace,
+}
+
+/// Where the commands of a session run.
+#[derive(Clone, Default)]
+pub enum CommandPlace {
+    /// Beside the tool, as children of this process.
+    #[default]
+    Here,
+    /// In a sandbox.
+    Sandbox {
+        /// Runs them there, with the variables of the sandbox.
+        runner: Arc<dyn Runner>,
+        /// The working directory as it is named there.
+        workspace: PathBuf,
+        /// The directory for large outputs as it is named there.
+        artifacts: PathBuf,
+    },
 }
 
 impl BashTool {
@@ -53,7 +73,18 @@ impl BashTool {
         let of_jobs = jobs.as_ref().map(|jobs| job_properties(jobs.yield_after()));
         let schema = Self::schema_with(default_timeout, of_jobs.unwrap_or_default());
         let environment = EnvironmentPolicy::inherited();
-        Self { schema, default_timeout, environment, jobs }
+        Self { schema, default_timeout, environment, jobs, place: CommandPlace::Here }
+    }
+
+    /// The tool, whose commands run in `place`.
+    #[must_use]
+    pub fn in_place(mut self, place: CommandPlace) -> Self {
+        if matches!(place, CommandPlace::Sandbox { .. }) {
+            // Only what a call adds: a command in the sandbox gets the variables of the sandbox.
+            self.environment = EnvironmentPolicy::empty();
+        }
+        self.place = place;
+        self
     }
 
     fn schema_with(default_timeout: Duration, of_jobs: Map<String, Value>) -> ToolSchema {
@@ -143,6 +174,7 @@ impl BashTool {
             let plan = Plan {
                 command: &arguments.command,
                 spec: self.spec(invocation, arguments, place, shell),
+                runner: self.place.runner(),
                 jobs,
                 yield_after: jobs.and_then(|jobs| arguments.yield_after(jobs.yield_after())),
                 input: attachment(arguments.pty, arguments.background),
@@ -173,6 +205,27 @@ impl BashTool {
     }
 }
 
+impl CommandPlace {
+    fn runner(&self) -> Arc<dyn Runner> {
+        match self {
+            Self::Here => Arc::new(Here),
+            Self::Sandbox { runner, .. } => Arc::clone(runner),
+        }
+    }
+
+    /// The context of a call with the directories as they are named where commands run.
+    fn context(&self, context: &ToolContext) -> ToolContext {
+        match self {
+            Self::Here => context.clone(),
+            Self::Sandbox { workspace, artifacts, .. } => ToolContext {
+                working_directory: workspace.clone(),
+                artifact_directory: artifacts.clone(),
+                ..context.clone()
+            },
+        }
+    }
+}
+
 /// Where and for how long a command runs.
 struct Place {
     directory: PathBuf,
@@ -195,6 +248,8 @@ impl Tool for BashTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let arguments = self.read(&mut invocation)?;
+            let context = self.place.context(invocation.context);
+            let invocation = ToolInvocation { context: &context, ..invocation };
             let place = Place {
                 directory: arguments.directory(invocation.context).await?,
                 environment: arguments.environment(&self.environment)?,

@@ -58,7 +58,7 @@ pub struct JobEnded {
 pub struct JobsOptions {
     /// Names the session in the records.
     pub session: String,
-    /// Directory for the records and the output of the session's jobs; made when it is needed.
+    /// Directory for the records of the session's jobs, which no command may write to; made when it is needed.
     pub directory: PathBuf,
     /// The journal of the commands that this process runs. All sessions of a process share it.
     pub owner: Arc<JobOwner>,
@@ -208,7 +208,7 @@ impl Jobs {
         self.own().into_iter().filter(|job| job.is_running()).collect()
     }
 
-    /// How many jobs run. A helper process must not be ended while there are some.
+    /// How many jobs run.
     pub fn running_count(&self) -> usize {
         self.running().len()
     }
@@ -304,6 +304,11 @@ impl Jobs {
     }
 }
 
+/// The command of a job, from its record in the session's directory; `None` if there is no such job. Blocking.
+pub fn command_of_job(directory: &std::path::Path, id: &str) -> Option<String> {
+    record::read(directory, id).map(|record| record.command)
+}
+
 /// The message about a job that [`end_leftovers`] returned. Blocking.
 pub fn message_of_leftover(record: &JobRecord) -> String {
     message::of_end(record, &end_of_file(&record.output, MESSAGE_BYTES), &[])
@@ -313,7 +318,7 @@ pub fn message_of_leftover(record: &JobRecord) -> String {
 pub(crate) fn end_of_file(path: &std::path::Path, bytes: u64) -> Vec<u8> {
     use std::io::{Read, Seek, SeekFrom};
     let read = || {
-        let mut file = myclaw_files::open_regular(path)?;
+        let mut file = myclaw_files::open_regular_unlinked(path)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
         let mut end = Vec::new();

@@ -29,7 +29,7 @@ use std::time::Duration;
 use myclaw_engine::Tool;
 
 pub use apply_patch::ApplyPatchTool;
-pub use bash::BashTool;
+pub use bash::{BashTool, CommandPlace};
 pub use changes::{
     ChangedTurn, Direction, FileOutcome, Undo, UndoError, Undone, UndoneFile, WhichTurn,
     changed_turns,
@@ -39,7 +39,7 @@ pub use find::FindTool;
 pub use grep::GrepTool;
 pub use jobs::{
     JobEnd, JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions, Killer,
-    end_leftovers, message_of_leftover,
+    command_of_job, end_leftovers, message_of_leftover,
 };
 pub use ls::LsTool;
 pub use picture::{picture_from_base64, picture_from_bytes};
@@ -56,16 +56,19 @@ pub struct ToolOptions {
     pub command_timeout: Duration,
     /// The background jobs of the session; without them every call waits for its command, and there is no `process`.
     pub jobs: Option<Arc<Jobs>>,
+    /// Where commands run.
+    pub commands: CommandPlace,
 }
 
 /// All built-in tools, in the order in which models see them: read, bash, edit, write, grep, find, ls, apply_patch,
 /// process.
 pub fn builtin_tools(options: ToolOptions) -> Vec<Arc<dyn Tool>> {
-    let ToolOptions { command_timeout, jobs } = options;
+    let ToolOptions { command_timeout, jobs, commands } = options;
     let bash = match &jobs {
         Some(jobs) => BashTool::with_jobs(command_timeout, Arc::clone(jobs)),
         None => BashTool::new(command_timeout),
     };
+    let bash = bash.in_place(commands);
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(ReadTool::new()),
         Arc::new(bash),

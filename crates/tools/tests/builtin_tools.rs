@@ -5,7 +5,7 @@ use std::time::Duration;
 use std::sync::Arc;
 
 use myclaw_engine::Tool;
-use myclaw_tools::{JobEnded, JobListener, JobOwner, Jobs, JobsOptions, ToolOptions};
+use myclaw_tools::{CommandPlace, JobEnded, JobListener, JobOwner, Jobs, JobsOptions, ToolOptions};
 use serde_json::{Value, json};
 
 /// The order in which models see them.
@@ -23,7 +23,11 @@ impl JobListener for NobodyListens {
 }
 
 fn tools(jobs: Option<Arc<Jobs>>) -> Vec<Arc<dyn Tool>> {
-    myclaw_tools::builtin_tools(ToolOptions { command_timeout: Duration::from_secs(60), jobs })
+    myclaw_tools::builtin_tools(ToolOptions {
+        command_timeout: Duration::from_secs(60),
+        jobs,
+        commands: CommandPlace::Here,
+    })
 }
 
 fn all_tools() -> Vec<Arc<dyn Tool>> {

@@ -14,13 +14,12 @@ use myclaw_web::{
 use tempfile::TempDir;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::COMMAND_TOOLS;
 use crate::web_tools::address_rules;
 use crate::{AgentError, FailureClass};
 
 /// The key that names the hosts.
 const KEY: &str = "sandbox.confinement.allowHosts";
-/// The tools whose programs use the network.
-const COMMAND_TOOLS: [&str; 2] = ["bash", "process"];
 
 /// What the proxy of a session lets through; `None` if there is no allowlist.
 ///

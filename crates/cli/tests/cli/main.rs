@@ -34,6 +34,7 @@ mod rpc;
 mod run;
 mod sandbox;
 mod sandbox_container;
+mod sandbox_jobs;
 mod sandbox_network;
 mod secrets;
 mod session_branches;

@@ -1,4 +1,6 @@
-//! A running helper process and the calls that it holds.
+//! A running helper process and the calls and commands that it holds.
+
+mod waiting;
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,19 +12,22 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use myclaw_engine::{ToolError, ToolInvocation, ToolOutput, ToolUpdate};
-use myclaw_exec::ChildSpec;
+use myclaw_engine::{ToolError, ToolInvocation, ToolOutput};
+use myclaw_exec::{ChildSpec, TreeTrace, end_traced, kill_traced};
 use myclaw_sandbox::Confined;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
+pub(super) use self::waiting::{CommandEvents, Waiting};
 use super::{Launch, MessageListener};
 use crate::protocol::{
     CallContext, CallNumber, CallRequest, MAX_MESSAGE_BYTES, MAX_MESSAGES, Outcome, Reply, Request,
-    VERSION, check_update,
+    VERSION,
 };
 use crate::{ExecutorError, frames};
 
@@ -34,17 +39,23 @@ const UPDATES: usize = 16;
 const ERRORS_KEPT: usize = 4 << 10;
 /// Longest wait for the end of a helper that closed its output, and then for the rest of its errors.
 const END_GRACE: Duration = Duration::from_millis(500);
+/// How long a call or command that was given up may take to end. The helper needs up to three seconds for a program that
+/// does not end by itself; beyond that it is ended as a whole.
+pub(super) const CANCEL_GRACE: Duration = Duration::from_secs(10);
 /// `SIGKILL`, which the kernel sends when memory runs out.
 const KILLED: i32 = 9;
 /// Reasons of an end that were not caused by the helper's messages.
 const ENDED: &str = "it ended";
 const IDLE: &str = "it was idle";
+pub(super) const GIVEN_UP: &str = "one of its calls was given up and did not end";
 
 /// A helper that was ready. Dropping it ends the process with everything it started.
 #[derive(Debug)]
 pub(super) struct Helper {
     workspace: PathBuf,
     scratch: PathBuf,
+    /// What commands find as their directory for temporary files.
+    pub(super) temporary: PathBuf,
     requests: mpsc::Sender<Vec<u8>>,
     shared: Arc<Shared>,
     /// Owns the process.
@@ -61,13 +72,6 @@ struct State {
     last: CallNumber,
     /// Why the helper ended, once it has.
     ended: Option<String>,
-}
-
-/// A call without a result.
-#[derive(Debug)]
-struct Waiting {
-    updates: mpsc::Sender<ToolUpdate>,
-    result: oneshot::Sender<Outcome>,
 }
 
 /// The process and what ends with it.
@@ -99,6 +103,7 @@ impl Helper {
         let (requests, queue) = mpsc::channel(frames::QUEUE);
         let writing = AbortOnDropHandle::new(tokio::spawn(frames::write_all(queue, input)));
         let errors = AbortOnDropHandle::new(tokio::spawn(read_end(errors)));
+        let temporary_path = temporary.path().to_owned();
         let process = Process { confined, errors, temporary };
         let mut replies = BufReader::new(output);
         let begin = Request::Begin { version: VERSION.to_owned(), setup: launch.setup.clone() };
@@ -130,6 +135,7 @@ impl Helper {
         Ok(Self {
             workspace: launch.confinement.workspace.clone(),
             scratch: launch.scratch.clone(),
+            temporary: temporary_path,
             requests,
             shared,
             attending,
@@ -148,10 +154,10 @@ impl Helper {
     ) -> Result<ToolOutput, ToolError> {
         let (updates, mut progress) = mpsc::channel(UPDATES);
         let (result, mut outcome) = oneshot::channel();
-        let Some(number) = self.shared.begin(Waiting { updates, result }) else {
+        let Some(place) = self.begin(Waiting::Call { updates, result }, None) else {
             return Err(self.lost());
         };
-        let mut dropped = EndUnlessDone { helper: self, is_done: false };
+        let number = place.number();
         let call = Request::Call(CallRequest {
             number,
             tool: tool.to_owned(),
@@ -169,8 +175,7 @@ impl Helper {
         match frames::encode(&call) {
             Ok(bytes) => drop(self.requests.send(bytes).await),
             Err(error) => {
-                dropped.is_done = true;
-                self.shared.lock().calls.remove(&number);
+                place.free();
                 return Err(ToolError::Failed(format!(
                     "the call cannot be passed to the sandbox: {error}. Pass less at once"
                 )));
@@ -190,14 +195,38 @@ impl Helper {
                 }
             }
         };
-        dropped.is_done = true;
+        place.free();
         ended.map_or_else(|_| Err(self.lost()), Outcome::check)
+    }
+
+    /// Takes a place for a call or command; `None` if the helper has ended. `trace` finds what a command starts.
+    pub(super) fn begin(&self, waiting: Waiting, trace: Option<TreeTrace>) -> Option<Place<'_>> {
+        let number = self.shared.begin(waiting)?;
+        Some(Place { helper: self, number, trace, is_free: false })
+    }
+
+    /// Sends a request. One that cannot be sent has no effect: the helper has ended, or is about to.
+    pub(super) async fn send(&self, request: &Request) {
+        if let Ok(bytes) = frames::encode(request) {
+            drop(self.requests.send(bytes).await);
+        }
+    }
+
+    /// Ends the helper, with everything that it started.
+    pub(super) fn end(&self, reason: &str) {
+        self.shared.end(reason);
+        self.attending.abort();
+    }
+
+    /// Why the helper ended.
+    pub(super) fn reason(&self) -> String {
+        let state = self.shared.lock();
+        state.ended.clone().unwrap_or_else(|| "for an unknown reason".to_owned())
     }
 
     /// The error of a call whose helper has ended.
     fn lost(&self) -> ToolError {
-        let state = self.shared.lock();
-        let reason = state.ended.as_deref().unwrap_or("for an unknown reason");
+        let reason = self.reason();
         ToolError::Failed(format!(
             "the sandboxed helper process ended during this call ({reason}). What the call had done stays done; check \
              before you repeat it. The next call starts a new helper"
@@ -205,17 +234,70 @@ impl Helper {
     }
 }
 
-/// Ends the helper when the future of a call is dropped before its result: nothing it started may go on.
-struct EndUnlessDone<'a> {
+/// The place of a call or command among those that the helper holds. Dropped before the end, it kills the command and
+/// cancels the call. The helper ends if that does not help within [`CANCEL_GRACE`]: nothing may go on that nobody wants.
+pub(super) struct Place<'a> {
     helper: &'a Helper,
-    is_done: bool,
+    number: CallNumber,
+    trace: Option<TreeTrace>,
+    is_free: bool,
 }
 
-impl Drop for EndUnlessDone<'_> {
+impl Place<'_> {
+    pub(super) fn number(&self) -> CallNumber {
+        self.number
+    }
+
+    /// The call is over.
+    pub(super) fn free(mut self) {
+        self.is_free = true;
+        self.helper.shared.lock().calls.remove(&self.number);
+    }
+}
+
+impl Drop for Place<'_> {
     fn drop(&mut self) {
-        if !self.is_done {
-            self.helper.shared.end("one of its calls was given up");
-            self.helper.attending.abort();
+        if self.is_free {
+            return;
+        }
+        if let Some(trace) = &self.trace {
+            kill_traced(trace);
+        }
+        let Some(over) = self.helper.shared.give_up(self.number) else { return };
+        let Helper { shared, attending, requests, .. } = self.helper;
+        let cancel = frames::encode(&Request::Cancel { number: self.number });
+        let is_sent = cancel.is_ok_and(|bytes| requests.try_send(bytes).is_ok());
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) if is_sent => {
+                let given_up = GivenUp {
+                    shared: Arc::clone(shared),
+                    attending: attending.abort_handle(),
+                    trace: self.trace.take(),
+                };
+                drop(runtime.spawn(given_up.end(over)));
+            }
+            _ => self.helper.end(GIVEN_UP),
+        }
+    }
+}
+
+/// A call or command whose caller is gone.
+struct GivenUp {
+    shared: Arc<Shared>,
+    attending: AbortHandle,
+    trace: Option<TreeTrace>,
+}
+
+impl GivenUp {
+    /// Sees to its end. `over` fails when it is over.
+    async fn end(self, over: oneshot::Receiver<()>) {
+        if timeout(CANCEL_GRACE, over).await.is_err() {
+            self.shared.end(GIVEN_UP);
+            self.attending.abort();
+        }
+        if let Some(trace) = self.trace {
+            // It may have started something between the kill and its end.
+            end_traced(&trace).await;
         }
     }
 }
@@ -254,30 +336,41 @@ impl Shared {
         state.calls.is_empty()
     }
 
-    /// Passes a reply to its call.
+    /// Notes that the caller is gone. The receiver fails when the call is over; `None` if it is over already.
+    fn give_up(&self, number: CallNumber) -> Option<oneshot::Receiver<()>> {
+        let mut state = self.lock();
+        let waiting = state.calls.get_mut(&number)?;
+        if matches!(waiting, Waiting::Beside { .. }) {
+            // The helper knows nothing of it, and has nothing to end.
+            state.calls.remove(&number);
+            return None;
+        }
+        let (sender, over) = oneshot::channel();
+        *waiting = Waiting::GivenUp { _over: sender };
+        Some(over)
+    }
+
+    /// Passes a reply to its call or command.
     ///
     /// # Errors
-    /// It names a call that does not wait.
+    /// It names one that does not wait, or that cannot have such a reply.
     fn take(&self, reply: Reply) -> Result<(), String> {
-        let unknown = |number| format!("it answered call {number}, which does not wait");
-        match reply {
-            Reply::Update { number, text, details } => {
-                let state = self.lock();
-                let waiting = state.calls.get(&number).ok_or_else(|| unknown(number))?;
-                if let Some(update) = check_update(text, details) {
-                    // Progress that is not read in time is dropped.
-                    let _ = waiting.updates.try_send(update);
-                }
-            }
-            Reply::Result { number, outcome } => {
-                let waiting = self.lock().calls.remove(&number).ok_or_else(|| unknown(number))?;
-                // If the caller was dropped, it has ended the helper.
-                let _ = waiting.result.send(outcome);
-            }
+        let number = match &reply {
+            Reply::Update { number, .. }
+            | Reply::Result { number, .. }
+            | Reply::Output { number, .. }
+            | Reply::Took { number, .. }
+            | Reply::Ended { number, .. } => *number,
             Reply::Ready { .. } => return Err("it began twice".to_owned()),
-            Reply::Idle | Reply::Message { .. } => {}
+            Reply::Idle | Reply::Message { .. } => return Ok(()),
+        };
+        let is_last = matches!(reply, Reply::Result { .. } | Reply::Ended { .. });
+        let mut state = self.lock();
+        let unknown = || format!("it answered call {number}, which does not wait");
+        if is_last {
+            return state.calls.remove(&number).ok_or_else(unknown)?.end(reply);
         }
-        Ok(())
+        state.calls.get(&number).ok_or_else(unknown)?.go_on(reply)
     }
 }
 

@@ -67,6 +67,9 @@ pub enum RefusalKind {
     /// The call sets a variable.
     #[error("the call sets the variable `{}`, which can change what a program does", crate::escape(.0))]
     ChangedVariable(String),
+    /// Input for a running program, which may read it as commands.
+    #[error("input for a running program cannot be checked: the program may run it as commands")]
+    Input,
     /// The environment steers the shell.
     #[error("the variable `{}` changes how the shell reads commands", crate::escape(.0))]
     ShellVariable(String),
@@ -88,6 +91,7 @@ impl RefusalKind {
             Self::ExpandedArgument(_) => "expanded-argument",
             Self::RelativeAfterCd(_) => "relative-after-cd",
             Self::ChangedVariable(_) => "changed-variable",
+            Self::Input => "input",
             Self::ShellVariable(_) => "shell-variable",
         }
     }

@@ -17,6 +17,8 @@ impl Cgroup {
             CGROUP_ROOTS.iter().map(Path::new).filter(|root| root.join("cgroup.procs").exists())
         {
             let directory = root.join(format!("myclaw-{}", std::process::id()));
+            // One of this name was left by a killed process that had the same id.
+            drop(fs::remove_dir(&directory));
             let made = fs::create_dir(&directory)
                 .and_then(|()| fs::write(directory.join("pids.max"), most.to_string()));
             match made {

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::IsTerminal;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -20,6 +21,10 @@ use crate::system;
 
 /// Signals that ask for the end.
 const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+/// Arrives when a child has ended.
+const CHILD_ENDED: i32 = libc::SIGCHLD;
+/// Signals that the keys of a terminal send to every process in front of it, this one too. They are for the command.
+const KEYS: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
 /// Time between asking the command to end and forcing it. Shorter than the half second after which MyClaw forces all.
 const GRACE: Duration = Duration::from_millis(250);
 /// Rounds of stopping: each finds what was started during the last one.
@@ -30,6 +35,8 @@ pub(crate) struct Supervisor {
     signals: OwnedFd,
     /// The process that started this one; a container has none.
     parent: Option<OwnedFd>,
+    /// Whether the command has a terminal, which this process shares.
+    has_terminal: bool,
 }
 
 /// How the command ended.
@@ -44,7 +51,7 @@ impl Supervisor {
     pub(crate) fn new(parent: i32) -> Result<Self, Failure> {
         rustix::process::set_child_subreaper(Some(getpid()))
             .map_err(|error| format!("cannot take over orphans: {error}"))?;
-        let signals = system::receive_signals(&ENDING)
+        let signals = system::receive_signals(&[&ENDING[..], &[CHILD_ENDED]].concat())
             .map_err(|error| format!("cannot receive signals: {error}"))?;
         let gone = || "the program that wanted the command has ended".to_owned();
         let parent = Pid::from_raw(parent);
@@ -54,7 +61,8 @@ impl Supervisor {
         if getppid() != parent {
             return Err(gone());
         }
-        Ok(Self { signals, parent: descriptor })
+        let has_terminal = std::io::stdin().is_terminal();
+        Ok(Self { signals, parent: descriptor, has_terminal })
     }
 
     /// Waits until the command ends, somebody asks for its end, or MyClaw is gone; then ends all remaining processes.
@@ -89,7 +97,12 @@ impl Supervisor {
             if has_no_parent {
                 return End::Signal(libc::SIGKILL);
             }
-            if has_signal && let Some(signal) = system::read_signal(&self.signals) {
+            let signal = has_signal.then(|| system::read_signal(&self.signals)).flatten();
+            if signal == Some(CHILD_ENDED) {
+                reap_orphans(child);
+            } else if let Some(signal) = signal
+                && !(self.has_terminal && KEYS.contains(&signal))
+            {
                 let _ = pidfd_send_signal(&exited, Signal::TERM);
                 asked.get_or_insert((signal, Instant::now()));
             }
@@ -151,6 +164,13 @@ fn end_descendants() {
         signal_children(getpid(), Signal::KILL, &mut HashSet::new());
         // Blocks for as long as the first of them takes to die.
         let _ = wait(WaitOptions::empty());
+    }
+}
+
+/// Collects the dead other than the command, so that they do not count as processes until its end.
+fn reap_orphans(command: Pid) {
+    for child in children(getpid()).into_iter().filter(|child| *child != command) {
+        let _ = waitpid(Some(child), WaitOptions::NOHANG);
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_engine::ToolInvocation;
-use myclaw_exec::{Attachment, ChildSpec, ExecError, Finished, TerminalSize, attach, run_attached};
+use myclaw_exec::{
+    Attachment, ChildSpec, ExecError, Finished, OutputPiece, Runner, TerminalSize, attach,
+};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +24,8 @@ const TERMINAL_SIZE: TerminalSize = TerminalSize { columns: 120, rows: 40 };
 pub(super) struct Plan<'a> {
     pub(super) command: &'a str,
     pub(super) spec: ChildSpec,
+    /// Runs it.
+    pub(super) runner: Arc<dyn Runner>,
     /// Where commands can become jobs.
     pub(super) jobs: Option<&'a Arc<Jobs>>,
     /// When it becomes one; `None` means never.
@@ -52,10 +56,10 @@ pub(super) async fn attend(
     plan: Plan<'_>,
     invocation: &ToolInvocation<'_>,
 ) -> Result<Outcome, ExecError> {
-    let Plan { command, spec, jobs, mut yield_after, input } = plan;
+    let Plan { command, spec, runner, jobs, mut yield_after, input } = plan;
     let (directory, output) = (spec.directory.clone(), spec.output.side_file.clone());
     let progress = Arc::new(Progress::default());
-    let (candidate, mut running) = start(spec, input, Arc::clone(&progress));
+    let (candidate, mut running) = start(spec, runner, input, Arc::clone(&progress));
     let is_background = yield_after == Some(Duration::ZERO);
     // A background command may be killed with MyClaw at any moment after its start.
     let mut noted = jobs.filter(|_| is_background).and_then(|jobs| jobs.note(&candidate.handle));
@@ -105,7 +109,12 @@ pub(super) async fn attend(
 }
 
 /// Prepares a command; it starts when it is first polled.
-fn start(spec: ChildSpec, input: Attachment, progress: Arc<Progress>) -> (Candidate, Running) {
+fn start(
+    spec: ChildSpec,
+    runner: Arc<dyn Runner>,
+    input: Attachment,
+    progress: Arc<Progress>,
+) -> (Candidate, Running) {
     let live = Arc::new(match input {
         Attachment::Terminal(_) => LiveOutput::of_terminal(),
         Attachment::None | Attachment::Pipe => LiveOutput::default(),
@@ -114,11 +123,14 @@ fn start(spec: ChildSpec, input: Attachment, progress: Arc<Progress>) -> (Candid
     let cancel = CancellationToken::new();
     let (output, cancelled) = (Arc::clone(&live), cancel.clone());
     let running: Running = Box::pin(async move {
-        let mut take_output = |piece: &[u8]| {
-            progress.push(piece);
-            output.push(piece);
+        let mut take_output = |piece: OutputPiece<'_>| {
+            if piece.skipped_bytes > 0 {
+                output.skip(piece.skipped_bytes, piece.skipped_lines);
+            }
+            progress.push(piece.bytes);
+            output.push(piece.bytes);
         };
-        run_attached(spec, link, &cancelled, &mut take_output).await
+        runner.run(spec, link, &cancelled, &mut take_output).await
     });
     (Candidate { live, handle, cancel }, running)
 }

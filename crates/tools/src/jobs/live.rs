@@ -73,6 +73,15 @@ impl LiveOutput {
         self.changed.notify_waiters();
     }
 
+    /// Notes output that did not get here. What came before it is dropped, so that the kept bytes have no gap.
+    pub(crate) fn skip(&self, bytes: u64, lines: u64) {
+        let mut state = self.lock();
+        let before = std::mem::take(&mut state.recent);
+        state.dropped_lines =
+            state.dropped_lines.saturating_add(count_lines(&before)).saturating_add(lines);
+        state.dropped = state.dropped.saturating_add(before.len() as u64).saturating_add(bytes);
+    }
+
     /// All bytes so far.
     pub(crate) fn total(&self) -> u64 {
         self.lock().total()
@@ -119,7 +128,7 @@ impl LiveOutput {
 
 impl State {
     fn total(&self) -> u64 {
-        self.dropped + self.recent.len() as u64
+        self.dropped.saturating_add(self.recent.len() as u64)
     }
 
     /// A sequence may be cut anywhere, so the last bytes of the previous piece are searched again.

@@ -230,6 +230,14 @@ impl JobRecord {
     }
 }
 
+/// The record of the job `id`, which may be any text; `None` if there is none.
+pub(super) fn read(directory: &Path, id: &str) -> Option<JobRecord> {
+    let number = id.trim().strip_prefix('j')?;
+    let is_id = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let path = is_id.then(|| directory.join(id.trim()).with_extension(EXTENSION))?;
+    JobRecord::read(&path).ok()
+}
+
 /// The records in `directory`, the oldest first. Other files are skipped.
 pub(crate) fn read_all(directory: &Path) -> Vec<JobRecord> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };

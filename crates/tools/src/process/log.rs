@@ -104,7 +104,7 @@ fn split(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn from_file(path: &Path, offset: u64, limit: u64) -> Lines {
-    match myclaw_files::open_regular(path) {
+    match myclaw_files::open_regular_unlinked(path) {
         Ok(file) => from_line(BufReader::new(file), 0, offset, limit),
         // Without output there is no file.
         Err(_) => Lines { first: Some(offset), lines: Vec::new(), more: false },

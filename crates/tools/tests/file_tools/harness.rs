@@ -116,10 +116,14 @@ impl Workspace {
 
 pub(crate) fn tool(name: &str) -> Arc<dyn Tool> {
     let command_timeout = std::time::Duration::from_secs(60);
-    myclaw_tools::builtin_tools(myclaw_tools::ToolOptions { command_timeout, jobs: None })
-        .into_iter()
-        .find(|tool| tool.schema().name == name)
-        .unwrap()
+    myclaw_tools::builtin_tools(myclaw_tools::ToolOptions {
+        command_timeout,
+        jobs: None,
+        commands: myclaw_tools::CommandPlace::Here,
+    })
+    .into_iter()
+    .find(|tool| tool.schema().name == name)
+    .unwrap()
 }
 
 fn collect(root: &Path, directory: &Path, found: &mut Vec<(String, Option<Vec<u8>>)>) {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentCapabilities, AgentResponse, AuthenticateRequest, CancelNotification,
-    CancelRequestNotification, CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest,
-    DeleteSessionResponse, Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse,
-    LoadSessionResponse, NewSessionResponse, NoticeSeverity, PromptCapabilities, RequestId,
-    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionConfigOption,
-    SessionDeleteCapabilities, SessionId, SessionListCapabilities, SessionResumeCapabilities,
-    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
+    CancelRequestNotification, CloseSessionRequest, DeleteSessionRequest, DeleteSessionResponse,
+    Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse, LoadSessionResponse,
+    NewSessionResponse, NoticeSeverity, PromptCapabilities, RequestId, ResumeSessionResponse,
+    SessionCapabilities, SessionCloseCapabilities, SessionConfigOption, SessionDeleteCapabilities,
+    SessionId, SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse,
 };
 use myclaw_agent::SessionConfig;
 use myclaw_agent::sessions::SessionKey;
@@ -318,19 +318,25 @@ impl Agent {
     fn close(&mut self, id: &RequestId, request: &CloseSessionRequest) -> Answer {
         let key = self.open_key(&request.session_id)?;
         self.cancel(&key);
-        let works = self.session(&key)?.session.work().is_some();
+        let session = Arc::clone(&self.session(&key)?.session);
+        let clients = Arc::clone(&self.client_sessions);
         self.open.remove(&key);
-        if works {
-            self.client_sessions.close_when_idle(&key, id.clone());
-            return Ok(None);
+        let (closing, closed) = (Arc::clone(&session), key.clone());
+        self.client_sessions.close_when_idle(&key, id.clone(), move || {
+            closing.end_jobs(move || clients.closed(&closed));
+        });
+        // Work that goes on ends the jobs at its end.
+        if session.work().is_none() {
+            self.client_sessions.is_idle(&key);
         }
-        self.client_sessions.remove(&key);
-        let response = CloseSessionResponse::new();
-        Ok(Some(AgentResponse::CloseSessionResponse(response)))
+        Ok(None)
     }
 
     async fn delete(&mut self, request: DeleteSessionRequest) -> Answer {
         let key = self.key_to_open(&request.session_id)?;
+        if let Some(open) = self.open.get(&key) {
+            open.session.config().close_own_jobs(&|_| {}).await;
+        }
         self.stored_sessions.delete(key.clone()).await?;
         self.open.remove(&key);
         self.client_sessions.remove(&key);

@@ -42,8 +42,14 @@ struct ClientSession {
     commands: Vec<RequestId>,
     /// How the last turn ended.
     last: Option<Ended>,
-    /// The request to close the session, answered when the session is idle.
-    closing: Option<RequestId>,
+    closing: Option<Closing>,
+}
+
+/// A request to close a session, answered when the session is idle and its background jobs have ended.
+struct Closing {
+    request: RequestId,
+    /// Ends the jobs, and then calls [`ClientSessions::closed`].
+    end_jobs: Option<Box<dyn FnOnce() + Send>>,
 }
 
 struct Waiting {
@@ -89,10 +95,35 @@ impl ClientSessions {
         self.lock().sessions.remove(key);
     }
 
-    /// Closes a session as soon as it is idle; then `request` is answered.
-    pub(super) fn close_when_idle(&self, key: &SessionKey, request: RequestId) {
+    /// Closes a session as soon as it is idle: `end_jobs` is called then, and has [`ClientSessions::closed`] called.
+    pub(super) fn close_when_idle(
+        &self,
+        key: &SessionKey,
+        request: RequestId,
+        end_jobs: impl FnOnce() + Send + 'static,
+    ) {
         if let Some(session) = self.lock().sessions.get_mut(key) {
-            session.closing = Some(request);
+            session.closing = Some(Closing { request, end_jobs: Some(Box::new(end_jobs)) });
+        }
+    }
+
+    /// Ends the jobs of a session that is being closed, now that it is idle.
+    pub(super) fn is_idle(&self, key: &SessionKey) {
+        let mut state = self.lock();
+        let session = state.sessions.get_mut(key);
+        let closing = session.and_then(|session| session.closing.as_mut());
+        if let Some(end_jobs) = closing.and_then(|closing| closing.end_jobs.take()) {
+            drop(state);
+            end_jobs();
+        }
+    }
+
+    /// Answers the request to close a session, whose jobs have ended.
+    pub(super) fn closed(&self, key: &SessionKey) {
+        let closing = self.lock().sessions.remove(key).and_then(|session| session.closing);
+        if let Some(Closing { request, .. }) = closing {
+            let response = AgentResponse::CloseSessionResponse(CloseSessionResponse::new());
+            self.wire.answer(request, Ok(response));
         }
     }
 
@@ -174,7 +205,7 @@ impl ClientSessions {
 
     /// Translates an event of a session and sends the updates.
     pub(super) fn on_event(&self, key: &SessionKey, event: &SessionEvent<'_>) {
-        let state = &mut *self.lock();
+        let mut state = self.lock();
         let Some(session) = state.sessions.get_mut(key) else { return };
         match event {
             SessionEvent::Begin(work) => {
@@ -187,13 +218,9 @@ impl ClientSessions {
             }
             SessionEvent::End(outcome, next) => {
                 session.end(&self.wire, outcome, *next);
-                if *next == Next::Idle && session.closing.is_some() {
-                    let closed = state.sessions.remove(key).and_then(|session| session.closing);
-                    if let Some(request) = closed {
-                        let response = CloseSessionResponse::new();
-                        self.wire
-                            .answer(request, Ok(AgentResponse::CloseSessionResponse(response)));
-                    }
+                drop(state);
+                if *next == Next::Idle {
+                    self.is_idle(key);
                 }
             }
         }
