@@ -332,7 +332,12 @@ async fn what_a_killed_process_left_is_ended_and_reported_dead() {
     let owners = workspace.base.join("owners");
     assert_eq!(end_leftovers(owners.clone()).await, [], "its owner lives");
     assert!(alive(&pid));
+    let other = Session::new(&workspace, "a");
+    let listed = async || other.process_text(&workspace, json!({"action": "list"})).await;
+    assert!(listed().await.contains("running for"), "{}", listed().await);
     free_the_lock(&owners);
+    // Also for those who look before anybody has ended it.
+    assert!(listed().await.contains("dead, exit unknown"), "{}", listed().await);
     let lost = end_leftovers(owners.clone()).await;
     assert!(!alive(&pid));
     assert_eq!(lost.len(), 1);
