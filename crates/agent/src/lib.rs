@@ -44,7 +44,7 @@ pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
 pub use selection::{
     LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, environment_key, known_providers,
-    local_base_url, local_probe, select, unknown_provider,
+    local_base_url, local_probe, select, served_facts, unknown_provider,
 };
 pub use session::{
     Accepted, Done, Foreground, Next, Outcome, Session, SessionCallback, SessionEvent, Work,

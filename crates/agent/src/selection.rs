@@ -94,7 +94,7 @@ impl Selection {
             return;
         }
         if self.reported.is_none_or(|facts| facts.context_window.is_none()) {
-            self.reported = ask_local(&first.model, FACTS_LIMIT).await.or(self.reported);
+            self.reported = served_facts(&first.model).await.or(self.reported);
         }
         let Some(facts) = self.reported else { return };
         let before = first.model.clone();
@@ -134,6 +134,11 @@ impl Selection {
     pub fn is_builtin(&self) -> bool {
         self.reference.provider == BUILTIN_PROVIDER && self.reference.id == DEMO_MODEL_ID
     }
+}
+
+/// Asks a server on this machine about one of its models. `None` if it does not answer in time, or is elsewhere.
+pub async fn served_facts(model: &Model) -> Option<LocalFacts> {
+    ask_local(model, FACTS_LIMIT).await
 }
 
 /// The inputs of a selection.

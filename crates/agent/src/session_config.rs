@@ -286,7 +286,7 @@ pub fn exhausted_today(
 }
 
 /// The totals of the day.
-fn spending(home: &Home) -> DaySpending {
+pub(crate) fn spending(home: &Home) -> DaySpending {
     DaySpending::new(home.paths.state_dir().join(SPENDING_FILE))
 }
 

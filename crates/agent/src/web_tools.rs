@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_config::{Config, SearchProvider};
-use myclaw_engine::{ActiveModel, Clock as _, SystemClock, Tool};
-use myclaw_llm::{ImageContent, InputKind, Model};
+use myclaw_engine::{ActiveModel, Clock as _, SystemClock, Tool, micro_dollars, utc_day};
+use myclaw_llm::{ImageContent, InputKind, Model, Usage};
+use myclaw_session::Spent;
 use myclaw_web::{
     AddressGuard, AddressRules, AllowedHost, DownloadOptions, Downloader, FetchLimits, ImageTool,
     InvalidHost, PrivateNetworks, SearchOptions, SearchService, Sight, Viewer, WebFetchTool,
@@ -15,6 +16,7 @@ use myclaw_web::{
 use tokio_util::sync::CancellationToken;
 
 use crate::models::profiles_in_order;
+use crate::session_config::spending;
 use crate::trial::{Question, Trial, TrialFailure};
 use crate::{AgentError, SessionConfig, call_limits, stored_keys};
 
@@ -166,12 +168,35 @@ impl ImageModel {
         };
         let trial = Trial::new(self.session.home.http_options());
         let limits = call_limits(&self.session.config);
-        let answer = trial.call(&active.model, profiles.first(), question, limits, cancel).await;
-        match answer {
-            Ok(answer) => Ok(answer.message.text()),
-            Err(TrialFailure::Key(why)) => Err(failed(why)),
-            Err(TrialFailure::Call(error)) => Err(failed(error.message)),
-            Err(TrialFailure::Aborted) => Err(failed("the run was aborted".to_owned())),
+        // Without a profile there is one call, without a key.
+        let mut profiles = profiles.iter();
+        let mut profile = profiles.next();
+        loop {
+            let why = match trial.call(&active.model, profile, question, limits, cancel).await {
+                Ok(answer) => {
+                    self.record(answer.message.usage).await;
+                    return Ok(answer.message.text());
+                }
+                Err(TrialFailure::Aborted) => return Err(failed("the run was aborted".to_owned())),
+                Err(TrialFailure::Key(why)) => why,
+                Err(TrialFailure::Call(error)) => error.message,
+            };
+            profile = profiles.next();
+            if profile.is_none() {
+                return Err(failed(why));
+            }
+        }
+    }
+
+    /// Adds a call to the totals of the day, which limit what agents spend. A call that cannot be added was still made.
+    async fn record(&self, usage: Usage) {
+        let spending = spending(&self.session.home);
+        let used =
+            Spent { tokens: usage.total_tokens, micro_dollars: micro_dollars(usage.cost.total) };
+        let day = utc_day(SystemClock.now_ms());
+        let adding = tokio::task::spawn_blocking(move || spending.add(&day, used));
+        if !matches!(adding.await, Ok(Ok(_))) {
+            tracing::warn!("a call of the model for pictures is missing in the totals of the day");
         }
     }
 }

@@ -262,3 +262,6 @@ impl AuthStore {
 pub fn is_private(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |metadata| metadata.permissions().mode() & OTHERS == 0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 mod approval;
 mod args;
 mod chat;
+mod coming_call;
 mod commands;
 mod control;
 mod exit;

@@ -120,6 +120,6 @@ pub fn exhausted_budget(limits: &RunLimits, spent: Spent, model: &Model) -> Opti
 }
 
 /// Converts dollars and rounds up, so that many small calls are not free.
-pub(crate) fn micro_dollars(dollars: f64) -> u64 {
+pub fn micro_dollars(dollars: f64) -> u64 {
     (dollars * 1e6 - 1e-6).ceil().max(0.0) as u64
 }

@@ -38,7 +38,7 @@ mod workspace;
 
 pub use active_model::{ActiveModel, WindowSource};
 pub use approval::{Approval, ApprovalRequest, Approver};
-pub use bound::{Bound, ConfigKeys, exhausted_budget};
+pub use bound::{Bound, ConfigKeys, exhausted_budget, micro_dollars};
 pub use clock::{Clock, SystemClock};
 pub use embedded::{
     AgentMeta, BootstrapFileReport, EmbeddedMeta, EmbeddedResult, Payload, SystemPromptReport,

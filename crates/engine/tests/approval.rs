@@ -14,8 +14,24 @@ use myclaw_engine::{
 use myclaw_testkit::{Reply, WireFormat};
 use serde_json::json;
 
-/// Asks about each call.
+/// Asks about each call, and changes its arguments first.
 struct AskingHook;
+
+/// Asks about each call.
+struct Doorkeeper;
+
+impl Hook for Doorkeeper {
+    fn name(&self) -> &str {
+        "policy"
+    }
+
+    fn tool_call<'a>(
+        &'a self,
+        _: &'a mut PendingToolCall,
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+        Box::pin(async { Ok(ToolCallVerdict::Ask { reason: "it speaks".to_owned() }) })
+    }
+}
 
 impl Hook for AskingHook {
     fn name(&self) -> &str {
@@ -83,6 +99,28 @@ async fn an_approved_call_is_made_and_asked_about_once_or_always() {
         assert_eq!(bench.events_named("approval_requested").len(), asked);
         assert_eq!(bench.events_named("approval_resolved").len(), asked);
     }
+}
+
+#[tokio::test]
+async fn always_covers_the_same_call_and_no_other() {
+    let call = |id, tool, text| Reply::anthropic().tool_call(id, tool, json!({"text": text}));
+    let script = [
+        call("call_1", "echo", "hi"),
+        call("call_2", "echo", "bye"),
+        call("call_3", "shout", "hi"),
+        call("call_4", "echo", "hi"),
+        Reply::anthropic().text("Done."),
+    ];
+    let bench = Bench::new(WireFormat::AnthropicMessages, script).await;
+    let clerk = clerk(Some(Approval::Always));
+    let mut params = bench.params("go");
+    params.tools = vec![Arc::new(EchoTool::new("echo")), Arc::new(EchoTool::new("shout"))];
+    params.hooks = vec![Arc::new(Doorkeeper)];
+    params.approver = Some(Arc::clone(&clerk) as Arc<dyn Approver>);
+    run_agent(params).await.unwrap();
+    let seen = clerk.seen.lock().unwrap();
+    let asked: Vec<&str> = seen.iter().map(|request| request.call.tool_call_id.as_str()).collect();
+    assert_eq!(asked, ["call_1", "call_2", "call_3"]);
 }
 
 #[tokio::test]

@@ -144,6 +144,9 @@ fn an_approval_covers_what_the_user_expects() {
     let digest = |tool: &str, arguments: Value| digest(&permissions, tool, &arguments);
     // A changed file is never written twice with the same text.
     assert_eq!(digest("write", json!({"path": "a"})), digest("write", json!({"path": "b"})));
+    let elsewhere = Permissions { directory: PathBuf::from("/"), ..permissions.clone() };
+    let in_root = self::digest(&elsewhere, "write", &json!({"path": "a"}));
+    assert_ne!(digest("write", json!({"path": "a"})), in_root);
     // Everything else is one call, in whatever order its arguments come.
     let fetch = |arguments| digest("web_fetch", arguments);
     assert_eq!(fetch(json!({"url": "a", "x": 1})), fetch(json!({"x": 1, "url": "a"})));
@@ -158,6 +161,15 @@ fn an_approval_covers_what_the_user_expects() {
     ] {
         assert_ne!(command(echo.clone()), command(other.clone()), "{other}");
     }
+}
+
+#[test]
+fn sessions_of_this_machine_share_answers_and_those_of_channels_do_not() {
+    let audience = |name: &str| audience(&session(json!({}), name));
+    assert_eq!(audience("main"), audience("work"));
+    let in_channel = ["agent:main:telegram:dm:42", "agent:main:telegram:dm:43"].map(audience);
+    assert_ne!(in_channel[0], in_channel[1]);
+    assert!(!in_channel.contains(&audience("main")));
 }
 
 #[test]

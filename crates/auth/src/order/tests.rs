@@ -113,7 +113,8 @@ fn secrets_are_in_no_debug_form() {
     let foreign = r#"{"version": 1, "profiles": {"x": {"type": "new", "secret": "precious"}}}"#;
     let foreign: AuthFile = serde_json::from_str(foreign).unwrap_or_default();
     assert_eq!(foreign.profiles().count(), 0);
-    assert!(!format!("{foreign:?}").contains("precious"));
+    let shown = format!("{foreign:?}");
+    assert!(shown.contains("secret") && !shown.contains("precious"), "{shown}");
     file.preferred.insert("p".to_owned(), "p:key".to_owned());
     assert!(!format!("{file:?}").contains("key of"), "{file:?}");
 }

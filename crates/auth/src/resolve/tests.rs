@@ -79,10 +79,34 @@ async fn an_expired_login_is_not_used() {
     profile.expires_at = Some(10);
     let cancel = CancellationToken::new();
     assert!(resolver().resolve(&profile, 9, &cancel).await.is_ok());
-    assert!(matches!(
-        resolver().resolve(&profile, 10, &cancel).await,
-        Err(KeyError::Expired { .. })
-    ));
+    for (id, command) in
+        [("p", "`myclaw auth add`"), ("lab:me", "`myclaw auth add lab --profile me --replace`")]
+    {
+        profile.id = id.to_owned();
+        let error = resolver().resolve(&profile, 10, &cancel).await.err();
+        assert!(matches!(error, Some(KeyError::Expired { .. })), "{error:?}");
+        assert!(error.is_some_and(|error| error.to_string().contains(command)), "{command}");
+    }
+}
+
+/// Stands for the program of the desktop's keyring, which the tests cannot have.
+#[tokio::test]
+async fn a_keyring_is_asked_through_the_program_of_the_system() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = if cfg!(target_os = "macos") { "security" } else { "secret-tool" };
+    let program = directory.path().join(name);
+    std::fs::write(&program, "#!/bin/sh\necho \"$@\"\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+        .unwrap();
+    let path = format!("{}:/usr/bin:/bin", directory.path().display());
+    let resolver = KeyResolver::new([("PATH", path)]);
+    let source = KeySource::Keyring { service: "my service".into(), account: "me".into() };
+    let expected = if cfg!(target_os = "macos") {
+        "find-generic-password -s my service -a me -w"
+    } else {
+        "lookup service my service account me"
+    };
+    assert_eq!(fetch(&resolver, source).await, Ok(expected.to_owned()));
 }
 
 /// Returns a new token each time, after calling a function on the store's directory.
@@ -150,6 +174,19 @@ async fn room_for_new_tokens_is_taken_before_they_are_asked_for_and_given_back()
     let expected =
         ["auth-profiles.json", "auth-profiles.json.lock", "auth-profiles.json.login.lock"];
     assert_eq!(names(directory.path()), expected);
+}
+
+#[tokio::test]
+async fn a_refused_token_is_renewed_before_it_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, resolver, _) = renewing(directory.path(), |_| {});
+    assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
+    let profile = &store.load().unwrap().profiles_of("lab")[0];
+    let without_renewer = self::resolver();
+    assert!(!without_renewer.refuse_login(profile));
+    assert!(!resolver.refuse_login(&AuthProfile::keyless()), "it is no login");
+    assert!(resolver.refuse_login(profile));
+    assert_eq!(token(&store, &resolver, 10).await, Ok("access 2".to_owned()));
 }
 
 /// A later version of the program may write the store during the request.

@@ -36,6 +36,10 @@ fn a_rate_limit_of_one_model_does_not_concern_another_but_a_refused_key_does() {
     usage.fail(&failure(FailureReason::Auth, 0), &LONG);
     assert_eq!(usage.cooldown("other", 0), Some((60_000, FailureReason::Auth)));
     usage.fail(&failure(FailureReason::Billing, 0), &LONG);
+    let end = usage.cooldown_until.unwrap_or_default();
+    let billing = usage.disabled_until.unwrap_or_default();
+    assert_eq!(usage.profile_cooldown(end), Some((billing, FailureReason::Billing)));
+    assert_eq!(usage.profile_cooldown(billing), None);
     // The second failure of the profile itself.
     assert_eq!(usage.cooldown("other", 0), Some((10 * 3_600_000, FailureReason::Billing)));
 }
@@ -62,6 +66,15 @@ fn a_success_forgives_the_model_and_the_profile_but_no_other_model() {
     assert!(
         usage.cooldown("n", 5).is_some() && usage.has_failures("n") && !usage.has_failures("m")
     );
+}
+
+#[test]
+fn what_a_later_version_wrote_outlives_the_failures() {
+    let text = r#"{"errorCount": 2, "lastUsed": 7, "keyMark": "ab", "later": "x"}"#;
+    let mut usage: UsageStats = serde_json::from_str(text).unwrap();
+    usage.forgive();
+    let expected = serde_json::json!({"lastUsed": 7, "keyMark": "ab", "later": "x"});
+    assert_eq!(serde_json::to_value(&usage).unwrap(), expected);
 }
 
 #[test]

@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::llm::{StreamEvent, partial_arguments};
+use myclaw_agent::llm::StreamEvent;
 use myclaw_agent::{AgentRunEvent, EventCallback};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use unicode_width::UnicodeWidthChar;
 
+use crate::coming_call::ComingCall;
 use crate::report::{failure_line, narrate, summarise_arguments};
 use crate::terminal::{
     LiveLine, MarkdownStream, Paint, Size, Style, escaped, format_elapsed, truncated,
@@ -22,9 +23,6 @@ use crate::terminal::{
 
 /// Shortest time between two updates: screens do not refresh faster.
 const FRAME: Duration = Duration::from_millis(16);
-
-/// Bytes of a call's arguments that are read while they stream; the part worth showing is at the beginning.
-const MAX_PARTIAL_ARGUMENTS: usize = 4096;
 
 /// Draws one turn on standard output.
 pub(super) struct Display {
@@ -82,16 +80,6 @@ struct RunningCall {
     tool: String,
     about: String,
     since: Instant,
-}
-
-/// A call whose arguments stream in.
-#[derive(Default)]
-struct ComingCall {
-    block: usize,
-    tool: String,
-    arguments: String,
-    /// How many bytes of the arguments were there when they were last read.
-    read: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -282,29 +270,19 @@ impl Scene {
             StreamEvent::ToolCallStart { index, name, .. } => {
                 self.end_text();
                 self.wait_for(&format!("preparing {name}"));
-                self.coming =
-                    ComingCall { block: *index, tool: name.clone(), ..ComingCall::default() };
+                self.coming = ComingCall::new(*index, name);
             }
             StreamEvent::ToolCallDelta { index, delta } => self.preview_call(*index, delta),
             _ => {}
         }
     }
 
-    /// Shows what the coming call is about. The arguments are read again only when they are twice as long as before, so
-    /// that a long call costs time proportional to its length.
+    /// Shows what the coming call is about.
     fn preview_call(&mut self, block: usize, delta: &str) {
-        let coming = &mut self.coming;
-        if coming.block != block || coming.arguments.len() > MAX_PARTIAL_ARGUMENTS {
-            return;
-        }
-        coming.arguments.push_str(delta);
-        if coming.arguments.len() < 2 * coming.read {
-            return;
-        }
-        coming.read = coming.arguments.len();
-        let about = summarise_arguments(&partial_arguments(&coming.arguments));
+        let Some(arguments) = self.coming.push(block, delta) else { return };
+        let about = summarise_arguments(&arguments);
         if !about.is_empty() {
-            self.live.set(&format!("preparing {} {about}", coming.tool));
+            self.live.set(&format!("preparing {} {about}", self.coming.tool));
         }
     }
 

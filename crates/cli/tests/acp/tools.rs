@@ -1,6 +1,6 @@
 //! Tool calls, as the editor receives them.
 
-use myclaw_testkit::{Reply, Script};
+use myclaw_testkit::{Reply, Script, Stop};
 use serde_json::{Value, json};
 
 use crate::client::{Client, of_kind};
@@ -57,6 +57,51 @@ fn each_call_has_a_kind_a_place_and_an_end() {
     assert_eq!(calls[3]["title"], "`echo out; exit 3`");
     assert_eq!((&calls[3]["kind"], &ends[3]["status"]), (&json!("execute"), &json!("failed")));
     assert!(ends[3]["content"][0]["content"]["text"].as_str().unwrap().contains("out"));
+    client.finish();
+}
+
+#[test]
+fn a_call_with_long_arguments_shows_before_it_is_complete() {
+    let content = "a line of the file\n".repeat(100);
+    let arguments = json!({"path": "notes/long.txt", "content": content});
+    let script = Script::from([
+        Reply::anthropic().tool_call("call_1", "write", arguments.clone()),
+        Reply::anthropic().text("Written."),
+    ]);
+    let (home, _server, mut client, session) = Client::with_session(script);
+    client.converse(&session, "Write it");
+    let updates = client.updates();
+    let calls = of_kind(&updates, "tool_call");
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    // `pending` is the protocol's default, so it is left out.
+    assert_eq!((&calls[0]["status"], &calls[0]["rawInput"]), (&Value::Null, &Value::Null));
+    assert_eq!(calls[0]["title"], "Write `notes/long.txt`");
+    let place = home.workspace().join("notes/long.txt");
+    assert_eq!(calls[0]["locations"], json!([{"path": place}]));
+    let later = of_kind(&updates, "tool_call_update");
+    assert!(later.iter().all(|update| update["toolCallId"] == calls[0]["toolCallId"]), "{later:?}");
+    let begun = later.iter().find(|update| update["status"] == "in_progress").unwrap();
+    assert_eq!(begun["rawInput"], arguments);
+    assert_eq!(later.last().unwrap()["status"], "completed");
+    client.finish();
+}
+
+#[test]
+fn an_announced_call_whose_message_breaks_off_is_ended() {
+    let arguments = json!({"path": "long.txt", "content": "text ".repeat(200)}).to_string();
+    let cut = &arguments[..arguments.len() - 20];
+    let script = Script::from([
+        Reply::anthropic().tool_call_with_raw_arguments("call_1", "write", cut).stop(Stop::Length),
+        Reply::anthropic().text("It was too long."),
+    ]);
+    let (home, _server, mut client, session) = Client::with_session(script);
+    client.converse(&session, "Write it");
+    let updates = client.updates();
+    let calls = of_kind(&updates, "tool_call");
+    assert_eq!(calls[0]["status"], Value::Null, "{calls:?}");
+    let last = of_kind(&updates, "tool_call_update").pop().unwrap();
+    assert_eq!((&last["toolCallId"], &last["status"]), (&calls[0]["toolCallId"], &json!("failed")));
+    assert!(!home.workspace().join("long.txt").exists());
     client.finish();
 }
 

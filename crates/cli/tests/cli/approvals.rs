@@ -121,6 +121,23 @@ fn always_is_kept_until_it_is_revoked() {
     assert!(unknown.stderr().contains("myclaw approvals list"), "{}", unknown.stderr());
 }
 
+/// A command could otherwise clear the screen, or show its end before its beginning.
+#[test]
+fn what_a_command_hides_is_written_out_in_the_question_and_in_the_list() {
+    let command = json!({"command": "echo x >> marker # \u{1b}[2J\u{202e}"});
+    let (home, _server) = home_asking(&json!({"exec": {"ask": "always"}}), "bash", command);
+    let mut terminal = chat(&home);
+    terminal.send_line("go");
+    terminal.expect(r"echo x >> marker # \u{1b}[2J\u{202e}");
+    terminal.expect("(a)lways");
+    terminal.send_line("a");
+    terminal.expect("Done.");
+    terminal.send_line("/quit");
+    terminal.wait();
+    let list = run(&home, &["approvals", "list"]);
+    assert!(list.stdout().contains(r"marker # \u{1b}[2J\u{202e}: exactly"), "{}", list.stdout());
+}
+
 #[test]
 fn a_changed_file_is_shown_before_the_question() {
     let edit = json!({"path": "notes.txt", "oldText": "milk", "newText": "be\u{1b}[2Jer"});

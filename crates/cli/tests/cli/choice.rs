@@ -66,6 +66,13 @@ fn a_discovered_server_states_its_window_in_the_list_and_ollama_is_asked_for_its
     assert!(output.stderr().contains("a context window of 20000 tokens"), "{}", output.stderr());
     assert_eq!(server.all_requests().len(), 2, "the list and the call");
 
+    let show = ["models", "show", "llamacpp/weights.gguf"];
+    let output = RunningChild::run(myclaw(&home, &show).env("MYCLAW_LOCAL_SERVERS", &address));
+    output.assert_code(0);
+    let stdout = output.stdout();
+    let window = stdout.lines().find(|line| line.starts_with("context window")).unwrap();
+    assert!(window.contains("20000 tokens") && window.ends_with("server"), "{stdout}");
+
     let script = Script::new()
         .models(["qwen3:8b"])
         .document("/api/show", json!({"model_info": {"qwen3.context_length": 40_960}}))

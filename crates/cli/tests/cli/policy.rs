@@ -145,6 +145,21 @@ fn a_listed_command_runs() {
     assert!(result_read(&home).contains("Found"));
 }
 
+/// The policy is asked after all hooks, about what will run.
+#[test]
+fn a_command_that_a_hook_puts_in_its_place_is_checked() {
+    let change = r#"cat > /dev/null; echo '{"arguments": {"command": "touch marker"}}'"#;
+    let config = json!({
+        "tools": {"exec": {"security": "allowlist", "ask": "off", "allowlist": ["echo"]}},
+        "hooks": {"tool_call": [{"command": ["sh", "-c", change]}]},
+    });
+    let (home, _server) = home_with_call(&config, "bash", json!({"command": "echo found"}));
+    run(&home, &["run", "go"]).assert_code(0);
+    let result = result_read(&home);
+    assert!(result.starts_with("Not run: the command may not run: `touch marker`"), "{result}");
+    assert!(!home.workspace().join("marker").exists());
+}
+
 #[test]
 fn a_rule_that_names_nothing_is_a_mistake_in_the_config() {
     for (config, expected) in [

@@ -71,13 +71,11 @@ fn a_search_uses_the_key_of_the_config() {
 #[test]
 fn another_model_looks_at_a_picture_for_one_that_cannot() {
     let server = ModelServer::spawn_blocking_thread(Script::from([
-        Reply::anthropic().tool_call(
-            "call_1",
-            "image",
-            json!({"image": "p.png", "prompt": "Which colour?"}),
-        ),
-        Reply::anthropic().text("It is red."),
-        Reply::anthropic().text("Done."),
+        Reply::anthropic()
+            .tool_call("call_1", "image", json!({"image": "p.png", "prompt": "Which colour?"}))
+            .usage(10, 1),
+        Reply::anthropic().text("It is red.").usage(700, 70),
+        Reply::anthropic().text("Done.").usage(20, 2),
     ]));
     let home = TempHome::new();
     let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
@@ -102,6 +100,10 @@ fn another_model_looks_at_a_picture_for_one_that_cannot() {
     assert_eq!(asked[1]["type"], "image", "{asked}");
     let result = requests[2].messages().last().expect("a result")["content"].to_string();
     assert!(result.contains("It is red.") && result.contains("external-content"), "{result}");
+    let totals =
+        std::fs::read_to_string(home.state_directory().join("usage.json")).expect("totals");
+    let totals: serde_json::Value = serde_json::from_str(&totals).expect("JSON");
+    assert_eq!(totals["tokens"], 11 + 770 + 22, "the call for the picture counts");
 }
 
 #[test]

@@ -36,6 +36,8 @@ fn everything_that_an_approval_is_about_changes_the_digest() {
         digest("ls a", &[("/bin/ls", &["ls", "a"])], "/w", &[]),
         ApprovalDigest::of_tool_call("write", "{}", Path::new("/w")),
         ApprovalDigest::of_tool_call("write", "{}/", Path::new("w")),
+        ApprovalDigest::of_tool_call("write", "{}", Path::new("/w2")),
+        ApprovalDigest::of_tool_call("write", "{ }", Path::new("/w")),
         ApprovalDigest::of_tool_call("edit", "{}", Path::new("/w")),
     ];
     for (index, one) in list.iter().enumerate() {

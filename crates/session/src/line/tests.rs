@@ -26,6 +26,15 @@ fn a_whole_message_is_read() {
             meta: json!({"isError": false}).as_object().cloned().map(Meta::from),
         }
     );
+    assert_eq!(message(line).meta.as_ref().map(Meta::as_str), Some(r#"{"isError":false}"#));
+}
+
+#[test]
+fn each_role_is_read_as_it_is_written() {
+    for role in [Role::User, Role::Assistant, Role::System, Role::Tool] {
+        let line = format!(r#"{{"role":"{}","content":"hi"}}"#, role.as_str());
+        assert_eq!(message(&line).role, role, "{line}");
+    }
 }
 
 #[test]
@@ -43,6 +52,8 @@ fn rows_of_other_writers_are_read() {
         (EntryId::from_place(7), 12, None, None)
     );
     assert_eq!(message(r#"{"role":"user","content":"hi","ts":-3}"#).ts, 0);
+    let unnamed = message(r#"{"id":"","role":"user","content":"hi"}"#);
+    assert_eq!(unnamed.id, EntryId::from_place(7), "the empty id would be that of several rows");
     assert_eq!(message("\u{feff} {\"role\":\"user\",\"content\":\"hi\"}\r\n").content, "hi");
 }
 

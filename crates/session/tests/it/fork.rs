@@ -254,9 +254,25 @@ fn a_fork_whose_history_is_damaged_says_so() {
     refused();
     fs::write(&history, &bytes[..bytes.len() - 5]).unwrap();
     refused();
+    let mut without_end = bytes.clone();
+    *without_end.last_mut().unwrap() = b' ';
+    fs::write(&history, without_end).unwrap();
+    refused();
     // A copy, as a backup makes it, is as good as the link.
     fs::write(&history, bytes).unwrap();
     assert_eq!(tail_of(&home, &branch("b")).messages.len(), 2);
+}
+
+#[test]
+fn a_history_that_cannot_be_opened_is_not_called_damaged() {
+    let home = home_with(&[user("one"), assistant("two")]);
+    home.store().fork(&work(), None, &branch("b")).unwrap();
+    let history = home.sessions().join(format!("{}.history-0", branch("b").slug()));
+    fs::remove_file(&history).unwrap();
+    std::os::unix::fs::symlink(&history, &history).unwrap();
+    let error = home.store().reader(&branch("b")).unwrap_err();
+    assert!(!matches!(error, SessionError::BrokenHistory { .. }), "{error}");
+    assert!(error.to_string().contains("open the history of the fork"), "{error}");
 }
 
 #[test]
@@ -268,6 +284,8 @@ fn a_lost_index_knows_forks_again() {
         entry.extra.unwrap()["forkedFrom"].clone()
     };
     assert_eq!(origin(), work().to_string());
+    let channel = home.store().index().get(&branch("b")).unwrap().unwrap().last_channel;
+    assert_eq!(channel.as_deref(), Some("cli"));
     fs::remove_file(home.store().index().path()).unwrap();
     assert_eq!(origin(), work().to_string());
     assert_eq!(home.store().index().list().unwrap().len(), 2);

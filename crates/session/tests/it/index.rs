@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Duration;
 
 use myclaw_session::{
@@ -262,6 +262,11 @@ fn pruning_forgets_old_sessions_or_deletes_them() {
     assert_eq!(listed(&home), ["new", "busy"]);
     let all = index.prune(Duration::MAX, PruneScope::IndexOnly).unwrap();
     assert!(all.removed.is_empty());
+    // Without a change nothing is written.
+    let file = || fs::metadata(index.path()).unwrap().ino();
+    let before = file();
+    index.prune(Duration::MAX, PruneScope::IndexOnly).unwrap();
+    assert_eq!(file(), before);
 }
 
 #[test]

@@ -44,8 +44,14 @@ fn it_begins_with_the_first_kept_message_of_the_last_compaction() {
     written.push(latest.clone().into());
     written.push(user("q5").into());
     let (found, texts, older) = tail_of(&written, u64::MAX);
-    assert_eq!((found, older), (Some(latest), false));
+    assert_eq!((found, older), (Some(latest.clone()), false));
     assert_eq!(texts, ["q3", "a3", "q4", "a4", "q5"]);
+    let home = Home::new();
+    home.open(&work()).append(&written[..4]).unwrap();
+    let reader = || home.store().reader(&work()).unwrap().unwrap();
+    assert_eq!(reader().last_compaction().unwrap(), None);
+    home.open(&work()).append(&written[4..]).unwrap();
+    assert_eq!(reader().last_compaction().unwrap(), Some(latest));
 }
 
 #[test]

@@ -34,6 +34,9 @@ async fn each_redirect_is_checked_before_a_connection() {
         format!("http://[::ffff:127.0.0.2]:{port}/"),
         format!("http://127.0.0.1@127.0.0.2:{port}/"),
         "file:///etc/passwd".to_owned(),
+        // To a host that may be connected to, with a scheme that may not.
+        "ftp://127.0.0.1:8021/".to_owned(),
+        "wss://127.0.0.1:8443/".to_owned(),
         "http://169.254.169.254/latest/meta-data/".to_owned(),
     ] {
         let to = target.clone();

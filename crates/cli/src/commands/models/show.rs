@@ -7,7 +7,7 @@ use myclaw_agent::llm::{
     parse_model_ref, provider_info,
 };
 use myclaw_agent::{Home, load_checked};
-use myclaw_agent::{local_base_url, unknown_provider};
+use myclaw_agent::{local_base_url, served_facts, unknown_provider};
 use serde::Serialize;
 
 use super::default_keys;
@@ -16,6 +16,7 @@ use crate::args::ModelArgs;
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::{Printer, columns, without_login};
+use crate::runtime::block_on;
 
 /// Prints all that is known about the model.
 pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
@@ -23,7 +24,9 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
         parse_model_ref(&args.model).map_err(|error| CliError::usage(error.to_string()))?;
     let home = find_home()?;
     let config = load_checked(&home.environment)?.config;
-    let known = Known::new(&reference, &config, &home)?;
+    let mut known = Known::new(&reference, &config, &home)?;
+    known.ask_server()?;
+    known.model.base_url = without_login(&known.model.base_url);
     let mut printer = Printer::stdout();
     if args.json {
         printer.json(&known.as_json())?;
@@ -41,7 +44,9 @@ enum Origin {
     Config,
     /// The catalog of this program.
     Catalog,
-    /// Unknown to both.
+    /// The server on this machine that runs the model.
+    Server,
+    /// Unknown to all of them.
     Guess,
 }
 
@@ -50,6 +55,7 @@ impl Origin {
         match self {
             Self::Config => "config",
             Self::Catalog => "catalog",
+            Self::Server => "server",
             Self::Guess => "guess",
         }
     }
@@ -128,13 +134,35 @@ impl Known {
         {
             model.base_url = local_base_url(info, &home.environment);
         }
-        model.base_url = without_login(&model.base_url);
         Ok(Self {
             origins,
             key: KeySource::find(provider, config, home, &default_keys(config)?),
             is_allowed: config.allows_model(provider, &reference.id),
             model,
         })
+    }
+
+    /// Asks a server on this machine, as a run does, where the config file does not state the context window.
+    fn ask_server(&mut self) -> Result<(), CliError> {
+        let Self { model, origins, .. } = self;
+        if origins.context_window == Origin::Config {
+            return Ok(());
+        }
+        let Some(facts) = block_on(served_facts(model))? else { return Ok(()) };
+        let stated = model.clone();
+        facts.apply(model);
+        if facts.context_window.or(facts.largest_window).is_some() {
+            origins.context_window = Origin::Server;
+        }
+        if origins.input == Origin::Config {
+            model.input = stated.input;
+        } else if facts.takes_images.is_some() {
+            origins.input = Origin::Server;
+        }
+        if origins.max_output == Origin::Config {
+            model.max_output = stated.max_output;
+        }
+        Ok(())
     }
 
     fn rows(&self) -> Vec<Vec<String>> {

@@ -33,6 +33,21 @@ pub(super) fn call_id(message: &EntryId, id: &str) -> String {
     format!("{message}:{id}")
 }
 
+/// A call whose `arguments` still stream in, in `directory`.
+pub(super) fn coming(
+    directory: &Path,
+    id: &str,
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> ToolCall {
+    // The arguments themselves are sent once, when they are complete.
+    let call = ToolCall::new(id.to_owned(), title(name, arguments))
+        .name(name.to_owned())
+        .kind(kind(name))
+        .status(ToolCallStatus::Pending);
+    call.locations(location(directory, name, arguments).into_iter().collect())
+}
+
 /// A call that begins to run, in `directory`.
 pub(super) fn started(
     directory: &Path,
@@ -40,12 +55,9 @@ pub(super) fn started(
     name: &str,
     arguments: &Map<String, Value>,
 ) -> ToolCall {
-    let call = ToolCall::new(id.to_owned(), title(name, arguments))
-        .name(name.to_owned())
-        .kind(kind(name))
+    coming(directory, id, name, arguments)
         .status(ToolCallStatus::InProgress)
-        .raw_input(Value::Object(arguments.clone()));
-    call.locations(location(directory, name, arguments).into_iter().collect())
+        .raw_input(Value::Object(arguments.clone()))
 }
 
 /// A call that waits for an approval: what it is, why it needs one, and the change it would make.

@@ -1,6 +1,6 @@
 //! Translates the events of a session into updates for the client.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use myclaw_agent::{AgentRunEvent, ApprovalRequest};
 use myclaw_agent::{Done, FailureClass, Next, Outcome, Work};
 
 use super::tools::{self, Ending};
+use crate::coming_call::ComingCall;
 use crate::report::narrate;
 use crate::terminal::Style;
 
@@ -36,6 +37,9 @@ impl From<&ClientCapabilities> for Abilities {
         }
     }
 }
+
+/// Bytes of arguments from which a call is announced before it is complete. Shorter ones are there at once.
+const LONG_ARGUMENTS: usize = 256;
 
 /// A call that runs.
 struct Running {
@@ -62,6 +66,10 @@ pub(super) struct Translator {
     turn_has_text: bool,
     /// The calls that run, by the model's id.
     calls: BTreeMap<String, Running>,
+    /// The call whose arguments stream in, and the client's id for it.
+    coming: Option<(String, ComingCall)>,
+    /// The client's ids of calls that were announced and do not run yet.
+    announced: BTreeSet<String>,
     last_stop: Option<StopReason>,
     compaction: Option<CompactionId>,
     /// Notices that wait for the next turn, for clients that cannot show them outside of one.
@@ -86,6 +94,8 @@ impl Translator {
             message_has_text: false,
             turn_has_text: false,
             calls: BTreeMap::new(),
+            coming: None,
+            announced: BTreeSet::new(),
             last_stop: None,
             compaction: None,
             later: Vec::new(),
@@ -124,15 +134,20 @@ impl Translator {
             AgentRunEvent::LlmStart { .. } => {
                 self.message = EntryId::generate();
                 self.message_has_text = false;
-                Vec::new()
+                self.withdraw_announced()
             }
             AgentRunEvent::LlmStream { event } => self.stream(event).into_iter().collect(),
             AgentRunEvent::LlmEnd { message } => vec![self.message_end(message)],
             AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments } => {
                 let id = tools::call_id(&self.message, tool_call_id);
                 let call = tools::started(&self.directory, &id, tool_name, arguments);
+                let update = if self.announced.remove(&id) {
+                    SessionUpdate::ToolCallUpdate(call.into())
+                } else {
+                    SessionUpdate::ToolCall(call)
+                };
                 self.calls.insert(tool_call_id.clone(), Running { id, printed: String::new() });
-                vec![SessionUpdate::ToolCall(call)]
+                vec![update]
             }
             AgentRunEvent::ToolExecutionUpdate { tool_call_id, text, .. } => {
                 let Some(call) = self.calls.get_mut(tool_call_id) else { return Vec::new() };
@@ -175,6 +190,7 @@ impl Translator {
             .into_values()
             .map(|call| SessionUpdate::ToolCallUpdate(tools::given_up(&call.id, "aborted")))
             .collect();
+        updates.extend(self.withdraw_announced());
         if let Some(id) = self.compaction.take() {
             let update = match outcome {
                 Ok(_) => CompactionUpdate::new(id, CompactionStatus::Completed),
@@ -233,8 +249,37 @@ impl Translator {
             StreamEvent::ThinkingDelta { delta, .. } if !delta.is_empty() => {
                 Some(SessionUpdate::AgentThoughtChunk(self.chunk(delta.clone())))
             }
+            StreamEvent::ToolCallStart { index, id, name } => {
+                let id = tools::call_id(&self.message, id);
+                self.coming = Some((id, ComingCall::new(*index, name)));
+                None
+            }
+            StreamEvent::ToolCallDelta { index, delta } => self.preview_call(*index, delta),
             _ => None,
         }
+    }
+
+    /// Announces a call with long arguments, or shows more of it.
+    fn preview_call(&mut self, block: usize, fragment: &str) -> Option<SessionUpdate> {
+        let (id, coming) = self.coming.as_mut()?;
+        let arguments = coming.push(block, fragment)?;
+        if coming.kept() < LONG_ARGUMENTS || arguments.is_empty() {
+            return None;
+        }
+        let call = tools::coming(&self.directory, id, &coming.tool, &arguments);
+        if self.announced.insert(id.clone()) {
+            return Some(SessionUpdate::ToolCall(call));
+        }
+        Some(SessionUpdate::ToolCallUpdate(call.into()))
+    }
+
+    /// Ends announced calls that will not run: their message broke off, or they were refused.
+    fn withdraw_announced(&mut self) -> Vec<SessionUpdate> {
+        self.coming = None;
+        let announced = std::mem::take(&mut self.announced).into_iter();
+        announced
+            .map(|id| SessionUpdate::ToolCallUpdate(tools::given_up(&id, "this call did not run")))
+            .collect()
     }
 
     fn chunk(&self, text: String) -> ContentChunk {
