@@ -44,7 +44,7 @@ pub struct Examination {
     pub warnings: Vec<String>,
 }
 
-/// Reads the config file, or gives the defaults where there is none.
+/// Reads the config file; returns the defaults if it does not exist.
 ///
 /// # Errors
 /// As [`load_or_default`], or a provider has no address, so its messages and its key would go to another provider, or a

@@ -47,7 +47,8 @@ pub use selection::{
     local_base_url, local_probe, select, served_facts, unknown_provider,
 };
 pub use session::{
-    Accepted, Done, Foreground, Next, Outcome, Session, SessionCallback, SessionEvent, Work,
+    Accepted, Done, Foreground, Handover, Next, Outcome, Session, SessionCallback, SessionEvent,
+    Work,
 };
 pub use session_config::{
     MAIN_SESSION, RunAdditions, SessionConfig, SessionOptions, call_limits, check_agent,
@@ -64,8 +65,8 @@ pub use myclaw_engine::{
     CompactionOutcome, CompactionReason, CompactionReport, CompactionVerdict, ContextChange,
     Engine, EventCallback, Hook, HookError, Notice, PendingCompaction, PendingMessage,
     PendingToolCall, Providers, RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult,
-    RunWork, SkillSummary, Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation,
-    ToolOutput, ToolUpdate, TurnId, message_to_row,
+    RunWork, SkillSummary, TakenState, Tool, ToolCallVerdict, ToolContext, ToolError,
+    ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
 };
 pub use myclaw_exec::hide_environment;
 

@@ -207,8 +207,9 @@ impl SessionConfig {
         self.background.of(&self.session_key, yield_after).await
     }
 
-    /// Sets what happens when a background job ends in this session, or in one that is made from it. To be called before
-    /// the first run, by front-ends whose sessions stay open: only then do commands become jobs by themselves.
+    /// Sets what happens when a background job ends in this session, or in one that is made from it. To be called
+    /// before the first run, by front-ends whose sessions stay open: only then do commands become jobs without a
+    /// request of the model.
     pub fn wake_for_jobs(&self, wake: JobWake) {
         self.background.set_wake(wake);
     }

@@ -29,7 +29,7 @@ use crate::reply::Reply;
 const DIRECTORY_PREFIX: &str = "myclaw-browser-";
 /// A directory without an owner is kept for this long: a browser that is just starting may not have marked it yet.
 const UNOWNED_FOR: Duration = Duration::from_secs(60);
-/// Most entries of the directory for temporary files that are looked at: some machines never clean it up.
+/// Most entries of the directory for temporary files that are examined: some machines never clean it up.
 const MAX_TEMPORARY_ENTRIES: usize = 10_000;
 /// Longest start. Chromium needs a second, or several on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);

@@ -37,7 +37,7 @@ const SECRET_PREFIXES: [&str; 14] = [
 ];
 /// Even with a known prefix, shorter text is not a key.
 const MIN_PREFIXED: usize = 12;
-/// Unbroken text of this many letters and digits, containing both, is masked: no word or model name is so long.
+/// Unbroken text of this many letters and digits, containing both, is masked: no word or model name is this long.
 const MIN_UNBROKEN: usize = 24;
 
 /// The text with every secret blanked, of the same length in bytes.

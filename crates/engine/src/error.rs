@@ -52,7 +52,7 @@ pub enum RunError {
     #[error("the run was aborted")]
     Aborted,
     /// A run without a message found nothing to continue.
-    #[error("there is nothing to go on with in this session; send a message")]
+    #[error("there is nothing to continue in this session; send a message")]
     NothingToDo,
     /// The caller gave no model.
     #[error("the run was given no model to call")]
@@ -62,7 +62,7 @@ pub enum RunError {
     Session(#[from] SessionError),
     /// The session stayed busy. The message of the run was left in the session's inbox.
     #[error(
-        "{0}. The message waits in the session's inbox: the run that goes on answers it when it would end, or the next \
+        "{0}. The message waits in the session's inbox: the current run answers it when it would end, or the next \
          run does. Do not send it again"
     )]
     MessageWaits(#[source] SessionError),

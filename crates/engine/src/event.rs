@@ -1,4 +1,4 @@
-//! The events that a run reports while it goes on.
+//! The events that a run reports.
 
 use std::fmt;
 use std::sync::Arc;

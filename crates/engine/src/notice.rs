@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 /// Something that the user should know and that did not stop the run.
 ///
 /// Serialised as an object with a `code`, the fields, and the default sentence as `message`. `Display` writes that
-/// sentence; a front-end may word its own. A notice is no error: the derive only provides `Display`.
+/// sentence; a front-end may use its own words. A notice is not an error: the derive only provides `Display`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "code", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
@@ -429,7 +429,7 @@ fn hook_summary_unused(hook: &str, problem: SummaryProblem) -> String {
             format!("the hook {hook} gave an empty summary; the model is asked")
         }
         SummaryProblem::TooLong => format!(
-            "the summary of the hook {hook} is longer than what it stands for; the model is asked"
+            "the summary of the hook {hook} is longer than the messages that it replaces; the model is asked"
         ),
     }
 }

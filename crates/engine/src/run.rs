@@ -53,7 +53,7 @@ pub struct RunParams {
     pub approver: Option<Arc<dyn Approver>>,
     /// Aborts the run when it fires.
     pub cancel: CancellationToken,
-    /// Changes the model while the run goes on.
+    /// Changes the model during the run.
     pub switch: ModelSwitch,
     /// Receives events as they happen. Without it only the result is returned.
     pub on_event: Option<EventCallback>,

@@ -1,4 +1,4 @@
-//! Changes the model of a run that is going on.
+//! Changes the model of a running run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -139,7 +139,7 @@ async fn without_an_approver_the_call_is_refused() {
     let (outcome, runs) = run(&bench, None).await;
     assert_eq!((outcome.unwrap().reply.as_str(), runs), ("Done.", 0));
     let text = bench.rows()[2]["content"].as_str().unwrap().to_owned();
-    assert!(text.contains("needs an approval, and there is nobody to ask"), "{text}");
+    assert!(text.contains("needs an approval, and nobody can be asked"), "{text}");
 }
 
 #[tokio::test]

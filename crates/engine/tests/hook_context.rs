@@ -295,7 +295,7 @@ async fn the_model_is_asked_with_the_focus_of_the_hook_or_when_it_fails() {
             Ok(CompactionVerdict::Summary("word ".repeat(5_000))),
             None,
             Some(
-                "the summary of the hook test is longer than what it stands for; the model is asked",
+                "the summary of the hook test is longer than the messages that it replaces; the model is asked",
             ),
         ),
     ] {

@@ -57,7 +57,7 @@ impl Child {
             return;
         }
         match &mut self.notice {
-            // An error of the reactor means that the runtime is shutting down; the status is collected all the same.
+            // An error of the reactor means that the runtime is shutting down; the status is still collected.
             Notice::Descriptor(descriptor) => drop(descriptor.readable().await),
             Notice::Thread(thread) => drop(thread.await),
         }

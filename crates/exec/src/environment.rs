@@ -238,7 +238,7 @@ pub fn hide_environment() {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::ffi::OsStrExt;
-        // A kernel that refuses leaves things as they were; the variables are moved all the same.
+        // If the kernel refuses, nothing else changes; the variables are still moved.
         let _ =
             rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
         crate::system::move_variables(|name, value| {

@@ -1,7 +1,7 @@
 //! Decodes server-sent events from bytes that may be cut anywhere.
 //!
 //! [`SseDecoder`] is fed chunks as they come off a socket and hands out [`Frame`]s that borrow from its buffer, so a
-//! stream of thousands of small events costs no allocation each. Every byte is looked at once: a line is scanned
+//! stream of thousands of small events costs no allocation each. Every byte is read once: a line is scanned
 //! from where the last chunk ended, never from its start. It knows nothing of JSON or of models.
 //!
 //! Three things differ from the HTML standard, all because model servers need it: an event at the end of the stream

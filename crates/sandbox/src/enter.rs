@@ -1,7 +1,7 @@
 //! The helper process: it confines itself and then becomes the command.
 //!
 //! It is a process of its own because setting up Landlock allocates memory, which is not allowed between fork and exec.
-//! It has one thread and reads nothing but its arguments.
+//! It has one thread and reads only its arguments.
 
 mod cgroup;
 mod files;

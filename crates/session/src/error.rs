@@ -119,7 +119,7 @@ pub enum SessionError {
         supported: u32,
     },
     /// The file belongs to another session: it was copied, or the shortened names of two long keys are the same.
-    #[error("{} belongs to session {found}, not to {wanted}; move that file away, and if it is a copy to go on from, bring it in with `myclaw sessions import FILE --session NAME`", .path.display())]
+    #[error("{} belongs to session {found}, not to {wanted}; move that file away, and to continue a copy, import it with `myclaw sessions import FILE --session NAME`", .path.display())]
     ForeignTranscript {
         /// The transcript.
         path: PathBuf,
@@ -129,7 +129,7 @@ pub enum SessionError {
         wanted: String,
     },
     /// There is no session with that key.
-    #[error("there is no session {key}; `myclaw sessions list` lists those that there are")]
+    #[error("there is no session {key}; `myclaw sessions list` lists the existing ones")]
     NoSuchSession {
         /// The requested key.
         key: SessionKey,
@@ -144,7 +144,7 @@ pub enum SessionError {
     },
     /// A session has no entry with that id.
     #[error(
-        "session {key} has no entry {id}; `myclaw sessions show --all` shows the id behind each message"
+        "session {key} has no entry {id}; `myclaw sessions show --all` shows the id of each message"
     )]
     NoSuchEntry {
         /// The session's key.

@@ -13,7 +13,7 @@ const SKILL_FILE: &str = "SKILL.md";
 /// Bytes that are read of a file to find its front matter. The longest front matter that the limits on its fields allow
 /// is a tenth of this.
 const MAX_FRONT_MATTER_BYTES: u64 = 64 * 1024;
-/// Most directories that are looked at in one place. More are reported and left out.
+/// Most directories that are searched in one place. Further ones are reported and left out.
 const MAX_DIRECTORIES: usize = 500;
 
 /// Who controls the content of a directory.

@@ -37,10 +37,10 @@ pub struct ChildOutput {
     pub stdout: Vec<u8>,
     /// Everything it wrote to its standard error.
     pub stderr: Vec<u8>,
-    /// From the spawn until it was seen to have ended.
+    /// From the spawn until its end was noticed.
     pub elapsed: Duration,
-    /// The most memory it was seen to hold, in bytes (`VmHWM`, looked at every 2 ms while it was waited for). `None`
-    /// if it was over before the first look, or where there is no `/proc`.
+    /// Its peak memory in bytes (`VmHWM`, read every 2 ms while a test waited for it). `None` if it ended before the
+    /// first read, or if there is no `/proc`.
     pub peak_memory: Option<u64>,
 }
 

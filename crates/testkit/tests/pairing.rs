@@ -91,7 +91,7 @@ fn each_rule_of_anthropics_blocks_is_checked() {
                 "/messages/2/content/0",
                 Value::Null,
                 "messages[2].content",
-                "without a tool_result directly behind: [\"b\"]",
+                "without a tool_result directly after them: [\"b\"]",
             ),
             ("/messages/2/content/1", empty_result, "messages[2].content[1].content", "non-empty"),
             (
@@ -162,7 +162,7 @@ fn each_rule_of_openai_is_checked() {
                 "/messages/3",
                 Value::Null,
                 "messages[4]",
-                "without a tool message directly behind: [\"a\"]",
+                "without a tool message directly after them: [\"a\"]",
             ),
             ("/messages/3/tool_call_id", json!("z"), "messages[3]", "answers no open call"),
             ("/messages/3/content", json!(""), "messages[3].content", "non-empty"),
@@ -265,7 +265,7 @@ fn a_request_may_not_end_in_open_calls() {
     let violation = validate_body(WireFormat::OpenAiCompletions, &body).unwrap_err();
     assert_eq!(
         violation.to_string(),
-        "messages: tool calls without a tool message behind: [\"b\"]"
+        "messages: tool calls without a tool message after them: [\"b\"]"
     );
 }
 
@@ -344,7 +344,7 @@ fn each_rule_of_bedrocks_blocks_is_checked() {
                 "/messages/2/content/0",
                 Value::Null,
                 "messages[2].content",
-                "without a toolResult directly behind: [\"b\"]",
+                "without a toolResult directly after them: [\"b\"]",
             ),
             (
                 "/messages/2/content/1/toolResult/status",

@@ -66,7 +66,7 @@ impl WebFetchTool {
             "type": "object",
             "properties": {
                 "url": {"type": "string", "description": "http or https"},
-                "offset": {"type": "integer", "minimum": 0, "description": "character to start at, to go on with a long page"}
+                "offset": {"type": "integer", "minimum": 0, "description": "character to start at, to continue a long page"}
             },
             "required": ["url"],
             "additionalProperties": false
@@ -144,7 +144,7 @@ impl Tool for WebFetchTool {
 fn show(page: &Page, offset: usize, max_chars: usize) -> Result<ToolOutput, ToolError> {
     if offset > 0 && offset >= page.chars {
         return Err(ToolError::Failed(format!(
-            "the offset {offset} is behind the end: the page has {} characters",
+            "the offset {offset} is after the end: the page has {} characters",
             page.chars
         )));
     }

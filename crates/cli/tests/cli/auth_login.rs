@@ -153,7 +153,7 @@ fn a_login_that_fails_says_why_and_keeps_nothing() {
         (vec![code(0)], "has expired"),
         (vec![code(900), polled(&json!({"error": "incorrect_client"}))], "incorrect_client"),
         (vec![Step::status(404, &[], "{}")], "404"),
-        (vec![Step::html("<title>Sign in to the hotel</title>")], "no JSON"),
+        (vec![Step::html("<title>Sign in to the hotel</title>")], "not JSON"),
     ];
     for (steps, words) in cases {
         let server = serve(steps);

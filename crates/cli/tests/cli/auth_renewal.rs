@@ -248,10 +248,10 @@ fn a_login_that_cannot_be_renewed_says_what_to_do() {
         output.assert_code(4);
         let stderr = output.stderr();
         assert!(
-            stderr.contains("auth profile lab:me cannot be had") && stderr.contains(words),
+            stderr.contains("auth profile lab:me cannot be fetched") && stderr.contains(words),
             "{stderr}"
         );
-        assert_eq!(stderr.matches("cannot be had").count(), 1, "reported once: {stderr}");
+        assert_eq!(stderr.matches("cannot be fetched").count(), 1, "reported once: {stderr}");
         assert_shows_no_token(&output);
         assert_eq!(stored(&home), login, "nothing is lost");
         assert_eq!(home.only_transcript()[1]["content"], "hello");

@@ -97,7 +97,7 @@ fn what_waits_can_be_taken_back_and_the_turn_stopped() {
     terminal.expect("Two it is.");
     terminal.expect("You: ");
     terminal.send_line("/continue");
-    terminal.expect("nothing to go on with");
+    terminal.expect("nothing to continue");
 }
 
 #[test]

@@ -37,7 +37,10 @@ fn doctor_fails_where_the_only_key_cannot_be_had() {
         let output = RunningChild::run(myclaw(&home, &["doctor"]).env("PATH", "/no/such/bin"));
         let reported = reported(&output);
         output.assert_code(1);
-        assert!(reported.starts_with("fail  key        k1 for lab cannot be had: "), "{reported}");
+        assert!(
+            reported.starts_with("fail  key        k1 for lab cannot be fetched: "),
+            "{reported}"
+        );
         assert!(reported.contains(why), "{reported}");
     }
 }
@@ -53,7 +56,7 @@ fn doctor_warns_of_a_key_that_cannot_be_had_beside_others_and_runs_no_command() 
     assert_eq!(
         reported(&output),
         "ok    key        2 keys for lab: k2 (from a command, not tried), k3 (from K3)\n\
-         warn  key        k1 for lab cannot be had: the variable NO_SUCH_KEY is not set"
+         warn  key        k1 for lab cannot be fetched: the variable NO_SUCH_KEY is not set"
     );
     assert!(!trace.exists());
 }

@@ -239,7 +239,7 @@ fn a_level_of_thinking_goes_to_the_model_and_a_missing_one_is_reported_once() {
 
     let output = run(&home, &["run", "--thinking", "more", "hello"]);
     output.assert_code(2);
-    assert!(output.stderr().contains("no thinking level"), "{}", output.stderr());
+    assert!(output.stderr().contains("not a thinking level"), "{}", output.stderr());
 }
 
 #[test]

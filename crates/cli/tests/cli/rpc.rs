@@ -202,7 +202,7 @@ fn whatever_is_wrong_gets_one_reply_and_the_next_line_is_read() {
         (
             json!({"type": "prompt", "message": "see", "images": [{"data": "aGVsbG8="}]}),
             "usage",
-            "no PNG",
+            "not a PNG",
         ),
     ];
     for (number, (command, class, words)) in cases.into_iter().enumerate() {

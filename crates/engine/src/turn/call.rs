@@ -304,7 +304,7 @@ impl<'a> Caller<'a> {
             Err(_) if cancel.is_cancelled() => Err(RunError::Aborted),
             Err(error) => {
                 let message = format!(
-                    "{}: the key of the auth profile {} cannot be had: {error}",
+                    "{}: the key of the auth profile {} cannot be fetched: {error}",
                     self.model.model.provider, profile.id
                 );
                 Ok(Err(ModelError::new(ErrorClass::Auth, message)))

@@ -68,7 +68,7 @@ pub(super) fn too_many_calls(count: usize, most: usize) -> String {
 /// Result of a call that needs an approval in a run without an approver.
 pub(super) fn nobody_to_ask(reason: &str) -> String {
     format!(
-        "Not run: this call needs an approval, and there is nobody to ask in this run. Why it needs one: {reason}"
+        "Not run: this call needs an approval, and nobody can be asked in this run. Why it needs one: {reason}"
     )
 }
 

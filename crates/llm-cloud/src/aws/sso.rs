@@ -108,7 +108,7 @@ async fn signed_in_token(
     let token: CachedToken = serde_json::from_str(&text).map_err(|_| unreadable())?;
     let end: Timestamp = token.expires_at.parse().map_err(|_| unreadable())?;
     if SystemTime::from(end) <= SystemTime::now() {
-        return Err(not_signed_in("the AWS sign-in is over"));
+        return Err(not_signed_in("the AWS sign-in has expired"));
     }
     Ok(SecretString::from(token.access_token))
 }

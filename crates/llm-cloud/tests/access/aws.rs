@@ -297,7 +297,7 @@ async fn a_sign_in_is_exchanged_for_the_keys_of_a_role() {
         cached.replace(LATER, "2001-01-01T00:00:00Z"),
     )
     .unwrap();
-    let over = "testing: the AWS sign-in is over: run `aws sso login --profile dev`";
+    let over = "testing: the AWS sign-in has expired: run `aws sso login --profile dev`";
     assert_eq!(error_with(&variables).await, (ErrorClass::Auth, over.to_owned()));
     std::fs::remove_file(home.path().join(".aws").join(cache)).unwrap();
     let nobody = "testing: nobody is signed in to AWS here: run `aws sso login --profile dev`";

@@ -96,7 +96,7 @@ impl<'a, 'r> Arrived<'a, 'r> {
         Ok(())
     }
 
-    /// A call that is cut off is left out of the message: half of its arguments are of no use.
+    /// A call that is cut off is left out of the message: incomplete arguments cannot be used.
     async fn call(
         &mut self,
         call: PlannedCall,

@@ -10,9 +10,9 @@ use uuid::Uuid;
 /// What a host accepts as the id of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolIdRule {
-    /// Letters, digits, `_` and `-`, at most so many bytes.
+    /// Letters, digits, `_` and `-`, at most this many bytes.
     Token(usize),
-    /// Visible ASCII, at most so many bytes.
+    /// Visible ASCII, at most this many bytes.
     Printable(usize),
     /// Exactly nine letters and digits (Mistral).
     NineAlphanumeric,

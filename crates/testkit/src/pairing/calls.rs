@@ -50,7 +50,7 @@ impl<'a> Calls<'a> {
             [] => Ok(()),
             open => {
                 let Self { call, result, .. } = self;
-                let rule = format!("{call} ids without a {result} directly behind: {open:?}");
+                let rule = format!("{call} ids without a {result} directly after them: {open:?}");
                 Err(violation(place, rule))
             }
         }

@@ -37,7 +37,7 @@ pub(super) fn check(body: &Value) -> Checked {
         if role != Some("tool") && !open.is_empty() {
             return Err(violation(
                 place,
-                format!("tool calls without a tool message directly behind: {open:?}"),
+                format!("tool calls without a tool message directly after them: {open:?}"),
             ));
         }
         match role {
@@ -66,7 +66,7 @@ pub(super) fn check(body: &Value) -> Checked {
     if !open.is_empty() {
         return Err(violation(
             "messages",
-            format!("tool calls without a tool message behind: {open:?}"),
+            format!("tool calls without a tool message after them: {open:?}"),
         ));
     }
     match messages.last() {

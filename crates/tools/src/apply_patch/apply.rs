@@ -60,8 +60,7 @@ pub(super) fn apply(
     let mut misfits = Vec::new();
     for (index, hunk) in hunks.iter().enumerate() {
         if misfits.len() == MAX_MISFITS {
-            misfits
-                .push(format!("the {} hunks behind that were not looked at", hunks.len() - index));
+            misfits.push(format!("the {} hunks after it were not checked", hunks.len() - index));
             break;
         }
         if !budget.spend(hunk.body.len()) {

@@ -188,7 +188,7 @@ impl<'l> Locator<'l> {
                 return place(line);
             }
             return Err(format!(
-                "it adds lines behind line {line}, but the file has {length}. Show the lines around the place with a \
+                "it adds lines after line {line}, but the file has {length}. Show the lines around the place with a \
                  space in front"
             ));
         }

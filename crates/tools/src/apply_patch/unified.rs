@@ -203,7 +203,7 @@ impl Headers {
         if changes_nothing {
             return Err(ParseError::at(
                 line - 1,
-                "there is no hunk (@@) behind the names of this file",
+                "there is no hunk (@@) after the names of this file",
             ));
         }
         Ok(Some(Section { line, action, hunks, executable }))

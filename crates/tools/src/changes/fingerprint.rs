@@ -128,7 +128,7 @@ pub(super) fn look(path: &Path) -> io::Result<Found> {
     })
 }
 
-const BEHIND_A_LINK: &str = "is behind a symbolic link now";
+const BEHIND_A_LINK: &str = "is reached through a symbolic link now";
 
 fn leads_straight(directory: &Path) -> bool {
     directory.canonicalize().is_ok_and(|real| real == directory)

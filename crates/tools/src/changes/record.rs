@@ -53,7 +53,7 @@ impl From<io::Error> for Failure {
 }
 
 /// Makes the changes of a tool call by `make`. Before it, what is needed to undo them is kept; after it, they are noted
-/// as seen by the model. A change that cannot be recorded (on a full disk, say) is made all the same, and the result of
+/// as seen by the model. A change that cannot be recorded, for example on a full disk, is still made, and the result of
 /// the call says that it cannot be undone.
 ///
 /// # Errors

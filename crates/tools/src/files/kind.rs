@@ -104,7 +104,8 @@ const UNMARKED_UTF16: BinaryKind = BinaryKind {
 const UTF32: BinaryKind =
     BinaryKind { name: "text in UTF-32", instead: "iconv -f UTF-32 -t UTF-8 FILE" };
 
-/// Recognises the kind of a file from its start: at least [`BYTES_TO_RECOGNISE`] bytes of it if it has so many.
+/// Recognises the kind of a file from its start, which has at least [`BYTES_TO_RECOGNISE`] bytes if the file is long
+/// enough.
 pub(crate) fn recognise(start: &[u8]) -> FileKind {
     if start.len() >= 12 && start.starts_with(b"RIFF") && &start[8..12] == b"WEBP" {
         return FileKind::Image(ImageKind::WebP);

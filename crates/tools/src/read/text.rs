@@ -130,7 +130,7 @@ fn nothing_shown(
     }
     let lines = if total == 1 { "line" } else { "lines" };
     Err(ToolError::Failed(format!(
-        "startLine {} is behind the end: {} has {total} {lines}. Call again with a smaller startLine",
+        "startLine {} is after the end: {} has {total} {lines}. Call again with a smaller startLine",
         range.first, path.shown
     )))
 }

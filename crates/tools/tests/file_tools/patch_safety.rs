@@ -134,10 +134,7 @@ fn says_what_is_wrong_with_a_text_that_is_no_patch() {
             "*** Begin Patch\n*** Add File: n\nx\n*** End Patch",
             "each line of an added file starts with +",
         ),
-        (
-            "--- a/f\n+++ b/f\n@@ -7,0 +8 @@\n+y\n",
-            "it adds lines behind line 7, but the file has 1",
-        ),
+        ("--- a/f\n+++ b/f\n@@ -7,0 +8 @@\n+y\n", "it adds lines after line 7, but the file has 1"),
         ("--- a/f\n+++ b/f\n@@\n+y\n", "it only adds lines and does not say where"),
     ];
     for (patch, expected) in cases {

@@ -46,11 +46,11 @@ fn explains_numbers_that_make_no_range() {
     let workspace = Workspace::with(&[("a.txt", &numbered(10)), ("empty", ""), ("one", "x")]);
     assert_eq!(
         workspace.refused("read", json!({"path": "a.txt", "startLine": 11})),
-        "startLine 11 is behind the end: a.txt has 10 lines. Call again with a smaller startLine"
+        "startLine 11 is after the end: a.txt has 10 lines. Call again with a smaller startLine"
     );
     assert_eq!(
         workspace.refused("read", json!({"path": "one", "startLine": 5})),
-        "startLine 5 is behind the end: one has 1 line. Call again with a smaller startLine"
+        "startLine 5 is after the end: one has 1 line. Call again with a smaller startLine"
     );
     assert_eq!(
         workspace.refused("read", json!({"path": "a.txt", "startLine": 5, "endLine": 4})),

@@ -77,7 +77,7 @@ async fn a_long_page_is_read_in_parts_without_another_download() {
     let behind = failure(&tool, json!({"url": url, "offset": 999_999})).await;
     assert_eq!(
         behind,
-        format!("the offset 999999 is behind the end: the page has {total} characters")
+        format!("the offset 999999 is after the end: the page has {total} characters")
     );
 }
 

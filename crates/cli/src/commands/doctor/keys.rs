@@ -39,7 +39,7 @@ pub(super) fn check_keys(
     let usable: Vec<&AuthProfile> = tried.iter().filter(|profile| !is_over(profile)).collect();
     let missing = usable.iter().filter_map(|profile| match look_for_profile(profile, home) {
         KeyPresence::Missing(why) => {
-            let message = format!("{} for {provider} cannot be had: {why}", profile.id);
+            let message = format!("{} for {provider} cannot be fetched: {why}", profile.id);
             let next = "give the key there, or keep another with `myclaw auth add`";
             Some(problem("key", message, next.to_owned()))
         }

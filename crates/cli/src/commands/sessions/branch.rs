@@ -44,7 +44,7 @@ impl Sessions {
         let new_name = self.name_of(&to);
         let place = match fork.origin.entry_id {
             Some(id) if at.is_some_and(|at| at != id) => {
-                format!(" at {id}, behind the results of the tools that the message called")
+                format!(" at {id}, after the results of the tools that the message called")
             }
             Some(id) => format!(" at {id}"),
             None => String::new(),
