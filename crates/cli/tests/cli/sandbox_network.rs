@@ -140,7 +140,7 @@ fn everyday_programs_find_the_proxy() {
 #[test]
 fn an_allowlist_without_hosts_is_a_mistake() {
     for (hosts, expected) in
-        [(json!([]), "names no host"), (json!(["http://x.example"]), "is no host")]
+        [(json!([]), "names no host"), (json!(["http://x.example"]), "is not a host")]
     {
         let server = serve(&[]);
         let home = TempHome::new();
