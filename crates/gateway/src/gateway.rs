@@ -113,9 +113,13 @@ impl Running {
 /// # Errors
 /// Something else answers at the address, or the token is missing or wrong.
 pub async fn state_of(home: &Home, config: &Config) -> Result<Option<Value>, GatewayError> {
-    let address = address(home, config);
+    let (address, directory) = (address(home, config), directory(home));
+    // Without the gateway, whoever listens at its address would be given its token.
+    if !SqliteStore::is_open(&directory.join(STORE_FILE))? {
+        return Ok(None);
+    }
     let Ok(stream) = TcpStream::connect(address).await else { return Ok(None) };
-    let Some(token) = Token::find(config, &directory(home))? else {
+    let Some(token) = Token::find(config, &directory)? else {
         let what = format!(
             "something listens on {address}, but this state directory has no gateway token"
         );

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use myclaw_files::{LockFile, LockWait, create_private_directory, parent_of};
+use myclaw_files::{LockFile, LockWait, create_private_directory, is_locked, parent_of};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
@@ -73,6 +73,15 @@ impl SqliteStore {
         ];
         let (writes, reads) = (Some(writes), Some(reads));
         Ok(Self { writes, reads, threads, path: path.to_owned(), _lock: lock })
+    }
+
+    /// True if a process has the database at `path` open. Creates nothing.
+    ///
+    /// # Errors
+    /// The lock file cannot be read.
+    pub fn is_open(path: &Path) -> Result<bool, StoreError> {
+        let lock_path = lock_path(path);
+        is_locked(&lock_path).map_err(|error| StoreError::lock(lock_path, error))
     }
 
     /// The database file.
