@@ -1,5 +1,8 @@
 //! Decides where the tools of a session run: in this process, or in a helper that the operating system confines.
 
+mod check;
+mod network;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +21,7 @@ use myclaw_sandbox::{
     with_open_paths,
 };
 
+use self::network::SessionProxy;
 use crate::helper::{self, ToolSetup};
 use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
@@ -26,9 +30,21 @@ const IDLE: Duration = Duration::from_secs(300);
 /// Variables that mean the same in a container as on the machine.
 const CONTAINER_VARIABLES: [&str; 6] = ["LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "COLORTERM"];
 
+pub use check::{SandboxProblem, StoppedRuns, sandbox_problems};
+
 /// The executor of a session, made by its first run and kept for the next ones.
 #[derive(Debug, Default)]
-pub(crate) struct ExecutorSlot(Mutex<Option<Arc<Executor>>>);
+pub(crate) struct ExecutorSlot(Mutex<Option<Placed>>);
+
+/// Where the tools of a sandboxed session run.
+#[derive(Debug, Clone)]
+struct Placed {
+    executor: Arc<Executor>,
+    /// The way to the permitted hosts, if some are listed.
+    proxy: Option<Arc<SessionProxy>>,
+    /// The directories of skills that there were when it was made. The model may make others.
+    skills: Vec<PathBuf>,
+}
 
 /// What the sandbox of a session is, for the user.
 #[derive(Debug, Clone)]
@@ -39,8 +55,10 @@ pub struct SandboxReport {
     pub is_main: bool,
     /// Whether this session is sandboxed.
     pub is_sandboxed: bool,
-    /// What is enforced in the sandboxed sessions of the agent.
+    /// What is enforced in the sandboxed sessions of the agent. The socket of a proxy is known once it runs.
     pub confinement: Confinement,
+    /// The hosts that can be reached through the proxy, if the network is one.
+    pub allow_hosts: Vec<String>,
     /// Why this machine cannot enforce it.
     pub obstacle: Option<String>,
 }
@@ -52,9 +70,13 @@ impl SessionConfig {
     /// The config of the sandbox cannot be used.
     pub fn sandbox_report(&self) -> Result<SandboxReport, AgentError> {
         let confinement = self.confinement()?;
+        self.proxy_rules()?;
         let checked = sandbox()?.probe().check(&confinement);
+        let rules = permissions::sandbox_rules(&self.config, &self.agent);
+        let hosts = rules.confinement.allow_hosts.unwrap_or_default();
         Ok(SandboxReport {
-            mode: permissions::sandbox_rules(&self.config, &self.agent).mode,
+            mode: rules.mode,
+            allow_hosts: hosts.into_iter().map(|host| host.0).collect(),
             is_main: permissions::is_main(self),
             is_sandboxed: permissions::scope(self) == SandboxScope::Sandboxed,
             obstacle: checked.err().map(|error| error.to_string()),
@@ -74,14 +96,18 @@ impl SessionConfig {
             return Ok(tools);
         }
         let this = self.clone();
-        let executor = tokio::task::spawn_blocking(move || this.executor())
+        let Placed { executor, proxy, .. } = tokio::task::spawn_blocking(move || this.placed())
             .await
             .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))??;
-        if executor.launch().confinement.level != Level::Landlock {
-            // At these levels another program sets up the sandbox. Only starting it shows whether that works.
+        if executor.launch().confinement.level != Level::Landlock || proxy.is_some() {
+            // Another program, or a user namespace, sets up the sandbox. Only starting it shows whether that works.
             executor.start().await.map_err(|error| self.unavailable(&error.to_string()))?;
         }
-        Ok(executor.wrap(tools))
+        let tools = executor.wrap(tools);
+        Ok(match proxy {
+            Some(proxy) => network::with_refusals(tools, &proxy),
+            None => tools,
+        })
     }
 
     /// Does `work` with the files that the session's tools may touch. In a sandboxed session the tools write the record
@@ -111,8 +137,9 @@ impl SessionConfig {
         })
     }
 
-    /// The executor of the session. The one of an earlier run stays as long as the rules are the same.
-    fn executor(&self) -> Result<Arc<Executor>, AgentError> {
+    /// Where the tools of the session run. The place of an earlier run stays, because its rules do: they come from the
+    /// config of the session, and from the directories of skills that there are.
+    fn placed(&self) -> Result<Placed, AgentError> {
         let workspace = self.working_directory();
         if !workspace.is_dir() {
             create_private_directory(workspace).map_err(|error| {
@@ -123,17 +150,20 @@ impl SessionConfig {
                 )
             })?;
         }
-        let confinement = self.confinement()?;
+        let skills = self.present_skills()?;
+        let mut place = self.executor.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(placed) = place.as_ref().filter(|placed| placed.skills == skills) {
+            return Ok(placed.clone());
+        }
+        let mut confinement = self.confinement()?;
         let sandbox = sandbox()?;
         sandbox
             .probe()
             .check(&confinement)
             .map_err(|error| self.unavailable(&error.to_string()))?;
-        let mut place = self.executor.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(executor) = &*place
-            && executor.launch().confinement == confinement
-        {
-            return Ok(Arc::clone(executor));
+        let proxy = self.proxy_rules()?.map(SessionProxy::start).transpose()?;
+        if let Some(proxy) = &proxy {
+            confinement.network = Network::Proxy { socket: proxy.socket() };
         }
         let setup = ToolSetup { command_timeout_seconds: self.config.tools.bash.timeout_seconds };
         let executor = Executor::new(Launch {
@@ -148,11 +178,22 @@ impl SessionConfig {
             idle: IDLE,
             on_message: MessageListener::default(),
         });
-        *place = Some(Arc::clone(&executor));
-        Ok(executor)
+        Ok(place.insert(Placed { executor, proxy, skills }).clone())
     }
 
-    /// What the operating system enforces in the session, if it is sandboxed.
+    /// What the proxy of the session lets through, if it has one.
+    fn proxy_rules(&self) -> Result<Option<myclaw_web::ProxyRules>, AgentError> {
+        let rules = permissions::sandbox_rules(&self.config, &self.agent);
+        network::proxy_rules(&self.config, &rules.confinement)
+    }
+
+    /// The directories of skills that there are, as the kernel names them.
+    fn present_skills(&self) -> Result<Vec<PathBuf>, AgentError> {
+        let directories = self.skill_directories()?;
+        Ok(directories.iter().filter(|path| path.is_dir()).map(|path| real(path)).collect())
+    }
+
+    /// What the operating system enforces in the session, if it is sandboxed. A proxy has no socket yet.
     fn confinement(&self) -> Result<Confinement, AgentError> {
         let config = permissions::sandbox_rules(&self.config, &self.agent).confinement;
         let mut confinement = Confinement::new(level(&config)?, real(self.working_directory()));
@@ -163,6 +204,7 @@ impl SessionConfig {
         };
         confinement.network = match config.network.unwrap_or_default() {
             SandboxNetwork::None => Network::None,
+            SandboxNetwork::Allowlist => Network::Proxy { socket: PathBuf::new() },
             SandboxNetwork::Open => Network::Open,
         };
         confinement.limits = limits(&config);
@@ -170,10 +212,7 @@ impl SessionConfig {
         confinement.read_write = self.named_paths(config.read_write.as_deref(), "readWrite")?;
         self.refuse_own_directories(&confinement)?;
         // The model reads the files of skills, wherever these are.
-        let skills = self.skill_directories()?;
-        confinement
-            .read_only
-            .extend(skills.iter().filter(|path| path.is_dir()).map(|path| real(path)));
+        confinement.read_only.extend(self.present_skills()?);
         confinement.read_only.push(program()?);
         confinement.read_write.push(self.artifacts());
         Ok(confinement)

@@ -30,9 +30,9 @@ mod undo;
 mod web_tools;
 
 pub use config_check::{Examination, examine, load_checked, unread_keys};
-pub use confinement::SandboxReport;
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
+pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, sandbox_problems};
 pub use driver::Driver;
 pub use error::{AgentError, FailureClass};
 pub use helper::helper_main;
@@ -47,7 +47,8 @@ pub use selection::{
     local_base_url, local_probe, select, served_facts, unknown_provider,
 };
 pub use session::{
-    Accepted, Done, Foreground, Next, Outcome, Session, SessionCallback, SessionEvent, Work,
+    Accepted, Done, Foreground, Handover, Next, Outcome, Session, SessionCallback, SessionEvent,
+    Work,
 };
 pub use session_config::{
     MAIN_SESSION, RunAdditions, SessionConfig, SessionOptions, call_limits, check_agent,
@@ -64,8 +65,8 @@ pub use myclaw_engine::{
     CompactionOutcome, CompactionReason, CompactionReport, CompactionVerdict, ContextChange,
     Engine, EventCallback, Hook, HookError, Notice, PendingCompaction, PendingMessage,
     PendingToolCall, Providers, RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult,
-    RunWork, SkillSummary, Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation,
-    ToolOutput, ToolUpdate, TurnId, message_to_row,
+    RunWork, SkillSummary, TakenState, Tool, ToolCallVerdict, ToolContext, ToolError,
+    ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
 };
 pub use myclaw_exec::hide_environment;
 
@@ -82,9 +83,9 @@ pub mod auth {
 pub mod config {
     pub use myclaw_config::{
         Config, ConfigError, Environment, ExposeSecret, KEYRING_SERVICE, KeySource, LogLevel,
-        ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString, StarterModel,
-        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
-        write_config_if_missing,
+        Mistake, ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString,
+        StarterModel, holds_literal_secret, json_schema, load_config, load_or_default,
+        starter_config, write_config_if_missing,
     };
 }
 

@@ -103,6 +103,17 @@ pub fn sandbox_rules(config: &Config, agent: &ResolvedAgent) -> SandboxRules {
     }
 }
 
+/// The key of the config that says what is enforced in the sandboxed sessions of an agent.
+pub(crate) fn confinement_place(config: &Config, agent: &ResolvedAgent) -> ConfigPath {
+    let own = levels::entry_of(config, &agent.id)
+        .filter(|(_, entry)| entry.sandbox.confinement != Default::default());
+    let sandbox = match own {
+        Some((index, _)) => levels::agent_path(index).key("sandbox"),
+        None => levels::sandbox_defaults(),
+    };
+    sandbox.key("confinement")
+}
+
 /// The key of the agent's main session. `agent:<id>:main` is another way to write it.
 fn main_key(agent: &ResolvedAgent) -> SessionKey {
     SessionKey::for_cli(agent.id.as_str(), crate::MAIN_SESSION)

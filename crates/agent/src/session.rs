@@ -5,9 +5,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use myclaw_config::{QueueConfig, QueueMode};
 use myclaw_engine::{
-    Arrival, CompactionReport, EventCallback, ModelSwitch, PendingMessage, RunParams, RunResult,
+    CompactionReport, EventCallback, ModelSwitch, PendingMessage, RunParams, RunResult,
     SessionInbox, SystemClock, WhenIdle,
 };
 use myclaw_llm::{ContentBlock, ThinkingLevel};
@@ -21,8 +20,10 @@ use crate::selection::Selection;
 use crate::{AgentError, FailureClass, RunAdditions, SessionConfig, SessionOptions, UndoMode};
 
 mod event;
+mod send;
 
 pub use event::{Accepted, Done, Next, Outcome, SessionCallback, SessionEvent, Work};
+pub use send::Handover;
 
 /// An open session.
 pub struct Session {
@@ -265,58 +266,6 @@ impl Session {
         content: Vec<ContentBlock>,
     ) -> Result<EntryId, AgentError> {
         Ok(self.inbox.send(kind, content, WhenIdle::Keep).await?)
-    }
-
-    /// Sends a message. When this returns, the message is on disk, and a turn that answers it runs or begins. `mode`
-    /// decides what happens while the session is busy; the default is `messages.queue.mode` of the config.
-    ///
-    /// # Errors
-    /// The message is not accepted: no model can be used, too many messages wait, or it cannot be written.
-    pub async fn send(
-        self: &Arc<Self>,
-        content: Vec<ContentBlock>,
-        mode: Option<QueueMode>,
-    ) -> Result<Accepted, AgentError> {
-        self.selection().await?;
-        self.config.background.attended(self.key()).await;
-        let configured = &self.config.config.messages.queue;
-        // Only the current work is interrupted: work that begins meanwhile may already answer this message.
-        let running_before = self.lock().running.clone();
-        let work_before = running_before.as_ref().map(|running| running.work);
-        // Work that is being aborted reads no more messages: this one comes next, as if it had interrupted the work.
-        let is_aborting =
-            self.lock().running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
-        let mode = if is_aborting { QueueMode::Interrupt } else { mode.unwrap_or(configured.mode) };
-        let queue = QueueConfig { mode, ..configured.clone() };
-        match self.inbox.arrive(content.clone(), &queue).await? {
-            Arrival::Idle => {
-                let id = self.inbox.send(QueuedKind::Steer, content, WhenIdle::Keep).await?;
-                self.go_on();
-                Ok(Accepted::Started(id))
-            }
-            Arrival::Queued { id, .. } => {
-                if work_before == Some(Work::Compaction) {
-                    // A compaction reads no messages.
-                    self.go_on();
-                }
-                Ok(Accepted::Queued(id))
-            }
-            Arrival::Interrupting { id, .. } => {
-                if let Some(running) = &running_before {
-                    running.cancel.cancel();
-                }
-                // A run of another process ends too; the turn that begins waits for it.
-                self.go_on();
-                Ok(Accepted::Interrupting(id))
-            }
-            Arrival::Refused { waiting } => Err(AgentError::new(
-                FailureClass::QueueFull,
-                format!(
-                    "the message was refused, because {waiting} messages wait already (messages.queue.cap); \
-                     wait until they are answered"
-                ),
-            )),
-        }
     }
 
     /// Sends a message to the running turn, which reads it before its next model call or when it would end.

@@ -13,6 +13,7 @@ use myclaw_agent::llm::ThinkingLevel;
 mod acp;
 pub(crate) mod auth;
 mod duration;
+mod gateway;
 mod help;
 mod policy;
 mod sandbox;
@@ -21,6 +22,7 @@ mod skills;
 
 pub(crate) use acp::AcpArgs;
 pub(crate) use duration::Age;
+pub(crate) use gateway::{GatewayArgs, GatewayCommand};
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
 pub(crate) use sessions::{
@@ -88,6 +90,9 @@ pub(crate) enum Command {
     /// Serve an editor that speaks the Agent Client Protocol, such as Zed
     #[command(long_about = help::ACP, after_long_help = help::ACP_EXAMPLES)]
     Acp(AcpArgs),
+    /// Run the process that is always on: messages of programs and web chats, each answered once
+    #[command(long_about = help::GATEWAY, after_long_help = help::GATEWAY_EXAMPLES)]
+    Gateway(GatewayArgs),
     /// Write a starter config and the workspace
     #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
     Init,

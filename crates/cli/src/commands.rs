@@ -5,6 +5,7 @@ pub(crate) mod auth;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod gateway;
 pub(crate) mod init;
 pub(crate) mod models;
 pub(crate) mod policy;

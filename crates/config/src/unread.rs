@@ -11,11 +11,10 @@ use crate::ConfigPath;
 const EACH: &str = "[]";
 
 /// These keys. Remove a key here once it is read.
-const UNREAD: [&[&str]; 4] = [
+const UNREAD: [&[&str]; 3] = [
     &["agents", "list", EACH, "name"],
     &["channels", "telegram", "allowedChatIds"],
     &["channels", "telegram", "botToken"],
-    &["gateway"],
 ];
 
 /// The unread keys that a config contains.

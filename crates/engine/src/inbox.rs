@@ -130,6 +130,25 @@ impl SessionInbox {
         Ok(id)
     }
 
+    /// Puts a message with a given id into the inbox, whether or not anything runs. A second call with the id of a
+    /// message that still waits changes nothing.
+    ///
+    /// # Errors
+    /// The message does not wait.
+    pub async fn put(
+        &self,
+        id: EntryId,
+        kind: QueuedKind,
+        content: &[ContentBlock],
+    ) -> Result<(), InboxError> {
+        let message = QueuedMessage { id, ..self.message(kind, content)? };
+        let inbox = self.store.inbox(&self.key);
+        if blocking(move || Ok(inbox.push_once(&message)?)).await? {
+            self.events.emit(AgentRunEvent::Queued { id, kind });
+        }
+        Ok(())
+    }
+
     fn push(&self, message: &QueuedMessage, when_idle: WhenIdle) -> Result<(), InboxError> {
         let inbox = self.store.inbox(&self.key);
         match when_idle {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod active_model;
+mod answers;
 mod approval;
 mod arguments;
 mod bound;
@@ -37,6 +38,7 @@ mod window;
 mod workspace;
 
 pub use active_model::{ActiveModel, WindowSource};
+pub use answers::{AnswerSearch, TakenState};
 pub use approval::{Approval, ApprovalRequest, Approver};
 pub use bound::{Bound, ConfigKeys, exhausted_budget, micro_dollars};
 pub use clock::{Clock, SystemClock};

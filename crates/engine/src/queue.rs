@@ -47,14 +47,31 @@ impl SessionInbox {
     /// The message does not wait.
     pub async fn arrive(
         &self,
-        content: Vec<ContentBlock>,
+        content: &[ContentBlock],
         queue: &QueueConfig,
     ) -> Result<Arrival, InboxError> {
-        let message = self.message(QueuedKind::Steer, &content)?;
-        let messages = kinds(queue.mode)
-            .iter()
-            .map(|kind| QueuedMessage { id: EntryId::generate(), kind: *kind, ..message.clone() })
-            .collect();
+        self.arrive_as(EntryId::generate(), content, queue).await
+    }
+
+    /// Like [`SessionInbox::arrive`], with the id that the message has elsewhere. A message with this id that waits
+    /// already is not added again.
+    ///
+    /// # Errors
+    /// The message does not wait.
+    pub async fn arrive_as(
+        &self,
+        id: EntryId,
+        content: &[ContentBlock],
+        queue: &QueueConfig,
+    ) -> Result<Arrival, InboxError> {
+        let message = QueuedMessage { id, ..self.message(QueuedKind::Steer, content)? };
+        let (first, others) = (kinds(queue.mode)[0], &kinds(queue.mode)[1..]);
+        let mut messages = vec![QueuedMessage { kind: first, ..message.clone() }];
+        messages.extend(others.iter().map(|kind| QueuedMessage {
+            id: EntryId::generate(),
+            kind: *kind,
+            ..message.clone()
+        }));
         let (this, rules) = (self.clone(), queue.clone());
         let arrival = blocking(move || this.enqueue(messages, &rules)).await?;
         self.report(&arrival, queue);
@@ -75,6 +92,10 @@ impl SessionInbox {
         let inbox = self.store.inbox(&self.key);
         let mut open = inbox.open_or_create()?;
         let waiting = waiting(&open)?;
+        let given = messages[0].id;
+        if waiting.iter().any(|other| other.message.id == given) {
+            return Ok(Arrival::Queued { id: given, dropped: Vec::new() });
+        }
         let excess = (waiting.len() + 1).saturating_sub(queue.cap);
         if excess > 0 && queue.drop == DropPolicy::New {
             return Ok(Arrival::Refused { waiting: waiting.len() });

@@ -36,7 +36,7 @@ async fn run_and_interrupt(bench: &Bench, event_name: &'static str, words: &[&st
         }
         for word in words {
             let content = vec![ContentBlock::text(*word)];
-            let arrival = stranger(bench).arrive(content, &interrupt()).await.unwrap();
+            let arrival = stranger(bench).arrive(&content, &interrupt()).await.unwrap();
             assert!(matches!(arrival, Arrival::Interrupting { .. }), "{arrival:?}");
         }
     });
@@ -126,7 +126,7 @@ async fn between_two_tools_an_interrupt_is_no_steering() {
             let (inbox, handle) = (inbox.clone(), tokio::runtime::Handle::current());
             std::thread::scope(|scope| {
                 let arrive = move || {
-                    handle.block_on(inbox.arrive(vec![ContentBlock::text("stop")], &interrupt()))
+                    handle.block_on(inbox.arrive(&[ContentBlock::text("stop")], &interrupt()))
                 };
                 scope.spawn(arrive).join().unwrap().unwrap();
             });

@@ -229,7 +229,10 @@ async fn a_message_for_an_idle_session_is_refused_or_kept() {
     assert!(matches!(error, InboxError::NotRunning { .. }), "{error}");
     assert!(error.to_string().contains("send the message as a new one"), "{error}");
     assert!(matches!(inbox.follow_up(text(" ")).await, Err(InboxError::Empty)));
-    assert_eq!(inbox.arrive(text("hello?"), &QueueConfig::default()).await.unwrap(), Arrival::Idle);
+    assert_eq!(
+        inbox.arrive(&text("hello?"), &QueueConfig::default()).await.unwrap(),
+        Arrival::Idle
+    );
     assert!(inbox.pending().await.unwrap().is_empty());
     let go_on = RunParams { user_message: Vec::new(), ..bench.params("") };
     assert_eq!(run_agent(go_on.clone()).await.unwrap_err().class(), "nothing_to_do");
@@ -317,7 +320,7 @@ async fn arrive_while_busy(bench: &Bench, queue: &QueueConfig, count: usize) -> 
         record(event);
         if is_it && seen.lock().unwrap().is_empty() {
             for number in 0..count {
-                let arrival = now(inbox.arrive(text(&format!("message {number}")), &queue));
+                let arrival = now(inbox.arrive(&text(&format!("message {number}")), &queue));
                 seen.lock().unwrap().push(arrival.unwrap());
             }
         }

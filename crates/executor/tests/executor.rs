@@ -90,15 +90,16 @@ impl Place {
         };
         let mut arguments = Map::new();
         arguments.insert("do".to_owned(), json!(action));
-        self.tool
-            .execute(ToolInvocation {
-                call_id: "call_1",
-                arguments,
-                on_update: &|update| self.updates.lock().unwrap().push(update),
-                context: &context,
-                cancel: self.cancel.clone(),
-            })
-            .await
+        let on_update = |update: ToolUpdate| self.updates.lock().unwrap().push(update);
+        let call = self.tool.execute(ToolInvocation {
+            call_id: "call_1",
+            arguments,
+            on_update: &on_update,
+            context: &context,
+            cancel: self.cancel.clone(),
+        });
+        // A call that is never answered fails its test.
+        tokio::time::timeout(PATIENCE, call).await.unwrap()
     }
 
     async fn text(&self, action: &str) -> String {

@@ -93,7 +93,7 @@ pub enum Network {
     /// Nothing.
     None,
     /// An HTTP proxy that listens on a Unix socket, and nothing else. The process finds it in `HTTP_PROXY` and its
-    /// relatives. Needs [`Level::Bubblewrap`].
+    /// relatives, at a port of a loopback interface of its own.
     Proxy {
         /// Path of the socket.
         socket: PathBuf,

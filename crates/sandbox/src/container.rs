@@ -12,6 +12,8 @@ pub(crate) struct Container<'a> {
     /// Names it, so that it can be removed.
     pub name: &'a str,
     pub confinement: &'a Confinement,
+    /// Files of the machine that it needs besides those of the confinement: a proxy's socket, the helper.
+    pub needed: Vec<(&'a Path, &'static str)>,
     /// The directory in which the command starts.
     pub directory: &'a Path,
     /// The command's variables, in addition to the image's own.
@@ -62,6 +64,9 @@ impl Container<'_> {
         }
         for path in self.confinement.writable() {
             arguments.push(volume(path, "rw")?);
+        }
+        for (path, mode) in &self.needed {
+            arguments.push(volume(path, mode)?);
         }
         for (name, value) in &self.environment {
             let mut variable = OsString::from("--env=");

@@ -7,6 +7,7 @@ mod cgroup;
 mod files;
 mod filter;
 mod limits;
+mod network;
 mod relay;
 mod supervise;
 
@@ -71,6 +72,9 @@ fn enter(plan: &Plan, command: Command) -> Result<ExitCode, Failure> {
         return restrict_and_exec(plan, command);
     };
     let cgroup = plan.cgroup_processes.map(cgroup::Cgroup::create).transpose()?;
+    if plan.own_network {
+        network::enter_own()?;
+    }
     let relay = plan.relay.as_ref().map(|socket| relay::Relay::listen(socket)).transpose()?;
     let supervisor = supervise::Supervisor::new(parent)?;
     if plan.scoped {
@@ -104,6 +108,8 @@ fn restrict_and_exec(plan: &Plan, mut command: Command) -> Result<ExitCode, Fail
     }
     if plan.relay.is_some() {
         command.envs(PROXY_VARIABLES.map(|name| (name, relay::ADDRESS_OF_PROXY)));
+        // Hosts that the machine reaches without a proxy cannot be reached from here in any other way.
+        command.env_remove("NO_PROXY").env_remove("no_proxy");
     }
     // When memory runs out on the machine, the kernel ends this process first. The file may be missing.
     drop(fs::write("/proc/self/oom_score_adj", "1000"));

@@ -11,12 +11,15 @@ use crate::Limits;
 pub(crate) struct Plan {
     /// Precedes a message about a failure, so that it cannot be mistaken for output of the command.
     pub token: String,
-    /// The process that started the helper. The command ends with it. Without one the helper becomes the command.
+    /// The process that started the helper. The command ends with it. 0 if the helper is the first process of a
+    /// container, which ends with the container. Without one the helper becomes the command.
     pub supervised_by: Option<i32>,
     /// Whether the supervising helper confines its own signals, so that a process that reused an id is never hit.
     pub scoped: bool,
     /// Most processes in a cgroup made for the command; for root, which `RLIMIT_NPROC` does not bind.
     pub cgroup_processes: Option<u64>,
+    /// Whether the command gets a network of its own, which holds nothing but a loopback interface.
+    pub own_network: bool,
     /// Unix socket of the proxy that the command reaches through a port of its own loopback interface.
     pub relay: Option<PathBuf>,
     /// Run after the end of the command: a container lives on when its client ends.

@@ -87,18 +87,10 @@ impl Probe {
             ));
         }
         match (&confinement.network, &confinement.level) {
-            (Network::Proxy { socket }, Level::Bubblewrap) if !socket.exists() => {
-                Err(SandboxError::Demand(format!(
-                    "there is no socket of a proxy at {}",
-                    socket.display()
-                )))
-            }
-            (Network::Proxy { .. }, Level::Landlock | Level::Limits | Level::Container { .. }) => {
-                Err(SandboxError::unavailable(
-                    "a network that consists of a proxy needs a network of its own, which only bubblewrap sets up",
-                    "use the level bubblewrap (apt install bubblewrap, dnf install bubblewrap), or no network",
-                ))
-            }
+            (Network::Proxy { .. }, Level::Limits) => Err(SandboxError::Demand(
+                "resource limits alone close no network, so a proxy would not be the only way out"
+                    .to_owned(),
+            )),
             _ => Ok(()),
         }
     }

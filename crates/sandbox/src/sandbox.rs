@@ -15,11 +15,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::container::Container;
 use crate::plan::{FileRules, FilterRules, Ipc, Plan, Tcp};
-use crate::{Confinement, Level, Network, Probe, SandboxError};
+use crate::{Confinement, Engine, Level, Network, Probe, SandboxError};
 
 /// How long the supervising helper may take to end everything. It needs a quarter of a second for a command that does not
 /// end by itself.
 const END_GRACE: Duration = Duration::from_secs(2);
+
+/// How long the program for containers may take to look for an image. A service that hangs must not hang its callers.
+const IMAGE_LIMIT: Duration = Duration::from_secs(10);
 
 /// The exit code of a helper that could not start the command.
 const SETUP_FAILED: i32 = 125;
@@ -48,6 +51,27 @@ impl Sandbox {
     /// The abilities of this machine.
     pub fn probe(&self) -> &Probe {
         &self.probe
+    }
+
+    /// Whether the image of a container is on this machine.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] with what the program said, and how to get the image.
+    pub async fn check_image(&self, engine: Engine, image: &str) -> Result<(), SandboxError> {
+        let mut spec = ChildSpec::new(self.probe.engine(engine)?, "/");
+        spec.args = ["image", "inspect", "--format={{.Id}}", image].map(OsString::from).to_vec();
+        spec.timeout = Some(IMAGE_LIMIT);
+        let finished = myclaw_exec::run(spec, &CancellationToken::new(), &mut |_| {}).await?;
+        if finished.exit == Exit::Code(0) {
+            return Ok(());
+        }
+        let name = engine.program();
+        let said = finished.output.tail.lines().rfind(|line| !line.trim().is_empty());
+        let said = said.unwrap_or("it gave no answer").trim();
+        Err(SandboxError::unavailable(
+            format!("{name} does not have the image {image} ({said})"),
+            format!("get it with `{name} pull {image}`, or name another image"),
+        ))
     }
 
     /// Runs a command to its end, and ends every process that it leaves running. `on_output` gets every piece of output
@@ -125,6 +149,8 @@ impl Sandbox {
             Level::Landlock => {
                 plan.cgroup_processes = processes_of_root(confinement);
                 plan.scoped = true;
+                plan.relay = proxy_socket(confinement)?;
+                plan.own_network = plan.relay.is_some();
                 plan.limits = Some(confinement.limits.clone());
                 plan.files = Some(file_rules(confinement));
                 plan.filter = Some(FilterRules {
@@ -138,22 +164,7 @@ impl Sandbox {
                 self.bubblewrap(&spec, confinement, &token)?
             }
             Level::Container { engine, image } => {
-                let name = format!("myclaw-{}", token.trim_matches(|c: char| !c.is_ascii_digit()));
-                let container = Container {
-                    engine: *engine,
-                    image,
-                    name: &name.replace(' ', "-"),
-                    confinement,
-                    directory: &spec.directory,
-                    environment: spec.environment.iter().collect(),
-                };
-                let program = self.probe.engine(*engine)?;
-                plan.cleanup = container.removal(&program.to_string_lossy());
-                let mut command = vec![program.into(), engine.program().into()];
-                command.extend(container.arguments()?);
-                command.push(spec.program.clone());
-                command.extend(spec.args.iter().cloned());
-                command
+                self.container(&spec, confinement, &mut plan, (*engine, image))?
             }
         };
         spec.args = self.hidden.clone();
@@ -170,10 +181,7 @@ impl Sandbox {
         confinement: &Confinement,
         token: &str,
     ) -> Result<Vec<OsString>, SandboxError> {
-        let relay = match &confinement.network {
-            Network::Proxy { socket } => Some(socket.clone()),
-            Network::None | Network::Open => None,
-        };
+        let relay = proxy_socket(confinement)?;
         let inner = Plan {
             token: token.to_owned(),
             // The first process of a namespace of its own.
@@ -194,6 +202,61 @@ impl Sandbox {
         command.push(encode(&inner)?);
         command.extend(own_command(spec)?);
         Ok(command)
+    }
+
+    /// A container. With a proxy, its first process is a helper that passes connections on to the proxy's socket.
+    fn container(
+        &self,
+        spec: &ChildSpec,
+        confinement: &Confinement,
+        plan: &mut Plan,
+        (engine, image): (Engine, &str),
+    ) -> Result<Vec<OsString>, SandboxError> {
+        let name = format!("myclaw-{}", plan.token.trim_matches(|c: char| !c.is_ascii_digit()));
+        let relay = proxy_socket(confinement)?;
+        let mut needed = Vec::new();
+        if let Some(socket) = &relay {
+            needed.push((socket.as_path(), "rw"));
+            if !confinement.readable().any(|path| path == self.helper) {
+                needed.push((&self.helper, "ro"));
+            }
+        }
+        let container = Container {
+            engine,
+            image,
+            name: &name.replace(' ', "-"),
+            confinement,
+            needed,
+            directory: &spec.directory,
+            environment: spec.environment.iter().collect(),
+        };
+        let program = self.probe.engine(engine)?;
+        plan.cleanup = container.removal(&program.to_string_lossy());
+        let mut command = vec![program.into(), engine.program().into()];
+        command.extend(container.arguments()?);
+        if relay.is_some() {
+            let token = plan.token.clone();
+            // Nothing in the container starts its first process.
+            let inner = Plan { token, supervised_by: Some(0), relay, ..Plan::default() };
+            command.push(self.helper.clone().into());
+            command.extend(self.hidden.iter().cloned());
+            command.extend([encode(&inner)?, spec.program.clone()]);
+        }
+        command.push(spec.program.clone());
+        command.extend(spec.args.iter().cloned());
+        Ok(command)
+    }
+}
+
+/// The socket of the proxy, if there is one.
+fn proxy_socket(confinement: &Confinement) -> Result<Option<PathBuf>, SandboxError> {
+    match &confinement.network {
+        Network::None | Network::Open => Ok(None),
+        Network::Proxy { socket } if socket.exists() => Ok(Some(socket.clone())),
+        Network::Proxy { socket } => Err(SandboxError::Demand(format!(
+            "there is no socket of a proxy at {}; start MyClaw anew",
+            socket.display()
+        ))),
     }
 }
 
@@ -315,15 +378,16 @@ fn file_rules(confinement: &Confinement) -> FileRules {
     FileRules {
         readable: confinement.readable().map(Path::to_owned).collect(),
         writable: confinement.writable().map(Path::to_owned).collect(),
-        tcp: if confinement.network == Network::Open { Tcp::Open } else { Tcp::Closed },
+        // With a proxy, the network holds nothing but the sandbox itself.
+        tcp: if confinement.network == Network::None { Tcp::Closed } else { Tcp::Open },
     }
 }
 
 /// Never Unix sockets: those with a path lead to every service of the machine.
 fn families(network: &Network) -> Vec<i32> {
     match network {
-        Network::Open => vec![libc::AF_INET, libc::AF_INET6],
-        Network::None | Network::Proxy { .. } => Vec::new(),
+        Network::Open | Network::Proxy { .. } => vec![libc::AF_INET, libc::AF_INET6],
+        Network::None => Vec::new(),
     }
 }
 

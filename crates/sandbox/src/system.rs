@@ -75,6 +75,30 @@ pub(crate) fn die_by(signal: i32) {
     }
 }
 
+/// Gives this process, which must have one thread, namespaces of its own.
+pub(crate) fn unshare(namespaces: i32) -> io::Result<()> {
+    // SAFETY: no memory is involved, and descriptors stay valid.
+    if unsafe { libc::unshare(namespaces) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Starts the loopback interface of this process's network.
+pub(crate) fn start_loopback() -> io::Result<()> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    // SAFETY: every field of the structure may be zero.
+    let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
+    for (place, letter) in request.ifr_name.iter_mut().zip(b"lo") {
+        *place = letter.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
+    // SAFETY: the kernel reads the structure, which lives until the call returns.
+    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// The version of Landlock in this kernel; 0 if it has none or it is switched off.
 pub(crate) fn landlock_version() -> i32 {
     const CREATE_RULESET_VERSION: u32 = 1;

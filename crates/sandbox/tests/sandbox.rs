@@ -367,28 +367,52 @@ async fn a_failure_of_bubblewrap_is_an_error_and_no_output() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_the_only_way_out_of_bubblewrap() {
-    if probe().bubblewrap.is_none() {
-        println!("skipped: bwrap is not installed (apt install bubblewrap)");
-        return;
+async fn a_proxy_is_the_only_way_out() {
+    // A service of the machine, which a sandbox must not reach.
+    let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    service.set_nonblocking(true).unwrap();
+    let port = service.local_addr().unwrap().port();
+    for level in levels().into_iter().filter(|level| *level != Level::Limits) {
+        let mut home = Home::new(level.clone());
+        let socket = home.directory.path().canonicalize().unwrap().join("proxy");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let proxy = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut request = [0; 9];
+            client.read_exact(&mut request).unwrap();
+            client.write_all(b"answer\n").unwrap();
+            String::from_utf8(request.to_vec()).unwrap()
+        });
+        home.confinement.network = Network::Proxy { socket };
+        let script = format!(
+            r#"
+            echo "$HTTP_PROXY ${{NO_PROXY-}}"
+            (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo REACHED
+            (exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null && echo REACHED
+            (echo x >/dev/udp/192.0.2.1/80) 2>/dev/null && echo REACHED
+            exec 3<>/dev/tcp/127.0.0.1/3128 && printf 'question\n' >&3 && head -1 <&3
+            "#
+        );
+        let mut spec = home.spec(&script);
+        let variables = [("NO_PROXY", "*"), ("PATH", env!("PATH"))]
+            .map(|(name, value)| (name.into(), value.into()));
+        spec.environment = myclaw_exec::EnvironmentPolicy::filtered(variables, &[]);
+        let cancel = CancellationToken::new();
+        let finished =
+            home.sandbox.run(spec, &home.confinement, &cancel, &mut |_| {}).await.unwrap();
+        let expected = "http://127.0.0.1:3128 \nanswer\n".to_owned();
+        assert_eq!((finished.exit, finished.output.tail), (Exit::Code(0), expected), "{level:?}");
+        assert_eq!(proxy.join().unwrap(), "question\n");
+        assert!(service.accept().is_err(), "{level:?}");
     }
-    let mut home = Home::new(Level::Bubblewrap);
-    let socket = home.directory.path().canonicalize().unwrap().join("proxy");
-    let listener = UnixListener::bind(&socket).unwrap();
-    let proxy = std::thread::spawn(move || {
-        let (mut client, _) = listener.accept().unwrap();
-        let mut request = [0; 9];
-        client.read_exact(&mut request).unwrap();
-        client.write_all(b"answer\n").unwrap();
-        String::from_utf8(request.to_vec()).unwrap()
-    });
-    home.confinement.network = Network::Proxy { socket };
-    let script = r#"
-        echo "$HTTP_PROXY"; exec 3<>/dev/tcp/127.0.0.1/3128 && printf 'question\n' >&3 && head -1 <&3
-    "#;
-    let expected = "http://127.0.0.1:3128\nanswer\n".to_owned();
-    assert_eq!(home.run(script).await, (Exit::Code(0), expected));
-    assert_eq!(proxy.join().unwrap(), "question\n");
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_not_there_is_an_error() {
+    let mut home = Home::new(Level::Landlock);
+    home.confinement.network = Network::Proxy { socket: "/missing/socket".into() };
+    let error = home.try_run("echo unreached").await.unwrap_err().to_string();
+    assert!(error.contains("/missing/socket"), "{error}");
 }
 
 #[tokio::test]

@@ -114,6 +114,20 @@ impl Inbox {
         self.open_or_create()?.change(std::slice::from_ref(message), &[])
     }
 
+    /// Like [`Inbox::push`], unless a message with this id waits already. Returns whether it was added. It costs reading
+    /// the inbox.
+    ///
+    /// # Errors
+    /// As for [`Inbox::push`].
+    pub fn push_once(&self, message: &QueuedMessage) -> Result<bool, SessionError> {
+        let mut open = self.open_or_create()?;
+        if open.pending()?.iter().any(|waiting| waiting.id == message.id) {
+            return Ok(false);
+        }
+        open.change(std::slice::from_ref(message), &[])?;
+        Ok(true)
+    }
+
     /// True if the inbox may hold messages. Checks only the length of the file.
     pub fn may_hold_messages(&self) -> bool {
         std::fs::metadata(&self.path).is_ok_and(|found| found.len() > 0)

@@ -61,6 +61,32 @@ fn only_the_main_session_is_outside_of_the_default_sandbox() {
     assert_eq!(scope(&session(own, "main")), SandboxScope::Sandboxed);
 }
 
+/// The tools of the specified rules, in their order: five that a sandboxed session has, four that it is denied, and one
+/// that is in neither list.
+const SPECIFIED_TOOLS: [&str; 10] =
+    ["bash", "process", "read", "write", "edit", "browser", "canvas", "nodes", "cron", "message"];
+
+/// `x` is permitted, `.` denied; a column for each of the tools above.
+#[test]
+fn mode_session_and_tool_decide_as_specified() {
+    for (mode, name, row) in [
+        ("off", "main", "xxxxxxxxxx"),
+        ("off", "main:telegram:42", "xxxxxxxxxx"),
+        ("non-main", "main", "xxxxxxxxxx"),
+        ("non-main", "main:telegram:42", "xxxxx....."),
+        ("all", "main", "xxxxx....."),
+        ("all", "main:telegram:42", "xxxxx....."),
+    ] {
+        let config = json!({"agents": {"defaults": {"sandbox": {"mode": mode}}}});
+        let permissions = permissions(config, name);
+        let decided: String = SPECIFIED_TOOLS
+            .iter()
+            .map(|tool| if permissions.decide(tool).allowed { 'x' } else { '.' })
+            .collect();
+        assert_eq!(decided, row, "{mode} {name}");
+    }
+}
+
 #[test]
 fn each_level_of_the_config_takes_tools_away() {
     let config = json!({

@@ -1,12 +1,13 @@
 //! `myclaw config`.
 
-use myclaw_agent::config::{json_schema, load_config};
-use myclaw_agent::{Examination, examine, load_checked};
+use myclaw_agent::config::{Mistake, json_schema, load_config};
+use myclaw_agent::{Examination, StoppedRuns, examine, load_checked, sandbox_problems};
 
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::exit::CliError;
 use crate::home::find_home;
 use crate::print::{Printer, note};
+use crate::runtime;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ConfigArgs) -> Result<(), CliError> {
@@ -21,7 +22,18 @@ fn check() -> Result<(), CliError> {
     let home = find_home()?;
     let loaded = load_config(&home.environment)?;
     load_checked(&home.environment)?;
-    let Examination { mistakes, warnings } = examine(&loaded, &home);
+    let Examination { mut mistakes, mut warnings } = examine(&loaded, &home);
+    for problem in runtime::block_on(sandbox_problems(&loaded.config, &home))? {
+        match problem.stops {
+            StoppedRuns::All | StoppedRuns::ByMistake => {
+                mistakes.push(Mistake { path: problem.place, message: problem.message, help: None })
+            }
+            StoppedRuns::Sandboxed => warnings.push(format!(
+                "{}: sessions other than the main one cannot run: {}",
+                problem.place, problem.message
+            )),
+        }
+    }
     for warning in warnings {
         note(format_args!("myclaw: warning: {warning}"));
     }

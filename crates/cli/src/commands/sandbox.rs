@@ -24,6 +24,12 @@ fn explain(args: &SessionArgs, as_json: bool) -> Result<(), CliError> {
     let report = session.sandbox_report()?;
     let mut printer = Printer::stdout();
     if as_json {
+        let mut confinement = serde_json::to_value(&report.confinement)
+            .map_err(|error| CliError::failure(error.to_string()))?;
+        if let Network::Proxy { .. } = report.confinement.network {
+            // The socket is known only once the proxy runs.
+            confinement["network"] = json!({ "allowlist": report.allow_hosts });
+        }
         printer.json(&json!({
             "session": session.session_key,
             "mode": report.mode.as_str(),
@@ -31,7 +37,7 @@ fn explain(args: &SessionArgs, as_json: bool) -> Result<(), CliError> {
             "sandboxed": report.is_sandboxed,
             "available": report.obstacle.is_none(),
             "obstacle": report.obstacle,
-            "confinement": report.confinement,
+            "confinement": confinement,
         }))?;
     } else {
         let mut rows =
@@ -75,7 +81,7 @@ fn described(report: &SandboxReport) -> Vec<Vec<String>> {
     let network = match network {
         Network::None => "none".to_owned(),
         Network::Open => "open".to_owned(),
-        Network::Proxy { socket } => format!("only the proxy at {}", socket.display()),
+        Network::Proxy { .. } => format!("only {}", report.allow_hosts.join(", ")),
     };
     let level = match level {
         Level::Limits => "limits".to_owned(),

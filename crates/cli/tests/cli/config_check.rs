@@ -1,6 +1,7 @@
 //! What `myclaw config check`, `myclaw doctor` and a run say of a config file whose every value is right by itself.
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome};
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome, WireFormat};
+use serde_json::json;
 
 use crate::{myclaw, run};
 
@@ -146,4 +147,46 @@ fn keys_that_nothing_reads_yet_are_warned_of() {
     let output = RunningChild::run(&mut myclaw(&home, &["doctor"]));
     output.assert_code(0);
     assert!(output.stdout().contains("gateway: this version does not read this key"));
+}
+
+#[test]
+fn what_keeps_sandboxed_sessions_from_running_is_found() {
+    let with_sandbox = |sandbox: serde_json::Value| {
+        let home = TempHome::new();
+        let mut config = TempHome::config_for("http://127.0.0.1:9", WireFormat::AnthropicMessages);
+        config["agents"]["defaults"]["sandbox"] = sandbox;
+        home.write_config(&config);
+        home
+    };
+    // A problem of the machine, or of a workspace: the main session runs, unless it is sandboxed as well.
+    for (confinement, words) in [
+        (json!({"level": "bubblewrap"}), "bwrap is not in PATH"),
+        (json!({"readOnly": ["~"]}), "could read keys"),
+    ] {
+        for (mode, code, line) in
+            [("non-main", 0, "warn  sandbox"), ("all", 3, "fail  sandbox"), ("off", 0, "")]
+        {
+            let home = with_sandbox(json!({"mode": mode, "confinement": confinement}));
+            let mut check = myclaw(&home, &["config", "check"]);
+            let output = RunningChild::run(check.env("PATH", "/nowhere"));
+            output.assert_code(code);
+            let is_named = output.stderr().contains(words)
+                && output.stderr().contains("agents.defaults.sandbox.confinement");
+            assert_eq!(is_named, mode != "off", "{mode} {confinement}: {}", output.stderr());
+            let mut doctor = myclaw(&home, &["doctor"]);
+            let output = RunningChild::run(doctor.env("PATH", "/nowhere"));
+            assert!(output.stdout().contains(line), "{mode}: {}", output.stdout());
+            assert_eq!(output.stdout().contains(words), mode != "off", "{}", output.stdout());
+        }
+    }
+    // A mistake of the config.
+    for (confinement, words) in [
+        (json!({"level": "podman"}), "no image is named"),
+        (json!({"readWrite": ["~/nowhere"]}), "nowhere"),
+    ] {
+        let home = with_sandbox(json!({"confinement": confinement}));
+        let output = run(&home, &["config", "check"]);
+        output.assert_code(3);
+        assert!(output.stderr().contains(words), "{}", output.stderr());
+    }
 }

@@ -33,6 +33,8 @@ mod policy;
 mod rpc;
 mod run;
 mod sandbox;
+mod sandbox_container;
+mod sandbox_network;
 mod secrets;
 mod session_branches;
 mod session_export;

@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use crate::{myclaw, run};
 
 /// Longest wait for something to happen, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-const SECRET: &str = "secret-5b1f90";
+pub(crate) const SECRET: &str = "secret-5b1f90";
 
-fn serve(calls: &[(&str, Value)]) -> ModelServer {
+pub(crate) fn serve(calls: &[(&str, Value)]) -> ModelServer {
     let mut reply = Reply::anthropic();
     for (number, (tool, arguments)) in calls.iter().enumerate() {
         reply = reply.tool_call(format!("call_{number}"), *tool, arguments.clone());
@@ -26,7 +26,7 @@ fn serve(calls: &[(&str, Value)]) -> ModelServer {
 }
 
 /// A home whose sandbox is as `sandbox` says.
-fn home(server: &ModelServer, mut sandbox: Value) -> TempHome {
+pub(crate) fn home(server: &ModelServer, mut sandbox: Value) -> TempHome {
     let home = TempHome::new();
     // All tools, also those that the built-in lists of sandboxed sessions leave out.
     sandbox["allowlist"] = json!(["*"]);
@@ -37,7 +37,7 @@ fn home(server: &ModelServer, mut sandbox: Value) -> TempHome {
 }
 
 /// What the calls returned, in their order.
-fn results_of(home: &TempHome, session: &str) -> Vec<String> {
+pub(crate) fn results_of(home: &TempHome, session: &str) -> Vec<String> {
     let text = fs::read_to_string(home.transcript_path(session)).expect("the transcript");
     let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a row"));
     rows.filter(|row| row["role"] == "tool")
@@ -46,7 +46,7 @@ fn results_of(home: &TempHome, session: &str) -> Vec<String> {
 }
 
 /// Makes the calls in one turn of `session`, which is sandboxed as `sandbox` says.
-fn turn(
+pub(crate) fn turn(
     session: &str,
     sandbox: Value,
     prepare: impl FnOnce(&TempHome),
@@ -63,7 +63,7 @@ fn turn(
     (home, results)
 }
 
-fn bash(command: impl Into<String>) -> (&'static str, Value) {
+pub(crate) fn bash(command: impl Into<String>) -> (&'static str, Value) {
     ("bash", json!({"command": command.into()}))
 }
 
@@ -72,7 +72,7 @@ fn is_gone(pid: &str) -> bool {
     stat.map_or(true, |stat| stat.contains(") Z "))
 }
 
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < PATIENCE, "{what} never happened");

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::{self, NonBlankText};
+use super::web::HostEntry;
+
 /// What the operating system enforces in sandboxed sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -25,6 +27,12 @@ pub struct ConfinementConfig {
     /// What may be reached over the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<SandboxNetwork>,
+    /// The only hosts that may be reached with the network `allowlist`: `crates.io`, `*.crates.io`, `192.168.1.5`, each
+    /// also with a port, such as `localhost:8080`. Those that are not on the public internet must be in
+    /// `tools.web.fetch.allowHosts` as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<NonBlankText>>")]
+    pub allow_hosts: Option<Vec<HostEntry>>,
     /// More files and directories that may be read and executed. May begin with `~`; a relative path starts at the
     /// directory of this file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +82,8 @@ pub enum SandboxNetwork {
     /// Nothing.
     #[default]
     None,
+    /// The hosts in `allowHosts`, over HTTP and HTTPS.
+    Allowlist,
     /// Everything, over TCP and UDP.
     Open,
 }
@@ -109,6 +119,7 @@ impl ConfinementConfig {
             image: self.image.or(defaults.image),
             workspace_access: self.workspace_access.or(defaults.workspace_access),
             network: self.network.or(defaults.network),
+            allow_hosts: self.allow_hosts.or(defaults.allow_hosts),
             read_only: self.read_only.or(defaults.read_only),
             read_write: self.read_write.or(defaults.read_write),
             limits: ConfinementLimits {

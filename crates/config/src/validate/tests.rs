@@ -107,7 +107,8 @@ fn agent_tools() -> Value {
 
 fn confinement() -> Value {
     json!({
-        "level": "podman", "image": "i", "workspaceAccess": "ro", "network": "open", "readOnly": ["/x"], "readWrite": [],
+        "level": "podman", "image": "i", "workspaceAccess": "ro", "network": "open", "allowHosts": ["x.example"],
+        "readOnly": ["/x"], "readWrite": [],
         "limits": { "memoryMb": 1, "processes": 0, "fileSizeMb": 1, "openFiles": 1, "cpuSeconds": 1 },
     })
 }

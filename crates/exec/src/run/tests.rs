@@ -242,6 +242,25 @@ async fn a_polite_program_may_clean_up_and_say_so() {
 }
 
 #[tokio::test]
+async fn a_process_outside_the_group_is_asked_to_end_only_once() {
+    let directory = TempDir::new().unwrap();
+    let script = "setsid bash -c 'trap \"echo x >> asked\" TERM; echo $$ > escaped; while :; do sleep 0.01; done' &
+        wait";
+    let cancel = CancellationToken::new();
+    let running = {
+        let (spec, cancel) = (bash(directory.path(), script), cancel.clone());
+        tokio::spawn(async move { run(spec, &cancel, &mut |_| {}).await.unwrap() })
+    };
+    let escaped = pid_in(&directory.path().join("escaped")).await;
+    cancel.cancel();
+    assert_eq!(running.await.unwrap().exit, Exit::Aborted);
+    vanishes(escaped).await;
+    // A program that cleans up would begin again with each further signal. A slow machine may not get to the first.
+    let asked = fs::read_to_string(directory.path().join("asked")).unwrap_or_default();
+    assert!(asked.lines().count() <= 1, "{asked}");
+}
+
+#[tokio::test]
 async fn one_that_prints_without_end_is_ended_too() {
     let mut spec = bash(Path::new("/"), "trap '' TERM; while :; do echo x; done");
     spec.timeout = Some(Duration::from_millis(50));
@@ -289,8 +308,13 @@ async fn background_processes_are_seen_without_a_pipe_and_outside_the_session() 
 #[tokio::test]
 async fn a_background_process_may_go_on_printing() {
     let directory = TempDir::new().unwrap();
-    let script = "(while [ ! -e stop ]; do echo noise || break; sleep 0.01; done; echo done > end) & echo started";
+    let script =
+        "(while [ ! -e stop ]; do echo noise || break; echo x >> printed; sleep 0.01; done;
+        echo done > end) & echo started";
     finished(bash(directory.path(), script)).await;
+    let printed = || fs::read(directory.path().join("printed")).unwrap_or_default().len();
+    let before = printed();
+    eventually("the process has printed more", || (printed() > before + 4).then_some(())).await;
     fs::write(directory.path().join("stop"), "").unwrap();
     eventually("the process has printed all", || {
         directory.path().join("end").exists().then_some(())
@@ -382,14 +406,20 @@ async fn input_is_read_to_its_end_and_errors_go_apart() {
     // More than a pipe holds, both ways at once.
     let input = "a line\n".repeat(40_000).into_bytes();
     let length = input.len() as u64;
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("output");
     let mut spec = bash(Path::new("/"), "echo oops >&2; tee /dev/null; echo again >&2");
-    spec.input = input;
+    spec.input = input.clone();
     spec.errors = ErrorOutput::Apart;
     spec.output.keep_tail_lines = 1;
+    spec.output.side_file = Some(file.clone());
     let result = finished(spec).await;
     assert_eq!(result.exit, Exit::Code(0));
     assert_eq!((result.output.total_bytes, result.output.tail.as_str()), (length, "a line\n"));
     assert_eq!((result.errors.total_lines, result.errors.tail.as_str()), (2, "again\n"));
+    // The side file holds the output alone.
+    assert_eq!(result.errors.side_file, None);
+    assert!(fs::read(file).unwrap() == input);
 }
 
 #[tokio::test]

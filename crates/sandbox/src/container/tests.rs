@@ -25,6 +25,7 @@ fn arguments(confinement: &Confinement) -> Result<Vec<String>, SandboxError> {
         image: "image",
         name: "myclaw-1",
         confinement,
+        needed: vec![(Path::new("/s/proxy"), "rw")],
         directory: Path::new("/w/sub"),
         environment: vec![(OsStr::new("NAME"), OsStr::new("a value"))],
     };
@@ -51,6 +52,7 @@ fn the_whole_command_line() {
         "--ulimit=nofile=40:40",
         "--volume=/shown:/shown:ro",
         "--volume=/w:/w:rw",
+        "--volume=/s/proxy:/s/proxy:rw",
         "--env=NAME=a value",
         "--workdir=/w/sub",
         "image",

@@ -28,7 +28,8 @@ const STOP_ROUNDS: u32 = 100;
 /// Watches over a command.
 pub(crate) struct Supervisor {
     signals: OwnedFd,
-    parent: OwnedFd,
+    /// The process that started this one; a container has none.
+    parent: Option<OwnedFd>,
 }
 
 /// How the command ended.
@@ -39,17 +40,18 @@ pub(crate) enum End {
 }
 
 impl Supervisor {
-    /// Takes over the orphans of this process's descendants. `parent` is the process that started this one.
+    /// Takes over the orphans of this process's descendants. `parent` is the process that started this one; 0 for none.
     pub(crate) fn new(parent: i32) -> Result<Self, Failure> {
         rustix::process::set_child_subreaper(Some(getpid()))
             .map_err(|error| format!("cannot take over orphans: {error}"))?;
         let signals = system::receive_signals(&ENDING)
             .map_err(|error| format!("cannot receive signals: {error}"))?;
         let gone = || "the program that wanted the command has ended".to_owned();
-        let parent = Pid::from_raw(parent).ok_or_else(gone)?;
+        let parent = Pid::from_raw(parent);
         // Opened first and then checked, so the process that it refers to cannot change in between.
-        let descriptor = pidfd_open(parent, PidfdFlags::empty()).map_err(|_| gone())?;
-        if getppid() != Some(parent) {
+        let descriptor = parent.map(|parent| pidfd_open(parent, PidfdFlags::empty())).transpose();
+        let descriptor = descriptor.map_err(|_| gone())?;
+        if getppid() != parent {
             return Err(gone());
         }
         Ok(Self { signals, parent: descriptor })
@@ -68,16 +70,19 @@ impl Supervisor {
         };
         let mut asked = None;
         loop {
-            let mut events = [
-                PollFd::new(&exited, PollFlags::IN),
-                PollFd::new(&self.signals, PollFlags::IN),
-                PollFd::new(&self.parent, PollFlags::IN),
-            ];
+            let watched = [Some(&exited), Some(&self.signals), self.parent.as_ref()];
+            let mut events: Vec<PollFd<'_>> = watched
+                .into_iter()
+                .flatten()
+                .map(|file| PollFd::new(file, PollFlags::IN))
+                .collect();
             // After an interruption, only check again.
             let _ =
                 poll(&mut events, timeout(asked.map(|(_, since): (i32, Instant)| since)).as_ref());
-            let [has_exited, has_signal, has_no_parent] =
-                events.map(|event| event.revents().contains(PollFlags::IN));
+            let is_ready = |index: usize| {
+                events.get(index).is_some_and(|event| event.revents().contains(PollFlags::IN))
+            };
+            let [has_exited, has_signal, has_no_parent] = [0, 1, 2].map(is_ready);
             if has_exited {
                 return collect(child);
             }

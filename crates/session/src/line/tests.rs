@@ -32,8 +32,11 @@ fn a_whole_message_is_read() {
 #[test]
 fn each_role_is_read_as_it_is_written() {
     for role in [Role::User, Role::Assistant, Role::System, Role::Tool] {
-        let line = format!(r#"{{"role":"{}","content":"hi"}}"#, role.as_str());
-        assert_eq!(message(&line).role, role, "{line}");
+        // With a number as the id of a call, the line is read field by field.
+        for unusual in ["", r#","toolCallId":3"#] {
+            let line = format!(r#"{{"role":"{}","content":"hi"{unusual}}}"#, role.as_str());
+            assert_eq!(message(&line).role, role, "{line}");
+        }
     }
 }
 
@@ -52,8 +55,12 @@ fn rows_of_other_writers_are_read() {
         (EntryId::from_place(7), 12, None, None)
     );
     assert_eq!(message(r#"{"role":"user","content":"hi","ts":-3}"#).ts, 0);
-    let unnamed = message(r#"{"id":"","role":"user","content":"hi"}"#);
-    assert_eq!(unnamed.id, EntryId::from_place(7), "the empty id would be that of several rows");
+    for unnamed in [
+        r#"{"id":"","role":"user","content":"hi"}"#,
+        r#"{"id":"","role":"user","content":"hi","ts":1.5}"#,
+    ] {
+        assert_eq!(message(unnamed).id, EntryId::from_place(7), "several rows would share it");
+    }
     assert_eq!(message("\u{feff} {\"role\":\"user\",\"content\":\"hi\"}\r\n").content, "hi");
 }
 

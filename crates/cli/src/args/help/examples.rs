@@ -132,3 +132,12 @@ Examples:
 pub(in crate::args) const AUTH_UNPIN_EXAMPLES: &str = "\
 Examples:
   myclaw auth unpin anthropic";
+
+pub(in crate::args) const GATEWAY_STATUS_EXAMPLES: &str = "\
+Examples:
+  myclaw gateway status
+  myclaw gateway status --json | jq .openMessages
+
+Exit codes:
+  0    a gateway runs
+  1    none runs, or something else listens on its port";

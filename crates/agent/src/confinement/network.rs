@@ -1,0 +1,149 @@
+//! The hosts that the commands of a sandboxed session may reach.
+//!
+//! Commands have a network of their own, whose only way out is a proxy in this process. It belongs to the session.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use myclaw_config::{Config, ConfinementConfig, SandboxNetwork};
+use myclaw_engine::{Tool, ToolAliases, ToolError, ToolInvocation, ToolOutput};
+use myclaw_llm::{ContentBlock, ToolSchema};
+use myclaw_web::{
+    AddressGuard, AllowedHost, BoxFuture, InvalidHost, Proxy, ProxyHosts, ProxyLimits, ProxyRules,
+};
+use tempfile::TempDir;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::web_tools::address_rules;
+use crate::{AgentError, FailureClass};
+
+/// The key that names the hosts.
+const KEY: &str = "sandbox.confinement.allowHosts";
+/// The tools whose programs use the network.
+const COMMAND_TOOLS: [&str; 2] = ["bash", "process"];
+
+/// What the proxy of a session lets through; `None` if there is no allowlist.
+///
+/// # Errors
+/// The list is empty, or an entry names no host.
+pub(super) fn proxy_rules(
+    config: &Config,
+    confinement: &ConfinementConfig,
+) -> Result<Option<ProxyRules>, AgentError> {
+    if confinement.network.unwrap_or_default() != SandboxNetwork::Allowlist {
+        return Ok(None);
+    }
+    let entries = confinement.allow_hosts.as_deref().unwrap_or_default();
+    if entries.is_empty() {
+        return Err(AgentError::config(format!(
+            "`sandbox.confinement.network` is \"allowlist\", and `{KEY}` names no host; add hosts such as \"crates.io\", \
+             or set the network to \"none\""
+        )));
+    }
+    let listed: Result<Vec<AllowedHost>, InvalidHost> =
+        entries.iter().map(|entry| entry.0.parse()).collect();
+    let listed = listed.map_err(|error| AgentError::config(format!("`{KEY}`: {error}")))?;
+    let guard = address_rules(config)
+        .map_err(|error| AgentError::config(format!("tools.web.fetch.allowHosts: {error}")))?;
+    Ok(Some(ProxyRules {
+        guard: AddressGuard::new(guard),
+        hosts: ProxyHosts::Only(listed),
+        limits: ProxyLimits::default(),
+    }))
+}
+
+/// A running proxy. It ends with its last owner: the session, or a tool that still runs.
+#[derive(Debug)]
+pub(super) struct SessionProxy {
+    proxy: Proxy,
+    socket: PathBuf,
+    /// Owns the directory of the socket, which only this user can enter. A task, because a program that exits drops its
+    /// tasks, and not everything that its sessions hold.
+    _directory: AbortOnDropHandle<()>,
+}
+
+impl SessionProxy {
+    /// Starts a proxy. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// There is no place for its socket.
+    pub(super) fn start(rules: ProxyRules) -> Result<Arc<Self>, AgentError> {
+        let failed = |error: std::io::Error| {
+            let place = std::env::temp_dir();
+            AgentError::new(
+                FailureClass::Sandbox,
+                format!(
+                    "cannot make the socket of the sandbox's proxy in {}: {error}; set TMPDIR to a directory with a short \
+                     name that can be written",
+                    place.display()
+                ),
+            )
+        };
+        // Not in the state directory, whose path can be too long for a socket.
+        let directory = tempfile::Builder::new().prefix("myclaw-").tempdir().map_err(failed)?;
+        let socket = directory.path().join("proxy");
+        let proxy = Proxy::start_at(&socket, rules).map_err(failed)?;
+        let owner = tokio::spawn(async move {
+            let _owned: TempDir = directory;
+            std::future::pending().await
+        });
+        Ok(Arc::new(Self { proxy, socket, _directory: AbortOnDropHandle::new(owner) }))
+    }
+
+    /// Where it listens.
+    pub(super) fn socket(&self) -> PathBuf {
+        self.socket.clone()
+    }
+}
+
+/// The same tools. The results of those that run commands name the hosts that the proxy refused, because most programs
+/// show only a number.
+pub(super) fn with_refusals(
+    tools: Vec<Arc<dyn Tool>>,
+    proxy: &Arc<SessionProxy>,
+) -> Vec<Arc<dyn Tool>> {
+    let wrap = |tool: Arc<dyn Tool>| -> Arc<dyn Tool> {
+        if COMMAND_TOOLS.contains(&tool.schema().name.as_str()) {
+            Arc::new(CommandTool { tool, proxy: Arc::clone(proxy) })
+        } else {
+            tool
+        }
+    };
+    tools.into_iter().map(wrap).collect()
+}
+
+struct CommandTool {
+    tool: Arc<dyn Tool>,
+    proxy: Arc<SessionProxy>,
+}
+
+impl Tool for CommandTool {
+    fn schema(&self) -> &ToolSchema {
+        self.tool.schema()
+    }
+
+    fn aliases(&self) -> ToolAliases {
+        self.tool.aliases()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.tool.is_read_only()
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async {
+            let mut output = self.tool.execute(invocation).await?;
+            let refused = self.proxy.proxy.take_refusals();
+            if !refused.is_empty() {
+                output.content.push(ContentBlock::text(format!(
+                    "[refused by the network of the sandbox: {}. The owner of MyClaw can permit a host in `{KEY}`]",
+                    refused.join("; ")
+                )));
+            }
+            Ok(output)
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! Messages that begin a turn or join one, and what became of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use myclaw_config::{QueueConfig, QueueMode};
+use myclaw_engine::{AnswerSearch, Arrival, TakenState};
+use myclaw_llm::ContentBlock;
+use myclaw_session::{EntryId, QueuedKind};
+
+use super::{Accepted, Session, Work};
+use crate::{AgentError, FailureClass};
+
+/// Rows that are read from the end of a log at once. The newest ones usually say everything.
+const ROWS_AT_ONCE: usize = 32;
+
+/// Where a message is that was sent with a given id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Handover {
+    /// Neither in the inbox nor in the log.
+    Missing,
+    /// In the inbox.
+    Waiting,
+    /// In the log.
+    Taken(TakenState),
+}
+
+impl Session {
+    /// Sends a message. When this returns, the message is on disk, and a turn that answers it runs or begins. `mode`
+    /// decides what happens while the session is busy; the default is `messages.queue.mode` of the config.
+    ///
+    /// # Errors
+    /// The message is not accepted: no model can be used, too many messages wait, or it cannot be written.
+    pub async fn send(
+        self: &Arc<Self>,
+        content: Vec<ContentBlock>,
+        mode: Option<QueueMode>,
+    ) -> Result<Accepted, AgentError> {
+        self.send_as(EntryId::generate(), content, mode).await.map(|(accepted, _)| accepted)
+    }
+
+    /// Like [`Session::send`], with an id that the caller has given the message. A message that still waits is not sent
+    /// again, so a caller that does not know whether its call succeeded repeats it; whether the message was taken from
+    /// the inbox is known to [`Session::whereabouts`]. Also returns the messages that were dropped for this one, because
+    /// too many waited.
+    ///
+    /// # Errors
+    /// As for [`Session::send`].
+    pub async fn send_as(
+        self: &Arc<Self>,
+        id: EntryId,
+        content: Vec<ContentBlock>,
+        mode: Option<QueueMode>,
+    ) -> Result<(Accepted, Vec<EntryId>), AgentError> {
+        self.selection().await?;
+        self.config.background.attended(self.key()).await;
+        let configured = &self.config.config.messages.queue;
+        // Only the current work is interrupted: work that begins meanwhile may already answer this message.
+        let running_before = self.lock().running.clone();
+        let work_before = running_before.as_ref().map(|running| running.work);
+        // Work that is being aborted reads no more messages: this one comes next, as if it had interrupted the work.
+        let is_aborting =
+            self.lock().running.as_ref().is_some_and(|running| running.cancel.is_cancelled());
+        let mode = if is_aborting { QueueMode::Interrupt } else { mode.unwrap_or(configured.mode) };
+        let queue = QueueConfig { mode, ..configured.clone() };
+        match self.inbox.arrive_as(id, &content, &queue).await? {
+            Arrival::Idle => {
+                self.inbox.put(id, QueuedKind::Steer, &content).await?;
+                self.go_on();
+                Ok((Accepted::Started(id), Vec::new()))
+            }
+            Arrival::Queued { id, dropped } => {
+                if work_before == Some(Work::Compaction) {
+                    // A compaction reads no messages.
+                    self.go_on();
+                }
+                Ok((Accepted::Queued(id), dropped.iter().map(|message| message.id).collect()))
+            }
+            Arrival::Interrupting { id, dropped } => {
+                if let Some(running) = &running_before {
+                    running.cancel.cancel();
+                }
+                // A run of another process ends too; the turn that begins waits for it.
+                self.go_on();
+                Ok((Accepted::Interrupting(id), dropped.iter().map(|message| message.id).collect()))
+            }
+            Arrival::Refused { waiting } => Err(AgentError::new(
+                FailureClass::QueueFull,
+                format!(
+                    "the message was refused, because {waiting} messages wait already (messages.queue.cap); \
+                     wait until they are answered"
+                ),
+            )),
+        }
+    }
+
+    /// Starts a turn that answers the messages that wait, or continues an interrupted turn, unless work goes on.
+    pub fn resume(self: &Arc<Self>) {
+        self.go_on();
+    }
+
+    /// Where the messages with these ids are. Reads the log from its end, as far as needed; an id that is nowhere costs
+    /// the whole log.
+    ///
+    /// # Errors
+    /// The inbox or the log cannot be read.
+    pub async fn whereabouts(
+        &self,
+        ids: Vec<EntryId>,
+    ) -> Result<HashMap<EntryId, Handover>, AgentError> {
+        let store = self.config.home.session_store();
+        let key = self.key().clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            let inbox = store.inbox(&key);
+            // A run takes a message by writing a row and then emptying the inbox, both under this lock. So the two are
+            // read under it: a message that moves is in at least one of them.
+            let open = if inbox.may_hold_messages() { inbox.open()? } else { None };
+            let pending = open.as_ref().map(|open| open.pending()).transpose()?;
+            let waiting: Vec<EntryId> =
+                pending.unwrap_or_default().into_iter().map(|message| message.id).collect();
+            let mut search = AnswerSearch::new(ids.iter().copied());
+            let reader = store.reader(&key)?;
+            let mut before = None;
+            while let Some(reader) = &reader
+                && !search.is_complete()
+            {
+                let rows = reader.messages_before(before, ROWS_AT_ONCE)?.unwrap_or_default();
+                let Some(oldest) = rows.first() else { break };
+                before = Some(oldest.id);
+                rows.into_iter().rev().for_each(|row| search.row(row));
+                // A waiting message is usually not in the log, so the log is not searched to its beginning for it.
+                if ids.iter().all(|id| waiting.contains(id) || search.has_found(*id)) {
+                    break;
+                }
+            }
+            let mut found = search.into_found();
+            let states = ids.into_iter().map(|id| {
+                let state = match found.remove(&id) {
+                    Some(state) => Handover::Taken(state),
+                    None if waiting.contains(&id) => Handover::Waiting,
+                    None => Handover::Missing,
+                };
+                (id, state)
+            });
+            Ok::<_, AgentError>(states.collect())
+        });
+        looked.await.map_err(|error| {
+            AgentError::new(FailureClass::Internal, format!("internal error: {error}"))
+        })?
+    }
+}

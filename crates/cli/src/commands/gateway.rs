@@ -1,0 +1,85 @@
+//! `myclaw gateway`: the process that is always on.
+
+use myclaw_agent::SessionOptions;
+use myclaw_gateway::{Gateway, GatewayError, state_of};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{GatewayArgs, GatewayCommand};
+use crate::exit::CliError;
+use crate::home::{find_home, load_session};
+use crate::interrupt::Interrupts;
+use crate::print::{Printer, note};
+use crate::runtime;
+
+/// Runs one of the commands; without one, the gateway.
+pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
+    match &args.command {
+        None => serve(),
+        Some(GatewayCommand::Status { json }) => status(*json),
+    }
+}
+
+/// Serves until a signal. The second one ends it at once; the next start goes on where it was.
+fn serve() -> Result<(), CliError> {
+    let session = load_session(find_home()?, &SessionOptions::default())?;
+    let interrupts = Interrupts::install()?;
+    let stop = CancellationToken::new();
+    let armed = interrupts.arm(stop.clone());
+    let serving = async {
+        let running = Gateway::start(session.home, session.config).await.map_err(failure)?;
+        note(format_args!("myclaw: listening on http://{}", running.address));
+        if let Some(path) = &running.token_file {
+            note(format_args!("myclaw: the token of clients is in {}", path.display()));
+        }
+        if running.recovered > 0 {
+            let count = running.recovered;
+            note(format_args!("myclaw: going on with {count} messages without an answer"));
+        }
+        running.serve(stop.clone()).await.map_err(failure)?;
+        note(format_args!("myclaw: the gateway has stopped"));
+        Ok(())
+    };
+    runtime::block_on_threads(armed.unless_quit(serving))?
+}
+
+fn status(as_json: bool) -> Result<(), CliError> {
+    let session = load_session(find_home()?, &SessionOptions::default())?;
+    let state = runtime::block_on(state_of(&session.home, &session.config))?.map_err(failure)?;
+    let mut printer = Printer::stdout();
+    let Some(state) = state else {
+        if as_json {
+            printer.json(&json!({"running": false}))?;
+        }
+        printer.finish()?;
+        let message = "no gateway runs; start one with `myclaw gateway`";
+        return Err(CliError::failure_of_class("not_running", message));
+    };
+    if as_json {
+        let mut state = state;
+        state["running"] = json!(true);
+        printer.json(&state)?;
+    } else {
+        let text = |name: &str| state[name].as_str().unwrap_or("?").to_owned();
+        let number = |name: &str| state[name].as_u64().unwrap_or(0);
+        printer.safe_lines([
+            format!("running     process {}, version {}", number("processId"), text("version")),
+            format!("address     http://{}", text("address")),
+            format!("state       {}", text("stateDirectory")),
+            format!("up          {} s", number("seconds")),
+            format!("waiting     {} messages without an answer", number("openMessages")),
+            format!("connected   {} WebSockets", number("sockets")),
+        ])?;
+    }
+    printer.finish()
+}
+
+fn failure(error: GatewayError) -> CliError {
+    match error {
+        GatewayError::Agent(error) => error.into(),
+        GatewayError::AlreadyRuns { .. } | GatewayError::Listen { .. } => {
+            CliError::failure_of_class("gateway", error.to_string())
+        }
+        error => CliError::failure(error.to_string()),
+    }
+}

@@ -1,0 +1,132 @@
+//! The gateway is killed at random moments while clients send.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use super::*;
+
+/// Kills in a quick run.
+const DEFAULT_KILLS: u64 = 40;
+/// Sessions that are talked to at the same time, each by one client.
+const SESSIONS: u64 = 4;
+/// Longest life of a process.
+const LONGEST_LIFE: Duration = Duration::from_millis(400);
+
+/// Random numbers that are the same in each run of a seed: the splitmix64 generator.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (bits ^ (bits >> 31)) % limit
+    }
+}
+
+fn number_from(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// What the clients were promised: by session, the number and the id of each message.
+type Promised = Mutex<HashMap<u64, Vec<(u64, String)>>>;
+
+#[test]
+fn every_acknowledged_message_is_answered_exactly_once() {
+    let kills = number_from("MYCLAW_KILLS").unwrap_or(DEFAULT_KILLS);
+    let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_122);
+    let mut random = Random(seed);
+    let bench = Bench::new(shared(|request, number| {
+        // Answers take different times, so kills meet all steps.
+        let pause = Duration::from_millis((number as u64 * 7) % 40);
+        echo(request).step().delay(pause)
+    }));
+    // Clients send faster than the model answers.
+    bench.configure(|config| config["messages"] = json!({"queue": {"cap": 1_000}}));
+    let gateway = bench.start();
+    let client = gateway.client.clone();
+    let (promised, is_over) = (Promised::default(), AtomicBool::new(false));
+    let next = AtomicU64::new(0);
+    let gateway = thread::scope(|scope| {
+        let mut gateway = gateway;
+        for session in 0..SESSIONS {
+            let (client, promised, is_over, next) = (&client, &promised, &is_over, &next);
+            scope.spawn(move || talk(client, session, promised, is_over, next));
+        }
+        for kill in 0..kills {
+            thread::sleep(Duration::from_micros(random.below(LONGEST_LIFE.as_micros() as u64)));
+            gateway.kill();
+            gateway = bench.start();
+            eprint!("\rseed {seed}, kill {}", kill + 1);
+        }
+        is_over.store(true, Ordering::SeqCst);
+        gateway
+    });
+    eprintln!();
+    let promised = promised.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut count = 0;
+    for (session, messages) in &promised {
+        for (number, id) in messages {
+            let outcome = gateway.client.outcome(id).unwrap();
+            let mark = format!("<m{number}>");
+            assert_eq!(outcome["state"], "answered", "seed {seed}: {mark}: {outcome}");
+            let reply = outcome["reply"].as_str().unwrap();
+            assert!(reply.contains(&mark), "seed {seed}: {mark} was answered with {reply}");
+            count += 1;
+        }
+        let rows = bench.rows(&format!("s{session}"));
+        for (number, _) in messages {
+            for role in ["user", "assistant"] {
+                let mark = format!("<m{number}>");
+                let holds = |row: &&Value| {
+                    row["role"] == role
+                        && row["content"].as_str().unwrap_or_default().contains(&mark)
+                };
+                let found = rows.iter().filter(holds).count();
+                assert_eq!(
+                    found, 1,
+                    "seed {seed}: rows of the {role} with {mark} in session {session}"
+                );
+            }
+        }
+    }
+    assert_eq!(gateway.client.get("/api/status").unwrap().1["openMessages"], 0);
+    gateway.stop();
+    assert!(count > kills / 4, "only {count} messages met {kills} kills");
+    eprintln!("{count} messages, {} model calls", bench.model.requests().len());
+}
+
+/// Sends messages one after the other, each under its id until it is acknowledged.
+fn talk(
+    client: &Client,
+    session: u64,
+    promised: &Promised,
+    is_over: &AtomicBool,
+    next: &AtomicU64,
+) {
+    while !is_over.load(Ordering::SeqCst) {
+        let number = next.fetch_add(1, Ordering::SeqCst);
+        let (name, id, text) =
+            (format!("s{session}"), format!("id-{number}"), format!("<m{number}>"));
+        let begun = Instant::now();
+        let message = loop {
+            match client.send(&name, &id, &text) {
+                Ok(message) => break message,
+                // It may have been stored: only the same id again is safe.
+                Err(_) => thread::sleep(Duration::from_millis(5)),
+            }
+            assert!(begun.elapsed() < PATIENCE, "{text} was never acknowledged");
+        };
+        let mut promised = promised.lock().unwrap_or_else(PoisonError::into_inner);
+        promised.entry(session).or_default().push((number, message));
+        drop(promised);
+        // Every other message comes while the one before is worked on.
+        if number.is_multiple_of(2) {
+            thread::sleep(Duration::from_millis(number % 30));
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Messages and their answers.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn a_message_is_answered_and_the_same_id_is_the_same_message() {
+    let bench = Bench::new(echoing());
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let id = client.send("main", "one", "hello <m1>").unwrap();
+    let outcome = client.outcome(&id).unwrap();
+    assert_eq!(outcome["state"], "answered");
+    assert_eq!(outcome["reply"], "re: <m1>");
+    assert_eq!(outcome["session"], "agent:main:channel:cli:account:default:peer:direct:main");
+
+    assert_eq!(client.send("main", "one", "hello <m1>").unwrap(), id);
+    assert_eq!(client.outcome(&id).unwrap(), outcome);
+    let other = client.post("/api/messages", &json!({"session": "else", "id": "one", "text": "x"}));
+    assert_eq!(other.unwrap().0, 409);
+    gateway.stop();
+    assert_eq!(bench.model.requests().len(), 1, "model calls");
+    assert_eq!(bench.said("main"), ["hello <m1>", "re: <m1>"]);
+}
+
+#[test]
+fn messages_that_a_turn_takes_together_have_one_answer() {
+    // The first call waits until the second message is there.
+    let bench = Bench::new(shared(|request, number| {
+        let delay = if number == 0 { Duration::from_millis(1_500) } else { Duration::ZERO };
+        echo(request).step().delay(delay)
+    }));
+    bench.configure(|config| {
+        config["messages"] = json!({"queue": {"mode": "collect", "debounceMs": 50}})
+    });
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let first = client.send("main", "one", "<m1>").unwrap();
+    bench.model.wait_for_requests_blocking(1);
+    let others = ["<m2>", "<m3>"].map(|text| client.send("main", text, text).unwrap());
+    assert_eq!(client.outcome(&first).unwrap()["reply"], "re: <m1>");
+    for other in &others {
+        assert_eq!(client.outcome(other).unwrap()["reply"], "re: <m2> <m3>");
+    }
+    gateway.stop();
+    assert_eq!(bench.model.requests().len(), 2, "model calls");
+}
+
+#[test]
+fn a_failed_run_is_reported_once_and_the_session_goes_on() {
+    let refusal = Step::status(
+        400,
+        &[],
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"no"}}"#,
+    );
+    let bench =
+        Bench::new(Script::new().then(refusal).then_repeat(Reply::anthropic().text("fine")));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let failed = client.send("main", "one", "first").unwrap();
+    let report = client.outcome(&failed).unwrap();
+    assert_eq!(report["state"], "reported");
+    assert!(report["message"].as_str().unwrap().contains("no"), "{report}");
+    let next = client.send("main", "two", "second").unwrap();
+    assert_eq!(client.outcome(&next).unwrap()["reply"], "fine");
+    assert_eq!(client.outcome(&failed).unwrap(), report);
+    gateway.stop();
+}
+
+#[test]
+fn a_session_that_cannot_run_reports_its_messages() {
+    let bench = Bench::new(answering("never"));
+    // A model without a key.
+    bench.configure(|config| {
+        *config = json!({
+            "gateway": config["gateway"],
+            "agents": {"defaults": {"model": "openai/gpt-4o"}},
+        });
+    });
+    let gateway = bench.start();
+    let id = gateway.client.send("main", "one", "hello").unwrap();
+    let report = gateway.client.outcome(&id).unwrap();
+    assert_eq!((&report["state"], &report["class"]), (&json!("reported"), &json!("config")));
+    gateway.stop();
+}
+
+#[test]
+fn an_aborted_turn_is_reported_and_is_not_continued() {
+    let bench = Bench::new(
+        Script::new()
+            .then(Reply::anthropic().text("never").step().delay(PATIENCE))
+            .then_repeat(Reply::anthropic().text("later")),
+    );
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let id = client.send("main", "one", "first").unwrap();
+    bench.model.wait_for_requests_blocking(1);
+    let aborted = client.post("/api/sessions/main/abort", &json!({})).unwrap();
+    assert_eq!(aborted, (200, json!({"aborted": true})));
+    let report = client.outcome(&id).unwrap();
+    assert_eq!((&report["state"], &report["class"]), (&json!("reported"), &json!("aborted")));
+    let idle = client.post("/api/sessions/main/abort", &json!({})).unwrap();
+    assert_eq!(idle, (200, json!({"aborted": false})));
+    let next = client.send("main", "two", "second").unwrap();
+    assert_eq!(client.outcome(&next).unwrap()["reply"], "later");
+    gateway.stop();
+}
+
+#[test]
+fn a_dropped_message_is_reported() {
+    let bench = Bench::new(shared(|request, number| {
+        let delay = if number == 0 { Duration::from_millis(1_500) } else { Duration::ZERO };
+        echo(request).step().delay(delay)
+    }));
+    bench.configure(|config| {
+        config["messages"] = json!({"queue": {"mode": "followup", "cap": 1, "drop": "old"}});
+    });
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let first = client.send("main", "one", "<m1>").unwrap();
+    bench.model.wait_for_requests_blocking(1);
+    let dropped = client.send("main", "two", "<m2>").unwrap();
+    let kept = client.send("main", "three", "<m3>").unwrap();
+    assert_eq!(client.outcome(&first).unwrap()["reply"], "re: <m1>");
+    let report = client.outcome(&dropped).unwrap();
+    assert_eq!((&report["state"], &report["class"]), (&json!("reported"), &json!("queue_full")));
+    assert_eq!(client.outcome(&kept).unwrap()["reply"], "re: <m3>");
+    gateway.stop();
+    assert!(!bench.said("main").iter().any(|text| text.contains("<m2>")));
+}
+
+#[test]
+fn the_next_process_goes_on_with_an_interrupted_turn() {
+    let bench = Bench::new(shared(|request, number| {
+        let delay = if number == 0 { PATIENCE } else { Duration::ZERO };
+        echo(request).step().delay(delay)
+    }));
+    let gateway = bench.start();
+    let id = gateway.client.send("main", "one", "<m1>").unwrap();
+    bench.model.wait_for_requests_blocking(1);
+    gateway.kill();
+    let gateway = bench.start();
+    // Nobody had to ask for it.
+    assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "re: <m1>");
+    gateway.stop();
+    assert_eq!(bench.said("main"), ["<m1>", "re: <m1>"]);
+}
+
+#[test]
+fn what_cannot_be_a_message_is_refused_before_it_is_stored() {
+    let bench = Bench::new(answering("never"));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let large = "x".repeat(300 * 1024);
+    for (body, says) in [
+        (json!({"text": " "}), "empty"),
+        (json!({"text": large}), "at most 262144"),
+        (json!({"text": "x", "id": ""}), "UUID"),
+        (json!({"text": "x", "session": "a:b"}), "no agent `a`"),
+        (json!({"text": "x", "session": "agent:nobody:main"}), "nobody"),
+        (json!({"words": "x"}), "text"),
+    ] {
+        let (status, answer) = client.post("/api/messages", &body).unwrap();
+        assert!((400..500).contains(&status), "{status} {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(says), "{says}: {answer}");
+    }
+    let (status, _) = client.get("/api/messages/m0123").unwrap();
+    assert_eq!(status, 404);
+    assert_eq!(client.get("/api/status").unwrap().1["openMessages"], 0);
+    gateway.stop();
+}

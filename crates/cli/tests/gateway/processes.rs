@@ -1,0 +1,102 @@
+//! The process: its start, its end, and what is in its way.
+
+use std::time::Duration;
+
+use myclaw_testkit::ChildOutput;
+
+use super::*;
+
+fn status(bench: &Bench) -> ChildOutput {
+    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    RunningChild::run(command.args(["gateway", "status"]))
+}
+
+#[test]
+fn the_state_of_a_gateway_is_shown() {
+    let bench = Bench::new(answering("never"));
+    let none = status(&bench);
+    none.assert_code(1);
+    assert!(none.stderr().contains("no gateway runs; start one"), "{}", none.stderr());
+    let gateway = bench.start();
+    let shown = status(&bench);
+    shown.assert_code(0);
+    let process = format!("process {}", gateway.child.id());
+    assert!(shown.stdout().contains(&process), "{}", shown.stdout());
+    gateway.stop();
+    let stranger = TcpListener::bind(("127.0.0.1", bench.port)).unwrap();
+    std::thread::spawn(move || drop(stranger.accept()));
+    let other = status(&bench);
+    other.assert_code(1);
+    assert!(
+        other.stderr().contains("is not the gateway of this state directory"),
+        "{}",
+        other.stderr()
+    );
+}
+
+#[test]
+fn a_second_gateway_on_one_state_directory_does_not_start() {
+    let bench = Bench::new(answering("hello"));
+    let gateway = bench.start();
+    let second = bench.command().wait(PATIENCE);
+    second.assert_code(1);
+    let says = format!("process {}", gateway.child.id());
+    assert!(second.stderr().contains(&says), "{}", second.stderr());
+    assert!(second.stderr().contains("stop it first"), "{}", second.stderr());
+    assert_eq!(gateway.client.get("/health").unwrap().0, 200);
+    gateway.stop();
+}
+
+#[test]
+fn a_port_in_use_a_newer_store_and_a_short_token_have_one_message_each() {
+    let bench = Bench::new(answering("never"));
+    let stranger = TcpListener::bind(("127.0.0.1", bench.port)).unwrap();
+    let refused = bench.command().wait(PATIENCE);
+    refused.assert_code(1);
+    assert!(refused.stderr().contains("gateway.port"), "{}", refused.stderr());
+    drop(stranger);
+
+    bench.configure(|config| config["gateway"]["token"] = json!("short"));
+    let refused = bench.command().wait(PATIENCE);
+    refused.assert_code(1);
+    assert!(refused.stderr().contains("fewer than 16 bytes"), "{}", refused.stderr());
+    bench.configure(|_| {});
+
+    let store = bench.home.state_directory().join("gateway/store.sqlite");
+    // The version of the tables is at byte 60 of every SQLite file.
+    let mut bytes = std::fs::read(&store).unwrap();
+    bytes[60..64].copy_from_slice(&9_u32.to_be_bytes());
+    std::fs::write(&store, &bytes).unwrap();
+    let refused = bench.command().wait(PATIENCE);
+    refused.assert_code(1);
+    assert!(refused.stderr().contains("newer version"), "{}", refused.stderr());
+    assert_eq!(refused.stderr().lines().count(), 1, "{}", refused.stderr());
+}
+
+#[test]
+fn a_stop_waits_for_the_running_turn() {
+    let bench =
+        Bench::new(shared(|request, _| echo(request).step().delay(Duration::from_millis(1_000))));
+    let gateway = bench.start();
+    gateway.client.send("main", "one", "<m1>").unwrap();
+    bench.model.wait_for_requests_blocking(1);
+    gateway.stop();
+    assert_eq!(bench.said("main"), ["<m1>", "re: <m1>"]);
+}
+
+#[test]
+fn a_turn_that_takes_too_long_is_left_to_the_next_start() {
+    let bench = Bench::new(shared(|request, number| {
+        let delay = if number == 0 { PATIENCE } else { Duration::ZERO };
+        echo(request).step().delay(delay)
+    }));
+    let gateway = bench.start();
+    let id = gateway.client.send("main", "one", "<m1>").unwrap();
+    bench.model.wait_for_requests_blocking(1);
+    gateway.child.signal(Signal::Terminate);
+    gateway.child.wait(PATIENCE).assert_code(0);
+    let gateway = bench.start();
+    assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "re: <m1>");
+    gateway.stop();
+    assert_eq!(bench.said("main"), ["<m1>", "re: <m1>"]);
+}

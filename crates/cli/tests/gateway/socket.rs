@@ -1,0 +1,178 @@
+//! The WebSocket.
+
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+
+use super::*;
+
+type Stream = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// A connected WebSocket.
+struct Socket(Stream);
+
+impl Socket {
+    async fn open(client: &Client) -> Self {
+        let mut socket = Self::silent(client, &[]).await.unwrap();
+        socket.send(&json!({"type": "auth", "token": client.token, "protocol": 1})).await;
+        assert_eq!(socket.next().await["type"], "hello");
+        socket
+    }
+
+    /// A connection that has not said anything.
+    async fn silent(client: &Client, headers: &[(&'static str, &str)]) -> Result<Self, Error> {
+        let mut request = format!("ws://127.0.0.1:{}/ws", client.port).into_client_request()?;
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        Ok(Self(connect_async(request).await?.0))
+    }
+
+    async fn send(&mut self, frame: &Value) {
+        self.0.send(Message::text(frame.to_string())).await.unwrap();
+    }
+
+    /// The next frame; an object with `closed` at the end of the connection.
+    async fn next(&mut self) -> Value {
+        loop {
+            let frame = tokio::time::timeout(PATIENCE, self.0.next()).await.expect("a frame");
+            match frame {
+                Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
+                Some(Ok(Message::Close(frame))) => {
+                    let reason = frame.map(|frame| frame.reason.to_string());
+                    return json!({"closed": reason});
+                }
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return json!({"closed": null}),
+            }
+        }
+    }
+
+    /// The next frame that `is` accepts; the others are dropped.
+    async fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let frame = self.next().await;
+            assert!(frame.get("closed").is_none(), "closed: {frame}");
+            if is(&frame) {
+                return frame;
+            }
+        }
+    }
+
+    /// The result of a request.
+    async fn ask(&mut self, id: &str, method: &str, params: Value) -> Value {
+        self.send(&json!({"type": "request", "id": id, "method": method, "params": params})).await;
+        self.until(|frame| frame["type"] == "response" && frame["id"] == id).await
+    }
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+#[test]
+fn a_client_sends_watches_and_goes_on_after_a_gap() {
+    let bench = Bench::new(echoing());
+    let gateway = bench.start();
+    block_on(async {
+        let mut socket = Socket::open(&gateway.client).await;
+        let watched = socket.ask("w", "watch", json!({"session": "main"})).await;
+        let (begin, stream) = (&watched["result"]["sequence"], &watched["result"]["stream"]);
+        let sent = socket.ask("one", "send", json!({"session": "main", "text": "<m1>"})).await;
+        assert_eq!(sent["ok"], true, "{sent}");
+        let id = sent["result"]["messageId"].clone();
+        let reply = socket.until(|frame| frame["event"]["type"] == "reply").await;
+        assert_eq!(reply["event"]["messageIds"], json!([id]));
+        assert_eq!(reply["event"]["text"], "re: <m1>");
+        // The same request again is answered from the store.
+        let again = socket.ask("one", "send", json!({"session": "main", "text": "<m1>"})).await;
+        assert_eq!(again["result"]["reply"], "re: <m1>");
+
+        // Another client reads the same events from the number of the first one, without a hole.
+        let mut other = Socket::open(&gateway.client).await;
+        let after = json!({"session": "main", "after": begin, "stream": stream});
+        assert_eq!(other.ask("w", "watch", after).await["result"]["resumed"], true);
+        let mut number = begin.as_u64().unwrap();
+        loop {
+            let frame = other.next().await;
+            number += 1;
+            assert_eq!(frame["sequence"], number, "{frame}");
+            if frame["event"] == reply["event"] {
+                break;
+            }
+        }
+        // Numbers of another process begin at the present.
+        let after = json!({"session": "main", "after": begin, "stream": "another"});
+        assert_eq!(other.ask("w2", "watch", after).await["result"]["resumed"], false);
+        let history = other.ask("h", "history", json!({"session": "main"})).await;
+        assert_eq!(history["result"]["messages"][1]["content"], "re: <m1>");
+        assert!(history["result"]["sequence"].as_u64() >= Some(number), "{history}");
+    });
+    gateway.stop();
+}
+
+#[test]
+fn strangers_are_closed() {
+    let bench = Bench::new(answering("never"));
+    let gateway = bench.start();
+    let client = &gateway.client;
+    block_on(async {
+        for (frame, says) in [
+            (json!({"type": "auth", "token": "wrong"}), "the token is wrong"),
+            (json!({"type": "request", "id": "1", "method": "status"}), "the first frame"),
+            (json!({"type": "auth", "token": client.token, "protocol": 2}), "protocol 1"),
+            (json!({"type": "auth", "token": "x".repeat(10_000)}), "the first frame"),
+        ] {
+            let mut socket = Socket::silent(client, &[]).await.unwrap();
+            socket.send(&frame).await;
+            let closed = socket.next().await;
+            assert!(closed["closed"].as_str().unwrap_or_default().contains(says), "{closed}");
+        }
+        let foreign = [("Origin", "http://evil.example")];
+        assert!(Socket::silent(client, &foreign).await.is_err(), "a foreign origin was let in");
+        assert!(Socket::silent(client, &[("Authorization", "Bearer wrong")]).await.is_err());
+        let bearer = format!("Bearer {}", client.token);
+        let mut socket = Socket::silent(client, &[("Authorization", &bearer)]).await.unwrap();
+        assert_eq!(socket.next().await["type"], "hello");
+        // Bad requests are answered, and the connection stays.
+        for (frame, class) in [
+            (json!({"type": "request", "id": "1", "method": "fly"}), "usage"),
+            (json!({"type": "request", "id": "2", "method": "send"}), "usage"),
+            (json!({"type": "request", "method": "send"}), "parse"),
+            (json!("no object"), "parse"),
+        ] {
+            socket.send(&frame).await;
+            let answer = socket.next().await;
+            assert_eq!((&answer["ok"], &answer["error"]["class"]), (&json!(false), &json!(class)));
+        }
+        // A frame that is too large ends the connection.
+        socket
+            .send(&json!({"type": "request", "id": "x".repeat(2 * 1024 * 1024), "method": "send"}))
+            .await;
+        assert!(socket.next().await.get("closed").is_some());
+    });
+    gateway.stop();
+}
+
+#[test]
+fn a_client_that_reads_nothing_delays_nobody() {
+    let bench = Bench::new(answering(&"word ".repeat(50_000)));
+    let gateway = bench.start();
+    block_on(async {
+        let mut slow = Socket::open(&gateway.client).await;
+        slow.ask("w", "watch", json!({"session": "main"})).await;
+        let mut fast = Socket::open(&gateway.client).await;
+        fast.ask("w", "watch", json!({"session": "main"})).await;
+        // 3 MB of answers, of which the slow client reads nothing.
+        for number in 0..6 {
+            let id = number.to_string();
+            fast.ask(&id, "send", json!({"session": "main", "text": "more"})).await;
+            fast.until(|frame| frame["event"]["type"] == "reply").await;
+        }
+        // When it reads again, it learns where it can go on.
+        slow.until(|frame| frame["type"] == "gap" || frame["event"]["type"] == "reply").await;
+    });
+    gateway.stop();
+}

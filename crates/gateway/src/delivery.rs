@@ -1,0 +1,428 @@
+//! From a message to its answer: steps 1 to 5.
+//!
+//! A message is first in the store, then in its session's inbox, then in its log, and at last its answer is in the
+//! store. Each session has a desk with the messages that have no answer yet. [`Delivery::advance`] looks where they are
+//! and moves each one step on. It is called when a message arrives, when a run ends, and at the start: what a killed
+//! process left is no special case.
+
+mod advance;
+mod desk;
+mod split;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use myclaw_agent::config::Config;
+use myclaw_agent::sessions::SessionKey;
+use myclaw_agent::{
+    Driver, Home, JobWake, Session, SessionConfig, SessionEvent, SessionOptions, engine,
+};
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::GatewayError;
+use crate::hub::Hub;
+use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
+use crate::outbox::Outbox;
+use crate::rows::{
+    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Route,
+};
+use desk::Desk;
+
+/// Most messages without an answer. Each is in memory.
+const MOST_OPEN: usize = 10_000;
+/// Sessions that stay open without work. Opening one takes less than a millisecond.
+const MOST_IDLE_DESKS: usize = 256;
+/// Pause between two removals of old records.
+const SWEEP: Duration = Duration::from_secs(60 * 60);
+/// Longest text of a message, in bytes.
+pub(crate) const MAX_TEXT_BYTES: usize = 256 * 1024;
+/// Longest id that a source may give a message, in bytes.
+pub(crate) const MAX_SOURCE_ID_BYTES: usize = 256;
+
+/// A message from a channel.
+#[derive(Debug, Clone)]
+pub(crate) struct NewMessage {
+    pub(crate) route: Route,
+    pub(crate) source_id: String,
+    /// Name or key of the session.
+    pub(crate) session: String,
+    pub(crate) text: String,
+}
+
+/// An acknowledged message.
+#[derive(Debug, Clone)]
+pub(crate) struct Accepted {
+    pub(crate) id: MessageId,
+    pub(crate) row: Incoming,
+}
+
+/// Everything between the channels and the sessions.
+pub(crate) struct Delivery {
+    home: Home,
+    config: Arc<Config>,
+    driver: Arc<Driver>,
+    pub(crate) ledger: Ledger,
+    outbox: Arc<Outbox>,
+    pub(crate) hub: Arc<Hub>,
+    desks: Mutex<HashMap<String, Arc<Desk>>>,
+    open: AtomicUsize,
+    /// Who waits for the end of a message.
+    waiting: Mutex<HashMap<MessageId, Arc<Notify>>>,
+    /// Fires when no more messages are taken.
+    closing: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// What becomes of messages that get no answer.
+struct Report {
+    class: String,
+    message: String,
+}
+
+impl Delivery {
+    pub(crate) fn new(
+        home: Home,
+        config: Arc<Config>,
+        ledger: Ledger,
+        outbox: Arc<Outbox>,
+        hub: Arc<Hub>,
+        tasks: TaskTracker,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this: &Weak<Self>| {
+            let this = this.clone();
+            // Runs end with the process: one that is dropped leaves its session as a crash does, and the next start
+            // continues it. An aborted one would be over.
+            let driver = Driver::new(
+                engine(home.http_options()),
+                CancellationToken::new(),
+                Arc::new(move |key, event| {
+                    if let Some(this) = this.upgrade() {
+                        this.heed(key, &event);
+                    }
+                }),
+                None,
+            );
+            Self {
+                home,
+                config,
+                driver,
+                ledger,
+                outbox,
+                hub,
+                desks: Mutex::default(),
+                open: AtomicUsize::new(0),
+                waiting: Mutex::default(),
+                closing: CancellationToken::new(),
+                tasks,
+            }
+        })
+    }
+
+    /// Goes on with everything that an earlier process left. Returns how many messages have no answer.
+    pub(crate) async fn recover(self: &Arc<Self>) -> Result<usize, GatewayError> {
+        self.ledger.sweep().await?;
+        let ledger = self.ledger.clone();
+        self.tasks.spawn(async move {
+            loop {
+                tokio::time::sleep(SWEEP).await;
+                if let Err(error) = ledger.sweep().await {
+                    tracing::warn!(%error, "old records are not removed; trying again in an hour");
+                }
+            }
+        });
+        self.outbox.push(self.ledger.unsent_parts().await?);
+        let open = self.ledger.open_messages().await?;
+        let count = open.len();
+        self.open.fetch_add(count, Ordering::SeqCst);
+        for message in open {
+            // Its agent may be gone from the config since.
+            if let Err((error, message)) = self.hand_in(message) {
+                let report = Report { class: "unusable".to_owned(), message: error.to_string() };
+                self.report(vec![*message], &report).await?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Step 1. When this returns, the message is on disk and gets an answer or a report. The same message again gets
+    /// the same result.
+    pub(crate) async fn accept(
+        self: &Arc<Self>,
+        new: NewMessage,
+    ) -> Result<Accepted, GatewayError> {
+        check(&new)?;
+        let key = self.session_config(&new.session)?.session_key;
+        let id = MessageId::of(&new.route, &new.source_id);
+        let row = Incoming {
+            route: new.route,
+            source_id: new.source_id,
+            session: key.as_str().to_owned(),
+            text: new.text,
+            accepted_at: now_ms(),
+            state: MessageState::Open,
+        };
+        if self.closing.is_cancelled() {
+            return Err(GatewayError::Stopping);
+        }
+        let open = self.open.fetch_add(1, Ordering::SeqCst);
+        if open >= MOST_OPEN {
+            self.open.fetch_sub(1, Ordering::SeqCst);
+            return Err(GatewayError::Full(open));
+        }
+        let accepted = self.ledger.accept(id.clone(), row).await;
+        match accepted {
+            Ok(Acceptance::New(message)) => {
+                let row = message.row.clone();
+                // It is stored, so whatever happens now, the next start hands it in.
+                self.hand_in(message).map_err(|(error, _)| error)?;
+                Ok(Accepted { id, row })
+            }
+            Ok(Acceptance::Known(row)) => {
+                self.open.fetch_sub(1, Ordering::SeqCst);
+                let is_same = row.session == key.as_str();
+                if is_same { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
+            }
+            Err(error) => {
+                self.open.fetch_sub(1, Ordering::SeqCst);
+                Err(error)
+            }
+        }
+    }
+
+    /// The message, as soon as it is answered or reported; as it is when `until` is ready before that.
+    pub(crate) async fn outcome(
+        &self,
+        id: &MessageId,
+        until: impl Future<Output = ()>,
+    ) -> Result<Option<Incoming>, GatewayError> {
+        let notify = Arc::clone(self.waiters().entry(id.clone()).or_default());
+        let settled = notify.notified();
+        tokio::pin!(settled);
+        // From here on, no end of the message is missed.
+        settled.as_mut().enable();
+        let now = self.ledger.message(id).await?;
+        let is_open = now.as_ref().is_some_and(|row| row.state == MessageState::Open);
+        let row = if is_open {
+            tokio::select! {
+                () = settled => {}
+                () = until => {}
+            }
+            self.ledger.message(id).await?
+        } else {
+            now
+        };
+        let mut waiters = self.waiters();
+        // This one and the map hold it; without others it is not needed.
+        if Arc::strong_count(&notify) <= 2 {
+            waiters.remove(id);
+        }
+        Ok(row)
+    }
+
+    /// The parts of an answer or a report, in order.
+    pub(crate) async fn parts(&self, ids: &[PartId]) -> Result<Vec<Outgoing>, GatewayError> {
+        let mut parts = Vec::with_capacity(ids.len());
+        for id in ids {
+            parts.extend(self.ledger.part(id).await?);
+        }
+        Ok(parts)
+    }
+
+    /// Aborts what a session does. False if it does nothing. Its messages get a report.
+    pub(crate) fn abort(&self, session: &str) -> Result<bool, GatewayError> {
+        let key = self.session_config(session)?.session_key;
+        let desk = self.desks().get(key.as_str()).cloned();
+        Ok(desk.is_some_and(|desk| desk.abort()))
+    }
+
+    /// The canonical key of a session, and whether it works at this moment.
+    pub(crate) fn session(&self, name: &str) -> Result<(SessionKey, bool), GatewayError> {
+        let key = self.session_config(name)?.session_key;
+        let desk = self.desks().get(key.as_str()).cloned();
+        Ok((key, desk.is_some_and(|desk| desk.session.work().is_some())))
+    }
+
+    /// How many messages have no answer.
+    pub(crate) fn open_count(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
+
+    /// The environment and the directories.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// Takes no more messages. Waits for running turns as long as `patience` is not ready, then for nothing.
+    pub(crate) async fn close(&self, patience: impl Future<Output = ()>) {
+        self.closing.cancel();
+        tokio::pin!(patience);
+        while self.open_count() > 0 {
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(20)) => {}
+                () = &mut patience => break,
+            }
+        }
+        let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
+        for desk in desks {
+            let hub = Arc::clone(&self.hub);
+            let on_event = move |event: myclaw_agent::RunEvent| {
+                hub.publish(event.session.as_str(), &event);
+            };
+            desk.session.config().close_jobs(&on_event).await;
+        }
+    }
+
+    fn session_config(&self, name: &str) -> Result<SessionConfig, GatewayError> {
+        let options =
+            SessionOptions { session: Some(name.to_owned()), ..SessionOptions::default() };
+        Ok(SessionConfig::new(self.home.clone(), Arc::clone(&self.config), &options)?)
+    }
+
+    /// Puts a message onto the desk of its session, which is set up with the first message.
+    fn hand_in(
+        self: &Arc<Self>,
+        message: OpenMessage,
+    ) -> Result<(), (GatewayError, Box<OpenMessage>)> {
+        let session = message.row.session.clone();
+        let mut desks = self.desks();
+        // Under the lock: a desk that is removed has no messages.
+        if let Some(desk) = desks.get(&session) {
+            desk.arrived(message);
+            return Ok(());
+        }
+        let config = match self.session_config(&session) {
+            Ok(config) => config,
+            Err(error) => return Err((error, Box::new(message))),
+        };
+        config.wake_for_jobs(JobWake::StartTurn);
+        let options = SessionOptions::default();
+        let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.driver), config, &options)));
+        desk.arrived(message);
+        desks.insert(session, Arc::clone(&desk));
+        drop(desks);
+        let this = Arc::clone(self);
+        self.tasks.spawn(async move { this.serve(&desk).await });
+        Ok(())
+    }
+
+    /// Closes the session of a desk without work, if there are many. The next message opens it again.
+    async fn remove_if_idle(&self, desk: &Desk) -> bool {
+        let is_one_of_many = || self.desks().len() > MOST_IDLE_DESKS;
+        // A background job ends with its session.
+        if !is_one_of_many() || desk.session.jobs().await.iter().any(|job| job.is_running()) {
+            return false;
+        }
+        let mut desks = self.desks();
+        if desks.len() <= MOST_IDLE_DESKS || !desk.is_idle() {
+            return false;
+        }
+        desks.remove(desk.session.key().as_str()).is_some()
+    }
+
+    fn heed(&self, key: &SessionKey, event: &SessionEvent<'_>) {
+        let desk = self.desks().get(key.as_str()).cloned();
+        if let Some(desk) = desk {
+            desk.heed(event);
+        }
+        if let SessionEvent::Run(event) = event {
+            self.hub.publish(key.as_str(), event);
+        }
+    }
+
+    async fn report(
+        &self,
+        messages: Vec<OpenMessage>,
+        report: &Report,
+    ) -> Result<(), GatewayError> {
+        let first = messages.first().map(|message| message.id.to_string()).unwrap_or_default();
+        self.answer(&messages, PartKind::Report, &first, &report.message, &|parts| {
+            MessageState::Reported {
+                class: report.class.clone(),
+                message: report.message.clone(),
+                parts,
+            }
+        })
+        .await
+    }
+
+    /// Stores what is said to the senders of `messages`, once per route, and sends it.
+    async fn answer(
+        &self,
+        messages: &[OpenMessage],
+        kind: PartKind,
+        said: &str,
+        text: &str,
+        state: &(dyn Fn(Vec<PartId>) -> MessageState + Sync),
+    ) -> Result<(), GatewayError> {
+        let mut routes: Vec<&Route> = messages.iter().map(|message| &message.row.route).collect();
+        let mut seen = HashSet::new();
+        routes.retain(|route| seen.insert(*route));
+        let mut parts: Vec<(PartId, Outgoing)> = Vec::new();
+        for route in routes {
+            let texts = split::split(text, self.outbox.most_chars(route));
+            let of_route = || messages.iter().filter(|message| message.row.route == *route);
+            let session = of_route().next().map_or("", |message| message.row.session.as_str());
+            let count = texts.len();
+            for (part, text) in texts.into_iter().enumerate() {
+                let row = Outgoing {
+                    route: route.clone(),
+                    session: session.to_owned(),
+                    answers: of_route().map(|message| message.id.clone()).collect(),
+                    kind,
+                    part,
+                    parts: count,
+                    text,
+                    created_at: now_ms(),
+                    state: PartState::Queued,
+                };
+                parts.push((PartId::of(session, said, route, part), row));
+            }
+        }
+        let of_message = |message: &OpenMessage| {
+            let mine = parts.iter().filter(|(_, part)| part.route == message.row.route);
+            state(mine.map(|(id, _)| id.clone()).collect())
+        };
+        let stored = self.ledger.settle(messages, &of_message, parts.clone()).await?;
+        self.open.fetch_sub(messages.len(), Ordering::SeqCst);
+        for message in messages {
+            let state = of_message(message);
+            let event = json!({"type": "message", "messageId": message.id, "outcome": state});
+            self.hub.publish(&message.row.session, &event);
+            if let Some(waiter) = self.waiters().get(&message.id) {
+                waiter.notify_waiters();
+            }
+        }
+        self.outbox.push(stored);
+        Ok(())
+    }
+
+    fn desks(&self) -> MutexGuard<'_, HashMap<String, Arc<Desk>>> {
+        // The map is whole after every statement, so a panic elsewhere does not spoil it.
+        self.desks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiters(&self) -> MutexGuard<'_, HashMap<MessageId, Arc<Notify>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn check(new: &NewMessage) -> Result<(), GatewayError> {
+    let problem = if new.text.trim().is_empty() {
+        "the message is empty; say something".to_owned()
+    } else if new.text.len() > MAX_TEXT_BYTES {
+        let size = new.text.len();
+        format!(
+            "the message has {size} bytes; write at most {MAX_TEXT_BYTES}, or put it into a file"
+        )
+    } else if new.source_id.is_empty() || new.source_id.len() > MAX_SOURCE_ID_BYTES {
+        format!("the id of the message needs 1 to {MAX_SOURCE_ID_BYTES} bytes; use a UUID")
+    } else {
+        return Ok(());
+    };
+    Err(GatewayError::Unusable(problem))
+}

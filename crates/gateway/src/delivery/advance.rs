@@ -1,0 +1,219 @@
+//! Moves the messages of a session from one place to the next.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use myclaw_agent::llm::ContentBlock;
+use myclaw_agent::sessions::EntryId;
+use myclaw_agent::{FailureClass, Handover, TakenState};
+
+use super::desk::Desk;
+use super::{Delivery, Report};
+use crate::GatewayError;
+use crate::ledger::OpenMessage;
+use crate::rows::{MessageState, PartKind};
+
+/// Pause before a step that failed, for example on a full disk, is tried again; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Where messages are.
+struct Places(HashMap<EntryId, Handover>);
+
+impl Places {
+    fn of(&self, message: &OpenMessage) -> Option<&Handover> {
+        self.0.get(&message.id.entry())
+    }
+
+    /// The row and the text of the answer, if there is one.
+    fn answer(&self, message: &OpenMessage) -> Option<(EntryId, &str)> {
+        match self.of(message) {
+            Some(Handover::Taken(TakenState::Answered { row, text })) => Some((*row, text)),
+            _ => None,
+        }
+    }
+}
+
+impl Delivery {
+    /// Works on the messages of a desk, until it is removed.
+    pub(super) async fn serve(&self, desk: &Desk) {
+        let mut open = Vec::new();
+        loop {
+            desk.wake.notified().await;
+            let mut pause = FIRST_PAUSE;
+            while let Err(error) = self.advance(desk, &mut open).await {
+                let session = desk.session.key().as_str();
+                tracing::error!(session, %error, "messages cannot be worked on; trying again");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            if open.is_empty() && self.remove_if_idle(desk).await {
+                return;
+            }
+        }
+    }
+
+    /// Moves each message of a desk one step on.
+    async fn advance(&self, desk: &Desk, open: &mut Vec<OpenMessage>) -> Result<(), GatewayError> {
+        open.extend(desk.take_arrived());
+        // Before the look at the log: what these runs have done is then in it.
+        let failures = desk.failures();
+        let ids: Vec<EntryId> = open.iter().map(|message| message.id.entry()).collect();
+        if ids.is_empty() {
+            desk.forget_failures(failures.len());
+            return Ok(());
+        }
+        let places = Places(desk.session.whereabouts(ids).await?);
+        self.settle_answered(desk, open, &places).await?;
+        for failure in &failures {
+            let report =
+                Report { class: failure.class.to_owned(), message: failure.message.clone() };
+            let failed = open.extract_if(.., |message| failure.ids.contains(&message.id.entry()));
+            let mut failed: Vec<OpenMessage> = failed.collect();
+            if failure.ids.is_empty() {
+                // It failed before it took anything, and would fail again.
+                failed = self.take_back(desk, open, &places).await?;
+            }
+            self.settle_reported(desk, failed, &report, open).await?;
+        }
+        desk.forget_failures(failures.len());
+        self.hand_over(desk, open, &places).await?;
+        self.go_on(desk, open, &places).await
+    }
+
+    /// Step 5 for messages whose answer is in the log.
+    async fn settle_answered(
+        &self,
+        desk: &Desk,
+        open: &mut Vec<OpenMessage>,
+        places: &Places,
+    ) -> Result<(), GatewayError> {
+        while let Some((row, text)) = open.iter().find_map(|message| places.answer(message)) {
+            let is_same = |message: &OpenMessage| {
+                places.answer(message).is_some_and(|(other, _)| other == row)
+            };
+            let answered: Vec<OpenMessage> =
+                open.iter().filter(|message| is_same(message)).cloned().collect();
+            self.answer(&answered, PartKind::Reply, row.as_str(), text, &|parts| {
+                MessageState::Answered { parts }
+            })
+            .await?;
+            desk.settled(&answered);
+            open.retain(|message| !is_same(message));
+        }
+        Ok(())
+    }
+
+    /// Takes messages that no run has taken out of the inbox.
+    async fn take_back(
+        &self,
+        desk: &Desk,
+        open: &mut Vec<OpenMessage>,
+        places: &Places,
+    ) -> Result<Vec<OpenMessage>, GatewayError> {
+        let mut taken_back = Vec::new();
+        for message in open.iter() {
+            let waits = places.of(message) == Some(&Handover::Waiting);
+            if waits && desk.session.take_back(message.id.entry()).await? {
+                taken_back.push(message.clone());
+            }
+        }
+        open.retain(|message| !taken_back.iter().any(|other| other.id == message.id));
+        Ok(taken_back)
+    }
+
+    /// Reports messages. Those that could not be reported are open again.
+    async fn settle_reported(
+        &self,
+        desk: &Desk,
+        messages: Vec<OpenMessage>,
+        report: &Report,
+        open: &mut Vec<OpenMessage>,
+    ) -> Result<(), GatewayError> {
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let outcome = self.report(messages.clone(), report).await;
+        match outcome {
+            Ok(()) => desk.settled(&messages),
+            Err(_) => open.extend(messages),
+        }
+        outcome
+    }
+
+    /// Step 2 for messages that are not in the session yet.
+    async fn hand_over(
+        &self,
+        desk: &Desk,
+        open: &mut Vec<OpenMessage>,
+        places: &Places,
+    ) -> Result<(), GatewayError> {
+        let is_missing = |message: &OpenMessage| places.of(message) == Some(&Handover::Missing);
+        let missing: Vec<OpenMessage> =
+            open.iter().filter(|message| is_missing(message)).cloned().collect();
+        for message in missing {
+            let content = vec![ContentBlock::text(message.row.text.clone())];
+            let sent = desk.session.send_as(message.id.entry(), content, None).await;
+            let (gone, report) = match sent {
+                Ok((_, dropped)) => {
+                    if desk.session.work().is_none() {
+                        // Another process runs the session. The turn that begins here waits for it.
+                        desk.session.resume();
+                    }
+                    let message = "the message was dropped, because too many waited \
+                                   (messages.queue.cap); send it again if it still matters";
+                    let class = FailureClass::QueueFull.as_str().to_owned();
+                    (dropped, Report { class, message: message.to_owned() })
+                }
+                Err(error) => {
+                    let class = error.class.as_str().to_owned();
+                    (vec![message.id.entry()], Report { class, message: error.message })
+                }
+            };
+            let gone: HashSet<EntryId> = gone.into_iter().collect();
+            let reported = open.extract_if(.., |message| gone.contains(&message.id.entry()));
+            let reported: Vec<OpenMessage> = reported.collect();
+            self.settle_reported(desk, reported, &report, open).await?;
+        }
+        Ok(())
+    }
+
+    /// Step 3 and 4 for messages that no run works on: starts one. An answer that was cut off is not continued.
+    async fn go_on(
+        &self,
+        desk: &Desk,
+        open: &mut Vec<OpenMessage>,
+        places: &Places,
+    ) -> Result<(), GatewayError> {
+        if desk.session.work().is_some() {
+            return Ok(());
+        }
+        let is_unfinished = |message: &OpenMessage| {
+            matches!(
+                places.of(message),
+                Some(Handover::Waiting | Handover::Taken(TakenState::Open))
+            )
+        };
+        let taken = open.iter().filter(|message| {
+            matches!(places.of(message), Some(Handover::Taken(TakenState::Open)))
+        });
+        desk.note_taken(taken.map(|message| message.id.entry()));
+        if open.iter().any(is_unfinished) {
+            desk.session.resume();
+            return Ok(());
+        }
+        let why = |message: &OpenMessage| match places.of(message) {
+            Some(Handover::Taken(TakenState::Broken { why })) => Some(*why),
+            _ => None,
+        };
+        if let Some(reason) = open.iter().find_map(why) {
+            let broken: Vec<OpenMessage> =
+                open.extract_if(.., |message| why(message).is_some()).collect();
+            let message = format!("the answer {reason}; send the message again");
+            let report = Report { class: "interrupted".to_owned(), message };
+            self.settle_reported(desk, broken, &report, open).await?;
+        }
+        Ok(())
+    }
+}

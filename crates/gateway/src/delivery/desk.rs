@@ -1,0 +1,130 @@
+//! What is known in memory about the messages of a session: which arrived, and which a run has taken.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use myclaw_agent::sessions::EntryId;
+use myclaw_agent::{AgentRunEvent, FailureClass, Session, SessionEvent};
+use tokio::sync::Notify;
+
+use crate::ledger::OpenMessage;
+
+/// A session and its messages without an answer.
+pub(super) struct Desk {
+    pub(super) session: Arc<Session>,
+    /// Wakes the task that works on the messages.
+    pub(super) wake: Notify,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    arrived: Vec<OpenMessage>,
+    /// Messages in the log without an answer.
+    taken: HashSet<EntryId>,
+    /// Those that the current run would answer.
+    running: HashSet<EntryId>,
+    failures: Vec<RunFailure>,
+    is_abort_asked: bool,
+}
+
+/// A run that gave no answer.
+#[derive(Debug, Clone)]
+pub(super) struct RunFailure {
+    /// The messages that it would have answered; none if it failed before it took any.
+    pub(super) ids: HashSet<EntryId>,
+    pub(super) class: &'static str,
+    pub(super) message: String,
+}
+
+impl Desk {
+    pub(super) fn new(session: Arc<Session>) -> Self {
+        Self { session, wake: Notify::new(), state: Mutex::default() }
+    }
+
+    pub(super) fn arrived(&self, message: OpenMessage) {
+        self.lock().arrived.push(message);
+        self.wake.notify_one();
+    }
+
+    /// Whether there is nothing to do, and nothing is done.
+    pub(super) fn is_idle(&self) -> bool {
+        self.lock().arrived.is_empty() && self.session.work().is_none()
+    }
+
+    pub(super) fn take_arrived(&self) -> Vec<OpenMessage> {
+        std::mem::take(&mut self.lock().arrived)
+    }
+
+    /// The failures so far, which stay until they are dealt with.
+    pub(super) fn failures(&self) -> Vec<RunFailure> {
+        self.lock().failures.clone()
+    }
+
+    /// Removes the first `count` failures.
+    pub(super) fn forget_failures(&self, count: usize) {
+        self.lock().failures.drain(..count);
+    }
+
+    /// Notes messages that the next run answers, because the log holds them.
+    pub(super) fn note_taken(&self, ids: impl Iterator<Item = EntryId>) {
+        self.lock().taken.extend(ids);
+    }
+
+    pub(super) fn settled(&self, messages: &[OpenMessage]) {
+        let mut state = self.lock();
+        for message in messages {
+            let id = message.id.entry();
+            state.taken.remove(&id);
+            state.running.remove(&id);
+        }
+    }
+
+    pub(super) fn abort(&self) -> bool {
+        let mut state = self.lock();
+        // Under the lock, so that the end of the run finds that it was asked for.
+        state.is_abort_asked = self.session.abort();
+        state.is_abort_asked
+    }
+
+    pub(super) fn heed(&self, event: &SessionEvent<'_>) {
+        match event {
+            SessionEvent::Begin(_) => {
+                let mut state = self.lock();
+                state.running = state.taken.clone();
+            }
+            SessionEvent::Run(event) => {
+                if let AgentRunEvent::Taken { ids, .. } = &event.kind {
+                    let mut state = self.lock();
+                    state.taken.extend(ids);
+                    state.running.extend(ids);
+                }
+            }
+            SessionEvent::End(outcome, _) => {
+                let mut state = self.lock();
+                let is_abort_asked = std::mem::take(&mut state.is_abort_asked);
+                let ids = std::mem::take(&mut state.running);
+                if let Err(error) = outcome {
+                    let is_failure = match error.class {
+                        // The log and the inbox were at rest already.
+                        FailureClass::NothingToDo => false,
+                        // A message interrupted the run; the next one answers both.
+                        FailureClass::Aborted => is_abort_asked,
+                        _ => true,
+                    };
+                    if is_failure {
+                        let (class, message) = (error.class.as_str(), error.message.clone());
+                        state.failures.push(RunFailure { ids, class, message });
+                    }
+                }
+                drop(state);
+                self.wake.notify_one();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is whole after every statement, so a panic elsewhere does not spoil it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,71 @@
+//! Failures of the gateway.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use myclaw_agent::AgentError;
+use myclaw_store::StoreError;
+
+/// Why the gateway does not run, or refuses a message.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// Another gateway serves the same state directory.
+    #[error(
+        "a gateway already runs for {} ({}); stop it first, or set MYCLAW_STATE_DIR to another directory",
+        directory.display(),
+        process_id.map_or_else(|| "its process is not known".to_owned(), |id| format!("process {id}"))
+    )]
+    AlreadyRuns {
+        /// The state directory.
+        directory: PathBuf,
+        /// The other process, if it is known.
+        process_id: Option<u32>,
+    },
+    /// The address is in use by another program, or not allowed.
+    #[error(
+        "cannot listen on {address}: {reason}; set gateway.port in the config file, or MYCLAW_GATEWAY_PORT, to a free \
+         port"
+    )]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The failure.
+        reason: String,
+    },
+    /// A file cannot be read or written.
+    #[error("failed to {action} {}: {reason}; check the free space and the permissions", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The failure.
+        reason: String,
+    },
+    /// The token cannot be used.
+    #[error("{0}")]
+    Token(String),
+    /// The message, or what it names, cannot be used.
+    #[error("{0}")]
+    Unusable(String),
+    /// The source has used the id for another message.
+    #[error(
+        "the id was used for another message before; give each message an id of its own, such as a UUID"
+    )]
+    OtherMessage,
+    /// Too many messages wait for an answer.
+    #[error("{0} messages wait for an answer already; try again when some are answered")]
+    Full(usize),
+    /// The gateway is about to end.
+    #[error("the gateway is about to stop; try again when it runs again")]
+    Stopping,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The agent failed.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// A defect of the program.
+    #[error("internal error: {0}. Please report it")]
+    Internal(String),
+}

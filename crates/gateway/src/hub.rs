@@ -1,0 +1,129 @@
+//! The events of sessions, for everybody who watches.
+//!
+//! Each session has one numbered sequence of events, of which the newest are kept. A watcher reads from there at its own
+//! pace, so a slow one delays neither the run nor other watchers. One that falls too far behind gets the number from
+//! which it can go on, and reads the rest from the session's history.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use tokio::sync::watch;
+
+/// Most events that are kept of a session: several seconds of a fast model.
+const MOST_EVENTS: usize = 1_024;
+/// Most bytes that are kept of a session.
+const MOST_BYTES: usize = 1024 * 1024;
+/// Most sessions with kept events. The one whose last event is oldest goes first.
+const MOST_SESSIONS: usize = 1_000;
+
+/// All sequences.
+pub(crate) struct Hub {
+    sequences: Mutex<Sequences>,
+    /// Names this process: numbers of another one mean nothing here.
+    stream: String,
+}
+
+#[derive(Default)]
+struct Sequences {
+    by_session: HashMap<String, Sequence>,
+    /// Counts events of all sessions, to find the sequence that was quiet for longest.
+    events: u64,
+}
+
+struct Sequence {
+    kept: VecDeque<Arc<str>>,
+    bytes: usize,
+    /// Number of the newest event. The first is 1.
+    newest: u64,
+    last_used: u64,
+    /// Sends the number of the newest event to watchers.
+    news: watch::Sender<u64>,
+}
+
+/// Events from a number on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// These, with the number of the first.
+    Events(u64, Vec<Arc<str>>),
+    /// The events after this number are still kept; older ones are gone.
+    Gap(u64),
+}
+
+impl Hub {
+    pub(crate) fn new() -> Self {
+        let stream = uuid::Uuid::new_v4().simple().to_string();
+        Self { sequences: Mutex::default(), stream }
+    }
+
+    /// Names the sequences of this process.
+    pub(crate) fn stream(&self) -> &str {
+        &self.stream
+    }
+
+    /// Adds an event. Never waits for a watcher.
+    pub(crate) fn publish(&self, session: &str, event: &impl Serialize) {
+        let Ok(text) = serde_json::to_string(event) else { return };
+        let mut sequences = self.lock();
+        let sequence = sequences.of(session);
+        sequence.newest += 1;
+        sequence.bytes += text.len();
+        sequence.kept.push_back(text.into());
+        while sequence.kept.len() > MOST_EVENTS || sequence.bytes > MOST_BYTES {
+            let Some(oldest) = sequence.kept.pop_front() else { break };
+            sequence.bytes -= oldest.len();
+        }
+        let newest = sequence.newest;
+        sequence.news.send_replace(newest);
+    }
+
+    /// The number of the newest event of a session, and a way to wait for the next one.
+    pub(crate) fn watch(&self, session: &str) -> (u64, watch::Receiver<u64>) {
+        let mut sequences = self.lock();
+        let sequence = sequences.of(session);
+        (sequence.newest, sequence.news.subscribe())
+    }
+
+    /// The kept events after the number `after`.
+    pub(crate) fn since(&self, session: &str, after: u64) -> Since {
+        let mut sequences = self.lock();
+        let sequence = sequences.of(session);
+        let gone = sequence.newest - sequence.kept.len() as u64;
+        if after < gone || after > sequence.newest {
+            return Since::Gap(sequence.newest);
+        }
+        let skipped = usize::try_from(after - gone).unwrap_or(usize::MAX);
+        Since::Events(after + 1, sequence.kept.iter().skip(skipped).cloned().collect())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sequences> {
+        // The sequences are whole after every statement, so a panic elsewhere does not spoil them.
+        self.sequences.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sequences {
+    fn of(&mut self, session: &str) -> &mut Sequence {
+        self.events += 1;
+        let now = self.events;
+        if self.by_session.len() >= MOST_SESSIONS && !self.by_session.contains_key(session) {
+            // A watched sequence stays: its numbers would begin again.
+            let quiet = self.by_session.iter().filter(|(_, one)| one.news.is_closed());
+            let oldest = quiet.min_by_key(|(_, one)| one.last_used).map(|(key, _)| key.clone());
+            oldest.and_then(|key| self.by_session.remove(&key));
+        }
+        let sequence = self.by_session.entry(session.to_owned()).or_insert_with(|| Sequence {
+            kept: VecDeque::new(),
+            bytes: 0,
+            // Numbers go on from those of every sequence before, so that one that was removed is not continued wrongly.
+            newest: now,
+            last_used: now,
+            news: watch::channel(now).0,
+        });
+        sequence.last_used = now;
+        sequence
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! Tests of the events that are kept.
+
+use super::*;
+
+fn texts(since: Since) -> (u64, Vec<String>) {
+    let Since::Events(first, events) = since else { unreachable!("a gap: {since:?}") };
+    (first, events.iter().map(|event| event.to_string()).collect())
+}
+
+#[test]
+fn a_watcher_reads_from_where_it_was() {
+    let hub = Hub::new();
+    let (begin, news) = hub.watch("one");
+    for event in ["a", "b", "c"] {
+        hub.publish("one", &event);
+        hub.publish("two", &"elsewhere");
+    }
+    assert_eq!(*news.borrow(), begin + 3);
+    let all = ["\"a\"", "\"b\"", "\"c\""].map(str::to_owned).to_vec();
+    assert_eq!(texts(hub.since("one", begin)), (begin + 1, all.clone()));
+    assert_eq!(texts(hub.since("one", begin + 2)), (begin + 3, all[2..].to_vec()));
+    assert_eq!(texts(hub.since("one", begin + 3)), (begin + 4, Vec::new()));
+}
+
+#[test]
+fn numbers_that_are_gone_or_unknown_are_a_gap() {
+    let hub = Hub::new();
+    let (begin, _) = hub.watch("one");
+    for number in 0..MOST_EVENTS as u64 + 10 {
+        hub.publish("one", &number);
+    }
+    let newest = begin + MOST_EVENTS as u64 + 10;
+    assert_eq!(hub.since("one", begin + 9), Since::Gap(newest));
+    assert_eq!(texts(hub.since("one", begin + 10)).1.len(), MOST_EVENTS);
+    assert_eq!(hub.since("one", newest + 1), Since::Gap(newest));
+    let large = "x".repeat(MOST_BYTES / 2);
+    (0..3).for_each(|_| hub.publish("one", &large));
+    assert_eq!(texts(hub.since("one", newest + 2)).1.len(), 1);
+    assert_eq!(hub.since("one", newest), Since::Gap(newest + 3));
+}
+
+#[test]
+fn quiet_sessions_make_room_and_watched_ones_stay() {
+    let hub = Hub::new();
+    let (watched, _news) = hub.watch("watched");
+    hub.publish("watched", &1);
+    (0..MOST_SESSIONS * 2).for_each(|number| hub.publish(&number.to_string(), &number));
+    assert_eq!(hub.lock().by_session.len(), MOST_SESSIONS);
+    assert_eq!(texts(hub.since("watched", watched)).1.len(), 1);
+    // A sequence that was removed begins with numbers that nobody has seen.
+    assert!(matches!(hub.since("0", 5), Since::Gap(_)));
+}

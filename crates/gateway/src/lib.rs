@@ -1,0 +1,23 @@
+//! The gateway: one process that is always on, takes messages from channels and programs, and answers each once.
+//!
+//! A message is in the store before its source gets an acknowledgement, and a reply is in the store before it is sent.
+//! In between, the session's inbox and log say what has happened. `delivery` moves a message from one of these places to
+//! the next; the same code runs after a restart. `server` is the first channel: HTTP and WebSocket for programs and web
+//! chats. This crate does not know the command line, terminals or the steps of a turn.
+#![forbid(unsafe_code)]
+
+mod channel;
+mod delivery;
+mod error;
+mod gateway;
+mod hub;
+mod ledger;
+mod outbox;
+mod rows;
+mod server;
+mod token;
+
+pub use channel::{AfterInterruption, Capabilities, Channel, SendFailure};
+pub use error::GatewayError;
+pub use gateway::{Gateway, Running, state_of};
+pub use rows::{Incoming, MessageId, MessageState, Outgoing, PartId, PartState, Route};

@@ -1,0 +1,204 @@
+//! Tests of sending, with channels that do what a test says.
+
+use std::collections::VecDeque;
+
+use myclaw_store::{BoxFuture, SqliteStore};
+use tempfile::TempDir;
+
+use super::*;
+use crate::channel::Capabilities;
+use crate::ledger::Acceptance;
+use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, PartKind};
+
+/// What a channel has sent, and what it does next; without a next step it sends.
+struct Scripted {
+    after_interruption: AfterInterruption,
+    steps: Mutex<VecDeque<SendFailure>>,
+    sent: Mutex<Vec<String>>,
+    /// What a look finds.
+    found: Option<String>,
+}
+
+impl Scripted {
+    fn new(after_interruption: AfterInterruption, steps: Vec<SendFailure>) -> Self {
+        let (steps, sent) = (Mutex::new(steps.into()), Mutex::default());
+        Self { after_interruption, steps, sent, found: None }
+    }
+
+    fn sent(&self) -> Vec<String> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Channel for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { after_interruption: self.after_interruption, most_chars: None }
+    }
+
+    fn send<'a>(
+        &'a self,
+        _id: &'a PartId,
+        part: &'a Outgoing,
+    ) -> BoxFuture<'a, Result<String, SendFailure>> {
+        let step = self.steps.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let sent = match step {
+            Some(failure) => Err(failure),
+            None => {
+                let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+                sent.push(part.text.clone());
+                Ok(format!("id of {}", part.text))
+            }
+        };
+        Box::pin(async move { sent })
+    }
+
+    fn find<'a>(
+        &'a self,
+        _id: &'a PartId,
+        _part: &'a Outgoing,
+    ) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+        Box::pin(async { Ok(self.found.clone()) })
+    }
+}
+
+fn route(chat: &str) -> Route {
+    let [channel, account] = ["scripted", "default"].map(str::to_owned);
+    Route { channel, account, chat: chat.to_owned() }
+}
+
+fn part(chat: &str, text: &str, state: PartState) -> (PartId, Outgoing) {
+    let route = route(chat);
+    let id = PartId::of("session", text, &route, 0);
+    let row = Outgoing {
+        route,
+        session: "session".to_owned(),
+        answers: Vec::new(),
+        kind: PartKind::Reply,
+        part: 0,
+        parts: 1,
+        text: text.to_owned(),
+        created_at: 1,
+        state,
+    };
+    (id, row)
+}
+
+/// Stores parts as answers, sends them, and gives their states.
+fn send(channel: &Arc<Scripted>, parts: Vec<(PartId, Outgoing)>) -> Vec<PartState> {
+    let directory = TempDir::new().expect("a directory");
+    let store = SqliteStore::open(&directory.path().join("store.sqlite")).expect("a store");
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
+    runtime.block_on(async {
+        let ledger = Ledger::new(Arc::new(store));
+        let (ids, tasks): (Vec<PartId>, _) =
+            (parts.iter().map(|(id, _)| id.clone()).collect(), TaskTracker::new());
+        let stored = ledger.settle(&[], &|_| MessageState::Open, parts).await.expect("stored");
+        let outbox = Outbox::new(ledger.clone(), vec![channel.clone()], tasks.clone());
+        outbox.push(stored);
+        tasks.close();
+        tasks.wait().await;
+        let mut states = Vec::new();
+        for id in ids {
+            states.push(ledger.part(&id).await.expect("read").expect("a part").state);
+        }
+        assert_eq!(ledger.unsent_parts().await.expect("read").len(), 0);
+        states
+    })
+}
+
+fn sent(text: &str) -> PartState {
+    PartState::Sent { id: format!("id of {text}") }
+}
+
+#[test]
+fn parts_of_a_route_are_sent_in_order() {
+    let channel = Arc::new(Scripted::new(AfterInterruption::SendAgain, Vec::new()));
+    let parts = ["one", "two", "three"].map(|text| part("a", text, PartState::Queued));
+    assert_eq!(send(&channel, parts.to_vec()), ["one", "two", "three"].map(sent));
+    assert_eq!(channel.sent(), ["one", "two", "three"]);
+}
+
+#[test]
+fn a_failure_that_passes_is_tried_again_and_one_that_stays_is_recorded() {
+    let later = |after| SendFailure::Later { after, reason: "busy".to_owned() };
+    let never = SendFailure::Never { reason: "gone".to_owned() };
+    let steps = vec![later(None), later(Some(Duration::from_secs(7))), never];
+    let channel = Arc::new(Scripted::new(AfterInterruption::Report, steps));
+    let parts = vec![part("a", "refused", PartState::Queued), part("a", "next", PartState::Queued)];
+    let failed = PartState::Failed { reason: "gone".to_owned() };
+    assert_eq!(send(&channel, parts), [failed, sent("next")]);
+    assert_eq!(channel.sent(), ["next"]);
+
+    let steps = vec![later(None); MOST_ATTEMPTS as usize];
+    let channel = Arc::new(Scripted::new(AfterInterruption::SendAgain, steps));
+    let states = send(&channel, vec![part("a", "one", PartState::Queued)]);
+    assert_eq!(states, [PartState::Failed { reason: "busy".to_owned() }]);
+}
+
+#[test]
+fn an_interrupted_sending_ends_as_the_channel_allows() {
+    let interrupted = || vec![part("a", "one", PartState::Sending { attempt: 1 })];
+    let again = Arc::new(Scripted::new(AfterInterruption::SendAgain, Vec::new()));
+    assert_eq!(send(&again, interrupted()), [sent("one")]);
+
+    let report = Arc::new(Scripted::new(AfterInterruption::Report, Vec::new()));
+    assert_eq!(send(&report, interrupted()), [PartState::Uncertain]);
+    assert_eq!(report.sent().len(), 0, "a part that may have been delivered was sent again");
+
+    let lost = Arc::new(Scripted::new(AfterInterruption::Look, Vec::new()));
+    assert_eq!(send(&lost, interrupted()), [sent("one")]);
+    let there = Scripted::new(AfterInterruption::Look, Vec::new());
+    let there = Arc::new(Scripted { found: Some("seen".to_owned()), ..there });
+    assert_eq!(send(&there, interrupted()), [PartState::Sent { id: "seen".to_owned() }]);
+    assert_eq!(there.sent().len(), 0, "a part that was delivered was sent again");
+
+    // The same holds for a time-out of this process.
+    let unknown = || vec![SendFailure::Unknown { reason: "no answer".to_owned() }];
+    let report = Arc::new(Scripted::new(AfterInterruption::Report, unknown()));
+    assert_eq!(send(&report, vec![part("a", "one", PartState::Queued)]), [PartState::Uncertain]);
+    let again = Arc::new(Scripted::new(AfterInterruption::SendAgain, unknown()));
+    assert_eq!(send(&again, vec![part("a", "one", PartState::Queued)]), [sent("one")]);
+}
+
+#[test]
+fn a_part_is_stored_once_and_messages_are_settled_with_it() {
+    let directory = TempDir::new().expect("a directory");
+    let store = SqliteStore::open(&directory.path().join("store.sqlite")).expect("a store");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let ledger = Ledger::new(Arc::new(store));
+        let mut open = Vec::new();
+        for source in ["one", "two"] {
+            let row = Incoming {
+                route: route("a"),
+                source_id: source.to_owned(),
+                session: "session".to_owned(),
+                text: "hello".to_owned(),
+                accepted_at: 1,
+                state: MessageState::Open,
+            };
+            let id = MessageId::of(&row.route, source);
+            let accepted = ledger.accept(id.clone(), row.clone()).await.expect("accepted");
+            assert!(matches!(accepted, Acceptance::New(_)));
+            let again = ledger.accept(id, row).await.expect("accepted");
+            assert!(matches!(again, Acceptance::Known(_)), "a message was accepted twice");
+            open.extend(ledger.open_messages().await.expect("read").into_iter().next_back());
+        }
+        let parts = || vec![part("a", "reply", PartState::Queued)];
+        let answered = |_: &_| MessageState::Answered { parts: Vec::new() };
+        let first = ledger.settle(&open[..1], &answered, parts()).await.expect("settled");
+        assert_eq!(first.len(), 1);
+        // The second message has the same reply, which is not sent twice.
+        let second = ledger.settle(&open[1..], &answered, parts()).await.expect("settled");
+        assert_eq!(second.len(), 0);
+        assert_eq!(ledger.open_messages().await.expect("read").len(), 0);
+        assert!(ledger.settle(&open[1..], &answered, Vec::new()).await.is_err(), "settled twice");
+        ledger.sweep().await.expect("swept");
+        assert!(ledger.message(&open[0].id).await.expect("read").is_some(), "swept too early");
+    });
+}

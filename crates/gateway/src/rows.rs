@@ -1,0 +1,188 @@
+//! What the store holds: messages that came in, and the parts of replies that go out.
+
+use std::fmt;
+
+use myclaw_agent::sessions::EntryId;
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+
+/// Hexadecimal digits of an id: 128 bits of a hash, so that nobody can choose two messages with the same id.
+const ID_DIGITS: usize = 32;
+
+/// Names a message that came in. It is derived from where it came from, so the same message has the same id however
+/// often its source delivers it. The session's inbox and log use the same id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MessageId(String);
+
+/// Names a part of a reply, and is the key under which a channel sends it at most once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PartId(String);
+
+/// Where the answer to a message goes. It is fixed when the message arrives.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Route {
+    /// The channel, such as `web`.
+    pub channel: String,
+    /// The account of the channel.
+    pub account: String,
+    /// The chat within the account.
+    pub chat: String,
+}
+
+/// A message that came in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Incoming {
+    /// Where it came from, and where the answer goes.
+    pub route: Route,
+    /// The source's own id of the message.
+    pub source_id: String,
+    /// The key of the session that answers it.
+    pub session: String,
+    /// What it says.
+    pub text: String,
+    /// Milliseconds since the Unix epoch.
+    pub accepted_at: u64,
+    /// What became of it.
+    pub state: MessageState,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum MessageState {
+    /// There is no answer yet.
+    Open,
+    /// There is an answer, in these parts. Other messages may have the same one.
+    Answered {
+        /// In the order of reading.
+        parts: Vec<PartId>,
+    },
+    /// There is no answer and there will be none. The sender gets a report instead.
+    Reported {
+        /// For programs: `aborted`, `queue_full`, or a class of a failed run.
+        class: String,
+        /// For people; what to do next.
+        message: String,
+        /// The report.
+        parts: Vec<PartId>,
+    },
+}
+
+/// A part of a reply or of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outgoing {
+    /// Where it goes.
+    pub route: Route,
+    /// The session that said it.
+    pub session: String,
+    /// The messages that it answers.
+    pub answers: Vec<MessageId>,
+    /// Whether it is what the model said.
+    pub kind: PartKind,
+    /// The number of the part, from 0.
+    pub part: usize,
+    /// How many parts there are.
+    pub parts: usize,
+    /// What it says.
+    pub text: String,
+    /// Milliseconds since the Unix epoch.
+    pub created_at: u64,
+    /// How far it is.
+    pub state: PartState,
+}
+
+/// The author of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PartKind {
+    /// The model.
+    Reply,
+    /// The gateway, which reports why there is no answer.
+    Report,
+}
+
+/// How far a part is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum PartState {
+    /// It waits.
+    Queued,
+    /// It is being sent; of a part that is found so at the start nobody knows whether it was delivered.
+    Sending {
+        /// From 1.
+        attempt: u32,
+    },
+    /// The channel has it.
+    Sent {
+        /// The channel's own id of the message.
+        id: String,
+    },
+    /// The channel refused it for good.
+    Failed {
+        /// Why, for people.
+        reason: String,
+    },
+    /// It may have been delivered, and the channel cannot say.
+    Uncertain,
+}
+
+impl MessageId {
+    /// The id of the message that `route`'s channel and account deliver under `source_id`.
+    pub fn of(route: &Route, source_id: &str) -> Self {
+        Self(hash("m", &[&route.channel, &route.account, source_id]))
+    }
+
+    /// The id written as `text`; the text may name no message.
+    pub fn from_text(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The id in the inbox and the log of the session.
+    pub(crate) fn entry(&self) -> EntryId {
+        EntryId::from_text(&self.0)
+    }
+}
+
+impl PartId {
+    /// The id of a part of what `said` says in a session to a route.
+    pub(crate) fn of(session: &str, said: &str, route: &Route, part: usize) -> Self {
+        let Route { channel, account, chat } = route;
+        Self(hash("o", &[session, said, channel, account, chat, &part.to_string()]))
+    }
+
+    /// The id written as `text`.
+    pub(crate) fn from_text(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// A short name for texts that together are unique. Each is preceded by its length, so that no two lists are alike.
+fn hash(prefix: &str, texts: &[&str]) -> String {
+    let joined: String = texts.iter().map(|text| format!("{}:{text}", text.len())).collect();
+    let digest = digest(&SHA256, joined.as_bytes());
+    let mut id = prefix.to_owned();
+    for byte in &digest.as_ref()[..ID_DIGITS / 2] {
+        id.push_str(&format!("{byte:02x}"));
+    }
+    id
+}

@@ -1,0 +1,135 @@
+//! The channel `web`: HTTP and WebSocket for programs and web chats.
+//!
+//! It listens on the loopback address. Before anything else of a request is read, [`guard`] checks its host, its origin
+//! and its token.
+
+mod accept;
+mod answer;
+mod guard;
+mod openai;
+mod rest;
+mod socket;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::middleware;
+use axum::routing::{get, post};
+use myclaw_store::BoxFuture;
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::channel::{AfterInterruption, Capabilities, Channel, SendFailure};
+use crate::delivery::Delivery;
+use crate::hub::Hub;
+use crate::rows::{Outgoing, PartId, Route};
+use crate::token::Token;
+
+/// Name of the channel.
+const CHANNEL: &str = "web";
+/// Largest body of a request, and largest frame of a WebSocket, in bytes: room for the longest message in JSON.
+const MAX_BODY: usize = 1024 * 1024;
+/// Most WebSockets.
+const MOST_SOCKETS: usize = 128;
+
+/// What all requests share.
+pub(crate) struct Server {
+    delivery: Arc<Delivery>,
+    token: Token,
+    address: SocketAddr,
+    failures: guard::Failures,
+    sockets: Arc<Semaphore>,
+    begun: Instant,
+    /// Fires when the gateway stops.
+    stop: CancellationToken,
+}
+
+impl Server {
+    pub(crate) fn new(delivery: Arc<Delivery>, token: Token, address: SocketAddr) -> Self {
+        Self {
+            delivery,
+            token,
+            address,
+            failures: guard::Failures::default(),
+            sockets: Arc::new(Semaphore::new(MOST_SOCKETS)),
+            begun: Instant::now(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Answers requests, for ever.
+    pub(crate) async fn serve(
+        self: Arc<Self>,
+        listener: tokio::net::TcpListener,
+        stop: CancellationToken,
+    ) {
+        let router = Router::new()
+            .route("/health", get(rest::health))
+            .route("/ready", get(rest::ready))
+            .route("/ws", get(socket::upgrade))
+            .route("/api/status", get(rest::status))
+            .route("/api/messages", post(rest::send))
+            .route("/api/messages/{id}", get(rest::message))
+            .route("/api/sessions/{session}/history", get(rest::history))
+            .route("/api/sessions/{session}/abort", post(rest::abort))
+            .route("/v1/models", get(openai::models))
+            .route("/v1/chat/completions", post(openai::chat_completions))
+            .fallback(rest::not_found)
+            .layer(middleware::from_fn_with_state(Arc::clone(&self), guard::guard))
+            .with_state(Arc::clone(&self));
+        accept::accept(listener, router, stop).await;
+    }
+
+    /// Takes no more messages, and waits for running turns.
+    pub(crate) async fn close(&self, patience: Duration) {
+        self.stop.cancel();
+        self.delivery.close(tokio::time::sleep(patience)).await;
+    }
+}
+
+/// The route of the answers to programs and web chats: all of them are the owner.
+fn route() -> Route {
+    let [channel, account, chat] = [CHANNEL, "default", "owner"].map(str::to_owned);
+    Route { channel, account, chat }
+}
+
+/// Delivers parts to the watchers of a session. A part stays in the store, where a client that was not connected finds
+/// it, so publishing it again does no harm.
+pub(crate) struct WebChannel {
+    hub: Arc<Hub>,
+}
+
+impl WebChannel {
+    pub(crate) fn new(hub: Arc<Hub>) -> Self {
+        Self { hub }
+    }
+}
+
+impl Channel for WebChannel {
+    fn name(&self) -> &str {
+        CHANNEL
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { after_interruption: AfterInterruption::SendAgain, most_chars: None }
+    }
+
+    fn send<'a>(
+        &'a self,
+        id: &'a PartId,
+        part: &'a Outgoing,
+    ) -> BoxFuture<'a, Result<String, SendFailure>> {
+        let event = json!({
+            "type": "reply",
+            "part": id,
+            "kind": part.kind,
+            "messageIds": part.answers,
+            "text": part.text,
+        });
+        self.hub.publish(&part.session, &event);
+        Box::pin(async move { Ok(id.as_str().to_owned()) })
+    }
+}

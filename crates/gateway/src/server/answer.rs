@@ -1,0 +1,70 @@
+//! The form of answers.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use myclaw_agent::FailureClass;
+use serde_json::{Value, json};
+
+use crate::GatewayError;
+use crate::delivery::Delivery;
+use crate::rows::{Incoming, MessageId, MessageState};
+
+/// An error: a class for programs and a message for people.
+pub(super) fn error(status: StatusCode, class: &str, message: &str) -> Response {
+    (status, Json(error_object(class, message))).into_response()
+}
+
+/// The body of an error.
+pub(super) fn error_object(class: &str, message: &str) -> Value {
+    json!({"error": {"class": class, "message": message}})
+}
+
+/// Status and class of a failure.
+pub(super) fn class_of(error: &GatewayError) -> (StatusCode, &'static str) {
+    match error {
+        GatewayError::Unusable(_) => (StatusCode::BAD_REQUEST, "usage"),
+        GatewayError::OtherMessage => (StatusCode::CONFLICT, "conflict"),
+        GatewayError::Full(_) => (StatusCode::TOO_MANY_REQUESTS, "queue_full"),
+        GatewayError::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        GatewayError::Agent(error) if error.class == FailureClass::Usage => {
+            (StatusCode::BAD_REQUEST, "usage")
+        }
+        GatewayError::Agent(error) if error.class == FailureClass::Config => {
+            (StatusCode::BAD_REQUEST, "config")
+        }
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+    }
+}
+
+impl IntoResponse for GatewayError {
+    fn into_response(self) -> Response {
+        let (status, class) = class_of(&self);
+        error(status, class, &self.to_string())
+    }
+}
+
+/// A message and what became of it.
+pub(super) async fn message(
+    delivery: &Delivery,
+    id: &MessageId,
+    row: &Incoming,
+) -> Result<Value, GatewayError> {
+    let mut answer =
+        json!({"messageId": id, "session": row.session, "acceptedAt": row.accepted_at});
+    match &row.state {
+        MessageState::Open => answer["state"] = json!("open"),
+        MessageState::Answered { parts } => {
+            let texts = delivery.parts(parts).await?;
+            let reply: String = texts.iter().map(|part| part.text.as_str()).collect();
+            answer["state"] = json!("answered");
+            answer["reply"] = json!(reply);
+        }
+        MessageState::Reported { class, message, .. } => {
+            answer["state"] = json!("reported");
+            answer["class"] = json!(class);
+            answer["message"] = json!(message);
+        }
+    }
+    Ok(answer)
+}

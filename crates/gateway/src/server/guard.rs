@@ -1,0 +1,155 @@
+//! Who may ask: checked before anything else of a request is read.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, HttpBody as _, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use super::answer::error;
+use super::{MAX_BODY, Server};
+
+/// Longest time for a request. A client that waits for an answer asks again.
+const MOST_TIME: Duration = Duration::from_secs(15 * 60);
+/// Longest time for the body of a request.
+const BODY_TIME: Duration = Duration::from_secs(30);
+/// Failed logins in [`WINDOW`] after which further wrong tokens are answered without being looked at. The right token is
+/// always accepted: all clients come from this machine, so one of them could otherwise lock the owner out.
+const MOST_FAILURES: usize = 20;
+/// How long a failed login counts.
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// Paths that anybody on this machine may ask for. They say nothing.
+const OPEN_PATHS: [&str; 2] = ["/health", "/ready"];
+/// A WebSocket may present its token in the first frame, for browsers cannot set headers there.
+const SOCKET_PATH: &str = "/ws";
+
+/// The moments of failed logins.
+#[derive(Default)]
+pub(super) struct Failures(Mutex<VecDeque<Instant>>);
+
+impl Failures {
+    /// Notes a failed login. True if there were too many.
+    pub(super) fn note(&self) -> bool {
+        let mut moments = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        moments.retain(|moment| now.duration_since(*moment) < WINDOW);
+        if moments.len() >= MOST_FAILURES {
+            return true;
+        }
+        moments.push_back(now);
+        false
+    }
+}
+
+/// Whether the headers of a request hold the token.
+pub(super) enum Presented {
+    Right,
+    Wrong,
+    Nothing,
+}
+
+impl Server {
+    /// Looks for the token in the headers.
+    pub(super) fn presented(&self, headers: &HeaderMap) -> Presented {
+        let Some(value) = headers.get(AUTHORIZATION) else { return Presented::Nothing };
+        let token = value.to_str().ok().and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        match token {
+            Some(token) if self.token.is(token) => Presented::Right,
+            _ => Presented::Wrong,
+        }
+    }
+
+    /// The names under which this server can be asked: a page that makes its own name point here has another one.
+    fn is_own_host(&self, host: &str) -> bool {
+        let port = self.address.port();
+        ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| host == format!("{name}:{port}"))
+    }
+
+    /// The answer to a wrong or missing token.
+    pub(super) fn refuse(&self) -> Response {
+        if self.failures.note() {
+            let message = "too many failed logins; wait a minute, and check the token";
+            return error(StatusCode::TOO_MANY_REQUESTS, "rate_limit", message);
+        }
+        let message = "the token is missing or wrong; send the header `Authorization: Bearer TOKEN`; \
+                       `myclaw gateway status` says where the token is";
+        error(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+}
+
+/// Lets a request through, or answers it.
+pub(super) async fn guard(
+    State(server): State<Arc<Server>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let headers = request.headers();
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    if !text(HOST).is_some_and(|host| server.is_own_host(host)) {
+        let message =
+            "the host of the request is not this gateway; use http://127.0.0.1 with its port";
+        return error(StatusCode::MISDIRECTED_REQUEST, "host", message);
+    }
+    let is_own_origin =
+        |origin: &str| origin.strip_prefix("http://").is_some_and(|host| server.is_own_host(host));
+    if text(ORIGIN).is_some_and(|origin| !is_own_origin(origin)) {
+        let message = "pages of other origins may not use this gateway";
+        return error(StatusCode::FORBIDDEN, "origin", message);
+    }
+    let query = request.uri().query().unwrap_or_default();
+    if query.split('&').any(|pair| pair.split('=').next() == Some("token")) {
+        let message = "a token does not belong into an address, which is kept in logs and histories; send it in the \
+                       header `Authorization`";
+        return error(StatusCode::BAD_REQUEST, "token_in_url", message);
+    }
+    let path = request.uri().path();
+    if !OPEN_PATHS.contains(&path) {
+        match server.presented(headers) {
+            Presented::Right => {}
+            Presented::Nothing if path == SOCKET_PATH => {}
+            Presented::Nothing | Presented::Wrong => return server.refuse(),
+        }
+    }
+    let request = match whole(request).await {
+        Ok(request) => request,
+        Err(response) => return *response,
+    };
+    match tokio::time::timeout(MOST_TIME, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            error(StatusCode::REQUEST_TIMEOUT, "timeout", "the request took too long; try again")
+        }
+    }
+}
+
+/// Reads the body. A request without one is left as it is: it may become a WebSocket.
+async fn whole(request: Request) -> Result<Request, Box<Response>> {
+    let (parts, body) = request.into_parts();
+    if body.is_end_stream() {
+        return Ok(Request::from_parts(parts, body));
+    }
+    let too_large = || {
+        let message = format!("the request has more than {MAX_BODY} bytes; send less");
+        Box::new(error(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &message))
+    };
+    if body.size_hint().lower() > MAX_BODY as u64 {
+        return Err(too_large());
+    }
+    match tokio::time::timeout(BODY_TIME, to_bytes(body, MAX_BODY)).await {
+        Ok(Ok(bytes)) => Ok(Request::from_parts(parts, Body::from(bytes))),
+        Ok(Err(_)) => Err(too_large()),
+        Err(_) => {
+            let message = "the body of the request did not arrive in time; try again";
+            Err(Box::new(error(StatusCode::REQUEST_TIMEOUT, "timeout", message)))
+        }
+    }
+}

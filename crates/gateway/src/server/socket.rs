@@ -1,0 +1,300 @@
+//! The WebSocket: requests with ids, responses, and the numbered events of the sessions that a client watches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::answer::{class_of, error, message as message_object};
+use super::guard::Presented;
+use super::rest::{DEFAULT_SESSION, HistoryRange};
+use super::{MAX_BODY, Server, route};
+use crate::GatewayError;
+use crate::delivery::NewMessage;
+use crate::hub::Since;
+
+/// Version of the protocol. A client of another one is refused.
+const PROTOCOL: u64 = 1;
+/// Time for the first frame, which holds the token.
+const LOGIN_TIME: Duration = Duration::from_secs(5);
+/// Longest first frame, in bytes.
+const LOGIN_BYTES: usize = 8 * 1024;
+/// Time for a frame to leave. A client that reads nothing for so long is closed; it goes on from its last number.
+const SEND_TIME: Duration = Duration::from_secs(30);
+/// Pause between two pings.
+const PING: Duration = Duration::from_secs(30);
+/// Time without any frame, also a pong, after which a client counts as gone.
+const SILENCE: Duration = Duration::from_secs(90);
+/// Most sessions that a client watches.
+const MOST_WATCHED: usize = 64;
+/// Frames that wait for the client. Watchers wait for a place, and then read what has come meanwhile.
+const MOST_FRAMES: usize = 64;
+
+/// A frame of a client.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+enum Frame {
+    Auth {
+        token: String,
+        protocol: Option<u64>,
+    },
+    Request {
+        id: String,
+        method: String,
+        #[serde(default)]
+        params: Value,
+    },
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Params {
+    session: Option<String>,
+    text: Option<String>,
+    after: Option<u64>,
+    stream: Option<String>,
+    limit: Option<usize>,
+    before: Option<String>,
+}
+
+pub(super) async fn upgrade(
+    State(server): State<Arc<Server>>,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let Ok(place) = Arc::clone(&server.sockets).try_acquire_owned() else {
+        let message = "too many WebSockets are open; close one";
+        return error(StatusCode::SERVICE_UNAVAILABLE, "too_many", message);
+    };
+    let is_known = matches!(server.presented(&headers), Presented::Right);
+    upgrade.max_message_size(MAX_BODY).max_frame_size(MAX_BODY).on_upgrade(async move |socket| {
+        let client = Client { server, socket, watched: HashMap::new() };
+        client.serve(is_known).await;
+        drop(place);
+    })
+}
+
+/// A connected client.
+struct Client {
+    server: Arc<Server>,
+    socket: WebSocket,
+    /// The tasks that send events, by session.
+    watched: HashMap<String, AbortOnDropHandle<()>>,
+}
+
+impl Client {
+    async fn serve(mut self, is_known: bool) {
+        if !is_known && !self.log_in().await {
+            return;
+        }
+        let hello = json!({
+            "type": "hello",
+            "protocol": PROTOCOL,
+            "version": env!("CARGO_PKG_VERSION"),
+            "stream": self.server.delivery.hub.stream(),
+        });
+        if !self.send(Message::text(hello.to_string())).await {
+            return;
+        }
+        let (frames, mut waiting) = mpsc::channel::<String>(MOST_FRAMES);
+        let mut last_heard = Instant::now();
+        let mut ping = tokio::time::interval(PING);
+        let stop = self.server.stop.clone();
+        loop {
+            let goes_on = tokio::select! {
+                frame = self.socket.recv() => {
+                    last_heard = Instant::now();
+                    match frame {
+                        Some(Ok(Message::Text(text))) => self.answer(&text, &frames).await,
+                        Some(Ok(Message::Ping(_) | Message::Pong(_))) => true,
+                        Some(Ok(Message::Binary(_))) => {
+                            self.close(close_code::UNSUPPORTED, "frames are JSON texts").await
+                        }
+                        Some(Ok(Message::Close(_)) | Err(_)) | None => false,
+                    }
+                }
+                Some(frame) = waiting.recv() => self.send(Message::text(frame)).await,
+                _ = ping.tick() => {
+                    last_heard.elapsed() < SILENCE && self.send(Message::Ping(Vec::new().into())).await
+                }
+                () = stop.cancelled() => self.close(close_code::AWAY, "the gateway stops").await,
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// Reads the first frame. False if the client is not let in.
+    async fn log_in(&mut self) -> bool {
+        let first = tokio::time::timeout(LOGIN_TIME, self.socket.recv()).await;
+        let frame = match &first {
+            Ok(Some(Ok(Message::Text(text)))) if text.len() <= LOGIN_BYTES => {
+                serde_json::from_str::<Frame>(text).ok()
+            }
+            _ => None,
+        };
+        match frame {
+            Some(Frame::Auth { token, protocol }) if self.server.token.is(&token) => {
+                if protocol.is_none_or(|protocol| protocol == PROTOCOL) {
+                    return true;
+                }
+                let why = "this gateway speaks protocol 1; update the older of the two";
+                self.close(close_code::PROTOCOL, why).await
+            }
+            Some(Frame::Auth { .. }) => {
+                self.server.failures.note();
+                self.close(close_code::POLICY, "the token is wrong").await
+            }
+            _ => {
+                let why = "the first frame must be {\"type\":\"auth\",\"token\":…}";
+                self.close(close_code::POLICY, why).await
+            }
+        }
+    }
+
+    /// Ends the connection; always false.
+    async fn close(&mut self, code: u16, reason: &'static str) -> bool {
+        let frame = CloseFrame { code, reason: reason.into() };
+        self.send(Message::Close(Some(frame))).await;
+        false
+    }
+
+    /// False if the client is gone.
+    async fn send(&mut self, message: Message) -> bool {
+        matches!(tokio::time::timeout(SEND_TIME, self.socket.send(message)).await, Ok(Ok(())))
+    }
+
+    async fn answer(&mut self, text: &str, frames: &mpsc::Sender<String>) -> bool {
+        let response = match serde_json::from_str::<Frame>(text) {
+            Ok(Frame::Request { id, method, params }) => {
+                match self.carry_out(&id, &method, params, frames).await {
+                    Ok(result) => {
+                        json!({"type": "response", "id": id, "ok": true, "result": result})
+                    }
+                    Err(error) => {
+                        let (_, class) = class_of(&error);
+                        let error = json!({"class": class, "message": error.to_string()});
+                        json!({"type": "response", "id": id, "ok": false, "error": error})
+                    }
+                }
+            }
+            Ok(Frame::Auth { .. }) => return true,
+            Err(error) => {
+                let message = format!("not a request: {error}; docs/gateway.md has the protocol");
+                let error = json!({"class": "parse", "message": message});
+                json!({"type": "response", "id": null, "ok": false, "error": error})
+            }
+        };
+        self.send(Message::text(response.to_string())).await
+    }
+
+    async fn carry_out(
+        &mut self,
+        id: &str,
+        method: &str,
+        params: Value,
+        frames: &mpsc::Sender<String>,
+    ) -> Result<Value, GatewayError> {
+        let params = if params.is_null() { json!({}) } else { params };
+        let params: Params = serde_json::from_value(params)
+            .map_err(|error| GatewayError::Unusable(format!("{method}: {error}")))?;
+        let session = params.session.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
+        let delivery = &self.server.delivery;
+        match method {
+            "send" => {
+                let text = params.text.unwrap_or_default();
+                // The id of the request is that of the message: a repeated request is not a second message.
+                let new = NewMessage { route: route(), source_id: id.to_owned(), session, text };
+                let accepted = delivery.accept(new).await?;
+                message_object(delivery, &accepted.id, &accepted.row).await
+            }
+            "abort" => Ok(json!({"aborted": delivery.abort(&session)?})),
+            "history" => {
+                let range = HistoryRange { limit: params.limit, before: params.before };
+                self.server.history(&session, range).await
+            }
+            "watch" => self.watch(&session, &params, frames),
+            "unwatch" => {
+                let (key, _) = delivery.session(&session)?;
+                Ok(json!({"watched": self.watched.remove(key.as_str()).is_some()}))
+            }
+            "status" => Ok(json!({"openMessages": delivery.open_count()})),
+            other => {
+                let known = "send, abort, history, watch, unwatch, status";
+                Err(GatewayError::Unusable(format!(
+                    "there is no method `{other}`; there are {known}"
+                )))
+            }
+        }
+    }
+
+    /// Begins to send the events of a session: those after `after`, if they are of this process and still kept.
+    fn watch(
+        &mut self,
+        session: &str,
+        params: &Params,
+        frames: &mpsc::Sender<String>,
+    ) -> Result<Value, GatewayError> {
+        let (key, is_busy) = self.server.delivery.session(session)?;
+        if self.watched.len() >= MOST_WATCHED && !self.watched.contains_key(key.as_str()) {
+            let why = format!("a connection watches at most {MOST_WATCHED} sessions; unwatch one");
+            return Err(GatewayError::Unusable(why));
+        }
+        let hub = Arc::clone(&self.server.delivery.hub);
+        let (newest, mut news) = hub.watch(key.as_str());
+        let is_same_stream = params.stream.as_deref().is_none_or(|stream| stream == hub.stream());
+        let after = params.after.filter(|_| is_same_stream);
+        let mut sent = after.unwrap_or(newest);
+        let (session, frames) = (key.as_str().to_owned(), frames.clone());
+        let sending = tokio::spawn(async move {
+            loop {
+                // Marked before the events are read, so that none is missed.
+                news.borrow_and_update();
+                match hub.since(&session, sent) {
+                    Since::Events(first, events) => {
+                        for (number, event) in (first..).zip(events) {
+                            let frame = event_frame(&session, number, &event);
+                            if frames.send(frame).await.is_err() {
+                                return;
+                            }
+                            sent = number;
+                        }
+                    }
+                    Since::Gap(now) => {
+                        let gap = json!({"type": "gap", "session": session, "sequence": now});
+                        if frames.send(gap.to_string()).await.is_err() {
+                            return;
+                        }
+                        sent = now;
+                    }
+                }
+                if news.changed().await.is_err() {
+                    return;
+                }
+            }
+        });
+        self.watched.insert(key.as_str().to_owned(), AbortOnDropHandle::new(sending));
+        Ok(json!({
+            "session": key.as_str(),
+            "busy": is_busy,
+            "stream": self.server.delivery.hub.stream(),
+            "sequence": after.unwrap_or(newest),
+            "resumed": after.is_some(),
+        }))
+    }
+}
+
+/// The event is JSON already.
+fn event_frame(session: &str, number: u64, event: &str) -> String {
+    let session = Value::from(session);
+    format!(r#"{{"type":"event","session":{session},"sequence":{number},"event":{event}}}"#)
+}

@@ -1,0 +1,219 @@
+//! The store of one machine: an SQLite database.
+//!
+//! One thread writes. It takes all writes that wait and makes them durable together: one transaction and one `fsync`,
+//! however many there are. Another thread reads, so that no read waits for the disk. A lock file keeps a second process
+//! out.
+
+mod read;
+mod schema;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use myclaw_files::{LockFile, LockWait, create_private_directory, parent_of};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    Batch, BoxFuture, Claim, ClaimRequest, Commit, Cursor, MAX_BATCH, MAX_KEY_BYTES, MAX_SCAN,
+    MAX_VALUE_BYTES, Record, RecordId, Store, StoreError,
+};
+use read::{Reader, Reading};
+use write::{Task, Writer};
+
+/// Calls that wait for one of the two threads. Further callers wait for a place.
+const MOST_WAITING: usize = 256;
+
+/// Milliseconds since the Unix epoch, for leases.
+pub(crate) type StoreClock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// A store in an SQLite file. Dropping it stores what was handed over, and waits for that.
+#[derive(Debug)]
+pub struct SqliteStore {
+    writes: Option<mpsc::Sender<Task>>,
+    reads: Option<mpsc::Sender<Reading>>,
+    threads: Vec<JoinHandle<()>>,
+    path: PathBuf,
+    /// Given back last.
+    _lock: LockFile,
+}
+
+impl SqliteStore {
+    /// Opens the database at `path`, or creates it, private to the user. Blocks; the directory is created too.
+    ///
+    /// # Errors
+    /// Another process has it open, a newer version has written it, it is damaged, or it cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with_clock(path, Arc::new(system_time))
+    }
+
+    /// Like [`SqliteStore::open`], with another clock for the leases: milliseconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// As for [`SqliteStore::open`].
+    pub fn open_with_clock(
+        path: &Path,
+        clock: Arc<dyn Fn() -> u64 + Send + Sync>,
+    ) -> Result<Self, StoreError> {
+        let directory = parent_of(path);
+        create_private_directory(&directory)
+            .map_err(|error| StoreError::io("create the directory", &directory, &error))?;
+        let lock_path = lock_path(path);
+        let lock = LockFile::acquire(&lock_path, LockWait::Fail)
+            .map_err(|error| StoreError::lock(lock_path, error))?;
+        let writer = Writer::open(path, clock)?;
+        let reader = Reader::open(path)?;
+        let (writes, write_tasks) = mpsc::channel(MOST_WAITING);
+        let (reads, read_tasks) = mpsc::channel(MOST_WAITING);
+        let threads = vec![
+            spawn(path, "store-write", move || writer.serve(write_tasks))?,
+            spawn(path, "store-read", move || reader.serve(read_tasks))?,
+        ];
+        let (writes, reads) = (Some(writes), Some(reads));
+        Ok(Self { writes, reads, threads, path: path.to_owned(), _lock: lock })
+    }
+
+    /// The database file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    async fn write<T>(&self, task: impl FnOnce(write::Reply<T>) -> Task) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let writes = self.writes.as_ref().ok_or(StoreError::Closed)?;
+        writes.send(task(reply)).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    async fn read<T>(&self, task: impl FnOnce(read::Reply<T>) -> Reading) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let reads = self.reads.as_ref().ok_or(StoreError::Closed)?;
+        reads.send(task(reply)).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+impl Store for SqliteStore {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Commit, StoreError>> {
+        Box::pin(async move {
+            check_batch(&batch)?;
+            self.write(|reply| Task::Commit(batch, reply)).await
+        })
+    }
+
+    fn get(&self, id: RecordId) -> BoxFuture<'_, Result<Option<Record>, StoreError>> {
+        Box::pin(async move {
+            check_id(&id)?;
+            self.read(|reply| Reading::Get(id, reply)).await
+        })
+    }
+
+    fn scan(
+        &self,
+        queue: String,
+        after: Option<Cursor>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+        Box::pin(async move {
+            check_name("the name of the queue", &queue)?;
+            self.read(|reply| Reading::Scan { queue, after, most: most.min(MAX_SCAN), reply }).await
+        })
+    }
+
+    fn claim(
+        &self,
+        request: ClaimRequest,
+    ) -> BoxFuture<'_, Result<Vec<(Record, Claim)>, StoreError>> {
+        Box::pin(async move {
+            check_name("the name of the queue", &request.queue)?;
+            check_name("the name of the owner", &request.owner)?;
+            let request = ClaimRequest { most: request.most.min(MAX_SCAN), ..request };
+            self.write(|reply| Task::Claim(request, reply)).await
+        })
+    }
+
+    fn renew(&self, claim: Claim, lease: Duration) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async move { self.write(|reply| Task::Renew(claim, lease, reply)).await })
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        // The threads end when nobody can send them work. The lock is given back after that.
+        self.writes = None;
+        self.reads = None;
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has already closed its database.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The lock file of the database at `path`.
+fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
+}
+
+fn spawn(
+    path: &Path,
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, StoreError> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map_err(|error| StoreError::io("start a thread for", path, &error))
+}
+
+fn system_time() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn check_batch(batch: &Batch) -> Result<(), StoreError> {
+    if batch.writes.len() > MAX_BATCH || batch.under.len() > MAX_BATCH {
+        return Err(StoreError::Unusable(format!("a batch holds at most {MAX_BATCH} writes")));
+    }
+    let mut seen = std::collections::HashSet::new();
+    for write in &batch.writes {
+        check_id(write.id())?;
+        if !seen.insert(write.id()) {
+            let why = format!("the batch writes {} twice", write.id());
+            return Err(StoreError::Unusable(why));
+        }
+        let size = write.value().map_or(0, <[u8]>::len);
+        if size > MAX_VALUE_BYTES {
+            let why = format!("its {size} bytes are more than {MAX_VALUE_BYTES}");
+            return Err(StoreError::Unusable(why));
+        }
+        if let Some(place) = write.place() {
+            check_name("the name of the queue", &place.queue)?;
+            if i64::try_from(place.order).is_err() {
+                let why = format!("its place {} is above 2^63 - 1", place.order);
+                return Err(StoreError::Unusable(why));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_id(id: &RecordId) -> Result<(), StoreError> {
+    check_name("the name of its kind", &id.kind)?;
+    check_name("its key", &id.key)
+}
+
+fn check_name(what: &str, name: &str) -> Result<(), StoreError> {
+    match name.len() {
+        0 => Err(StoreError::Unusable(format!("{what} is empty"))),
+        length if length > MAX_KEY_BYTES => {
+            let why = format!("{what} has {length} bytes, more than {MAX_KEY_BYTES}");
+            Err(StoreError::Unusable(why))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

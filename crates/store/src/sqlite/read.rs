@@ -1,0 +1,104 @@
+//! The thread that reads.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use tokio::sync::{mpsc, oneshot};
+
+use super::schema::{failed, open_for_reading};
+use crate::{Cursor, Place, Record, RecordId, StoreError, Version};
+
+/// Bytes of values after which a scan returns what it has.
+const MOST_SCANNED_BYTES: usize = 64 * 1024 * 1024;
+
+/// The columns that [`record`] reads.
+pub(super) const COLUMNS: &str = "kind, key, version, value, queue, place, entered";
+
+/// Receives the outcome of a task.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+
+/// One call that reads.
+#[derive(Debug)]
+pub(super) enum Reading {
+    Get(RecordId, Reply<Option<Record>>),
+    Scan { queue: String, after: Option<Cursor>, most: usize, reply: Reply<Vec<Record>> },
+}
+
+/// The database, open for reading.
+pub(super) struct Reader {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Reader {
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { connection: open_for_reading(path)?, path: path.to_owned() })
+    }
+
+    /// Answers calls until nobody can make any. A caller that no longer waits is no failure.
+    pub(super) fn serve(self, mut tasks: mpsc::Receiver<Reading>) {
+        while let Some(task) = tasks.blocking_recv() {
+            match task {
+                Reading::Get(id, reply) => {
+                    let found = get(&self.connection, &id).map_err(failed("read", &self.path));
+                    let _ = reply.send(found);
+                }
+                Reading::Scan { queue, after, most, reply } => {
+                    let found = scan(&self.connection, &queue, after, most);
+                    let _ = reply.send(found.map_err(failed("read", &self.path)));
+                }
+            }
+        }
+    }
+}
+
+/// The record with this id.
+pub(super) fn get(connection: &Connection, id: &RecordId) -> rusqlite::Result<Option<Record>> {
+    let sql = format!("SELECT {COLUMNS} FROM records WHERE kind = ?1 AND key = ?2");
+    connection.prepare_cached(&sql)?.query_row([&id.kind, &id.key], record).optional()
+}
+
+fn scan(
+    connection: &Connection,
+    queue: &str,
+    after: Option<Cursor>,
+    most: usize,
+) -> rusqlite::Result<Vec<Record>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM records WHERE queue = ?1 AND (place, entered) > (?2, ?3)
+         ORDER BY place, entered LIMIT ?4"
+    );
+    let (place, entered) =
+        after.map_or((-1, 0), |after| (stored(after.order), stored(after.entered)));
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![queue, place, entered, stored(most as u64)])?;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        let record = record(row)?;
+        bytes += record.value.len();
+        found.push(record);
+        if bytes > MOST_SCANNED_BYTES {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Reads [`COLUMNS`].
+pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+    let queue: Option<String> = row.get(4)?;
+    let order: Option<i64> = row.get(5)?;
+    let place = queue.zip(order).map(|(queue, order)| Place { queue, order: order as u64 });
+    Ok(Record {
+        id: RecordId { kind: row.get(0)?, key: row.get(1)? },
+        version: Version(row.get::<_, i64>(2)? as u64),
+        value: row.get(3)?,
+        place,
+        entered: row.get::<_, i64>(6)? as u64,
+    })
+}
+
+/// A number as SQLite stores it. All are below 2^63: they are counted from 0, or checked.
+pub(super) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,110 @@
+//! The tables, and opening them.
+
+use std::path::Path;
+
+use myclaw_files::{parent_of, private_options, sync_directory};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::StoreError;
+
+/// Version of the tables. An older program refuses a newer one.
+const FORMAT: i64 = 1;
+/// Marks a file as this program's: `MyCl` in ASCII, in SQLite's `application_id`.
+const APPLICATION: i64 = 0x4d79_436c;
+
+/// One row per record. `entered` orders the records of a queue that have the same place. `epoch`, `owner` and
+/// `lease_until` belong to the newest claim. The counter gives versions and epochs, and never goes back.
+const TABLES: &str = "
+    CREATE TABLE records (
+        kind TEXT NOT NULL,
+        key TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        value BLOB NOT NULL,
+        queue TEXT,
+        place INTEGER,
+        entered INTEGER NOT NULL,
+        epoch INTEGER NOT NULL DEFAULT 0,
+        owner TEXT,
+        lease_until INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (kind, key)
+    ) STRICT;
+    CREATE INDEX queues ON records (queue, place, entered) WHERE queue IS NOT NULL;
+    CREATE TABLE counter (value INTEGER NOT NULL) STRICT;
+    INSERT INTO counter VALUES (0);
+";
+
+/// Opens the database for writing, and creates its tables in a new file.
+pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
+    create_private(path)?;
+    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    prepare(&mut connection, path)?;
+    Ok(connection)
+}
+
+/// Opens the database for reading.
+pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
+    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// A failure of the database, in words for a person.
+pub(super) fn failed(
+    action: &'static str,
+    path: &Path,
+) -> impl FnOnce(rusqlite::Error) -> StoreError {
+    move |error| {
+        let path = path.to_owned();
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
+                StoreError::Damaged { path, reason: error.to_string() }
+            }
+            _ => StoreError::Io { action, path, reason: error.to_string() },
+        }
+    }
+}
+
+fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
+    // Each connection belongs to one thread, so SQLite needs no locks of its own.
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags).map_err(failed("open", path))
+}
+
+/// Creates an empty file that only the user can read. SQLite gives its other files the same mode.
+fn create_private(path: &Path) -> Result<(), StoreError> {
+    match private_options().write(true).create_new(true).open(path) {
+        Ok(_) => {
+            sync_directory(&parent_of(path)).map_err(|error| StoreError::io("create", path, &error))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(StoreError::io("create", path, &error)),
+    }
+}
+
+fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let database = |error| failed("open", path)(error);
+    let number = |connection: &Connection, name: &str| -> rusqlite::Result<i64> {
+        connection.pragma_query_value(None, name, |row| row.get(0))
+    };
+    let application = number(connection, "application_id").map_err(database)?;
+    let format = number(connection, "user_version").map_err(database)?;
+    if application != APPLICATION && (application, format) != (0, 0) {
+        let reason = "another program has written it".to_owned();
+        return Err(StoreError::Damaged { path: path.to_owned(), reason });
+    }
+    if format > FORMAT {
+        let path = path.to_owned();
+        return Err(StoreError::Newer { path, found: format, known: FORMAT });
+    }
+    // A write-ahead log lets reads go on during a write. With FULL, a transaction is on the disk when it has ended; with
+    // SQLite's usual NORMAL, a power cut could undo it.
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(database)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(database)?;
+    connection.pragma_update(None, "trusted_schema", false).map_err(database)?;
+    if application == 0 {
+        let transaction = connection.transaction().map_err(database)?;
+        transaction.execute_batch(TABLES).map_err(database)?;
+        transaction.pragma_update(None, "application_id", APPLICATION).map_err(database)?;
+        transaction.pragma_update(None, "user_version", FORMAT).map_err(database)?;
+        transaction.commit().map_err(database)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! The SQLite store passes the conformance suite, in a real file and with real processes that are killed.
+//!
+//! `MYCLAW_KILLS` sets the number of kills.
+#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use myclaw_store::conformance::{self, TestClock, crash};
+use myclaw_store::{SqliteStore, Store, StoreError};
+use tempfile::TempDir;
+
+/// Kills in a quick run.
+const DEFAULT_KILLS: u64 = 20;
+/// Names the database of a process that is to be killed.
+const VICTIM: &str = "MYCLAW_STORE_OF_VICTIM";
+
+fn with_store<F: Future<Output = ()>>(test: impl FnOnce(Arc<dyn Store>, TestClock) -> F) {
+    let directory = TempDir::new().unwrap();
+    let clock = TestClock::default();
+    let reading = clock.clone();
+    let path = directory.path().join("gateway.sqlite");
+    let store = SqliteStore::open_with_clock(&path, Arc::new(move || reading.now())).unwrap();
+    block_on(test(Arc::new(store), clock));
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+#[test]
+fn keys_are_unique() {
+    with_store(|store, _| conformance::keys_are_unique(store));
+}
+
+#[test]
+fn versions_decide() {
+    with_store(|store, _| conformance::versions_decide(store));
+}
+
+#[test]
+fn batches_are_atomic() {
+    with_store(|store, _| conformance::batches_are_atomic(store));
+}
+
+#[test]
+fn queues_are_in_order() {
+    with_store(|store, _| conformance::queues_are_in_order(store));
+}
+
+#[test]
+fn claims_are_fenced() {
+    with_store(conformance::claims_are_fenced);
+}
+
+#[test]
+fn claimers_share_a_queue() {
+    with_store(|store, _| conformance::claimers_share_a_queue(store));
+}
+
+#[test]
+fn limits_hold() {
+    with_store(|store, _| conformance::limits_hold(store));
+}
+
+#[test]
+fn state_outlives_the_store() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("gateway.sqlite");
+    let open = || -> Arc<dyn Store> { Arc::new(SqliteStore::open(&path).unwrap()) };
+    block_on(conformance::state_outlives_the_store(&open));
+}
+
+#[test]
+fn a_second_process_is_kept_out() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("gateway.sqlite");
+    let first = SqliteStore::open(&path).unwrap();
+    let refused = SqliteStore::open(&path).unwrap_err();
+    let id = std::process::id();
+    assert!(
+        matches!(refused, StoreError::InUse { process_id: Some(holder), .. } if holder == id),
+        "{refused}"
+    );
+    drop(first);
+    SqliteStore::open(&path).unwrap();
+}
+
+#[test]
+fn what_a_killed_process_was_told_is_stored_is_there() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("gateway.sqlite");
+    let kills = std::env::var("MYCLAW_KILLS").ok().and_then(|text| text.parse().ok());
+    let mut stored = [0; crash::CHAINS];
+    for kill in 0..kills.unwrap_or(DEFAULT_KILLS) {
+        let mut acknowledged = stored;
+        let mut victim = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "victim", "--nocapture"])
+            .env(VICTIM, &path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It dies after this many steps, wherever the others are then.
+        let mut steps = 1 + kill * 7 % 50;
+        let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines();
+        while let Some(Ok(line)) = lines.next() {
+            let Some(step) = line.strip_prefix("stored ") else { continue };
+            let (chain, step) = step.split_once(' ').unwrap();
+            acknowledged[chain.parse::<usize>().unwrap()] = step.parse().unwrap();
+            steps -= 1;
+            if steps == 0 {
+                victim.kill().unwrap();
+                // What it reported before it died counts too.
+                steps = u64::MAX;
+            }
+        }
+        victim.wait().unwrap();
+        assert!(acknowledged > stored, "kill {kill} came before the first step");
+        let store = SqliteStore::open(&path).unwrap();
+        stored = block_on(crash::verify(&store, acknowledged));
+    }
+}
+
+/// The process of the test above; alone it does nothing.
+#[test]
+fn victim() {
+    let Some(path) = std::env::var_os(VICTIM) else { return };
+    let store = Arc::new(SqliteStore::open(path.as_ref()).unwrap());
+    // Nobody waits for it longer than this if its parent is gone.
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_secs(120));
+        std::process::abort();
+    });
+    block_on(crash::write_until_killed(store, |chain, step| {
+        // One write per line, so that a kill leaves no half line.
+        let _ = std::io::stdout().write_all(format!("stored {chain} {step}\n").as_bytes());
+    }));
+}
