@@ -45,7 +45,7 @@ impl Backlog {
     }
 
     /// Adds output that another backlog held.
-    pub(crate) fn push_chunk(&self, chunk: Chunk) {
+    pub(crate) fn push_chunk(&self, chunk: &Chunk) {
         if chunk.skipped_bytes > 0 {
             let mut waiting = self.lock();
             let before = mem::take(&mut waiting.bytes);

@@ -211,6 +211,29 @@ fn closing_a_session_ends_its_turn() {
 }
 
 #[test]
+fn closing_a_session_ends_its_jobs() {
+    let command = "echo $$ > pid; exec sleep 600";
+    let job = json!({"command": command, "background": true});
+    let script = Script::from([
+        Reply::anthropic().tool_call("call_1", "bash", job),
+        Reply::anthropic().text("It runs."),
+    ]);
+    let (home, _server, mut client, session) = Client::with_session(script);
+    client.converse(&session, "Work");
+    let file = home.workspace().join("pid");
+    let read = || std::fs::read_to_string(&file).unwrap_or_default();
+    while !read().ends_with('\n') {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = read().trim().parse().unwrap();
+    assert!(myclaw_testkit::is_running(pid), "the job outlives its turn");
+    let closed = client.request("session/close", &json!({"sessionId": session}));
+    assert_eq!(closed["result"], json!({}));
+    assert!(!myclaw_testkit::is_running(pid));
+    client.finish();
+}
+
+#[test]
 fn the_model_and_its_thinking_are_options() {
     let server = ModelServer::spawn_blocking_thread(Script::from([
         Reply::anthropic().text("Hi."),

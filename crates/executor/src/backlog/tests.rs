@@ -21,8 +21,8 @@ fn what_does_not_fit_is_skipped_and_counted() {
 fn a_gap_comes_after_what_waits() {
     let backlog = Backlog::default();
     backlog.push(b"a\n");
-    backlog.push_chunk(chunk(10, 2, b"new"));
+    backlog.push_chunk(&chunk(10, 2, b"new"));
     assert_eq!(backlog.take(), Some(chunk(12, 3, b"new")));
-    backlog.push_chunk(chunk(0, 0, b"more"));
+    backlog.push_chunk(&chunk(0, 0, b"more"));
     assert_eq!(backlog.take(), Some(chunk(0, 0, b"more")));
 }

@@ -194,7 +194,7 @@ impl CommandEnd {
                 return Err(ExecError::ProgramNotFound { program: spec.program.clone() });
             }
             Self::Failed { text } => {
-                return Err(ExecError::Elsewhere { reason: cut(text, MAX_REASON_CHARS) });
+                return Err(ExecError::Elsewhere { reason: cut(&text, MAX_REASON_CHARS) });
             }
             Self::Finished {
                 exit,
@@ -227,7 +227,7 @@ impl CommandEnd {
         };
         let left_running = left_running
             .into_iter()
-            .map(|(pid, name)| LeftRunning { pid, name: cut(name, MAX_NAME_CHARS) })
+            .map(|(pid, name)| LeftRunning { pid, name: cut(&name, MAX_NAME_CHARS) })
             .collect();
         Ok(Finished { exit, output, errors: CapturedOutput::default(), duration, left_running })
     }
@@ -240,14 +240,14 @@ impl SideFileState {
             Self::Whole => None,
             Self::Capped(limit) => Some(SideFileProblem::Capped { limit }),
             Self::Failed(reason) => {
-                Some(SideFileProblem::Failed { reason: cut(reason, MAX_REASON_CHARS) })
+                Some(SideFileProblem::Failed { reason: cut(&reason, MAX_REASON_CHARS) })
             }
         };
         path.map(|path| SideFile { path, problem })
     }
 }
 
-fn cut(text: String, most: usize) -> String {
+fn cut(text: &str, most: usize) -> String {
     text.chars().filter(|char| !char.is_control()).take(most).collect()
 }
 

@@ -55,7 +55,7 @@ impl Waiting {
                 if bytes.len() > MAX_PIECE_BYTES {
                     return Err("it sent too much output at once".to_owned());
                 }
-                command.output.push_chunk(Chunk { skipped_bytes, skipped_lines, bytes });
+                command.output.push_chunk(&Chunk { skipped_bytes, skipped_lines, bytes });
                 Ok(())
             }
             (Self::Command(command), Reply::Took { is_closed, .. }) => {
