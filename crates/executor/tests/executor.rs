@@ -238,7 +238,7 @@ async fn a_helper_that_cannot_start_fails_the_call_with_the_reason() {
         (Place::new("end"), "something is missing here"),
         (Place::with("serve", missing), "/no/such/program"),
         (Place::with("serve", hidden), "No such file"),
-        (Place::with("serve", no_name), "no name"),
+        (Place::with("serve", no_name), "not a name"),
         (Place::with("serve", closed), "the sandbox may not execute it"),
     ];
     for (place, reason) in places {

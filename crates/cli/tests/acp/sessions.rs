@@ -264,7 +264,7 @@ fn the_model_and_its_thinking_are_options() {
     let answer = set("thinking", "off");
     assert_eq!(answer["result"]["configOptions"][1]["currentValue"], "off");
     for (option, value, why) in [
-        ("thinking", "wildly", "no thinking level"),
+        ("thinking", "wildly", "not a thinking level"),
         ("colour", "red", "there is no option `colour`"),
         ("model", "nobody/nothing", "nobody"),
     ] {

@@ -54,9 +54,9 @@ fn a_session_gets_the_tools_of_its_kind() {
     let mode = |mode: &str| json!({"agents": {"defaults": {"sandbox": {"mode": mode}}}});
     for (config, session, expected) in [
         (json!({}), "main", &ALL[..]),
-        (json!({}), "trip", &ALL[..4]),
+        (json!({}), "trip", &["read", "bash", "edit", "write", "process"]),
         (mode("off"), "trip", &ALL[..]),
-        (mode("all"), "main", &ALL[..4]),
+        (mode("all"), "main", &["read", "bash", "edit", "write", "process"]),
         (own, "main", &["read", "bash", "edit", "grep", "find", "ls", "apply_patch"]),
         (json!({"tools": {"profile": "pi"}}), "main", &ALL[..4]),
         (json!({"tools": {"allow": ["l*", "read"]}}), "main", &["read", "ls"]),

@@ -44,7 +44,7 @@ fn a_fork_goes_on_by_itself_with_calls_and_results_paired() {
     let output = run(&home, &["sessions", "fork", "main", "other", "--at", &id]);
     output.assert_code(0);
     assert_eq!(output.stdout(), "");
-    assert!(output.stderr().contains("behind the results of the tools"), "{}", output.stderr());
+    assert!(output.stderr().contains("after the results of the tools"), "{}", output.stderr());
 
     run(&home, &["run", "--session", "other", "And another way?"]).assert_code(0);
     let request = server.last_request();

@@ -37,7 +37,7 @@ type Promised = Mutex<HashMap<u64, Vec<(u64, String)>>>;
 
 #[test]
 fn every_acknowledged_message_is_answered_exactly_once() {
-    let kills = number_from("MYCLAW_KILLS").unwrap_or(DEFAULT_KILLS);
+    let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(DEFAULT_KILLS);
     let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_122);
     let mut random = Random(seed);
     let bench = Bench::new(shared(|request, number| {
@@ -46,7 +46,7 @@ fn every_acknowledged_message_is_answered_exactly_once() {
         echo(request).step().delay(pause)
     }));
     // Clients send faster than the model answers.
-    bench.configure(|config| config["messages"] = json!({"queue": {"cap": 1_000}}));
+    bench.configure(|config| config["messages"] = json!({"queue": {"cap": 10_000}}));
     let gateway = bench.start();
     let client = gateway.client.clone();
     let (promised, is_over) = (Promised::default(), AtomicBool::new(false));

@@ -1,6 +1,6 @@
 //! The gateway, as the built program and over real sockets.
 //!
-//! `MYCLAW_KILLS` sets the number of kills, `MYCLAW_KILL_SEED` what is random in them.
+//! `MYCLAW_GATEWAY_KILLS` sets the number of kills, `MYCLAW_KILL_SEED` what is random in them.
 #![expect(
     clippy::expect_used,
     clippy::unwrap_used,
