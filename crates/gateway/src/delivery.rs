@@ -31,7 +31,7 @@ use crate::outbox::Outbox;
 use crate::rows::{
     Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Route,
 };
-use desk::Desk;
+use desk::{Desk, Origin};
 
 /// Most messages without an answer. Each is in memory.
 const MOST_OPEN: usize = 10_000;
@@ -141,7 +141,7 @@ impl Delivery {
         self.open.fetch_add(count, Ordering::SeqCst);
         for message in open {
             // Its agent may be gone from the config since.
-            if let Err((error, message)) = self.hand_in(message) {
+            if let Err((error, message)) = self.hand_in(message, Origin::Recovered) {
                 let report = Report { class: "unusable".to_owned(), message: error.to_string() };
                 self.report(vec![*message], &report).await?;
             }
@@ -179,7 +179,7 @@ impl Delivery {
             Ok(Acceptance::New(message)) => {
                 let row = message.row.clone();
                 // It is stored, so whatever happens now, the next start hands it in.
-                self.hand_in(message).map_err(|(error, _)| error)?;
+                self.hand_in(message, Origin::New).map_err(|(error, _)| error)?;
                 Ok(Accepted { id, row })
             }
             Ok(Acceptance::Known(row)) => {
@@ -287,12 +287,13 @@ impl Delivery {
     fn hand_in(
         self: &Arc<Self>,
         message: OpenMessage,
+        origin: Origin,
     ) -> Result<(), (GatewayError, Box<OpenMessage>)> {
         let session = message.row.session.clone();
         let mut desks = self.desks();
         // Under the lock: a desk that is removed has no messages.
         if let Some(desk) = desks.get(&session) {
-            desk.arrived(message);
+            desk.arrived(message, origin);
             return Ok(());
         }
         let config = match self.session_config(&session) {
@@ -302,7 +303,7 @@ impl Delivery {
         config.wake_for_jobs(JobWake::StartTurn);
         let options = SessionOptions::default();
         let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.driver), config, &options)));
-        desk.arrived(message);
+        desk.arrived(message, origin);
         desks.insert(session, Arc::clone(&desk));
         drop(desks);
         let this = Arc::clone(self);

@@ -59,12 +59,11 @@ impl Delivery {
         open.extend(desk.take_arrived());
         // Before the look at the log: what these runs have done is then in it.
         let failures = desk.failures();
-        let ids: Vec<EntryId> = open.iter().map(|message| message.id.entry()).collect();
-        if ids.is_empty() {
+        if open.is_empty() {
             desk.forget_failures(failures.len());
             return Ok(());
         }
-        let places = Places(desk.session.whereabouts(ids).await?);
+        let places = self.places(desk, open).await?;
         self.settle_answered(desk, open, &places).await?;
         for failure in &failures {
             let report =
@@ -80,6 +79,20 @@ impl Delivery {
         desk.forget_failures(failures.len());
         self.hand_over(desk, open, &places).await?;
         self.go_on(desk, open, &places).await
+    }
+
+    /// Where the messages are. A log is not searched for messages that it cannot hold: the cost of a message does not
+    /// grow with the age of its session.
+    async fn places(&self, desk: &Desk, open: &[OpenMessage]) -> Result<Places, GatewayError> {
+        let ids = open.iter().map(|message| message.id.entry());
+        let (fresh, handed_over): (Vec<EntryId>, Vec<EntryId>) =
+            ids.partition(|id| desk.is_fresh(*id));
+        let mut places = match handed_over.is_empty() {
+            true => HashMap::new(),
+            false => desk.session.whereabouts(handed_over).await?,
+        };
+        places.extend(fresh.into_iter().map(|id| (id, Handover::Missing)));
+        Ok(Places(places))
     }
 
     /// Step 5 for messages whose answer is in the log.
@@ -154,6 +167,7 @@ impl Delivery {
             open.iter().filter(|message| is_missing(message)).cloned().collect();
         for message in missing {
             let content = vec![ContentBlock::text(message.row.text.clone())];
+            desk.hands_over(message.id.entry());
             let sent = desk.session.send_as(message.id.entry(), content, None).await;
             let (gone, report) = match sent {
                 Ok((_, dropped)) => {

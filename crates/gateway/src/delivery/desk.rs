@@ -9,6 +9,15 @@ use tokio::sync::Notify;
 
 use crate::ledger::OpenMessage;
 
+/// Where a message comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A source has just delivered it.
+    New,
+    /// An earlier process left it, in any state.
+    Recovered,
+}
+
 /// A session and its messages without an answer.
 pub(super) struct Desk {
     pub(super) session: Arc<Session>,
@@ -20,6 +29,8 @@ pub(super) struct Desk {
 #[derive(Default)]
 struct State {
     arrived: Vec<OpenMessage>,
+    /// Messages that this process stored and has not handed over yet, so no session has them.
+    fresh: HashSet<EntryId>,
     /// Messages in the log without an answer.
     taken: HashSet<EntryId>,
     /// Those that the current run would answer.
@@ -42,9 +53,24 @@ impl Desk {
         Self { session, wake: Notify::new(), state: Mutex::default() }
     }
 
-    pub(super) fn arrived(&self, message: OpenMessage) {
-        self.lock().arrived.push(message);
+    pub(super) fn arrived(&self, message: OpenMessage, origin: Origin) {
+        let mut state = self.lock();
+        if origin == Origin::New {
+            state.fresh.insert(message.id.entry());
+        }
+        state.arrived.push(message);
+        drop(state);
         self.wake.notify_one();
+    }
+
+    /// True if no session has the message, because this process has not handed it over.
+    pub(super) fn is_fresh(&self, id: EntryId) -> bool {
+        self.lock().fresh.contains(&id)
+    }
+
+    /// From here on, the session may have the message.
+    pub(super) fn hands_over(&self, id: EntryId) {
+        self.lock().fresh.remove(&id);
     }
 
     /// Whether there is nothing to do, and nothing is done.
@@ -77,6 +103,7 @@ impl Desk {
             let id = message.id.entry();
             state.taken.remove(&id);
             state.running.remove(&id);
+            state.fresh.remove(&id);
         }
     }
 
