@@ -42,7 +42,7 @@ const CRATES: [(&str, &[&str]); 21] = [
     ("policy", &["config"]),
     ("sandbox", &["exec"]),
     ("exec", &[]),
-    ("config", &["files"]),
+    ("config", &["schedule", "files"]),
     ("skills", &[]),
     ("store", &["files"]),
     ("schedule", &[]),
