@@ -125,9 +125,10 @@ pub mod sandbox {
 pub mod sessions {
     pub use myclaw_session::{
         About, AboutEntry, Case, CompactionEntry, Entry, EntryId, IndexedSession, JsonSessions,
-        LockWait, MetaPatch, NewSession, PruneScope, QueuedKind, Role, SearchHit, SearchQuery,
-        SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey, SessionReader,
-        SessionStore, Sessions, TailLimit, TranscriptMessage, UpdatedAt,
+        LockWait, MetaPatch, NewSession, PeerKind, PruneScope, QueuedKind, Role, SearchHit,
+        SearchQuery, SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey,
+        SessionKeyParts, SessionReader, SessionStore, Sessions, TailLimit, TranscriptMessage,
+        UpdatedAt,
     };
 }
 
