@@ -28,3 +28,6 @@ pub(crate) use routes::Routes;
 pub(crate) use runner::Runner;
 pub(crate) use service::{Answer, Asker, Service};
 pub(crate) use tool::CronTool;
+
+#[cfg(test)]
+mod tests;
