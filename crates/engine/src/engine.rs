@@ -166,7 +166,7 @@ impl Engine {
         let opened = open(&params, &roster).await?;
         let answering = roster.line_up(&params, &opened.auth_file)?;
         self.turn(&mut params, &roster, opened, answering, ThinkingLevel::Off)
-            .compact_by_hand(focus)
+            .compact_manually(focus)
             .await
     }
 

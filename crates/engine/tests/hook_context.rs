@@ -209,7 +209,7 @@ async fn whatever_a_hook_gives_is_sent_in_a_form_that_providers_accept() {
 #[tokio::test]
 async fn a_context_hook_that_fails_or_leaves_nothing_changes_nothing() {
     for (change, notice) in [
-        (ContextChange::Fail, "the hook test failed on the messages to be sent: out of order"),
+        (ContextChange::Fail, "the hook test failed before a model call: out of order"),
         (
             ContextChange::Nothing,
             "the hook test left no message of the user to send; its change is not used",

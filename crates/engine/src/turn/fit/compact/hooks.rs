@@ -14,7 +14,7 @@ use crate::{
 
 /// The hooks' decision on the summary.
 pub(super) enum Decision {
-    /// There is to be no compaction.
+    /// The session is not compacted.
     Veto,
     /// A hook has written the summary.
     Summary(String),
@@ -35,7 +35,7 @@ pub(super) async fn ask(
     let (reason, focus) = match trigger {
         Trigger::Estimate | Trigger::Opening => (CompactionReason::Estimate, None),
         Trigger::Refusal | Trigger::LastResort => (CompactionReason::Overflow, None),
-        Trigger::Hand { focus } => (CompactionReason::Manual, focus.map(str::to_owned)),
+        Trigger::Manual { focus } => (CompactionReason::Manual, focus.map(str::to_owned)),
     };
     if shared.run.hooks.is_empty() {
         return Ok(Decision::Model { focus });
