@@ -234,9 +234,9 @@ impl Hook for Judge {
 
     fn before_session_compact<'a>(
         &'a self,
-        compaction: &'a mut PendingCompaction,
+        compaction: &'a mut PendingCompaction<'_>,
     ) -> BoxFuture<'a, Result<CompactionVerdict, HookError>> {
-        let asked = format!("{:?}, {} messages", compaction.reason, compaction.messages.len());
+        let asked = format!("{:?}, {} messages", compaction.reason, compaction.messages().count());
         self.heard.lock().unwrap().push(asked);
         let verdict = self.verdict.clone().unwrap_or(CompactionVerdict::Proceed);
         Box::pin(async move { Ok(verdict) })

@@ -104,12 +104,12 @@ impl Hook for TestHook {
 
     fn before_session_compact<'a>(
         &'a self,
-        compaction: &'a mut PendingCompaction,
+        compaction: &'a mut PendingCompaction<'_>,
     ) -> BoxFuture<'a, Result<CompactionVerdict, HookError>> {
         Box::pin(async {
             self.hang_in("before_session_compact").await;
             assert_eq!(compaction.reason, CompactionReason::Manual);
-            let (count, focus) = (compaction.messages.len(), compaction.focus.as_deref());
+            let (count, focus) = (compaction.messages().count(), compaction.focus.as_deref());
             self.reported.lock().unwrap().push(format!("{count} messages, focus {focus:?}"));
             compaction.focus = self.focus.map(str::to_owned);
             self.compaction.clone().unwrap_or(Ok(CompactionVerdict::Proceed))
