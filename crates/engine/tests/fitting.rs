@@ -114,7 +114,7 @@ async fn messages_that_no_model_can_summarise_now_are_kept() {
         bench
             .events_named("notice")
             .iter()
-            .any(|notice| notice.to_string().contains("tried again at the next message"))
+            .any(|notice| notice.to_string().contains("the next message tries again"))
     );
 
     is_down.store(false, Ordering::SeqCst);
