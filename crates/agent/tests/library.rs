@@ -191,13 +191,11 @@ fn session(
 
 /// Waits until `found` says so.
 fn wait_until(found: impl Fn() -> bool) {
-    for _ in 0..2_000 {
-        if found() {
-            return;
-        }
+    let is_over = (0..2_000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    panic!("this did not happen within ten seconds");
+        found()
+    });
+    assert!(is_over, "this did not happen within ten seconds");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
