@@ -27,6 +27,7 @@ mod home;
 mod http;
 mod pairing;
 mod process;
+mod random;
 mod record;
 mod reply;
 mod script;
@@ -39,6 +40,7 @@ pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{
     ChildOutput, RunningChild, Signal, is_running, peak_memory, send_signal, wait_until_gone,
 };
+pub use random::{Random, number_from};
 pub use record::{AnswerEnd, RecordedRequest};
 pub use reply::{Reply, Stop, WireFormat};
 pub use script::Script;

@@ -55,7 +55,6 @@ impl Session {
         self.selection().await?;
         self.config.background.attended(self.key()).await;
         let configured = &self.config.config.messages.queue;
-        // Only the current work is interrupted: work that begins meanwhile may already answer this message.
         let running_before = self.lock().running.clone();
         let work_before = running_before.as_ref().map(|running| running.work);
         // Work that is being aborted reads no more messages: this one comes next, as if it had interrupted the work.
@@ -77,7 +76,10 @@ impl Session {
                 Ok((Accepted::Queued(id), dropped.iter().map(|message| message.id).collect()))
             }
             Arrival::Interrupting { id, dropped } => {
-                if let Some(running) = &running_before {
+                // A turn stops by itself, unless it is the one that takes the message. A compaction takes none.
+                if let Some(running) = running_before
+                    && running.work == Work::Compaction
+                {
                     running.cancel.cancel();
                 }
                 // A run of another process ends too; the turn that begins waits for it.

@@ -69,6 +69,10 @@ async fn look(inbox: Inbox, known: Vec<EntryId>, abort: CancellationToken) -> In
     let changed = Arc::new(Notify::new());
     let notify = Arc::clone(&changed);
     let watch = inbox.watch(move || notify.notify_one());
+    // A message may have arrived after the session was opened and before the watch began.
+    if inbox.may_hold_messages() {
+        changed.notify_one();
+    }
     let mut is_short = true;
     loop {
         tokio::select! {
