@@ -2,7 +2,9 @@
 
 use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TailLimit, TranscriptMessage};
 
-use super::{Sessions, note_damaged_lines, speaker, tool_calls};
+use myclaw_agent::export::{speaker, tool_calls};
+
+use super::{Sessions, note_damaged_lines};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
 use crate::terminal::{Paint, Style};
