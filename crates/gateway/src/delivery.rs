@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use myclaw_agent::config::Config;
+use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
-    Driver, Home, JobWake, Session, SessionConfig, SessionEvent, SessionOptions, engine,
+    Approver, Driver, Home, JobWake, Session, SessionConfig, SessionEvent, SessionOptions, engine,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -25,9 +26,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
-use crate::hub::Hub;
+use crate::hub::{self, Hub, WaitingMessage};
 use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
 use crate::outbox::Outbox;
+use crate::questions::Questions;
 use crate::rows::{
     Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Route,
 };
@@ -35,6 +37,8 @@ use desk::{Desk, Origin};
 
 /// Most messages without an answer. Each is in memory.
 const MOST_OPEN: usize = 10_000;
+/// Most bytes of the pictures of messages without an answer.
+const MOST_OPEN_PICTURES: usize = 64 * 1024 * 1024;
 /// Sessions that stay open without work. Opening one takes less than a millisecond.
 const MOST_IDLE_DESKS: usize = 256;
 /// Pause between two removals of old records.
@@ -52,6 +56,8 @@ pub(crate) struct NewMessage {
     /// Name or key of the session.
     pub(crate) session: String,
     pub(crate) text: String,
+    /// Checked pictures.
+    pub(crate) images: Vec<ImageContent>,
 }
 
 /// An acknowledged message.
@@ -69,8 +75,12 @@ pub(crate) struct Delivery {
     pub(crate) ledger: Ledger,
     outbox: Arc<Outbox>,
     pub(crate) hub: Arc<Hub>,
+    /// Questions about tool calls that need an approval.
+    pub(crate) questions: Arc<Questions>,
     desks: Mutex<HashMap<String, Arc<Desk>>>,
     open: AtomicUsize,
+    /// Bytes of the pictures of messages without an answer.
+    pictures: AtomicUsize,
     /// Who waits for the end of a message.
     waiting: Mutex<HashMap<MessageId, Arc<Notify>>>,
     /// Fires when no more messages are taken.
@@ -93,6 +103,8 @@ impl Delivery {
         hub: Arc<Hub>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
+        let limit = Duration::from_secs(config.tools.approvals.timeout_seconds);
+        let questions = Arc::new(Questions::new(Arc::clone(&hub), limit));
         Arc::new_cyclic(|this: &Weak<Self>| {
             let this = this.clone();
             // Runs end with the process: one that is dropped leaves its session as a crash does, and the next start
@@ -105,7 +117,7 @@ impl Delivery {
                         this.heed(key, &event);
                     }
                 }),
-                None,
+                Some(Arc::clone(&questions) as Arc<dyn Approver>),
             );
             Self {
                 home,
@@ -114,8 +126,10 @@ impl Delivery {
                 ledger,
                 outbox,
                 hub,
+                questions,
                 desks: Mutex::default(),
                 open: AtomicUsize::new(0),
+                pictures: AtomicUsize::new(0),
                 waiting: Mutex::default(),
                 closing: CancellationToken::new(),
                 tasks,
@@ -140,6 +154,7 @@ impl Delivery {
         let count = open.len();
         self.open.fetch_add(count, Ordering::SeqCst);
         for message in open {
+            self.pictures.fetch_add(picture_bytes(&message.row), Ordering::SeqCst);
             // Its agent may be gone from the config since.
             if let Err((error, message)) = self.hand_in(message, Origin::Recovered) {
                 let report = Report { class: "unusable".to_owned(), message: error.to_string() };
@@ -163,15 +178,22 @@ impl Delivery {
             source_id: new.source_id,
             session: key.as_str().to_owned(),
             text: new.text,
+            images: new.images,
             accepted_at: now_ms(),
             state: MessageState::Open,
         };
         if self.closing.is_cancelled() {
             return Err(GatewayError::Stopping);
         }
+        let bytes = picture_bytes(&row);
         let open = self.open.fetch_add(1, Ordering::SeqCst);
-        if open >= MOST_OPEN {
+        let pictures = self.pictures.fetch_add(bytes, Ordering::SeqCst);
+        let close = || {
             self.open.fetch_sub(1, Ordering::SeqCst);
+            self.pictures.fetch_sub(bytes, Ordering::SeqCst);
+        };
+        if open >= MOST_OPEN || (bytes > 0 && pictures + bytes > MOST_OPEN_PICTURES) {
+            close();
             return Err(GatewayError::Full(open));
         }
         let accepted = self.ledger.accept(id.clone(), row).await;
@@ -183,12 +205,12 @@ impl Delivery {
                 Ok(Accepted { id, row })
             }
             Ok(Acceptance::Known(row)) => {
-                self.open.fetch_sub(1, Ordering::SeqCst);
+                close();
                 let is_same = row.session == key.as_str();
                 if is_same { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
             }
             Err(error) => {
-                self.open.fetch_sub(1, Ordering::SeqCst);
+                close();
                 Err(error)
             }
         }
@@ -247,6 +269,27 @@ impl Delivery {
         Ok((key, desk.is_some_and(|desk| desk.session.work().is_some())))
     }
 
+    /// The keys of the sessions that work at this moment.
+    pub(crate) fn working(&self) -> HashSet<String> {
+        let desks = self.desks();
+        let working = desks.iter().filter(|(_, desk)| desk.session.work().is_some());
+        working.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Whether a session works, has a message without an answer, or runs a background job.
+    pub(crate) async fn is_in_use(&self, key: &SessionKey) -> bool {
+        let desk = self.desks().get(key.as_str()).cloned();
+        let Some(desk) = desk else { return false };
+        !desk.is_idle()
+            || self.hub.watch(key.as_str()).live.has_waiting()
+            || desk.session.jobs().await.iter().any(|job| job.is_running())
+    }
+
+    /// The config.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// How many messages have no answer.
     pub(crate) fn open_count(&self) -> usize {
         self.open.load(Ordering::SeqCst)
@@ -290,6 +333,16 @@ impl Delivery {
         origin: Origin,
     ) -> Result<(), (GatewayError, Box<OpenMessage>)> {
         let session = message.row.session.clone();
+        let waiting = WaitingMessage {
+            message_id: message.id.clone(),
+            text: message.row.text.clone(),
+            images: message.row.images.len(),
+            accepted_at: message.row.accepted_at,
+        };
+        let mut event = json!(waiting);
+        event["type"] = json!("accepted");
+        // Before a run can take it.
+        self.hub.publish_with(&session, &event, |live| live.accepted(waiting));
         let mut desks = self.desks();
         // Under the lock: a desk that is removed has no messages.
         if let Some(desk) = desks.get(&session) {
@@ -331,7 +384,7 @@ impl Delivery {
             desk.heed(event);
         }
         if let SessionEvent::Run(event) = event {
-            self.hub.publish(key.as_str(), event);
+            self.hub.publish_run(key.as_str(), event);
         }
     }
 
@@ -390,10 +443,21 @@ impl Delivery {
         };
         let stored = self.ledger.settle(messages, &of_message, parts.clone()).await?;
         self.open.fetch_sub(messages.len(), Ordering::SeqCst);
+        let bytes = messages.iter().map(|message| picture_bytes(&message.row)).sum();
+        self.pictures.fetch_sub(bytes, Ordering::SeqCst);
         for message in messages {
             let state = of_message(message);
             let event = json!({"type": "message", "messageId": message.id, "outcome": state});
-            self.hub.publish(&message.row.session, &event);
+            self.hub.publish_with(&message.row.session, &event, |live| match &state {
+                MessageState::Reported { class, message: why, .. } => live.reported(hub::Report {
+                    message_id: message.id.clone(),
+                    text: message.row.text.clone(),
+                    class: class.clone(),
+                    message: why.clone(),
+                    ts: now_ms(),
+                }),
+                _ => live.answered(&message.id),
+            });
             if let Some(waiter) = self.waiters().get(&message.id) {
                 waiter.notify_waiters();
             }
@@ -412,8 +476,12 @@ impl Delivery {
     }
 }
 
+fn picture_bytes(row: &Incoming) -> usize {
+    row.images.iter().map(|image| image.data.len()).sum()
+}
+
 fn check(new: &NewMessage) -> Result<(), GatewayError> {
-    let problem = if new.text.trim().is_empty() {
+    let problem = if new.text.trim().is_empty() && new.images.is_empty() {
         "the message is empty; say something".to_owned()
     } else if new.text.len() > MAX_TEXT_BYTES {
         let size = new.text.len();

@@ -13,6 +13,7 @@ mod gateway;
 mod hub;
 mod ledger;
 mod outbox;
+mod questions;
 mod rows;
 mod server;
 mod token;

@@ -179,6 +179,7 @@ fn a_part_is_stored_once_and_messages_are_settled_with_it() {
                 source_id: source.to_owned(),
                 session: "session".to_owned(),
                 text: "hello".to_owned(),
+                images: Vec::new(),
                 accepted_at: 1,
                 state: MessageState::Open,
             };

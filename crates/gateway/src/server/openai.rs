@@ -125,7 +125,7 @@ async fn accept(
     // The same request again is the same session.
     let session =
         named.unwrap_or_else(|| format!("openai-{}", MessageId::of(&route(), &source_id)));
-    let new = NewMessage { route: route(), source_id, session, text };
+    let new = NewMessage { route: route(), source_id, session, text, images: Vec::new() };
     Ok(server.delivery.accept(new).await?.id)
 }
 
