@@ -8,6 +8,8 @@ export default defineConfig({
     cssCodeSplit: false,
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    // The licences of the packages in app.js, which must come with every copy.
+    license: { fileName: "licenses.md" },
     rolldownOptions: {
       output: {
         entryFileNames: "app.js",

@@ -22,7 +22,7 @@ const PATHS: Record<string, string> = {
 
 export function Icon({ name }: { name: string }) {
   return (
-    <svg class={`icon ${name}`} viewBox="0 0 24 24" aria-hidden="true">
+    <svg class={`icon icon-${name}`} viewBox="0 0 24 24" aria-hidden="true">
       <path d={PATHS[name] ?? ""} />
     </svg>
   );

@@ -136,7 +136,7 @@ export function Tool({ call, result, live, isAsked, isCurrent }: ToolProps) {
   else if (isRunning) state = `running, ${duration(Date.now() - (live?.startedAt ?? Date.now()))}`;
   else if (isCurrent) state = "waits";
   else state = "no result";
-  const time = live?.end?.durationMs;
+  const time = typeof details?.durationMs === "number" ? details.durationMs : live?.end?.durationMs;
   const icon = isFailed ? "cross" : isOver ? "check" : isAsked ? "question" : isCurrent ? "spinner" : "dot";
   return (
     <details class={`tool ${isFailed ? "failed" : ""}`}>

@@ -6,6 +6,7 @@
 //! process left is no special case.
 
 mod advance;
+mod answering;
 mod desk;
 mod split;
 
@@ -26,13 +27,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
-use crate::hub::{self, Hub, WaitingMessage};
+use crate::hub::{Hub, WaitingMessage};
 use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
+use crate::metrics::Metrics;
 use crate::outbox::Outbox;
 use crate::questions::Questions;
-use crate::rows::{
-    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Route,
-};
+use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
+use answering::picture_bytes;
 use desk::{Desk, Origin};
 
 /// Most messages without an answer. Each is in memory.
@@ -77,6 +78,7 @@ pub(crate) struct Delivery {
     pub(crate) hub: Arc<Hub>,
     /// Questions about tool calls that need an approval.
     pub(crate) questions: Arc<Questions>,
+    pub(crate) metrics: Metrics,
     desks: Mutex<HashMap<String, Arc<Desk>>>,
     open: AtomicUsize,
     /// Bytes of the pictures of messages without an answer.
@@ -127,6 +129,7 @@ impl Delivery {
                 outbox,
                 hub,
                 questions,
+                metrics: Metrics::default(),
                 desks: Mutex::default(),
                 open: AtomicUsize::new(0),
                 pictures: AtomicUsize::new(0),
@@ -199,6 +202,7 @@ impl Delivery {
         let accepted = self.ledger.accept(id.clone(), row).await;
         match accepted {
             Ok(Acceptance::New(message)) => {
+                self.metrics.accepted();
                 let row = message.row.clone();
                 // It is stored, so whatever happens now, the next start hands it in.
                 self.hand_in(message, Origin::New).map_err(|(error, _)| error)?;
@@ -384,86 +388,9 @@ impl Delivery {
             desk.heed(event);
         }
         if let SessionEvent::Run(event) = event {
+            self.metrics.heed(&event.kind);
             self.hub.publish_run(key.as_str(), event);
         }
-    }
-
-    async fn report(
-        &self,
-        messages: Vec<OpenMessage>,
-        report: &Report,
-    ) -> Result<(), GatewayError> {
-        let first = messages.first().map(|message| message.id.to_string()).unwrap_or_default();
-        self.answer(&messages, PartKind::Report, &first, &report.message, &|parts| {
-            MessageState::Reported {
-                class: report.class.clone(),
-                message: report.message.clone(),
-                parts,
-            }
-        })
-        .await
-    }
-
-    /// Stores what is said to the senders of `messages`, once per route, and sends it.
-    async fn answer(
-        &self,
-        messages: &[OpenMessage],
-        kind: PartKind,
-        said: &str,
-        text: &str,
-        state: &(dyn Fn(Vec<PartId>) -> MessageState + Sync),
-    ) -> Result<(), GatewayError> {
-        let mut routes: Vec<&Route> = messages.iter().map(|message| &message.row.route).collect();
-        let mut seen = HashSet::new();
-        routes.retain(|route| seen.insert(*route));
-        let mut parts: Vec<(PartId, Outgoing)> = Vec::new();
-        for route in routes {
-            let texts = split::split(text, self.outbox.most_chars(route));
-            let of_route = || messages.iter().filter(|message| message.row.route == *route);
-            let session = of_route().next().map_or("", |message| message.row.session.as_str());
-            let count = texts.len();
-            for (part, text) in texts.into_iter().enumerate() {
-                let row = Outgoing {
-                    route: route.clone(),
-                    session: session.to_owned(),
-                    answers: of_route().map(|message| message.id.clone()).collect(),
-                    kind,
-                    part,
-                    parts: count,
-                    text,
-                    created_at: now_ms(),
-                    state: PartState::Queued,
-                };
-                parts.push((PartId::of(session, said, route, part), row));
-            }
-        }
-        let of_message = |message: &OpenMessage| {
-            let mine = parts.iter().filter(|(_, part)| part.route == message.row.route);
-            state(mine.map(|(id, _)| id.clone()).collect())
-        };
-        let stored = self.ledger.settle(messages, &of_message, parts.clone()).await?;
-        self.open.fetch_sub(messages.len(), Ordering::SeqCst);
-        let bytes = messages.iter().map(|message| picture_bytes(&message.row)).sum();
-        self.pictures.fetch_sub(bytes, Ordering::SeqCst);
-        for message in messages {
-            let state = of_message(message);
-            let event = json!({"type": "message", "messageId": message.id, "outcome": state});
-            self.hub.publish_with(&message.row.session, &event, |live| match &state {
-                MessageState::Reported { class, message: why, .. } => live.reported(hub::Report {
-                    message_id: message.id.clone(),
-                    text: message.row.text.clone(),
-                    class: class.clone(),
-                    message: why.clone(),
-                    ts: now_ms(),
-                }),
-                _ => live.answered(&message.id),
-            });
-            if let Some(waiter) = self.waiters().get(&message.id) {
-                waiter.notify_waiters();
-            }
-        }
-        self.outbox.push(stored);
-        Ok(())
     }
 
     fn desks(&self) -> MutexGuard<'_, HashMap<String, Arc<Desk>>> {
@@ -474,10 +401,6 @@ impl Delivery {
     fn waiters(&self) -> MutexGuard<'_, HashMap<MessageId, Arc<Notify>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn picture_bytes(row: &Incoming) -> usize {
-    row.images.iter().map(|image| image.data.len()).sum()
 }
 
 fn check(new: &NewMessage) -> Result<(), GatewayError> {

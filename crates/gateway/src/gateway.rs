@@ -82,7 +82,7 @@ impl Gateway {
         let outbox = Outbox::new(ledger.clone(), vec![channel], tasks.clone());
         let delivery = Delivery::new(home, config, ledger, outbox, hub, tasks);
         let recovered = delivery.recover().await?;
-        let server = Arc::new(Server::new(delivery, token, address));
+        let server = Arc::new(Server::new(delivery, token, token_file.clone(), address));
         Ok(Running { listener, server, address, token_file, recovered })
     }
 }

@@ -12,6 +12,7 @@ mod error;
 mod gateway;
 mod hub;
 mod ledger;
+mod metrics;
 mod outbox;
 mod questions;
 mod rows;

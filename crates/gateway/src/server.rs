@@ -13,6 +13,7 @@ mod sessions;
 mod socket;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,8 @@ pub(crate) struct Server {
     delivery: Arc<Delivery>,
     token: Token,
     address: SocketAddr,
+    /// Where the token is, unless the config has it.
+    token_file: Option<PathBuf>,
     failures: guard::Failures,
     sockets: Arc<Semaphore>,
     begun: Instant,
@@ -50,11 +53,17 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(delivery: Arc<Delivery>, token: Token, address: SocketAddr) -> Self {
+    pub(crate) fn new(
+        delivery: Arc<Delivery>,
+        token: Token,
+        token_file: Option<PathBuf>,
+        address: SocketAddr,
+    ) -> Self {
         Self {
             delivery,
             token,
             address,
+            token_file,
             failures: guard::Failures::default(),
             sockets: Arc::new(Semaphore::new(MOST_SOCKETS)),
             begun: Instant::now(),
@@ -68,13 +77,13 @@ impl Server {
         listener: tokio::net::TcpListener,
         stop: CancellationToken,
     ) {
-        let page = page::paths().fold(Router::new(), |router, path| {
-            router.route(path, get(page::file))
-        });
+        let page =
+            page::paths().fold(Router::new(), |router, path| router.route(path, get(page::file)));
         let router = page
             .route("/health", get(rest::health))
             .route("/ready", get(rest::ready))
             .route("/ws", get(socket::upgrade))
+            .route("/metrics", get(rest::metrics))
             .route("/api/status", get(rest::status))
             .route("/api/messages", post(rest::send))
             .route("/api/messages/{id}", get(rest::message))
@@ -89,6 +98,8 @@ impl Server {
             .route("/api/approvals/{id}", post(rest::approve))
             .route("/v1/models", get(openai::models))
             .route("/v1/chat/completions", post(openai::chat_completions))
+            .route("/v1/responses", post(openai::create))
+            .route("/v1/responses/{id}", get(openai::retrieve))
             .fallback(rest::not_found)
             .layer(middleware::from_fn_with_state(Arc::clone(&self), guard::guard))
             .with_state(Arc::clone(&self));

@@ -42,12 +42,13 @@ macro_rules! file {
     };
 }
 
-static FILES: [File; 5] = [
+static FILES: [File; 6] = [
     file!("/", "index.html", "text/html; charset=utf-8"),
     file!("/app.js", "app.js", "text/javascript; charset=utf-8"),
     file!("/app.css", "app.css", "text/css; charset=utf-8"),
     file!("/manifest.webmanifest", "manifest.webmanifest", "application/manifest+json"),
     file!("/icon.svg", "icon.svg", "image/svg+xml"),
+    file!("/licenses.md", "licenses.md", "text/plain; charset=utf-8"),
 ];
 
 /// A hash of each file.

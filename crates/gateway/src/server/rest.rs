@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use myclaw_agent::llm::ImageContent;
@@ -19,6 +20,7 @@ use super::sessions::ListRange;
 use super::{Server, route};
 use crate::GatewayError;
 use crate::delivery::NewMessage;
+use crate::metrics::Gauge;
 use crate::questions::Answer;
 use crate::rows::{Incoming, MessageId, MessageState};
 
@@ -111,6 +113,23 @@ pub(super) async fn status(State(server): State<Arc<Server>>) -> Json<Value> {
     Json(server.state())
 }
 
+pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Response {
+    let gauge = |name, help, value: usize| Gauge { name, help, value: value as u64 };
+    let seconds = usize::try_from(server.begun.elapsed().as_secs()).unwrap_or(usize::MAX);
+    let sockets = super::MOST_SOCKETS - server.sockets.available_permits();
+    let delivery = &server.delivery;
+    let gauges = [
+        gauge("myclaw_uptime_seconds", "Seconds since the start.", seconds),
+        gauge("myclaw_messages_open", "Messages without an answer.", delivery.open_count()),
+        gauge("myclaw_sessions_working", "Sessions that work.", delivery.working().len()),
+        gauge("myclaw_approvals_open", "Open questions.", delivery.questions.list(None).len()),
+        gauge("myclaw_websockets", "Open WebSockets.", sockets),
+    ];
+    let text = delivery.metrics.text(&gauges);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+/// Step 1 for programs: when the answer leaves, the message is on disk.
 pub(super) async fn send(
     State(server): State<Arc<Server>>,
     headers: HeaderMap,
@@ -229,7 +248,8 @@ pub(super) async fn pictures(
     attachments: Vec<Attachment>,
 ) -> Result<Vec<ImageContent>, GatewayError> {
     if attachments.len() > MOST_ATTACHMENTS {
-        let why = format!("a message has at most {MOST_ATTACHMENTS} pictures; send the others later");
+        let why =
+            format!("a message has at most {MOST_ATTACHMENTS} pictures; send the others later");
         return Err(GatewayError::Unusable(why));
     }
     let checking = tokio::task::spawn_blocking(move || {
@@ -254,6 +274,8 @@ impl Server {
             "seconds": self.begun.elapsed().as_secs(),
             "openMessages": self.delivery.open_count(),
             "sockets": super::MOST_SOCKETS - self.sockets.available_permits(),
+            "tokenFile": self.token_file,
+            "usage": self.delivery.metrics.usage(),
             "stateDirectory": self.delivery.home().paths.state_dir(),
         })
     }
@@ -315,10 +337,12 @@ impl Server {
             let ids: Vec<MessageId> =
                 row.meta.as_ref().and_then(|meta| meta.field("queuedIds")).unwrap_or_default();
             for id in ids {
-                if let Some(Incoming { state: MessageState::Reported { class, message, .. }, .. }) =
-                    self.delivery.ledger.message(&id).await?
+                if let Some(Incoming {
+                    state: MessageState::Reported { class, message, .. }, ..
+                }) = self.delivery.ledger.message(&id).await?
                 {
-                    let report = json!({"messageId": id, "row": row.id, "class": class, "message": message});
+                    let report =
+                        json!({"messageId": id, "row": row.id, "class": class, "message": message});
                     reports.push(report);
                 }
             }
