@@ -125,7 +125,7 @@ export function Composer({ session, busy, onSend, onStop }: Props) {
           rows={1}
           value={text}
           aria-label="Message"
-          placeholder={busy ? "Send a message to the running turn" : "Message"}
+          placeholder={busy ? "Message for this turn" : "Message"}
           onInput={(event) => setText(event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

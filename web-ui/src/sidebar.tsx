@@ -52,7 +52,7 @@ interface Props {
 export function SessionList({ sessions, current, onOpen }: Props) {
   const { list, total, search, setSearch } = sessions;
   const isListed = list.some((session) => session.name === current || session.key === current);
-  const shown = isListed || search ? list : [{ name: current, key: current, updatedAt: 0 } as ListedSession, ...list];
+  const shown = isListed || search || !current ? list : [{ name: current, key: current, updatedAt: 0 } as ListedSession, ...list];
   return (
     <>
       <label class="search">

@@ -27,7 +27,8 @@ fn chat_completions_answer_whole_and_streamed() {
     };
     let (status, whole) = client.post("/v1/chat/completions", &ask(false)).unwrap();
     assert_eq!(status, 200, "{whole}");
-    assert_eq!(whole["choices"][0]["message"], json!({"role": "assistant", "content": "fine"}));
+    let message = json!({"role": "assistant", "content": "fine", "refusal": null});
+    assert_eq!(whole["choices"][0]["message"], message);
     assert_eq!(whole["choices"][0]["finish_reason"], "stop");
     let (status, streamed) = client.post("/v1/chat/completions", &ask(true)).unwrap();
     let streamed = streamed.as_str().unwrap();

@@ -26,7 +26,9 @@ fn sessions_are_listed_searched_forked_renamed_exported_and_deleted() {
     assert_eq!(post("/api/sessions/one/fork", json!({"newSession": "three"})).0, 200);
     assert_eq!(post("/api/sessions/one/fork", json!({"newSession": "three"})).0, 409);
     assert_eq!(post("/api/sessions/none/fork", json!({"newSession": "four"})).0, 404);
-    assert_eq!(bench.said("three"), ["<m1> tomatoes", "re: <m1>"]);
+    let history = client.get("/api/sessions/three/history").unwrap().1;
+    let said = history["messages"].as_array().unwrap().iter().map(|row| row["content"].as_str());
+    assert_eq!(said.collect::<Vec<_>>(), [Some("<m1> tomatoes"), Some("re: <m1>")]);
     assert_eq!(post("/api/sessions/three/title", json!({"title": "The garden"})).0, 200);
     assert_eq!(post("/api/sessions/three/title", json!({"title": "two\nlines"})).0, 400);
     assert_eq!(names("/api/sessions?search=garden"), ["three"]);

@@ -61,7 +61,7 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16) -> Step {
     if last.contains("please attack") {
         return reply.text(ATTACK.replace("{port}", &stranger.to_string())).step();
     }
-    if last.contains("please fail") {
+    if last.contains("please fail") && !last.contains("hello again") {
         let body =
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"no such luck"}}"#;
         return Step::status(400, &[], body);
