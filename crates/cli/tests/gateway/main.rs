@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 mod chaos;
 mod client;
+mod cron;
 mod delivery;
 mod guard;
 mod openai;
