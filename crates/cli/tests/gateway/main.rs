@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 mod approvals;
 mod chaos;
 mod client;
+mod cron;
 mod delivery;
 mod guard;
 mod openai;
