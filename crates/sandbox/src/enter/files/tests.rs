@@ -38,3 +38,18 @@ fn what_may_be_read_may_not_be_changed() {
     });
     assert_eq!(tried.join().unwrap(), [false; 6]);
 }
+
+/// The capability for it is dropped as well.
+#[test]
+fn no_device_can_be_made_where_everything_else_can() {
+    use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
+
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().to_owned();
+    let tried = thread::spawn(move || {
+        restrict(&FileRules { writable: vec![root.clone()], ..FileRules::default() }).unwrap();
+        let make = |name, kind| mknodat(CWD, root.join(name), kind, Mode::RUSR, makedev(1, 3));
+        [make("pipe", FileType::Fifo), make("device", FileType::CharacterDevice)]
+    });
+    assert_eq!(tried.join().unwrap(), [Ok(()), Err(rustix::io::Errno::ACCESS)]);
+}
