@@ -33,7 +33,7 @@ pub use config_check::{Examination, examine, load_checked, unread_keys};
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
 pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, sandbox_problems};
-pub use driver::Driver;
+pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};
 pub use helper::helper_main;
 pub use home::Home;
@@ -51,8 +51,8 @@ pub use session::{
     Work,
 };
 pub use session_config::{
-    MAIN_SESSION, RunAdditions, SessionConfig, SessionOptions, call_limits, check_agent,
-    exhausted_today, stored_keys,
+    CRON_CHANNEL, MAIN_SESSION, RunAdditions, SUBAGENT_CHANNEL, SessionConfig, SessionOptions,
+    call_limits, check_agent, exhausted_today, stored_keys,
 };
 pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
@@ -61,12 +61,12 @@ pub use undo::UndoMode;
 
 pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{
-    ActiveModel, AgentRunEvent, AgentStart, Approval, ApprovalRequest, Approver, Bound,
+    ActiveModel, AgentRunEvent, AgentStart, Approval, ApprovalRequest, Approver, Bound, Clock,
     CompactionOutcome, CompactionReason, CompactionReport, CompactionVerdict, ContextChange,
     Engine, EventCallback, Hook, HookError, Notice, PendingCompaction, PendingMessage,
-    PendingToolCall, Providers, RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult,
-    RunWork, SkillSummary, TakenState, Tool, ToolCallVerdict, ToolContext, ToolError,
-    ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
+    PendingToolCall, Providers, QuietMessages, RunError, RunEvent, RunId, RunOutcome, RunParams,
+    RunResult, RunWork, SkillSummary, SystemClock, TakenState, Tool, ToolCallVerdict, ToolContext,
+    ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
 };
 pub use myclaw_exec::hide_environment;
 
@@ -82,10 +82,10 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        Config, ConfigError, Environment, ExposeSecret, KEYRING_SERVICE, KeySource, LogLevel,
-        Mistake, ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString,
-        StarterModel, holds_literal_secret, json_schema, load_config, load_or_default,
-        starter_config, write_config_if_missing,
+        AgentId, Config, ConfigError, Environment, ExposeSecret, Heartbeat, KEYRING_SERVICE,
+        KeySource, LogLevel, Mistake, ModelDefinition, Paths, QueueMode, RenderStyle,
+        ResolvedAgent, SecretString, StarterModel, holds_literal_secret, json_schema, load_config,
+        load_or_default, starter_config, write_config_if_missing,
     };
 }
 
@@ -125,9 +125,10 @@ pub mod sandbox {
 pub mod sessions {
     pub use myclaw_session::{
         About, AboutEntry, Case, CompactionEntry, Entry, EntryId, IndexedSession, JsonSessions,
-        LockWait, MetaPatch, NewSession, PruneScope, QueuedKind, Role, SearchHit, SearchQuery,
-        SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey, SessionReader,
-        SessionStore, Sessions, TailLimit, TranscriptMessage, UpdatedAt,
+        LockWait, MetaPatch, NewSession, PeerKind, PruneScope, QueuedKind, Role, SearchHit,
+        SearchQuery, SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey,
+        SessionKeyParts, SessionReader, SessionStore, Sessions, TailLimit, TranscriptMessage,
+        UpdatedAt,
     };
 }
 

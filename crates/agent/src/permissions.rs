@@ -25,7 +25,7 @@ use myclaw_session::{PeerKind, SessionKey};
 use myclaw_tools::command_of_job;
 use serde_json::{Map, Value};
 
-pub use myclaw_policy::{canonical_tool_name, known_tools};
+pub use myclaw_policy::{alias_names, canonical_tool_name, known_tools};
 
 use crate::approvals::{ApprovalStore, SessionApprover, audience};
 use crate::{AgentError, RunAdditions, SessionConfig};
@@ -73,7 +73,7 @@ pub struct Permissions {
     directory: PathBuf,
     /// The records of the session's background jobs.
     jobs: PathBuf,
-    /// The variables of commands, without those that say nothing about what runs.
+    /// The variables of commands, without those that do not change what runs.
     environment: BTreeMap<String, String>,
     rules: Arc<Rules>,
 }

@@ -12,6 +12,7 @@ use myclaw_agent::llm::ThinkingLevel;
 
 mod acp;
 pub(crate) mod auth;
+mod cron;
 mod duration;
 mod gateway;
 mod help;
@@ -21,6 +22,7 @@ mod sessions;
 mod skills;
 
 pub(crate) use acp::AcpArgs;
+pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use duration::Age;
 pub(crate) use gateway::{GatewayArgs, GatewayCommand};
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
@@ -93,6 +95,9 @@ pub(crate) enum Command {
     /// Run the process that is always on: messages of programs and web chats, each answered once
     #[command(long_about = help::GATEWAY, after_long_help = help::GATEWAY_EXAMPLES)]
     Gateway(GatewayArgs),
+    /// Plan what the agent does by itself: once, at an interval, or at times of day
+    #[command(long_about = help::CRON, after_long_help = help::CRON_EXAMPLES)]
+    Cron(CronArgs),
     /// Write a starter config and the workspace
     #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
     Init,

@@ -21,6 +21,15 @@ pub(crate) fn local_minute(milliseconds: u64) -> String {
     )
 }
 
+/// Like [`local_minute`], with seconds.
+pub(crate) fn local_second(milliseconds: u64) -> String {
+    let time = i64::try_from(milliseconds).ok();
+    time.and_then(|time| Timestamp::from_millisecond(time).ok()).map_or_else(
+        || "-".to_owned(),
+        |time| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}
+
 /// A name for a new session: the time, and a number where that is taken.
 pub(crate) fn new_session_name(is_taken: impl Fn(&str) -> bool) -> String {
     let name = jiff::Zoned::now().strftime("%Y-%m-%d-%H%M%S").to_string();

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 20] = [
+const CRATES: [(&str, &[&str]); 21] = [
     ("cli", &["gateway", "agent"]),
-    ("gateway", &["agent", "store"]),
+    ("gateway", &["agent", "store", "schedule"]),
     (
         "agent",
         &[
@@ -42,9 +42,10 @@ const CRATES: [(&str, &[&str]); 20] = [
     ("policy", &["config"]),
     ("sandbox", &["exec"]),
     ("exec", &[]),
-    ("config", &["files"]),
+    ("config", &["schedule", "files"]),
     ("skills", &[]),
     ("store", &["files"]),
+    ("schedule", &[]),
     ("files", &[]),
 ];
 

@@ -14,6 +14,7 @@ use crate::{Environment, Paths};
 mod agents;
 mod auth;
 mod browser;
+mod heartbeat;
 mod hooks;
 mod limits;
 mod messages;
@@ -29,6 +30,7 @@ pub use agents::{
 };
 pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
+pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
 pub use hooks::{
     AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
 };
@@ -87,6 +89,8 @@ pub struct Config {
     pub messages: MessagesConfig,
     /// The long-lived process that serves the web chat and the channels.
     pub gateway: GatewayConfig,
+    /// Jobs that the gateway runs by the clock.
+    pub cron: CronConfig,
     /// What is logged.
     pub logging: LoggingConfig,
     /// Config of the built-in tools.

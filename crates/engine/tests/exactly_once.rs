@@ -1,5 +1,5 @@
-//! The invariant of talking into a session: an acknowledged message is in the session exactly once, whatever is
-//! dropped and when. `MYCLAW_CASES` sets the number of random schedules.
+//! The invariant of the inbox: an acknowledged message is in the session exactly once, whichever run or sender is
+//! dropped at whatever point. `MYCLAW_CASES` sets the number of random schedules.
 
 mod common;
 
@@ -41,7 +41,7 @@ fn some_work(request: &RecordedRequest, number: usize) -> Step {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_taken_once_whatever_is_killed() {
+async fn an_acknowledged_message_is_taken_once_whatever_is_killed() {
     const KINDS: [QueuedKind; 3] = [QueuedKind::Steer, QueuedKind::FollowUp, QueuedKind::Collect];
     let cases = number_from("MYCLAW_CASES").unwrap_or(12);
     for seed in 0..cases {

@@ -7,6 +7,7 @@
 
 mod advance;
 mod desk;
+mod occasion;
 mod split;
 
 use std::collections::{HashMap, HashSet};
@@ -19,6 +20,7 @@ use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
     Driver, Home, JobWake, Session, SessionConfig, SessionEvent, SessionOptions, engine,
 };
+use myclaw_store::Store;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +33,8 @@ use crate::outbox::Outbox;
 use crate::rows::{
     Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Route,
 };
+use crate::schedule::{Book, Routes};
+use crate::tools::GatewayTools;
 use desk::{Desk, Origin};
 
 /// Most messages without an answer. Each is in memory.
@@ -69,6 +73,10 @@ pub(crate) struct Delivery {
     pub(crate) ledger: Ledger,
     outbox: Arc<Outbox>,
     pub(crate) hub: Arc<Hub>,
+    /// The scheduled jobs.
+    pub(crate) book: Arc<Book>,
+    /// Where people write from.
+    pub(crate) routes: Routes,
     desks: Mutex<HashMap<String, Arc<Desk>>>,
     open: AtomicUsize,
     /// Who waits for the end of a message.
@@ -88,16 +96,17 @@ impl Delivery {
     pub(crate) fn new(
         home: Home,
         config: Arc<Config>,
-        ledger: Ledger,
+        store: &Arc<dyn Store>,
         outbox: Arc<Outbox>,
         hub: Arc<Hub>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| {
+            let tools = GatewayTools::new(this.clone());
             let this = this.clone();
             // Runs end with the process: one that is dropped leaves its session as a crash does, and the next start
             // continues it. An aborted one would be over.
-            let driver = Driver::new(
+            let driver = Driver::with_tools(
                 engine(home.http_options()),
                 CancellationToken::new(),
                 Arc::new(move |key, event| {
@@ -106,14 +115,17 @@ impl Delivery {
                     }
                 }),
                 None,
+                Some(Arc::new(tools)),
             );
             Self {
                 home,
                 config,
                 driver,
-                ledger,
+                ledger: Ledger::new(Arc::clone(store)),
                 outbox,
                 hub,
+                book: Arc::new(Book::new(Arc::clone(store))),
+                routes: Routes::new(Arc::clone(store)),
                 desks: Mutex::default(),
                 open: AtomicUsize::new(0),
                 waiting: Mutex::default(),
@@ -158,40 +170,48 @@ impl Delivery {
         check(&new)?;
         let key = self.session_config(&new.session)?.session_key;
         let id = MessageId::of(&new.route, &new.source_id);
-        let row = Incoming {
-            route: new.route,
-            source_id: new.source_id,
-            session: key.as_str().to_owned(),
-            text: new.text,
-            accepted_at: now_ms(),
-            state: MessageState::Open,
-        };
-        if self.closing.is_cancelled() {
-            return Err(GatewayError::Stopping);
-        }
-        let open = self.open.fetch_add(1, Ordering::SeqCst);
-        if open >= MOST_OPEN {
-            self.open.fetch_sub(1, Ordering::SeqCst);
-            return Err(GatewayError::Full(open));
-        }
+        let session = key.as_str().to_owned();
+        let row = Incoming::new(new.route, new.source_id, session, new.text, now_ms());
+        self.enter()?;
         let accepted = self.ledger.accept(id.clone(), row).await;
         match accepted {
             Ok(Acceptance::New(message)) => {
                 let row = message.row.clone();
+                if let Err(error) = self.routes.used(&row.session, &row.route).await {
+                    tracing::warn!(%error, "where the message came from is not noted");
+                }
                 // It is stored, so whatever happens now, the next start hands it in.
                 self.hand_in(message, Origin::New).map_err(|(error, _)| error)?;
                 Ok(Accepted { id, row })
             }
             Ok(Acceptance::Known(row)) => {
-                self.open.fetch_sub(1, Ordering::SeqCst);
+                self.leave();
                 let is_same = row.session == key.as_str();
                 if is_same { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
             }
             Err(error) => {
-                self.open.fetch_sub(1, Ordering::SeqCst);
+                self.leave();
                 Err(error)
             }
         }
+    }
+
+    /// Takes a place among the messages without an answer.
+    fn enter(&self) -> Result<(), GatewayError> {
+        if self.closing.is_cancelled() {
+            return Err(GatewayError::Stopping);
+        }
+        let open = self.open.fetch_add(1, Ordering::SeqCst);
+        if open >= MOST_OPEN {
+            self.leave();
+            return Err(GatewayError::Full(open));
+        }
+        Ok(())
+    }
+
+    /// Gives the place back.
+    fn leave(&self) {
+        self.open.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// The message, as soon as it is answered or reported; as it is when `until` is ready before that.
@@ -252,6 +272,11 @@ impl Delivery {
         self.open.load(Ordering::SeqCst)
     }
 
+    /// The config.
+    pub(crate) fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
     /// The environment and the directories.
     pub(crate) fn home(&self) -> &Home {
         &self.home
@@ -293,6 +318,9 @@ impl Delivery {
         let mut desks = self.desks();
         // Under the lock: a desk that is removed has no messages.
         if let Some(desk) = desks.get(&session) {
+            if message.row.is_heartbeat() {
+                desk.session.quiet().add(message.id.entry());
+            }
             desk.arrived(message, origin);
             return Ok(());
         }
@@ -303,6 +331,9 @@ impl Delivery {
         config.wake_for_jobs(JobWake::StartTurn);
         let options = SessionOptions::default();
         let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.driver), config, &options)));
+        if message.row.is_heartbeat() {
+            desk.session.quiet().add(message.id.entry());
+        }
         desk.arrived(message, origin);
         desks.insert(session, Arc::clone(&desk));
         drop(desks);
@@ -365,8 +396,9 @@ impl Delivery {
         routes.retain(|route| seen.insert(*route));
         let mut parts: Vec<(PartId, Outgoing)> = Vec::new();
         for route in routes {
-            let texts = split::split(text, self.outbox.most_chars(route));
             let of_route = || messages.iter().filter(|message| message.row.route == *route);
+            let Some(text) = occasion::spoken(of_route(), kind, text) else { continue };
+            let texts = split::split(&text, self.outbox.most_chars(route));
             let session = of_route().next().map_or("", |message| message.row.session.as_str());
             let count = texts.len();
             for (part, text) in texts.into_iter().enumerate() {
@@ -388,6 +420,7 @@ impl Delivery {
             let mine = parts.iter().filter(|(_, part)| part.route == message.row.route);
             state(mine.map(|(id, _)| id.clone()).collect())
         };
+        let messages = &occasion::with_result(messages, kind, text);
         let stored = self.ledger.settle(messages, &of_message, parts.clone()).await?;
         self.open.fetch_sub(messages.len(), Ordering::SeqCst);
         for message in messages {

@@ -5,35 +5,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use myclaw_agent::Home;
 use myclaw_agent::config::Config;
-use myclaw_store::{SqliteStore, StoreError};
+use myclaw_agent::{Home, SystemClock};
+use myclaw_store::{SqliteStore, Store, StoreError};
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::GatewayError;
 use crate::channel::Channel;
+use crate::client::ask;
 use crate::delivery::Delivery;
 use crate::hub::Hub;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
+use crate::schedule::Runner;
 use crate::server::{Server, WebChannel};
 use crate::token::Token;
 
 /// Directory of the gateway in the state directory. Only the user can read it.
 const DIRECTORY: &str = "gateway";
 /// The database in it.
-const STORE_FILE: &str = "store.sqlite";
+pub(crate) const STORE_FILE: &str = "store.sqlite";
 /// How long running turns may take to finish after a signal. The next start continues the others.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest wait for the answer of a running gateway.
-const STATUS_WAIT: Duration = Duration::from_secs(5);
 
 /// Starts gateways.
 #[derive(Debug)]
@@ -43,6 +39,7 @@ pub struct Gateway;
 pub struct Running {
     listener: TcpListener,
     server: Arc<Server>,
+    runner: Arc<Runner>,
     /// Where it listens.
     pub address: SocketAddr,
     /// Where the token is, unless the config has it.
@@ -76,14 +73,16 @@ impl Gateway {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| GatewayError::Listen { address, reason: error.to_string() })?;
-        let (ledger, hub) = (Ledger::new(Arc::new(store)), Arc::new(Hub::new()));
+        let (store, hub): (Arc<dyn Store>, _) = (Arc::new(store), Arc::new(Hub::new()));
         let channel: Arc<dyn Channel> = Arc::new(WebChannel::new(Arc::clone(&hub)));
         let tasks = TaskTracker::new();
-        let outbox = Outbox::new(ledger.clone(), vec![channel], tasks.clone());
-        let delivery = Delivery::new(home, config, ledger, outbox, hub, tasks);
+        let outbox = Outbox::new(Ledger::new(Arc::clone(&store)), vec![channel], tasks.clone());
+        let delivery = Delivery::new(home, config, &store, outbox, hub, tasks);
         let recovered = delivery.recover().await?;
+        let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
+        runner.recover().await?;
         let server = Arc::new(Server::new(delivery, token, address));
-        Ok(Running { listener, server, address, token_file, recovered })
+        Ok(Running { listener, server, runner, address, token_file, recovered })
     }
 }
 
@@ -94,6 +93,7 @@ impl Running {
     /// # Errors
     /// The server cannot go on.
     pub async fn serve(self, stop: CancellationToken) -> Result<(), GatewayError> {
+        let scheduling = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&self.runner).run()));
         let serving = Arc::clone(&self.server).serve(self.listener, stop.clone());
         tokio::pin!(serving);
         // The server itself never ends before it is told to.
@@ -101,6 +101,7 @@ impl Running {
             () = &mut serving => {}
             () = async {
                 stop.cancelled().await;
+                scheduling.abort();
                 self.server.close(PATIENCE).await;
             } => {}
         }
@@ -113,49 +114,14 @@ impl Running {
 /// # Errors
 /// Something else answers at the address, or the token is missing or wrong.
 pub async fn state_of(home: &Home, config: &Config) -> Result<Option<Value>, GatewayError> {
-    let (address, directory) = (address(home, config), directory(home));
-    // Without the gateway, whoever listens at its address would be given its token.
-    if !SqliteStore::is_open(&directory.join(STORE_FILE))? {
-        return Ok(None);
-    }
-    let Ok(stream) = TcpStream::connect(address).await else { return Ok(None) };
-    let Some(token) = Token::find(config, &directory)? else {
-        let what = format!(
-            "something listens on {address}, but this state directory has no gateway token"
-        );
-        return Err(GatewayError::Token(format!("{what}; set gateway.port to another port")));
-    };
-    let other = |reason: &str| {
-        GatewayError::Token(format!(
-            "what listens on {address} is not the gateway of this state directory ({reason}); stop it, or set \
-             gateway.port to another port"
-        ))
-    };
-    let asking = async {
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
-        tokio::spawn(connection);
-        let request = hyper::Request::get("/api/status")
-            .header("Host", address.to_string())
-            .header("Authorization", token.header())
-            .body(Empty::<Bytes>::new());
-        let response = sender.send_request(request.ok()?).await.ok()?;
-        let status = response.status();
-        let body = response.into_body().collect().await.ok()?.to_bytes();
-        Some((status, body))
-    };
-    let answer = tokio::time::timeout(STATUS_WAIT, asking).await;
-    let (status, body) = answer.ok().flatten().ok_or_else(|| other("it gave no answer"))?;
-    if !status.is_success() {
-        return Err(other(&format!("it answered {status}")));
-    }
-    serde_json::from_slice(&body).map(Some).map_err(|_| other("it does not speak JSON"))
+    ask(home, config, "GET", "/api/status", None).await.map(|reply| reply.map(|reply| reply.value))
 }
 
-fn address(home: &Home, config: &Config) -> SocketAddr {
+pub(crate) fn address(home: &Home, config: &Config) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, config.gateway_port(&home.environment)).into()
 }
 
-fn directory(home: &Home) -> PathBuf {
+pub(crate) fn directory(home: &Home) -> PathBuf {
     let state: &Path = home.paths.state_dir();
     state.join(DIRECTORY)
 }

@@ -21,7 +21,7 @@ const OPEN: &str = "open";
 /// Queue of the parts that are not sent yet, by the time at which they were made.
 const UNSENT: &str = "unsent";
 /// Queue of everything that is over, by that time. A source that delivers a message again finds it here.
-const OVER: &str = "over";
+pub(crate) const OVER: &str = "over";
 /// How long that is kept. No channel delivers a message again after so long a time; Telegram gives up after a day.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Records that are read or removed at once.
@@ -73,6 +73,24 @@ impl Ledger {
             Commit::Done(version) => Ok(Acceptance::New(Stored { id, version, row })),
             Commit::Refused(Refusal::Exists(record)) => Ok(Acceptance::Known(decode(&record)?)),
             Commit::Refused(other) => Err(unexpected(&other)),
+        }
+    }
+
+    /// Step 1 for a message that nobody sent, together with `batch`. `None` if a condition of the batch does not hold.
+    pub(crate) async fn accept_with(
+        &self,
+        mut batch: Batch,
+        id: MessageId,
+        row: Incoming,
+    ) -> Result<Option<OpenMessage>, GatewayError> {
+        batch.writes.push(Write::Insert {
+            id: RecordId::new(INCOMING, id.as_str()),
+            value: encode(&row)?,
+            place: Some(Place::new(OPEN, row.accepted_at)),
+        });
+        match self.store.commit(batch).await? {
+            Commit::Done(version) => Ok(Some(Stored { id, version, row })),
+            Commit::Refused(_) => Ok(None),
         }
     }
 
@@ -210,17 +228,17 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn encode(row: &impl Serialize) -> Result<Vec<u8>, GatewayError> {
+pub(crate) fn encode(row: &impl Serialize) -> Result<Vec<u8>, GatewayError> {
     serde_json::to_vec(row).map_err(|error| GatewayError::Internal(error.to_string()))
 }
 
-fn decode<R: DeserializeOwned>(record: &Record) -> Result<R, GatewayError> {
+pub(crate) fn decode<R: DeserializeOwned>(record: &Record) -> Result<R, GatewayError> {
     serde_json::from_slice(&record.value)
         .map_err(|error| GatewayError::Internal(format!("{} in the store: {error}", record.id)))
 }
 
 /// Nobody else writes into the store, so a condition that does not hold is a defect.
-fn unexpected(refusal: &Refusal) -> GatewayError {
+pub(crate) fn unexpected(refusal: &Refusal) -> GatewayError {
     let what = match refusal {
         Refusal::Exists(record) => format!("{} exists", record.id),
         Refusal::Changed { id, .. } => format!("{id} has changed"),

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod channel;
+mod client;
 mod delivery;
 mod error;
 mod gateway;
@@ -14,10 +15,12 @@ mod hub;
 mod ledger;
 mod outbox;
 mod rows;
+pub mod schedule;
 mod server;
 mod token;
+mod tools;
 
 pub use channel::{AfterInterruption, Capabilities, Channel, SendFailure};
 pub use error::GatewayError;
 pub use gateway::{Gateway, Running, state_of};
-pub use rows::{Incoming, MessageId, MessageState, Outgoing, PartId, PartState, Route};
+pub use rows::{Incoming, MessageId, MessageState, Occasion, Outgoing, PartId, PartState, Route};

@@ -77,6 +77,7 @@ impl Server {
             .route("/api/sessions/{session}/abort", post(rest::abort))
             .route("/v1/models", get(openai::models))
             .route("/v1/chat/completions", post(openai::chat_completions))
+            .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
             .fallback(rest::not_found)
             .layer(middleware::from_fn_with_state(Arc::clone(&self), guard::guard))
             .with_state(Arc::clone(&self));

@@ -1,4 +1,4 @@
-//! Messages that begin a turn or join one, and what became of them.
+//! Sends messages that begin a turn or join one, and finds out where sent messages are.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use myclaw_session::{EntryId, QueuedKind};
 use super::{Accepted, Session, Work};
 use crate::{AgentError, FailureClass};
 
-/// Rows that are read from the end of a log at once. The newest ones usually say everything.
+/// Rows that are read from the end of a log at once. Usually the newest ones are enough.
 const ROWS_AT_ONCE: usize = 32;
 
 /// Where a message is that was sent with a given id.
@@ -89,7 +89,7 @@ impl Session {
             Arrival::Refused { waiting } => Err(AgentError::new(
                 FailureClass::QueueFull,
                 format!(
-                    "the message was refused, because {waiting} messages wait already (messages.queue.cap); \
+                    "the message was refused, because {waiting} messages already wait (messages.queue.cap); \
                      wait until they are answered"
                 ),
             )),
@@ -101,8 +101,8 @@ impl Session {
         self.go_on();
     }
 
-    /// Where the messages with these ids are. Reads the log from its end, as far as needed; an id that is nowhere costs
-    /// the whole log.
+    /// Where the messages with these ids are. Reads the log from its end, as far as needed. For an id that is
+    /// nowhere that is the whole log.
     ///
     /// # Errors
     /// The inbox or the log cannot be read.

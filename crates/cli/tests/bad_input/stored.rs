@@ -74,7 +74,7 @@ fn a_torn_last_line_is_put_aside() {
         let reported = run(&home, &["run", "are you there?"]);
         reported.assert_code(0);
         assert!(
-            reported.stderr().contains("41 bytes that were no whole line were moved to"),
+            reported.stderr().contains("was incomplete; its 41 bytes were moved to"),
             "{}",
             reported.stderr()
         );

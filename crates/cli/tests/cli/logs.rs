@@ -112,12 +112,13 @@ fn secrets_stay_out_of_logs_unless_the_config_says_otherwise() {
     let known = "correct-horse-battery";
     let log_with = |logging: &str| {
         let home = TempHome::new();
-        let directory = format!("sk-ant-api03-abcdefgh/{known}/stored-secret-1");
+        let directory = format!("sk-ant-api03-abcdefgh/{known}/stored-secret-1/search-secret-1");
         let keys = format!("authProfiles: [{{ id: 'a', apiKey: '{known}' }}]");
         let config = home.write(
             format!("{directory}/myclaw.json"),
             format!(
-                "{{ logging: {{ file: true{logging} }}, provider: {{ name: 'openai', model: 'm', {keys} }} }}"
+                "{{ logging: {{ file: true{logging} }}, provider: {{ name: 'openai', model: 'm', {keys} }},
+                   tools: {{ web: {{ search: {{ provider: 'brave', apiKey: 'search-secret-1' }} }} }} }}"
             ),
         );
         home.write(
@@ -130,7 +131,7 @@ fn secrets_stay_out_of_logs_unless_the_config_says_otherwise() {
     };
     let log = log_with("");
     assert!(log.contains("config loaded") && log.contains("[redacted]"), "{log}");
-    for secret in [known, "sk-ant-api03", "stored-secret-1"] {
+    for secret in [known, "sk-ant-api03", "stored-secret-1", "search-secret-1"] {
         assert!(!log.contains(secret), "{secret}\n{log}");
     }
     let log = log_with(", redactSensitive: false");

@@ -1,7 +1,7 @@
 //! Step `finish`: makes the log durable, updates the index, and builds the result for the caller.
 
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::{IndexRepair, IndexUpdate, MetaPatch};
+use myclaw_session::{IndexRepair, IndexUpdate, MetaPatch, UpdatedAt};
 use serde_json::{Map, json};
 
 use super::Shared;
@@ -41,7 +41,7 @@ pub(super) fn result(shared: &Shared, model: &ActiveModel, ending: Ending) -> Ru
         Ending::Reply | Ending::Switch => (None, last_assistant_text(messages, Blank::Counts)),
         // If the closing summary failed or is empty, the last text before it is the reply.
         Ending::Bound(bound) => (Some(bound), last_assistant_text(messages, Blank::PassedOver)),
-        // The last text in the session answers an earlier message.
+        // Without one, the last text in the session would be the answer to an earlier message.
         Ending::NotBegun(bound) => (Some(bound), String::new()),
     };
     let stop_reason = last_stop_reason(messages).filter(|_| ending == Ending::Reply);
@@ -91,7 +91,10 @@ pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result
     let key = shared.run.session_key.clone();
     let parts = key.parts();
     let last_run_tokens = shared.tally.earlier_tokens + shared.tally.usage.total_tokens;
+    // A run that takes no message continues an interrupted one.
+    let is_quiet = !shared.is_active && !shared.run.quiet.is_empty();
     let patch = MetaPatch {
+        updated_at: if is_quiet { UpdatedAt::Keep } else { UpdatedAt::Now },
         last_channel: Some(parts.channel),
         last_to: Some(parts.peer_id),
         chat_type: Some(parts.peer_kind),

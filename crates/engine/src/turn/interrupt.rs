@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Cancellation, Shared};
 use crate::{Notice, RunError};
 
-/// When a run begins to notice messages of other processes. A short run ends before: the system needs up to ten
-/// milliseconds to end the watch, longer than the rest of the run. Its steps read the inbox anyway.
+/// A run begins to watch for messages of other processes after this time. Shorter runs do without the watch, because
+/// the system needs up to ten milliseconds to end it. The steps of a run read the inbox in any case.
 const NOTICES_OTHERS_AFTER: Duration = Duration::from_millis(250);
 
 /// The waiting messages that stop a run.

@@ -104,6 +104,7 @@ impl Desk {
             state.taken.remove(&id);
             state.running.remove(&id);
             state.fresh.remove(&id);
+            self.session.quiet().forget(id);
         }
     }
 

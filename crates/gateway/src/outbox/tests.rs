@@ -174,14 +174,8 @@ fn a_part_is_stored_once_and_messages_are_settled_with_it() {
         let ledger = Ledger::new(Arc::new(store));
         let mut open = Vec::new();
         for source in ["one", "two"] {
-            let row = Incoming {
-                route: route("a"),
-                source_id: source.to_owned(),
-                session: "session".to_owned(),
-                text: "hello".to_owned(),
-                accepted_at: 1,
-                state: MessageState::Open,
-            };
+            let [session, text] = ["session", "hello"].map(str::to_owned);
+            let row = Incoming::new(route("a"), source.to_owned(), session, text, 1);
             let id = MessageId::of(&row.route, source);
             let accepted = ledger.accept(id.clone(), row.clone()).await.expect("accepted");
             assert!(matches!(accepted, Acceptance::New(_)));
