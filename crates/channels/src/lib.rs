@@ -8,7 +8,11 @@
 
 mod arrival;
 mod channel;
+mod signature;
+mod socket;
 mod split;
+mod telegram;
+mod webhook;
 
 pub use arrival::{
     Arrival, Attachment, AttachmentContent, Chat, ChatKind, Intake, Quoted, Receipt, Refusal,
@@ -19,4 +23,7 @@ pub use channel::{
     PartKind, ProbeFailure, SendFailure, State, StateCell,
 };
 pub use futures_util::future::BoxFuture;
+pub use socket::{SOCKET, SocketChannel, SocketOptions};
 pub use split::{split, utf16_units};
+pub use telegram::{TELEGRAM, TELEGRAM_BASE_URL, Telegram, TelegramOptions};
+pub use webhook::{WEBHOOK, Webhook, WebhookOptions};
