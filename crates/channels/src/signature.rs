@@ -52,7 +52,9 @@ pub(crate) fn check(
     let apart = time.parse::<u64>().ok().map(|time| time.abs_diff(now()));
     if apart.is_none_or(|apart| apart > WINDOW.as_secs()) {
         let window = WINDOW.as_secs();
-        return Err(format!("the timestamp is more than {window} s from this machine's time; sign again"));
+        return Err(format!(
+            "the timestamp is more than {window} s from this machine's time; sign again"
+        ));
     }
     Ok(())
 }
@@ -73,5 +75,8 @@ fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     if !digits.len().is_multiple_of(2) || !digits.is_ascii() {
         return None;
     }
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok())
+        .collect()
 }

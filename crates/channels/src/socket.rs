@@ -177,7 +177,10 @@ impl SocketChannel {
         let parsed: Line = match serde_json::from_slice(line) {
             Ok(parsed) => parsed,
             Err(error) => {
-                return Some(failure(None, &format!("not a line of this protocol: {error}; docs/channels.md has it")));
+                return Some(failure(
+                    None,
+                    &format!("not a line of this protocol: {error}; docs/channels.md has it"),
+                ));
             }
         };
         match parsed {

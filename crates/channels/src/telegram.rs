@@ -183,7 +183,9 @@ impl Channel for Telegram {
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {
         Box::pin(async {
             match self.ask_who_i_am().await {
-                Ok(me) => Ok(format!("@{} (id {}) at {}", me.username, me.id, self.options.base_url)),
+                Ok(me) => {
+                    Ok(format!("@{} (id {}) at {}", me.username, me.id, self.options.base_url))
+                }
                 Err(error) if is_wrong_token(&error) => Err(ProbeFailure(WRONG_TOKEN.to_owned())),
                 Err(error) => Err(ProbeFailure(format!(
                     "{error}; check the network, and baseUrl if the config sets one"

@@ -99,7 +99,10 @@ impl Webhook {
         let body: Body = match serde_json::from_slice(&request.body) {
             Ok(body) => body,
             Err(error) => {
-                return HookAnswer::error(400, &format!("not a message: {error}; docs/channels.md has the fields"));
+                return HookAnswer::error(
+                    400,
+                    &format!("not a message: {error}; docs/channels.md has the fields"),
+                );
             }
         };
         let chat = body.chat.unwrap_or_else(|| DEFAULT_CHAT.to_owned());
@@ -125,10 +128,9 @@ impl Webhook {
             reply_to: None,
         };
         match intake.take(arrival).await {
-            Ok(receipt) => HookAnswer::json(
-                202,
-                &json!({"messageId": receipt.id, "dropped": receipt.dropped}),
-            ),
+            Ok(receipt) => {
+                HookAnswer::json(202, &json!({"messageId": receipt.id, "dropped": receipt.dropped}))
+            }
             Err(Refusal::Unusable(reason)) => HookAnswer::error(400, &reason),
             Err(Refusal::Later(reason)) => HookAnswer::error(503, &reason),
         }

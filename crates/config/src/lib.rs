@@ -49,19 +49,20 @@ pub use scaffold::{
 };
 pub use schema::{
     AgentConfig, AgentDefaults, AgentEntry, AgentLimits, AgentSandboxRules, AgentToolRules,
-    AgentsConfig, AnyHookCommand, ApprovalConfig, AuthConfig, AuthProfile, BashToolConfig,
-    BrowserToolConfig, ChannelsConfig, ChatId, CommandLine, CommandRule, CompactionConfig, Config,
-    ConfinementConfig, ConfinementLevel, ConfinementLimits, ContextPruning, CooldownConfig,
-    DeliveryMode, DropPolicy, ExecAsk, ExecRules, ExecSecurity, FsToolConfig,
-    GATEWAY_PORT_VARIABLE, GatewayConfig, HookCommand, HookEvent, HooksConfig, HostEntry,
-    IterationCap, LaneWidths, LogLevel, LoggingConfig, MessagesConfig, ModelApi, ModelChoice,
-    ModelCompat, ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig,
-    OutputLimitName, PrimaryModel, ProgramRule, ProviderConfig, ProviderModels, QueueConfig,
-    QueueMode, ReasoningReplayRule, RunLimits, SandboxMode, SandboxNetwork, SandboxRules,
-    SearchProvider, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig, StreamUsageRule,
-    SystemRoleName, TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords,
-    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, WebFetchConfig, WebSearchConfig,
-    WebToolsConfig, WorkspaceAccessName,
+    AgentsConfig, AnyHookCommand, ApprovalConfig, AuthConfig, AuthProfile, BashToolConfig, Binding,
+    BindingMatch, BrowserToolConfig, ChannelsConfig, ChatId, CommandLine, CommandRule,
+    CompactionConfig, Config, ConfinementConfig, ConfinementLevel, ConfinementLimits,
+    ContextPruning, CooldownConfig, DeliveryMode, DmPolicy, DmScope, DropPolicy, ExecAsk,
+    ExecRules, ExecSecurity, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig, GroupConfig,
+    GroupPolicy, HookCommand, HookEvent, HooksConfig, HostEntry, IterationCap, LaneWidths,
+    LogLevel, LoggingConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat, ModelDefinition,
+    ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig, OutputLimitName, PrimaryModel,
+    ProgramRule, ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule,
+    RunLimits, SandboxMode, SandboxNetwork, SandboxRules, SearchProvider, SkillDirectory,
+    SkillEntry, SkillPlaces, SkillsConfig, SocketConfig, StreamUsageRule, SystemRoleName,
+    TelegramAccount, TelegramConfig, ThinkingDefault, ThinkingFormName, ThinkingWords,
+    ToolHookCommand, ToolProfile, ToolRules, ToolsConfig, UncertainDelivery, WebFetchConfig,
+    WebSearchConfig, WebToolsConfig, WebhookConfig, WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use substitute::has_env_reference;

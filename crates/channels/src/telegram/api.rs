@@ -182,7 +182,11 @@ impl Api {
             while let Some(chunk) = response.chunk().await.map_err(|error| failure(&error))? {
                 if bytes.len() + chunk.len() > most {
                     let description = format!("the file has more than {most} bytes");
-                    return Err(ApiError::Refused(Refused { code: 413, description, ..Refused::default() }));
+                    return Err(ApiError::Refused(Refused {
+                        code: 413,
+                        description,
+                        ..Refused::default()
+                    }));
                 }
                 bytes.extend_from_slice(&chunk);
             }
@@ -223,7 +227,8 @@ impl Api {
         let Ok(envelope) = serde_json::from_slice::<Envelope>(&bytes) else {
             return Err(match status {
                 400..=499 => {
-                    let description = "the answer is not JSON; is this a Bot API server?".to_owned();
+                    let description =
+                        "the answer is not JSON; is this a Bot API server?".to_owned();
                     ApiError::Refused(Refused { code: status, description, ..Refused::default() })
                 }
                 _ => ApiError::Unknown(format!("status {status}, and no JSON")),

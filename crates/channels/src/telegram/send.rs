@@ -108,7 +108,9 @@ impl Telegram {
         let size = tokio::fs::metadata(&file.path).await.map(|data| data.len());
         let size = size.map_err(|error| never(format!("the file cannot be read: {error}")))?;
         if size > MOST_SENT_BYTES {
-            return Err(never(format!("the file has {size} bytes, and a bot sends at most {MOST_SENT_BYTES}")));
+            return Err(never(format!(
+                "the file has {size} bytes, and a bot sends at most {MOST_SENT_BYTES}"
+            )));
         }
         let bytes = tokio::fs::read(&file.path).await;
         let bytes = bytes.map_err(|error| never(format!("the file cannot be read: {error}")))?;
@@ -179,7 +181,9 @@ impl Live for Telegram {
             if let Some(thread) = target.thread.as_ref().and_then(|id| id.parse::<i64>().ok()) {
                 params.insert("message_thread_id".to_owned(), json!(thread));
             }
-            if let Err(error) = self.api.call::<Value>("sendChatAction", &params.into(), CALL_TIME).await {
+            if let Err(error) =
+                self.api.call::<Value>("sendChatAction", &params.into(), CALL_TIME).await
+            {
                 tracing::debug!(%error, "typing is not shown");
             }
         })
@@ -215,7 +219,8 @@ impl Live for Telegram {
             }
             let mut params = text_params(&target.chat, Some(&html), &plain);
             params.insert("message_id".to_owned(), json!(id.parse::<i64>().unwrap_or_default()));
-            if let Err(error) = self.api.call::<Value>("editMessageText", &params.into(), CALL_TIME).await
+            if let Err(error) =
+                self.api.call::<Value>("editMessageText", &params.into(), CALL_TIME).await
             {
                 // This also notes how long the server wants quiet.
                 let failure = self.failure(&target.chat, error, true);

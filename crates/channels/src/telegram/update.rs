@@ -211,7 +211,9 @@ impl Message {
             (Some(sticker), _, _) => {
                 Some(format!("[sticker {}]", sticker.emoji.as_deref().unwrap_or("without emoji")))
             }
-            (_, Some(place), _) => Some(format!("[location {}, {}]", place.latitude, place.longitude)),
+            (_, Some(place), _) => {
+                Some(format!("[location {}, {}]", place.latitude, place.longitude))
+            }
             (_, _, Some(contact)) => {
                 Some(format!("[contact {}, {}]", contact.first_name, contact.phone_number))
             }
@@ -236,13 +238,15 @@ impl Message {
                 "mention" => after_at.is_some_and(|name| name.eq_ignore_ascii_case(&me.username)),
                 "text_mention" => entity.user.as_ref().is_some_and(|user| user.id == me.id),
                 // A command without a name is for every bot of the group that gets it.
-                "bot_command" => after_at.is_none_or(|name| name.eq_ignore_ascii_case(&me.username)),
+                "bot_command" => {
+                    after_at.is_none_or(|name| name.eq_ignore_ascii_case(&me.username))
+                }
                 _ => false,
             }
         };
-        let is_reply = self.answered().is_some_and(|message| {
-            message.from.as_ref().is_some_and(|user| user.id == me.id)
-        });
+        let is_reply = self
+            .answered()
+            .is_some_and(|message| message.from.as_ref().is_some_and(|user| user.id == me.id));
         is_reply || self.entities().iter().any(is_mine)
     }
 
@@ -253,7 +257,8 @@ impl Message {
 
     pub(super) fn quoted(&self) -> Option<Quoted> {
         let message = self.answered()?;
-        let text = self.quote.as_ref().map_or_else(|| message.text(None), |quote| quote.text.clone());
+        let text =
+            self.quote.as_ref().map_or_else(|| message.text(None), |quote| quote.text.clone());
         let text = if text.is_empty() { "[no text]".to_owned() } else { text };
         let sender = message.sender();
         Some(Quoted { sender: sender.name.or(sender.handle), text })
@@ -321,9 +326,7 @@ mod tests {
 
     #[test]
     fn the_own_name_is_left_out_and_hidden_links_are_shown() {
-        let text = |text: &str| {
-            message(json!({"message_id": 1, "text": text})).text(Some(&me()))
-        };
+        let text = |text: &str| message(json!({"message_id": 1, "text": text})).text(Some(&me()));
         assert_eq!(text("@my_bot  hello"), "hello");
         assert_eq!(text("@my_bot"), "@my_bot");
         assert_eq!(text("/stop@my_bot now"), "/stop now");

@@ -42,13 +42,28 @@ fn full() -> Value {
                 "sandbox": { "mode": "off", "allowlist": [], "denylist": [], "confinement": confinement() },
             }],
         },
-        "channels": { "telegram": { "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"], "tools": tools() } },
+        "channels": {
+            "dmScope": "per-peer",
+            "telegram": {
+                "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"], "tools": tools(),
+                "baseUrl": "https://h", "webhookUrl": "https://h/x", "dmPolicy": "open", "allowFrom": [1, "@me"],
+                "groupPolicy": "disabled", "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
+                "uncertain": "again", "preview": false, "mediaMaxMb": 20,
+                "accounts": { "mine": { "botToken": "u", "webhookUrl": "https://h/y" } },
+            },
+            "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
+            "socket": { "path": "/s" },
+        },
+        "bindings": [
+            { "agentId": "main", "match": { "channel": "telegram", "account": "other", "peer": 1 } },
+            { "agentId": "main", "match": { "channel": "webhook", "group": "x" } },
+        ],
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
         "tools": {
             "profile": "pi", "allow": ["*"], "deny": [], "ask": ["write"], "exec": exec(),
-            "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
+            "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
             "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000 },
             "browser": {
                 "enabled": true, "program": "/b", "executablePath": "/c", "timeoutSeconds": 1, "idleMinutes": 1,
