@@ -82,10 +82,11 @@ pub mod auth {
 /// The config file, its place and its mistakes.
 pub mod config {
     pub use myclaw_config::{
-        Config, ConfigError, Environment, ExposeSecret, KEYRING_SERVICE, KeySource, LogLevel,
-        Mistake, ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString,
-        StarterModel, holds_literal_secret, json_schema, load_config, load_or_default,
-        starter_config, write_config_if_missing,
+        AgentId, Binding, ChatId, Config, ConfigError, DmPolicy, DmScope, Environment,
+        ExposeSecret, GroupConfig, GroupPolicy, KEYRING_SERVICE, KeySource, LogLevel, Mistake,
+        ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString, SocketConfig,
+        StarterModel, TelegramConfig, UncertainDelivery, WebhookConfig, holds_literal_secret,
+        json_schema, load_config, load_or_default, starter_config, write_config_if_missing,
     };
 }
 
@@ -125,9 +126,10 @@ pub mod sandbox {
 pub mod sessions {
     pub use myclaw_session::{
         About, AboutEntry, Case, CompactionEntry, Entry, EntryId, IndexedSession, JsonSessions,
-        LockWait, MetaPatch, NewSession, PruneScope, QueuedKind, Role, SearchHit, SearchQuery,
-        SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey, SessionReader,
-        SessionStore, Sessions, TailLimit, TranscriptMessage, UpdatedAt,
+        LockWait, MetaPatch, NewSession, PeerKind, PruneScope, QueuedKind, Role, SearchHit,
+        SearchQuery, SearchScope, SessionEntry, SessionError, SessionIndex, SessionKey,
+        SessionKeyParts, SessionReader, SessionStore, Sessions, TailLimit, TranscriptMessage,
+        UpdatedAt,
     };
 }
 
@@ -140,7 +142,7 @@ pub mod skill {
 pub mod tools {
     pub use myclaw_tools::{
         ChangedTurn, Direction, FileOutcome, JobEnd, JobEnding, JobRecord, ToolOptions, Undone,
-        UndoneFile, WhichTurn, builtin_tools, picture_from_base64, preview,
+        UndoneFile, WhichTurn, builtin_tools, picture_from_base64, picture_from_bytes, preview,
     };
 }
 

@@ -363,8 +363,7 @@ impl Rules {
     /// Whether the rules can differ from call to call: by the model that makes it, or because a message of another sender
     /// joined the run.
     fn can_change(&self) -> bool {
-        levels::depend_on_provider(&self.config)
-            || (self.senders.are_used() && !self.config.tools.by_sender.is_empty())
+        levels::depend_on_provider(&self.config) || self.senders.are_used()
     }
 
     /// The policies for a call by `model`, if they can differ from those at the start of the run.

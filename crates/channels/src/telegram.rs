@@ -55,6 +55,8 @@ pub struct TelegramOptions {
     pub most_file_bytes: u64,
     /// Time for a call that sends something.
     pub send_time: Duration,
+    /// Whether a reply is shown while it is written.
+    pub preview: bool,
 }
 
 impl TelegramOptions {
@@ -68,6 +70,7 @@ impl TelegramOptions {
             after_interruption: AfterInterruption::Report,
             most_file_bytes: MOST_RECEIVED_BYTES,
             send_time: CALL_TIME,
+            preview: true,
         }
     }
 }

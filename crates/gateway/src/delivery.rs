@@ -7,7 +7,6 @@
 
 mod advance;
 mod desk;
-mod split;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +16,8 @@ use std::time::Duration;
 use myclaw_agent::config::Config;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
-    Driver, Home, JobWake, Session, SessionConfig, SessionEvent, SessionOptions, engine,
+    AgentRunEvent, Driver, Home, JobWake, Session, SessionConfig, SessionEvent, SessionOptions,
+    engine,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -26,12 +26,14 @@ use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
 use crate::hub::Hub;
-use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
+use crate::ledger::{Acceptance, Ledger, OpenMessage, Stored, now_ms};
+use crate::live::Live;
 use crate::outbox::Outbox;
 use crate::rows::{
-    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Route,
+    Incoming, MessageId, MessageState, Origin, Outgoing, PartId, PartKind, PartState, ReceivedFile,
+    Refers, Route,
 };
-use desk::{Desk, Origin};
+use desk::{Desk, Source};
 
 /// Most messages without an answer. Each is in memory.
 const MOST_OPEN: usize = 10_000;
@@ -54,6 +56,14 @@ pub(crate) struct NewMessage {
     pub(crate) text: String,
 }
 
+/// A file that came with a message.
+#[derive(Debug, Clone)]
+pub(crate) struct MessageFile {
+    /// Without anything that could be a path.
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// An acknowledged message.
 #[derive(Debug, Clone)]
 pub(crate) struct Accepted {
@@ -68,6 +78,7 @@ pub(crate) struct Delivery {
     driver: Arc<Driver>,
     pub(crate) ledger: Ledger,
     outbox: Arc<Outbox>,
+    live: Live,
     pub(crate) hub: Arc<Hub>,
     desks: Mutex<HashMap<String, Arc<Desk>>>,
     open: AtomicUsize,
@@ -111,6 +122,7 @@ impl Delivery {
                 home,
                 config,
                 driver,
+                live: Live::new(ledger.clone(), Arc::clone(&outbox)),
                 ledger,
                 outbox,
                 hub,
@@ -141,7 +153,7 @@ impl Delivery {
         self.open.fetch_add(count, Ordering::SeqCst);
         for message in open {
             // Its agent may be gone from the config since.
-            if let Err((error, message)) = self.hand_in(message, Origin::Recovered) {
+            if let Err((error, message)) = self.hand_in(message, Source::Recovered) {
                 let report = Report { class: "unusable".to_owned(), message: error.to_string() };
                 self.report(vec![*message], &report).await?;
             }
@@ -155,14 +167,31 @@ impl Delivery {
         self: &Arc<Self>,
         new: NewMessage,
     ) -> Result<Accepted, GatewayError> {
+        self.accept_from(new, Origin::default(), Vec::new()).await
+    }
+
+    /// [`Delivery::accept`] for a message whose sender is known, with its files.
+    pub(crate) async fn accept_from(
+        self: &Arc<Self>,
+        new: NewMessage,
+        mut origin: Origin,
+        files: Vec<MessageFile>,
+    ) -> Result<Accepted, GatewayError> {
         check(&new)?;
         let key = self.session_config(&new.session)?.session_key;
         let id = MessageId::of(&new.route, &new.source_id);
+        let mut contents = Vec::with_capacity(files.len());
+        for (number, file) in files.into_iter().enumerate() {
+            let key = format!("{id}-{number}");
+            origin.files.push(ReceivedFile { name: file.name, key: key.clone() });
+            contents.push((key, file.bytes));
+        }
         let row = Incoming {
             route: new.route,
             source_id: new.source_id,
             session: key.as_str().to_owned(),
             text: new.text,
+            origin,
             accepted_at: now_ms(),
             state: MessageState::Open,
         };
@@ -174,12 +203,12 @@ impl Delivery {
             self.open.fetch_sub(1, Ordering::SeqCst);
             return Err(GatewayError::Full(open));
         }
-        let accepted = self.ledger.accept(id.clone(), row).await;
+        let accepted = self.ledger.accept_with(id.clone(), row, contents, &[], Vec::new()).await;
         match accepted {
             Ok(Acceptance::New(message)) => {
                 let row = message.row.clone();
                 // It is stored, so whatever happens now, the next start hands it in.
-                self.hand_in(message, Origin::New).map_err(|(error, _)| error)?;
+                self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
                 Ok(Accepted { id, row })
             }
             Ok(Acceptance::Known(row)) => {
@@ -192,6 +221,80 @@ impl Delivery {
                 Err(error)
             }
         }
+    }
+
+    /// Stores a message that is over at once: dropped for a reason, or answered by the gateway itself. What is said is
+    /// stored with it.
+    pub(crate) async fn settle_at_once(
+        self: &Arc<Self>,
+        mut row: Incoming,
+        say: Option<String>,
+        dropped: Option<String>,
+    ) -> Result<Incoming, GatewayError> {
+        let id = MessageId::of(&row.route, &row.source_id);
+        let mut parts =
+            self.parts_of(&row.route, "", id.as_str(), PartKind::Report, say.as_deref());
+        for (_, part) in &mut parts {
+            part.answers = vec![id.clone()];
+            part.refers.reply_to.clone_from(&row.origin.reply_id);
+        }
+        let ids = parts.iter().map(|(id, _)| id.clone()).collect();
+        row.state = match dropped {
+            Some(reason) => MessageState::Dropped { reason, parts: ids },
+            None => MessageState::Answered { parts: ids },
+        };
+        let accepted = self.ledger.accept_with(id, row, Vec::new(), &parts, Vec::new()).await?;
+        match accepted {
+            Acceptance::New(message) => {
+                let version = message.version;
+                let unsent = parts.into_iter().map(|(id, row)| Stored { id, version, row });
+                self.outbox.push(unsent.collect());
+                Ok(message.row)
+            }
+            Acceptance::Known(row) => Ok(row),
+        }
+    }
+
+    /// Says something that answers no message. `said` names it: the same again is not said twice.
+    pub(crate) async fn say(
+        self: &Arc<Self>,
+        route: &Route,
+        said: &str,
+        text: &str,
+    ) -> Result<(), GatewayError> {
+        let parts = self.parts_of(route, "", said, PartKind::Report, Some(text));
+        let stored = self.ledger.say(parts).await?;
+        self.outbox.push(stored);
+        Ok(())
+    }
+
+    /// A text as parts for a route.
+    fn parts_of(
+        &self,
+        route: &Route,
+        session: &str,
+        said: &str,
+        kind: PartKind,
+        text: Option<&str>,
+    ) -> Vec<(PartId, Outgoing)> {
+        let texts = text.map(|text| self.outbox.split(route, text)).unwrap_or_default();
+        let count = texts.len();
+        let part = |(number, text)| {
+            let row = Outgoing {
+                route: route.clone(),
+                session: session.to_owned(),
+                answers: Vec::new(),
+                kind,
+                part: number,
+                parts: count,
+                text,
+                refers: Refers::default(),
+                created_at: now_ms(),
+                state: PartState::Queued,
+            };
+            (PartId::of(session, said, route, number), row)
+        };
+        texts.into_iter().enumerate().map(part).collect()
     }
 
     /// The message, as soon as it is answered or reported; as it is when `until` is ready before that.
@@ -287,13 +390,13 @@ impl Delivery {
     fn hand_in(
         self: &Arc<Self>,
         message: OpenMessage,
-        origin: Origin,
+        source: Source,
     ) -> Result<(), (GatewayError, Box<OpenMessage>)> {
         let session = message.row.session.clone();
         let mut desks = self.desks();
         // Under the lock: a desk that is removed has no messages.
         if let Some(desk) = desks.get(&session) {
-            desk.arrived(message, origin);
+            desk.arrived(message, source);
             return Ok(());
         }
         let config = match self.session_config(&session) {
@@ -303,7 +406,7 @@ impl Delivery {
         config.wake_for_jobs(JobWake::StartTurn);
         let options = SessionOptions::default();
         let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.driver), config, &options)));
-        desk.arrived(message, origin);
+        desk.arrived(message, source);
         desks.insert(session, Arc::clone(&desk));
         drop(desks);
         let this = Arc::clone(self);
@@ -327,11 +430,19 @@ impl Delivery {
 
     fn heed(&self, key: &SessionKey, event: &SessionEvent<'_>) {
         let desk = self.desks().get(key.as_str()).cloned();
-        if let Some(desk) = desk {
-            desk.heed(event);
-        }
         if let SessionEvent::Run(event) = event {
             self.hub.publish(key.as_str(), event);
+            self.live.heed(key.as_str(), &event.kind);
+        }
+        if let Some(desk) = desk {
+            desk.heed(event);
+            let begins = matches!(
+                event,
+                SessionEvent::Run(event) if matches!(event.kind, AgentRunEvent::LlmStart { .. })
+            );
+            if begins {
+                self.live.begin(key.as_str(), &desk.running_routes());
+            }
         }
     }
 
@@ -363,32 +474,31 @@ impl Delivery {
         let mut routes: Vec<&Route> = messages.iter().map(|message| &message.row.route).collect();
         let mut seen = HashSet::new();
         routes.retain(|route| seen.insert(*route));
-        let mut parts: Vec<(PartId, Outgoing)> = Vec::new();
+        let (mut parts, mut more): (Vec<(PartId, Outgoing)>, Vec<_>) = (Vec::new(), Vec::new());
+        let session = messages.first().map_or("", |message| message.row.session.as_str());
+        let unsure = self.live.end(session).await;
         for route in routes {
-            let texts = split::split(text, self.outbox.most_chars(route));
             let of_route = || messages.iter().filter(|message| message.row.route == *route);
-            let session = of_route().next().map_or("", |message| message.row.session.as_str());
-            let count = texts.len();
-            for (part, text) in texts.into_iter().enumerate() {
-                let row = Outgoing {
-                    route: route.clone(),
-                    session: session.to_owned(),
-                    answers: of_route().map(|message| message.id.clone()).collect(),
-                    kind,
-                    part,
-                    parts: count,
-                    text,
-                    created_at: now_ms(),
-                    state: PartState::Queued,
-                };
-                parts.push((PartId::of(session, said, route, part), row));
+            let mut of_text = self.parts_of(route, session, said, kind, Some(text));
+            for (_, part) in &mut of_text {
+                part.answers = of_route().map(|message| message.id.clone()).collect();
             }
+            if let Some((_, first)) = of_text.first_mut() {
+                first.refers.reply_to =
+                    of_route().last().and_then(|message| message.row.origin.reply_id.clone());
+                if let Some((preview, forget)) = self.live.take(session, route).await? {
+                    // An edit that may still be on its way would spoil the reply.
+                    first.refers.replaces = Some(preview).filter(|_| !unsure.contains(route));
+                    more.push(forget);
+                }
+            }
+            parts.extend(of_text);
         }
         let of_message = |message: &OpenMessage| {
             let mine = parts.iter().filter(|(_, part)| part.route == message.row.route);
             state(mine.map(|(id, _)| id.clone()).collect())
         };
-        let stored = self.ledger.settle(messages, &of_message, parts.clone()).await?;
+        let stored = self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
         self.open.fetch_sub(messages.len(), Ordering::SeqCst);
         for message in messages {
             let state = of_message(message);

@@ -5,24 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Empty};
-use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use myclaw_agent::Home;
 use myclaw_agent::config::Config;
+use myclaw_channels::{Channel, Intake};
 use myclaw_store::{SqliteStore, StoreError};
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
-use crate::channel::Channel;
+use crate::ask::{AskedGateway, ask};
+use crate::connect::channels_of;
 use crate::delivery::Delivery;
 use crate::hub::Hub;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
+use crate::routing::{Pairings, Router};
 use crate::server::{Server, WebChannel};
 use crate::token::Token;
 
@@ -32,8 +31,6 @@ const DIRECTORY: &str = "gateway";
 const STORE_FILE: &str = "store.sqlite";
 /// How long running turns may take to finish after a signal. The next start continues the others.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest wait for the answer of a running gateway.
-const STATUS_WAIT: Duration = Duration::from_secs(5);
 
 /// Starts gateways.
 #[derive(Debug)]
@@ -43,6 +40,7 @@ pub struct Gateway;
 pub struct Running {
     listener: TcpListener,
     server: Arc<Server>,
+    routing: Arc<Router>,
     /// Where it listens.
     pub address: SocketAddr,
     /// Where the token is, unless the config has it.
@@ -77,13 +75,26 @@ impl Gateway {
             .await
             .map_err(|error| GatewayError::Listen { address, reason: error.to_string() })?;
         let (ledger, hub) = (Ledger::new(Arc::new(store)), Arc::new(Hub::new()));
-        let channel: Arc<dyn Channel> = Arc::new(WebChannel::new(Arc::clone(&hub)));
+        let mut channels: Vec<Arc<dyn Channel>> = Vec::new();
+        for setup in channels_of(&home, &config) {
+            match setup.made {
+                Ok(channel) => channels.push(channel),
+                Err(reason) => {
+                    let (channel, account) = (setup.channel, setup.account);
+                    tracing::error!(channel, account, %reason, "the channel cannot be used");
+                }
+            }
+        }
         let tasks = TaskTracker::new();
-        let outbox = Outbox::new(ledger.clone(), vec![channel], tasks.clone());
-        let delivery = Delivery::new(home, config, ledger, outbox, hub, tasks);
+        let mut of_outbox = channels.clone();
+        of_outbox.push(Arc::new(WebChannel::new(Arc::clone(&hub))));
+        let outbox = Outbox::new(ledger.clone(), of_outbox, tasks.clone());
+        let pairings = Pairings::load(ledger.clone()).await?;
+        let delivery = Delivery::new(home, Arc::clone(&config), ledger, outbox, hub, tasks);
         let recovered = delivery.recover().await?;
-        let server = Arc::new(Server::new(delivery, token, address));
-        Ok(Running { listener, server, address, token_file, recovered })
+        let routing = Arc::new(Router::new(Arc::clone(&delivery), config, channels, pairings));
+        let server = Arc::new(Server::new(delivery, Arc::clone(&routing), token, address));
+        Ok(Running { listener, server, routing, address, token_file, recovered })
     }
 }
 
@@ -94,6 +105,10 @@ impl Running {
     /// # Errors
     /// The server cannot go on.
     pub async fn serve(self, stop: CancellationToken) -> Result<(), GatewayError> {
+        for channel in self.routing.channels() {
+            let intake: Arc<dyn Intake> = Arc::clone(&self.routing) as Arc<dyn Intake>;
+            tokio::spawn(Arc::clone(channel).run(intake, stop.clone()));
+        }
         let serving = Arc::clone(&self.server).serve(self.listener, stop.clone());
         tokio::pin!(serving);
         // The server itself never ends before it is told to.
@@ -113,49 +128,24 @@ impl Running {
 /// # Errors
 /// Something else answers at the address, or the token is missing or wrong.
 pub async fn state_of(home: &Home, config: &Config) -> Result<Option<Value>, GatewayError> {
-    let (address, directory) = (address(home, config), directory(home));
-    // Without the gateway, whoever listens at its address would be given its token.
-    if !SqliteStore::is_open(&directory.join(STORE_FILE))? {
-        return Ok(None);
-    }
-    let Ok(stream) = TcpStream::connect(address).await else { return Ok(None) };
-    let Some(token) = Token::find(config, &directory)? else {
-        let what = format!(
-            "something listens on {address}, but this state directory has no gateway token"
-        );
-        return Err(GatewayError::Token(format!("{what}; set gateway.port to another port")));
-    };
-    let other = |reason: &str| {
-        GatewayError::Token(format!(
-            "what listens on {address} is not the gateway of this state directory ({reason}); stop it, or set \
-             gateway.port to another port"
-        ))
-    };
-    let asking = async {
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
-        tokio::spawn(connection);
-        let request = hyper::Request::get("/api/status")
-            .header("Host", address.to_string())
-            .header("Authorization", token.header())
-            .body(Empty::<Bytes>::new());
-        let response = sender.send_request(request.ok()?).await.ok()?;
-        let status = response.status();
-        let body = response.into_body().collect().await.ok()?.to_bytes();
-        Some((status, body))
-    };
-    let answer = tokio::time::timeout(STATUS_WAIT, asking).await;
-    let (status, body) = answer.ok().flatten().ok_or_else(|| other("it gave no answer"))?;
-    if !status.is_success() {
-        return Err(other(&format!("it answered {status}")));
-    }
-    serde_json::from_slice(&body).map(Some).map_err(|_| other("it does not speak JSON"))
+    Ok(match ask(home, config, "GET", "/api/status", None).await? {
+        AskedGateway::Answer(state) => Some(state),
+        AskedGateway::NotRunning => None,
+    })
 }
 
-fn address(home: &Home, config: &Config) -> SocketAddr {
+/// Where the gateway of a state directory listens.
+pub(crate) fn address(home: &Home, config: &Config) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, config.gateway_port(&home.environment)).into()
 }
 
-fn directory(home: &Home) -> PathBuf {
+/// The directory of the gateway.
+pub(crate) fn directory(home: &Home) -> PathBuf {
     let state: &Path = home.paths.state_dir();
     state.join(DIRECTORY)
+}
+
+/// The file of its store.
+pub(crate) fn store_path(home: &Home) -> PathBuf {
+    directory(home).join(STORE_FILE)
 }

@@ -6,18 +6,24 @@
 //! chats. This crate does not know the command line, terminals or the steps of a turn.
 #![forbid(unsafe_code)]
 
-mod channel;
+mod ask;
+mod connect;
 mod delivery;
 mod error;
 mod gateway;
 mod hub;
 mod ledger;
+mod live;
 mod outbox;
+mod routing;
 mod rows;
 mod server;
 mod token;
 
-pub use channel::{AfterInterruption, Capabilities, Channel, SendFailure};
+pub use ask::{AskedGateway, ask};
+pub use connect::{ChannelSetup, channels_of};
 pub use error::GatewayError;
 pub use gateway::{Gateway, Running, state_of};
+pub use myclaw_channels::Channel;
+pub use routing::{PairingChange, change_pairing, list_pairings};
 pub use rows::{Incoming, MessageId, MessageState, Outgoing, PartId, PartState, Route};

@@ -25,7 +25,13 @@ impl Situation<'_> {
                 let provider = model.split_once('/').map_or(model, |(provider, _)| provider);
                 name.eq_ignore_ascii_case(provider) || name.eq_ignore_ascii_case(model)
             }),
-            Level::Channel(name) => *name == self.channel,
+            Level::Channel(name) => {
+                // In the main session, messages of several channels can come together.
+                let is_of = |sender: &String| {
+                    sender.split_once(':').is_some_and(|(channel, _)| channel == name)
+                };
+                *name == self.channel || self.senders.iter().any(is_of)
+            }
             Level::Sender(name) => self.senders.iter().any(|sender| {
                 let id = sender.split_once(':').map_or(sender.as_str(), |(_, id)| id);
                 name.eq_ignore_ascii_case(sender) || name.eq_ignore_ascii_case(id)

@@ -201,7 +201,7 @@ impl Live for Telegram {
     ) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
         Box::pin(async move {
             let Some((html, plain)) = preview_of(text) else { return Ok(None) };
-            if !self.limits.try_now(&target.chat) {
+            if !self.options.preview || !self.limits.try_now(&target.chat) {
                 return Ok(None);
             }
             match self.post(target, reply_to, Some(&html), &plain).await {

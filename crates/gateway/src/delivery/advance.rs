@@ -11,6 +11,7 @@ use super::desk::Desk;
 use super::{Delivery, Report};
 use crate::GatewayError;
 use crate::ledger::OpenMessage;
+use crate::routing::content;
 use crate::rows::{MessageState, PartKind};
 
 /// Pause before a step that failed, for example on a full disk, is tried again; it doubles.
@@ -166,7 +167,7 @@ impl Delivery {
         let missing: Vec<OpenMessage> =
             open.iter().filter(|message| is_missing(message)).cloned().collect();
         for message in missing {
-            let content = vec![ContentBlock::text(message.row.text.clone())];
+            let content = self.content_of(desk, &message).await?;
             desk.hands_over(message.id.entry());
             let sent = desk.session.send_as(message.id.entry(), content, None).await;
             let (gone, report) = match sent {
@@ -191,6 +192,28 @@ impl Delivery {
             self.settle_reported(desk, reported, &report, open).await?;
         }
         Ok(())
+    }
+
+    /// What the model is shown of a message.
+    async fn content_of(
+        &self,
+        desk: &Desk,
+        message: &OpenMessage,
+    ) -> Result<Vec<ContentBlock>, GatewayError> {
+        let text = message.row.text.clone();
+        if message.row.origin.files.is_empty() {
+            return Ok(vec![ContentBlock::text(text)]);
+        }
+        let mut files = Vec::new();
+        for file in &message.row.origin.files {
+            let bytes = self.ledger.file(&file.key).await?;
+            files.extend(bytes.map(|bytes| (file.name.clone(), bytes)));
+        }
+        let workspace = desk.session.config().working_directory().to_owned();
+        let id = message.id.to_string();
+        let making = tokio::task::spawn_blocking(move || content(&text, files, &id, &workspace));
+        let made = making.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
+        made.map_err(GatewayError::Internal)
     }
 
     /// Step 3 and 4 for messages that no run works on: starts one. An answer that was cut off is not continued.
