@@ -1,4 +1,4 @@
-//! Approvals: who is asked about a call, what an answer covers, and what of it stays on disk.
+//! Approvals: who is asked about a call, what an answer covers, and which answers stay on disk.
 //!
 //! A front-end implements [`Approver`] and asks a person. `SessionApprover` stands between it and the engine: it
 //! decides what "always" covers, looks for earlier answers, limits the wait, and records the question, so that a run
@@ -191,8 +191,8 @@ fn summary(request: &ApprovalRequest) -> String {
 
 fn nobody(request: &ApprovalRequest) -> String {
     format!(
-        "nobody can be asked in this run. Why it needs an approval: {}. The user can allow it: by continuing this session \
-         in a terminal, with `myclaw chat --session {}`, or by changing that rule in the config file",
+        "this run cannot ask anybody. The call needs an approval because: {}. The user can allow it: by continuing this \
+         session in a terminal, with `myclaw chat --session {}`, or by changing that rule in the config file",
         request.reason, request.session
     )
 }

@@ -19,7 +19,7 @@ use crate::selection::{check_allowed, find_access, missing_address, unknown_prov
 use crate::web_tools::{address_rules, search_options};
 use crate::{Home, permissions, stored_keys};
 
-/// Other names under which people know a provider, each with the provider's name here.
+/// Other common names of providers, each with the name that the config uses.
 const NICKNAMES: [(&str, &str); 12] = [
     ("azure", "azure-openai"),
     ("bedrock", "amazon-bedrock"),
@@ -102,7 +102,7 @@ pub fn unread_keys(loaded: &Loaded) -> impl Iterator<Item = String> {
     loaded.unread_keys.iter().map(|key| format!("{key}: this version does not read this key"))
 }
 
-/// The name here of the provider that is also known as `name`.
+/// The config's name of the provider that is also known as `name`.
 pub(crate) fn meant_provider(name: &str) -> Option<&'static str> {
     let nickname = NICKNAMES.iter().find(|(nickname, _)| nickname.eq_ignore_ascii_case(name));
     nickname.map(|(_, provider)| *provider).filter(|provider| provider_info(provider).is_some())
@@ -128,7 +128,7 @@ fn address_mistakes(config: &Config) -> Vec<Mistake> {
     mistakes
 }
 
-/// A known provider's name in other letters.
+/// A known provider's name, written with other upper and lower case letters.
 struct CaseProblem {
     known: &'static str,
 }

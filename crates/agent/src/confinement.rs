@@ -28,7 +28,7 @@ use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
 /// An idle helper ends after this time: it uses some megabytes of memory, and the next one starts in milliseconds.
 const IDLE: Duration = Duration::from_secs(300);
-/// Tools that touch nothing themselves but the commands of a [`CommandPlace`].
+/// Tools that act only through the commands of a [`CommandPlace`].
 const COMMAND_TOOLS: [&str; 2] = ["bash", "process"];
 /// Variables that mean the same in a container as on the machine.
 const CONTAINER_VARIABLES: [&str; 6] = ["LANG", "LANGUAGE", "TZ", "TERM", "NO_COLOR", "COLORTERM"];
@@ -43,9 +43,9 @@ pub(crate) struct ExecutorSlot(Mutex<Option<Placed>>);
 #[derive(Debug, Clone)]
 struct Placed {
     executor: Arc<Executor>,
-    /// The way to the permitted hosts, if some are listed.
+    /// The proxy to the permitted hosts, if the config lists hosts.
     proxy: Option<Arc<SessionProxy>>,
-    /// The directories of skills that there were when it was made. The model may make others.
+    /// The directories of skills that existed when the executor was made. The model may create more.
     skills: Vec<PathBuf>,
 }
 
@@ -81,7 +81,7 @@ impl ToolPlace {
     }
 }
 
-/// What the sandbox of a session is, for the user.
+/// A description of a session's sandbox, for the user.
 #[derive(Debug, Clone)]
 pub struct SandboxReport {
     /// Which sessions of the agent are sandboxed.
@@ -99,7 +99,7 @@ pub struct SandboxReport {
 }
 
 impl SessionConfig {
-    /// What the sandbox of the session is. Looks at the kernel and at directories; blocks while it does.
+    /// Describes the session's sandbox. Blocks, because it asks the kernel and reads directories.
     ///
     /// # Errors
     /// The config of the sandbox cannot be used.
@@ -166,8 +166,8 @@ impl SessionConfig {
         })
     }
 
-    /// Where the tools of the session run. The place of an earlier run stays, because its rules do: they come from the
-    /// config of the session, and from the directories of skills that there are.
+    /// Where the tools of the session run. The executor of an earlier run is used again while its rules are the same.
+    /// They depend on the session's config, which does not change, and on the directories of skills that exist.
     fn placed(&self) -> Result<Placed, AgentError> {
         let workspace = self.working_directory();
         if !workspace.is_dir() {
@@ -210,13 +210,13 @@ impl SessionConfig {
         Ok(place.insert(Placed { executor, proxy, skills }).clone())
     }
 
-    /// What the proxy of the session lets through, if it has one.
+    /// The hosts that the session's proxy permits, if there is a proxy.
     fn proxy_rules(&self) -> Result<Option<myclaw_web::ProxyRules>, AgentError> {
         let rules = permissions::sandbox_rules(&self.config, &self.agent);
         network::proxy_rules(&self.config, &rules.confinement)
     }
 
-    /// The directories of skills that there are, as the kernel names them.
+    /// The existing directories of skills, with all links followed.
     fn present_skills(&self) -> Result<Vec<PathBuf>, AgentError> {
         let directories = self.skill_directories()?;
         Ok(directories.iter().filter(|path| path.is_dir()).map(|path| real(path)).collect())
@@ -260,7 +260,7 @@ impl SessionConfig {
     fn named_paths(&self, paths: Option<&[String]>, key: &str) -> Result<Vec<PathBuf>, AgentError> {
         let resolve = |path: &String| {
             let resolved = self.home.paths.resolve_in_config(path)?;
-            // As it is written: programs inside look for it there, also where it is a link.
+            // The path as the config has it, even if it is a link: programs inside look for it there.
             resolved.metadata().map(|_| resolved.clone()).map_err(|error| {
                 AgentError::config(format!(
                     "`sandbox.confinement.{key}` names {}, which cannot be used: {error}; correct the path or remove it",

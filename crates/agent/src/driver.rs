@@ -64,7 +64,7 @@ impl Driver {
         self.tasks.spawn(work);
     }
 
-    /// Notes the background jobs of a session, which end with this driver.
+    /// Registers the background jobs of a session, which end with this driver.
     pub(crate) fn has_jobs(&self, jobs: &Arc<BackgroundJobs>) {
         let mut known = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|other| other.strong_count() > 0);
@@ -108,7 +108,7 @@ impl Driver {
     ) -> Result<CompactionReport, AgentError> {
         self.engine.compact(params, focus).await.map_err(|error| match error {
             RunError::Aborted => {
-                AgentError::new(FailureClass::Aborted, "aborted; the session is as it was")
+                AgentError::new(FailureClass::Aborted, "aborted; the session is unchanged")
             }
             error => run_error(&error, selection),
         })

@@ -1,8 +1,8 @@
 //! The background jobs of the sessions of a program, and the messages about their ends.
 //!
 //! A message goes into the session's inbox, where it cannot get lost, and is answered like a follow-up. If the front-end
-//! wants that, a turn begins for it in an idle session. An agent that starts a job in answer to the end of another could
-//! go on for ever, so after some messages the next ones wait until the user says something.
+//! wants that, a turn begins for it in an idle session. An agent that starts a job whenever another one
+//! ends would never stop, so after some messages the next ones wait for a message of the user.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::{Home, Session};
 
 /// Directory in the state directory with what processes run.
 const OWNERS_DIRECTORY: &str = "jobs";
-/// Messages about jobs that an agent gets while the user says nothing.
+/// Messages about jobs that an agent gets between two messages of the user.
 const MAX_UNATTENDED_MESSAGES: u32 = 20;
 
 /// What happens when the message about a job's end waits in a session.
@@ -50,9 +50,9 @@ pub(crate) struct BackgroundJobs {
 struct OfSession {
     jobs: Option<Arc<Jobs>>,
     open: Weak<Session>,
-    /// Messages since the user has said something.
+    /// Messages since the last message of the user.
     unattended: u32,
-    /// Messages that wait until the user says something.
+    /// Messages that wait for the next message of the user.
     held_back: Vec<String>,
 }
 
@@ -84,13 +84,13 @@ impl BackgroundJobs {
         })
     }
 
-    /// Sets what the message about a job's end does. The first call counts.
+    /// Sets what happens when a job has ended and its message waits. Only the first call has an effect.
     pub(crate) fn set_wake(&self, wake: JobWake) {
         let _ = self.wake.set(wake);
     }
 
-    /// The jobs of a session. `yield_after` is the time after which a command becomes a job in sessions that stay open:
-    /// elsewhere nobody would be there to read how it ended.
+    /// The jobs of a session. `yield_after` is the time after which a command becomes a job. It applies only to sessions
+    /// that stay open, because in others no run would read the message about the job's end.
     pub(crate) async fn of(
         self: &Arc<Self>,
         key: &SessionKey,
@@ -112,7 +112,8 @@ impl BackgroundJobs {
         Arc::clone(of_session.jobs.get_or_insert_with(make))
     }
 
-    /// Ends what killed processes left running, and lets its sessions know. The messages wait for the next run.
+    /// Ends the jobs of killed processes and sends a message about each to its session. The messages wait for the next
+    /// run.
     async fn recover(&self) {
         for record in end_leftovers(self.home.paths.state_dir().join(OWNERS_DIRECTORY)).await {
             let Ok(key) = SessionKey::parse(&record.session) else { continue };
@@ -120,20 +121,20 @@ impl BackgroundJobs {
             let blocking = tokio::task::spawn_blocking(move || {
                 (store.exists(&key), key, message_of_leftover(&record))
             });
-            // A session that was deleted does not come back.
+            // A message would create a deleted session again.
             if let Ok((true, key, text)) = blocking.await {
                 self.put_into_inbox(&key, QueuedKind::Steer, text).await;
             }
         }
     }
 
-    /// Notes that a session is open, so that a turn can begin in it.
+    /// Records that a session is open, so that a turn can begin in it.
     pub(crate) fn opened(&self, session: &Arc<Session>) {
         let mut sessions = self.lock();
         sessions.entry(session.key().clone()).or_default().open = Arc::downgrade(session);
     }
 
-    /// Notes that the user says something in a session. What was held back goes before it.
+    /// Records that the user sends a message in a session. Messages that were held back are delivered before it.
     pub(crate) async fn attended(&self, key: &SessionKey) {
         let held_back = match self.lock().get_mut(key) {
             Some(of_session) => {

@@ -43,8 +43,8 @@ pub use models::{configured_model, profiles_in_order};
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
 pub use selection::{
-    LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, environment_key, known_providers,
-    local_base_url, local_probe, select, served_facts, unknown_provider,
+    LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, apply_served_facts,
+    environment_key, known_providers, local_base_url, local_probe, select, unknown_provider,
 };
 pub use session::{
     Accepted, Done, Foreground, Handover, Next, Outcome, Session, SessionCallback, SessionEvent,
@@ -105,10 +105,10 @@ pub mod llm {
     pub use myclaw_llm::{
         AssistantMessage, BUILTIN_PROVIDER, CallFailure, CallLimits, Catalog, ContentBlock, Cost,
         EventSink, HttpOptions, HttpProvider, ImageContent, InputKind, KeyNeed, LocalCandidate,
-        LocalFinding, Message, Model, ModelError, ModelRef, ModelRequest, PairedMessages, Price,
-        Provider, StopReason, StreamEvent, TextContent, ThinkingContent, ThinkingLevel, ToolCall,
-        ToolResultMessage, ToolSchema, Usage, UserMessage, joined_text, parse_model_ref,
-        partial_arguments, provider_info, redact, survey_local,
+        LocalFacts, LocalFinding, Message, Model, ModelError, ModelRef, ModelRequest,
+        PairedMessages, Price, Provider, StopReason, StreamEvent, TextContent, ThinkingContent,
+        ThinkingLevel, ToolCall, ToolResultMessage, ToolSchema, Usage, UserMessage, joined_text,
+        parse_model_ref, partial_arguments, provider_info, redact, survey_local,
     };
     /// The login of GitHub Copilot.
     pub use myclaw_llm_cloud::copilot;

@@ -75,7 +75,7 @@ pub struct Permissions {
     directory: PathBuf,
     /// The records of the session's background jobs.
     jobs: PathBuf,
-    /// The variables of commands, without those that say nothing about what runs.
+    /// The variables of commands, without those that do not change what runs.
     environment: BTreeMap<String, String>,
     rules: Arc<Rules>,
 }

@@ -86,26 +86,10 @@ impl Selection {
         Self { models: vec![model], reference, source, unusable: Vec::new(), reported: None }
     }
 
-    /// Asks a server on this machine about the model that answers, unless the config states its window. What the server
-    /// says replaces what the catalog says or what was guessed, but nothing that the config says.
+    /// Asks a server on this machine about the model that answers.
     async fn ask_server(&mut self, config: &Config) {
         let first = &mut self.models[0];
-        if first.window == WindowSource::Stated {
-            return;
-        }
-        if self.reported.is_none_or(|facts| facts.context_window.is_none()) {
-            self.reported = served_facts(&first.model).await.or(self.reported);
-        }
-        let Some(facts) = self.reported else { return };
-        let before = first.model.clone();
-        facts.apply(&mut first.model);
-        let definition = definition(config, &self.reference);
-        if definition.is_some_and(|definition| definition.input.is_some()) {
-            first.model.input = before.input;
-        }
-        if definition.is_some_and(|definition| definition.max_output.is_some()) {
-            first.model.max_output = before.max_output;
-        }
+        self.reported = apply_served_facts(config, &self.reference, first, self.reported).await;
     }
 
     /// What the user has to know about the context window of a model at Ollama. Ollama chooses its size, no request can
@@ -136,9 +120,32 @@ impl Selection {
     }
 }
 
-/// Asks a server on this machine about one of its models. `None` if it does not answer in time, or is elsewhere.
-pub async fn served_facts(model: &Model) -> Option<LocalFacts> {
-    ask_local(model, FACTS_LIMIT).await
+/// Asks a server on this machine about a model, unless the config states its window or `known` has it. What the server
+/// says replaces what the catalog says or what was guessed, but nothing that the config says. Returns all that is known;
+/// `None` if the server does not answer in time, or is elsewhere.
+pub async fn apply_served_facts(
+    config: &Config,
+    reference: &ModelRef,
+    active: &mut ActiveModel,
+    known: Option<LocalFacts>,
+) -> Option<LocalFacts> {
+    if active.window == WindowSource::Stated {
+        return known;
+    }
+    let facts = match known {
+        Some(facts) if facts.context_window.is_some() => facts,
+        _ => ask_local(&active.model, FACTS_LIMIT).await.or(known)?,
+    };
+    let Model { input, max_output, .. } = active.model.clone();
+    facts.apply(&mut active.model);
+    let definition = definition(config, reference);
+    if definition.is_some_and(|definition| definition.input.is_some()) {
+        active.model.input = input;
+    }
+    if definition.is_some_and(|definition| definition.max_output.is_some()) {
+        active.model.max_output = max_output;
+    }
+    Some(facts)
 }
 
 /// The inputs of a selection.

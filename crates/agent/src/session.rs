@@ -431,7 +431,7 @@ impl Session {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is whole after every statement, so a panic elsewhere does not spoil it.
+        // The state is consistent after every statement, so a panic elsewhere does not corrupt it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -110,7 +110,7 @@ impl SessionConfig {
         Ok(self.read_skills().await?.summaries())
     }
 
-    /// Where skills may be. Of two with one name the one in the earlier place counts.
+    /// Where skills may be. If two have the same name, the one in the earlier place is used.
     fn skill_places(&self) -> Result<Vec<Place>, AgentError> {
         let paths = &self.home.paths;
         let mut owners = vec![paths.state_dir().join(OWN_DIRECTORY)];

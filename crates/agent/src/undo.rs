@@ -28,7 +28,7 @@ pub enum UndoMode {
 }
 
 impl SessionConfig {
-    /// Undoes the file changes of a turn, or makes them again. The model reads about it with the next message of the
+    /// Undoes or redoes the file changes of a turn. The model reads about it with the next message of the
     /// user. Blocks.
     ///
     /// # Errors

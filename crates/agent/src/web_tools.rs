@@ -1,4 +1,4 @@
-//! The web tools of a run, made from the config. None of them connects or loads anything before its first call.
+//! The web tools of a run, made from the config. Before its first call a tool neither connects nor loads anything.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -196,7 +196,7 @@ impl ImageModel {
         let day = utc_day(SystemClock.now_ms());
         let adding = tokio::task::spawn_blocking(move || spending.add(&day, used));
         if !matches!(adding.await, Ok(Ok(_))) {
-            tracing::warn!("a call of the model for pictures is missing in the totals of the day");
+            tracing::warn!("a call of the image model could not be added to the totals of the day");
         }
     }
 }

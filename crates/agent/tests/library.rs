@@ -1,17 +1,19 @@
 //! The library call with nothing but a session key, a message and a config does what the program does.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use myclaw_agent::config::{Config, Environment, Paths};
+use myclaw_agent::config::{Config, Environment, Paths, QueueMode};
 use myclaw_agent::llm::{
     AssistantMessage, CallFailure, ContentBlock, EventSink, ModelRequest, Provider, StopReason,
     ToolSchema, Usage,
 };
-use myclaw_agent::sessions::SessionKey;
+use myclaw_agent::sessions::{LockWait, SessionKey, SessionStore};
 use myclaw_agent::{
-    AgentRunEvent, Engine, FailureClass, RunAgentParams, Tool, ToolError, ToolInvocation,
+    Accepted, AgentRunEvent, Driver, Engine, FailureClass, Home, Next, RunAgentParams, Session,
+    SessionCallback, SessionConfig, SessionEvent, SessionOptions, Tool, ToolError, ToolInvocation,
     ToolOutput, key_resolver, run_agent, run_agent_with,
 };
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
@@ -159,4 +161,78 @@ async fn a_provider_and_a_tool_of_the_callers_own_serve_a_run() {
 
     assert_eq!(result.reply, "It is 42 degrees.");
     assert_eq!((result.provider.as_str(), result.iterations), ("lab", 2));
+}
+
+/// A session whose listener gets every event as JSON.
+fn session(
+    home: &TempHome,
+    server: &ModelServer,
+    listener: impl Fn(&Value) + Send + Sync + 'static,
+) -> Arc<Session> {
+    let config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    let params = params(home, "", config, &[]);
+    let paths = Paths::in_state_dir(home.state_directory());
+    let home = Home { environment: params.environment, paths };
+    let config = SessionConfig::new(home, params.config, &SessionOptions::default()).unwrap();
+    let callback: SessionCallback = Arc::new(move |_, event| {
+        let event = match event {
+            SessionEvent::Begin(_) => json!({"type": "begin"}),
+            SessionEvent::Run(event) => json!(event),
+            SessionEvent::End(outcome, next) => {
+                json!({"type": "end", "failed": outcome.is_err(), "idle": next == Next::Idle})
+            }
+        };
+        listener(&event);
+    });
+    let engine = myclaw_agent::engine(config.home.http_options());
+    let driver = Driver::new(engine, CancellationToken::new(), callback, None);
+    Session::open(driver, config, &SessionOptions::default())
+}
+
+/// Waits until `found` says so.
+fn wait_until(found: impl Fn() -> bool) {
+    let is_over = (0..2_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        found()
+    });
+    assert!(is_over, "this did not happen within ten seconds");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_interrupt_that_the_beginning_run_takes_is_answered_by_it() {
+    let home = TempHome::new();
+    let is_sent = Arc::new(AtomicBool::new(false));
+    let sent = Arc::clone(&is_sent);
+    let server = ModelServer::start(Script::answer_with(move |_, _| {
+        wait_until(|| sent.load(Ordering::SeqCst));
+        Reply::anthropic().text("Here.").into()
+    }))
+    .await;
+    let events: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let seen = Arc::clone(&events);
+    let has = move |kind: &str| seen.lock().unwrap().iter().any(|event| event["type"] == kind);
+    let lock: Arc<Mutex<Option<Box<dyn Send>>>> = Arc::default();
+    let (recorded, held, has_taken) = (Arc::clone(&events), Arc::clone(&lock), has.clone());
+    let session = session(&home, &server, move |event| {
+        recorded.lock().unwrap().push(event.clone());
+        // The interrupt is on disk. The run opens the session and takes it before the sender goes on.
+        if event["type"] == "queued" {
+            held.lock().unwrap().take();
+            wait_until(|| has_taken("taken"));
+        }
+    });
+    let store = SessionStore::new(home.sessions_directory());
+    *lock.lock().unwrap() = Some(Box::new(store.open(session.key(), LockWait::Fail).unwrap()));
+    session.resume();
+    wait_until(|| has("notice") || has("run_start"));
+
+    let message = vec![ContentBlock::text("hello")];
+    let accepted = session.send(message, Some(QueueMode::Interrupt)).await.unwrap();
+
+    is_sent.store(true, Ordering::SeqCst);
+    assert!(matches!(accepted, Accepted::Interrupting(_)), "{accepted:?}");
+    wait_until(|| events.lock().unwrap().iter().any(|event| event["idle"] == true));
+    let rows = TempHome::read_lines(&home.transcript_path("main"));
+    let said: Vec<_> = rows.iter().filter_map(|row| row["role"].as_str()).collect();
+    assert_eq!(said, ["user", "assistant"], "{rows:#?}");
 }

@@ -1,4 +1,4 @@
-//! What became of messages that were put into a session's inbox, as its log says.
+//! Finds the answers to messages that came from a session's inbox, in the session's log.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use myclaw_session::{EntryId, TranscriptMessage};
 
 use crate::transcript::{row_to_message, taken_ids};
 
-/// What the log says about a message that was taken from the inbox.
+/// The state of a message that a run took from the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TakenState {
     /// No answer follows it yet.
@@ -19,30 +19,30 @@ pub enum TakenState {
         /// Its text, which is not blank.
         text: String,
     },
-    /// What follows it was cut off, or says nothing. The session does not go on by itself.
+    /// The answer was cut off or is empty. Without another message the session does not continue.
     Broken {
-        /// Why, in words that follow "the answer".
+        /// The reason, worded to follow "the answer".
         why: &'static str,
     },
 }
 
-/// Finds messages in the rows of a log, which it gets from the newest to the oldest.
+/// Searches the rows of a log, given from the newest to the oldest, for messages and their answers.
 #[derive(Debug)]
 pub struct AnswerSearch {
     wanted: HashSet<EntryId>,
     found: HashMap<EntryId, TakenState>,
-    /// The answer to what stands before the rows so far.
+    /// The answer to a message directly before the rows that were read so far.
     answer: TakenState,
 }
 
 impl AnswerSearch {
-    /// Looks for the messages with these ids.
+    /// A search for the messages with these ids.
     pub fn new(wanted: impl IntoIterator<Item = EntryId>) -> Self {
         let wanted = wanted.into_iter().collect();
         Self { wanted, found: HashMap::new(), answer: TakenState::Open }
     }
 
-    /// Whether older rows can add anything.
+    /// Whether all messages were found, so that older rows are not needed.
     pub fn is_complete(&self) -> bool {
         self.wanted.is_empty()
     }
@@ -52,7 +52,7 @@ impl AnswerSearch {
         self.found.contains_key(&id)
     }
 
-    /// Looks at the next older row.
+    /// Reads the next older row.
     pub fn row(&mut self, row: TranscriptMessage) {
         for id in taken_ids(&row) {
             if self.wanted.remove(&id) {
@@ -65,9 +65,9 @@ impl AnswerSearch {
             let goes_on = !is_broken && message.tool_calls().next().is_some();
             let text = message.text();
             self.answer = match &self.answer {
-                // The model goes on after its tools have run, with what follows.
+                // A message with calls is not the answer: the model continues after its tools have run.
                 answer if goes_on => answer.clone(),
-                // An attempt that failed is followed by one that did not.
+                // A failed attempt, after which another one succeeded.
                 answer @ TakenState::Answered { .. } if is_broken => answer.clone(),
                 _ if is_broken => TakenState::Broken { why: "was cut off" },
                 _ if text.trim().is_empty() => TakenState::Broken { why: "is empty" },

@@ -3,6 +3,7 @@
 mod open;
 mod thinking;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,9 @@ use crate::turn::{
     Prompt, RunContext, Shared, Tally, Toolbox, Turn, announce_end,
 };
 use crate::{
-    AgentMeta, CompactionReport, EmbeddedResult, Enqueue, LanePermit, LaneRequest, Lanes, Notice,
-    Providers, RunError, RunOutcome, RunParams, RunResult, RunStores, RunWork, ToolContext, TurnId,
+    ActiveModel, AgentMeta, CompactionReport, EmbeddedResult, Enqueue, LanePermit, LaneRequest,
+    Lanes, Notice, Providers, RunError, RunOutcome, RunParams, RunResult, RunStores, RunWork,
+    ToolContext, TurnId,
 };
 use open::{Opened, open};
 use thinking::Thinking;
@@ -164,7 +166,7 @@ impl Engine {
         let opened = open(&params, &roster).await?;
         let answering = roster.line_up(&params, &opened.auth_file)?;
         self.turn(&mut params, &roster, opened, answering, ThinkingLevel::Off)
-            .compact_by_hand(focus)
+            .compact_manually(focus)
             .await
     }
 
@@ -201,27 +203,7 @@ impl Engine {
         let RunStores { sessions, spending, .. } = params.stores.clone();
         let rules = params.rules.clone();
         let key = &params.session_key;
-        let tool_schemas: Vec<ToolSchema> =
-            params.tools.iter().map(|tool| tool.schema().clone()).collect();
-        let working_directory =
-            params.working_directory.clone().unwrap_or_else(|| params.workspace.clone());
-        let system_prompt = build_system_prompt(&PromptParts {
-            identity: opened.identity.as_ref(),
-            bootstrap: &opened.bootstrap_files,
-            tools: &tool_schemas,
-            skills: listed_skills(&params.skills),
-            working_directory: &working_directory,
-            model: &answering.0.choice.reference(),
-            time_zone: time_zone(rules.time_zone.as_deref()).as_deref(),
-        });
-        let files = opened.identity.iter().chain(&opened.bootstrap_files);
-        let tool_context = ToolContext {
-            working_directory,
-            artifact_directory: sessions.artifact_directory(key),
-            max_result_chars: rules.max_tool_result_chars,
-            workspace_only: rules.workspace_only,
-            turn: TurnId::generate(),
-        };
+        let prompt = first_prompt(params, &opened, &answering.0.choice);
         let delivery =
             Delivery { steering: rules.steering, follow_ups: rules.follow_ups, quiet: rules.quiet };
         let call_rules = CallRules {
@@ -233,12 +215,6 @@ impl Engine {
         let ledger = roster.ledger(rules.cooldowns);
         let inbox = sessions.inbox(key);
         let interrupts = Interrupts::new(inbox.clone(), opened.interrupts);
-        let toolbox = Toolbox::new(
-            params.tools.clone(),
-            params.withheld.clone(),
-            tool_context,
-            params.approver.clone(),
-        );
         let pauses = Pauses::default();
         let most_calls = rules.max_iterations.limit();
         Turn {
@@ -254,7 +230,7 @@ impl Engine {
                     pauses,
                 },
                 log: opened.log,
-                prompt: Prompt::new(system_prompt, tool_schemas, files),
+                prompt,
                 tally: Tally::default(),
             },
             fit: Fit::new(
@@ -264,7 +240,7 @@ impl Engine {
                 opened.opening,
             ),
             call: Caller::new(self, &self.keys, answering, ledger, call_rules),
-            act: Act::new(toolbox, rules.limits.repeated_calls),
+            act: Act::new(toolbox(params), rules.limits.repeated_calls),
             switch: params.switch.clone(),
             intake: Intake::new(
                 inbox,
@@ -279,4 +255,38 @@ impl Engine {
     pub(crate) fn provider(&self, model: &Model) -> &dyn Provider {
         self.providers.provider(model)
     }
+}
+
+/// The prompt of a turn, before hooks change it.
+fn first_prompt(params: &RunParams, opened: &Opened, model: &ActiveModel) -> Prompt {
+    let tool_schemas: Vec<ToolSchema> =
+        params.tools.iter().map(|tool| tool.schema().clone()).collect();
+    let system_prompt = build_system_prompt(&PromptParts {
+        identity: opened.identity.as_ref(),
+        bootstrap: &opened.bootstrap_files,
+        tools: &tool_schemas,
+        skills: listed_skills(&params.skills),
+        working_directory: working_directory(params),
+        model: &model.reference(),
+        time_zone: time_zone(params.rules.time_zone.as_deref()).as_deref(),
+    });
+    let files = opened.identity.iter().chain(&opened.bootstrap_files);
+    Prompt::new(system_prompt, tool_schemas, files)
+}
+
+/// The tools of a turn, with the surroundings of their calls.
+fn toolbox(params: &RunParams) -> Toolbox {
+    let context = ToolContext {
+        working_directory: working_directory(params).to_owned(),
+        artifact_directory: params.stores.sessions.artifact_directory(&params.session_key),
+        max_result_chars: params.rules.max_tool_result_chars,
+        workspace_only: params.rules.workspace_only,
+        turn: TurnId::generate(),
+    };
+    Toolbox::new(params.tools.clone(), params.withheld.clone(), context, params.approver.clone())
+}
+
+/// The directory that tools work in.
+fn working_directory(params: &RunParams) -> &Path {
+    params.working_directory.as_ref().unwrap_or(&params.workspace)
 }

@@ -55,7 +55,7 @@ pub enum RunError {
     #[error("there is nothing to continue in this session; send a message")]
     NothingToDo,
     /// The caller gave no model.
-    #[error("the run was given no model to call")]
+    #[error("the run has no model to call; name at least one")]
     NoModel,
     /// The session could not be read or written.
     #[error(transparent)]

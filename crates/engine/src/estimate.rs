@@ -63,7 +63,7 @@ pub(crate) fn row_cost(row: &TranscriptMessage, reduction: Option<&Reduction>) -
     let Some(reduction) = reduction else { return whole_row_cost(row) };
     let kept = (reduction.head + reduction.tail) * bytes_per_char(row) + REDUCTION_NOTE_BYTES;
     if row.role == Role::Assistant {
-        // As much is kept of the text as of the arguments of the calls.
+        // The text and the arguments of the calls are each cut to the same length.
         let text = row.content.len();
         let rest = answer_bytes(row) - text;
         if text <= kept && rest <= kept {

@@ -39,7 +39,7 @@ struct ProfileState {
     /// Time of the last failure in this run. If the clock is now earlier than that, it was set back, and the cooldown
     /// is over.
     failed_at_ms: u64,
-    /// The key is exhausted or was refused, which waiting does not change: it is not used again in this run.
+    /// The key is out of credit or was refused. Waiting does not change that, so it is not used again in this run.
     is_exhausted: bool,
     /// Whether the store holds failures that a success would clear.
     has_failures: bool,

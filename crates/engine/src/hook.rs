@@ -7,10 +7,12 @@
 
 use futures_util::future::BoxFuture;
 use myclaw_llm::{ContentBlock, Message};
-use serde::Serialize;
+use myclaw_session::TranscriptMessage;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::transcript::row_to_message;
 use crate::{CompactionReport, RunError, RunResult, ToolOutput};
 
 /// Called around a run. Every method has a default that does nothing.
@@ -77,7 +79,7 @@ pub trait Hook: Send + Sync {
     /// Reported; the summary is made without the hook.
     fn before_session_compact<'a>(
         &'a self,
-        _compaction: &'a mut PendingCompaction,
+        _compaction: &'a mut PendingCompaction<'_>,
     ) -> BoxFuture<'a, Result<CompactionVerdict, HookError>> {
         Box::pin(async { Ok(CompactionVerdict::Proceed) })
     }
@@ -157,7 +159,7 @@ pub enum ToolCallVerdict {
 /// A compaction that is about to be made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PendingCompaction {
+pub struct PendingCompaction<'m> {
     /// Why the session is compacted.
     pub reason: CompactionReason,
     /// Estimated tokens of the request before the compaction.
@@ -166,8 +168,24 @@ pub struct PendingCompaction {
     pub focus: Option<String>,
     /// The summary that precedes `messages`, if there is one. The new summary replaces it.
     pub previous_summary: Option<String>,
-    /// The messages to summarise.
-    pub messages: Vec<Message>,
+    /// The rows of the messages to summarise.
+    #[serde(rename = "messages", serialize_with = "as_messages")]
+    pub(crate) rows: &'m [TranscriptMessage],
+}
+
+impl PendingCompaction<'_> {
+    /// The messages to summarise. They are made from their rows only when a hook needs them, because in a long session
+    /// they take many megabytes.
+    pub fn messages(&self) -> impl Iterator<Item = Message> {
+        self.rows.iter().cloned().filter_map(row_to_message)
+    }
+}
+
+fn as_messages<S: Serializer>(
+    rows: &&[TranscriptMessage],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(rows.iter().cloned().filter_map(row_to_message))
 }
 
 /// Why a session is compacted.

@@ -53,9 +53,7 @@ pub struct PendingMessage {
 #[derive(Debug, thiserror::Error)]
 pub enum InboxError {
     /// No run has the session open.
-    #[error(
-        "nothing runs in session {session} that could be steered; send the message as a new one instead"
-    )]
+    #[error("no run is active in session {session}; send the message as a new one instead")]
     NotRunning {
         /// Its key.
         session: String,

@@ -1,8 +1,7 @@
 //! The turn: its steps, failover, context recovery, hooks and prompt.
 //!
-//! The session log decides the next step; see `ARCHITECTURE.md`. This room reaches files, sockets and processes only
-//! through the `session` and `llm` rooms, the [`Tool`], [`Hook`] and [`Clock`] traits, and one module of its own
-//! that reads the workspace.
+//! The session log decides the next step; see `ARCHITECTURE.md`. This crate reaches files, sockets and processes only
+//! through the crates `session` and `llm`, the traits [`Tool`], [`Hook`] and [`Clock`], and its module `workspace`.
 #![forbid(unsafe_code)]
 
 mod active_model;

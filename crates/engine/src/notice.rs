@@ -44,7 +44,7 @@ pub enum Notice {
         count: usize,
     },
     /// A message for the session was not accepted.
-    #[error("a message was refused: {waiting} wait already (messages.queue.cap)")]
+    #[error("a message was refused, because {waiting} messages already wait (messages.queue.cap)")]
     MessageRefused {
         /// Number of messages that already wait.
         waiting: usize,
@@ -109,7 +109,7 @@ pub enum Notice {
         error: String,
     },
     /// The outcome of a key's use could not be stored.
-    #[error("what happened to the key was not written down: {error}")]
+    #[error("the outcome of a call could not be recorded for its key: {error}")]
     KeyStoreUnwritable {
         /// Why.
         error: String,
@@ -162,7 +162,7 @@ pub enum Notice {
         left_out: usize,
     },
     /// The starter file could not be written to the workspace.
-    #[error("no starter AGENTS.md in {}: {error}", .directory.display())]
+    #[error("the starter AGENTS.md could not be written to {}: {error}", .directory.display())]
     StarterFileMissing {
         /// The workspace.
         directory: PathBuf,
@@ -171,7 +171,7 @@ pub enum Notice {
     },
     /// The last line of the session's file was incomplete and was moved to a separate file.
     #[error(
-        "the end of {} was damaged: {bytes} bytes that were no whole line were moved to {}",
+        "the last line of {} was incomplete; its {bytes} bytes were moved to {}",
         .path.display(), .moved_to.display()
     )]
     TornEndMoved {
@@ -233,7 +233,7 @@ pub enum Notice {
     #[error("the newest messages are longer than the model's window; only parts are sent")]
     MessagesCut {},
     /// A model could not write the summary; another one is asked.
-    #[error("{model} could not summarise the older messages ({error}); {next} is asked to")]
+    #[error("{model} could not summarise the older messages ({error}); {next} is asked instead")]
     SummaryFailed {
         /// `provider/model` that failed.
         model: String,
@@ -244,7 +244,7 @@ pub enum Notice {
     },
     /// No model could write the summary now; the next message tries again.
     #[error(
-        "the older messages could not be summarised now ({error}); it is tried again at the next message"
+        "the older messages could not be summarised now ({error}); the next message tries again"
     )]
     SummaryPostponed {
         /// The failure, in one line.
@@ -309,7 +309,7 @@ pub enum Notice {
         reason: String,
     },
     /// The totals of the day cannot be stored, so limits per day are not enforced.
-    #[error("the limits of a day cannot be kept: {error}")]
+    #[error("the daily limits cannot be enforced: {error}")]
     DayTotalsUnavailable {
         /// Why.
         error: String,
@@ -327,7 +327,7 @@ pub enum Notice {
         jobs: Vec<EndedJob>,
     },
     /// The messages of a failed run may not be on disk.
-    #[error("what was said so far may not be on disk: {error}")]
+    #[error("the last messages may not be on disk: {error}")]
     NotDurable {
         /// Why.
         error: String,
@@ -375,8 +375,8 @@ impl HookPoint {
     /// Words to follow "failed".
     fn words(self) -> &'static str {
         match self {
-            Self::Context => "on the messages to be sent",
-            Self::ToolResult => "on a tool's result",
+            Self::Context => "before a model call",
+            Self::ToolResult => "after a tool call",
             Self::BeforeSessionCompact => "before a compaction",
             Self::SessionCompact => "after a compaction",
             Self::AgentEnd => "at the end of the run",
@@ -399,8 +399,10 @@ fn jobs_ended(jobs: &[EndedJob]) -> String {
 
 fn messages_waiting(count: usize) -> String {
     match count {
-        1 => "a message from before waits in this session and is answered too".to_owned(),
-        count => format!("{count} messages from before wait in this session and are answered too"),
+        1 => "an earlier message still waits in this session and is answered too".to_owned(),
+        count => {
+            format!("{count} earlier messages still wait in this session and are answered too")
+        }
     }
 }
 

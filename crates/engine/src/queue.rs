@@ -75,9 +75,6 @@ impl SessionInbox {
         let (this, rules) = (self.clone(), queue.clone());
         let arrival = blocking(move || this.enqueue(messages, &rules)).await?;
         self.report(&arrival, queue);
-        if let Arrival::Interrupting { .. } = arrival {
-            self.abort();
-        }
         Ok(arrival)
     }
 

@@ -4,8 +4,8 @@ use myclaw_llm::{ContentBlock, Message, ToolCall, joined_text};
 use myclaw_session::Reduction;
 use serde_json::Value;
 
-/// A text of a call that is less than this much longer than its share stays whole: the note about the omitted part is
-/// about as long.
+/// A text of a call is not cut if that would remove fewer characters than this, because the note about the omitted part
+/// is about as long.
 const NOTE_CHARS: usize = 40;
 
 /// Cuts the text of a message according to `reduction` and adds a note about the omitted part. A text that is short
@@ -44,8 +44,8 @@ fn cut_answer(content: &mut Vec<ContentBlock>, reduction: Reduction) {
     cut_arguments(content, limit);
 }
 
-/// Cuts the texts in the arguments of all calls to equal shares of `limit` characters, if together they are longer. What
-/// else is in them stays, so they still fit the tool's schema.
+/// Cuts the texts in the arguments of all calls to equal shares of `limit` characters, if together they are longer. All
+/// other values stay, so the arguments still fit the tool's schema.
 fn cut_arguments(content: &mut [ContentBlock], limit: usize) {
     let (mut count, mut total) = (0, 0);
     each_argument(content, &mut |text| {

@@ -65,7 +65,7 @@ pub struct RunParams {
     pub lane: Lane,
     /// Decides when the run may begin; `None` means the engine's own lanes.
     pub enqueue: Option<Arc<dyn Enqueue>>,
-    /// How long it waits for the session while another process has it open.
+    /// Longest time that the run waits for the session while another process has it open.
     pub session_wait: Duration,
     /// The source of time.
     pub clock: Arc<dyn Clock>,

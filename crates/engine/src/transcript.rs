@@ -48,8 +48,8 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
     }
 }
 
-/// Replaces empty content: a message without content would be omitted from the request, which could then begin with an
-/// answer.
+/// Replaces empty content. A message without content would be left out of the request, and the request could then begin
+/// with a message of the model.
 fn unless_blank(content: Vec<ContentBlock>) -> Vec<ContentBlock> {
     let is_blank = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if text.text.trim().is_empty());
     if content.iter().all(is_blank) {

@@ -1,4 +1,4 @@
-//! Calls that need an approval: asked once, answered in every way, and refused where nobody can be asked.
+//! Calls that need an approval: asked once, answered in every way, and refused by runs that cannot ask.
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod common;
@@ -47,7 +47,7 @@ impl Hook for AskingHook {
     }
 }
 
-/// Gives one answer to all, or none ever.
+/// Gives the same answer to every question, or never answers.
 struct Clerk {
     answer: Option<Approval>,
     seen: Mutex<Vec<ApprovalRequest>>,
@@ -74,7 +74,7 @@ async fn bench() -> Bench {
     Bench::new(WireFormat::AnthropicMessages, script).await
 }
 
-/// Runs a turn; gives also how many calls were made.
+/// Runs a turn; also returns how many calls were made.
 async fn run(bench: &Bench, approver: Option<Arc<Clerk>>) -> (Result<RunResult, RunError>, u64) {
     let tool = EchoTool::new("echo");
     let runs = Arc::clone(&tool.runs);
@@ -139,7 +139,7 @@ async fn without_an_approver_the_call_is_refused() {
     let (outcome, runs) = run(&bench, None).await;
     assert_eq!((outcome.unwrap().reply.as_str(), runs), ("Done.", 0));
     let text = bench.rows()[2]["content"].as_str().unwrap().to_owned();
-    assert!(text.contains("needs an approval, and nobody can be asked"), "{text}");
+    assert!(text.contains("needs an approval, and this run cannot ask anybody"), "{text}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The limits of a run: each ends it with a summary, and says which it was.
+//! The limits of a run: each ends the run with a summary, and the result names it.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
@@ -8,7 +8,8 @@ use myclaw_engine::{Bound, RunResult};
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat, validate_pairing};
 use serde_json::json;
 
-/// Calls a tool for ever, each time with another text, and sums up when it is asked to. 100 tokens in, 10 out.
+/// Calls a tool again and again, each time with another text, and writes a summary on request. Each call takes 100
+/// tokens and gives 10.
 fn endless(request: &RecordedRequest, number: usize) -> Step {
     let last = request.messages().last().unwrap().to_string();
     let reply = match last.contains("The program stops this run here") {
@@ -42,7 +43,7 @@ fn assert_ended(bench: &Bench, result: &RunResult, bound: Bound, iterations: u32
 }
 
 #[tokio::test]
-async fn tokens_and_money_of_a_run() {
+async fn tokens_and_money_end_a_run() {
     let tokens = bench(|bench| bench.config.agents.defaults.limits.run_tokens = 250).await;
     assert_ended(&tokens, &tokens.run("go").await.unwrap(), Bound::RunTokens, 3);
 
@@ -109,7 +110,7 @@ async fn the_totals_of_a_day_end_a_run_and_let_no_other_begin() {
 }
 
 #[tokio::test]
-async fn the_same_call_over_and_over() {
+async fn the_same_call_again_and_again_ends_a_run() {
     let mut script: Vec<Reply> = (0..6)
         .map(|number| {
             Reply::anthropic().tool_call(format!("call_{number}"), "echo", json!({"text": "same"}))
@@ -145,8 +146,8 @@ async fn time_stops_a_tool_and_a_model_that_hangs() {
             assert_eq!(
                 (rows[2]["content"].as_str().unwrap(), rows[3]["content"].as_str().unwrap()),
                 (
-                    "half done\n\nStopped before it finished: the time of the run was over.",
-                    "Not run: the time of the run was over before this call started."
+                    "half done\n\nStopped before it finished: the time limit of the run was reached.",
+                    "Not run: the time limit of the run was reached before this call started."
                 )
             );
         } else {
@@ -157,7 +158,7 @@ async fn time_stops_a_tool_and_a_model_that_hangs() {
 }
 
 #[tokio::test]
-async fn a_summary_that_fails_or_calls_tools_is_no_failure() {
+async fn a_summary_that_fails_or_calls_tools_does_not_fail_the_run() {
     let calls = |id: &str| {
         Reply::anthropic().text("Half-way.").tool_call(id, "echo", json!({"text": "x"})).step()
     };
@@ -188,7 +189,7 @@ async fn a_summary_that_fails_or_calls_tools_is_no_failure() {
 }
 
 #[tokio::test]
-async fn the_closing_summary_is_asked_for_once() {
+async fn the_closing_summary_is_requested_once() {
     let error = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}});
     let limited = Step::status(429, &[("retry-after", "1")], error.to_string());
     let hangs = Reply::anthropic().text("It was a dark and stormy night.").in_deltas(6).step();

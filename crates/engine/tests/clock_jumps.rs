@@ -21,14 +21,14 @@ const FORMAT: WireFormat = WireFormat::AnthropicMessages;
 const HOUR: u64 = 3_600_000;
 const DAY: u64 = 24 * HOUR;
 
-/// A bench whose clock stands at noon of a day that has many before it.
+/// A bench whose clock shows noon, a hundred days after its beginning.
 async fn bench(script: impl Into<Script>) -> Bench {
     let bench = Bench::new(FORMAT, script).await;
     set(&bench, 100 * DAY + 12 * HOUR);
     bench
 }
 
-/// Sets the clock to so many milliseconds after its beginning, which is a midnight.
+/// Sets the clock, in milliseconds after its beginning, which is a midnight.
 fn set(bench: &Bench, now_ms: u64) {
     bench.clock.now_ms.store(now_ms, Ordering::SeqCst);
 }
@@ -56,7 +56,7 @@ async fn waiting_messages_keep_their_order_whatever_the_clock_says() {
 }
 
 #[tokio::test]
-async fn the_window_of_collected_messages_is_never_longer_than_the_setting() {
+async fn the_window_of_collected_messages_is_never_longer_than_configured() {
     for (sent_at, longest) in [(200 * DAY, 1_000), (99 * DAY, 0)] {
         let mut bench = bench(Script::repeat(Reply::anthropic().text("ok"))).await;
         bench.config.messages.queue.debounce_ms = 1_000;

@@ -1,4 +1,4 @@
-//! Who writes a summary, and what becomes of a session when nobody can.
+//! Which model writes a summary, and what happens to the session if none can.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
@@ -16,7 +16,7 @@ use myclaw_llm::Model;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
 
-/// What no other try mends.
+/// A failure that another attempt would repeat.
 fn refused() -> Step {
     let error = json!({"type": "not_found_error", "message": "out of order"});
     Step::status(404, &[], json!({"type": "error", "error": error}).to_string())
@@ -35,7 +35,7 @@ fn too_long() -> Step {
     Step::status(400, &[], body.to_string())
 }
 
-/// Summaries come from none but `able`; answers from everybody.
+/// Only the model `able` writes summaries; every model answers.
 fn summaries_by(able: &'static str) -> Script {
     Script::answer_with(move |request, _| match asks_for_summary(request) {
         true if request.json()["model"] == able => {
@@ -94,13 +94,13 @@ async fn the_next_model_writes_the_summary_and_the_first_one_goes_on_answering()
         notice.starts_with(
             "anthropic/test-model could not summarise the older messages (anthropic at "
         ) && notice.contains("): out of order")
-            && notice.ends_with("); anthropic/second is asked to"),
+            && notice.ends_with("); anthropic/second is asked instead"),
         "{notice}"
     );
 }
 
 #[tokio::test]
-async fn a_bounded_number_of_models_is_asked_before_a_note_takes_the_place() {
+async fn a_bounded_number_of_models_is_asked_before_a_note_replaces_the_summary() {
     let (bench, params) =
         long_session(summaries_by("nobody"), &["second", "third", "fourth"]).await;
     bench.server.push(too_long());
@@ -163,7 +163,7 @@ async fn a_summary_waits_for_the_only_key() {
 }
 
 #[tokio::test]
-async fn a_summary_that_breaks_off_is_asked_for_again_and_counts() {
+async fn a_summary_that_breaks_off_is_requested_again_and_its_cost_counts() {
     let begun = Reply::anthropic().text("All of").usage(10, 0).step().cut_after(700);
     let (bench, _) = one_failure(begun, &["key-one"]).await;
     let rows = bench.rows().len();
@@ -205,7 +205,7 @@ async fn what_one_model_has_summarised_is_not_lost_when_the_next_goes_on() {
 }
 
 #[tokio::test]
-async fn by_hand_a_failure_or_a_long_summary_changes_nothing() {
+async fn a_manual_compaction_that_fails_or_is_not_shorter_changes_nothing() {
     let (bench, params) = long_session(summaries_by("nobody"), &[]).await;
     let rows = bench.rows();
     let error = engine().compact(params.clone(), None).await.unwrap_err();
@@ -234,9 +234,9 @@ impl Hook for Judge {
 
     fn before_session_compact<'a>(
         &'a self,
-        compaction: &'a mut PendingCompaction,
+        compaction: &'a mut PendingCompaction<'_>,
     ) -> BoxFuture<'a, Result<CompactionVerdict, HookError>> {
-        let asked = format!("{:?}, {} messages", compaction.reason, compaction.messages.len());
+        let asked = format!("{:?}, {} messages", compaction.reason, compaction.messages().count());
         self.heard.lock().unwrap().push(asked);
         let verdict = self.verdict.clone().unwrap_or(CompactionVerdict::Proceed);
         Box::pin(async move { Ok(verdict) })

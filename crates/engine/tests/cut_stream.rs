@@ -61,7 +61,7 @@ fn roles(rows: &[Value]) -> Vec<&str> {
     rows.iter().map(|row| row["role"].as_str().unwrap()).collect()
 }
 
-/// What one cut came to.
+/// The outcome of one cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Fate {
     /// Nothing had been shown, so the call was made again.
@@ -117,7 +117,7 @@ async fn cut_at(format: WireFormat, cut: usize) -> Fate {
     fate
 }
 
-/// Every cut of a format, and the order in which their fates follow each other.
+/// Cuts a stream of `format` after every byte. Returns the outcomes in order, without repetitions.
 async fn fates(format: WireFormat) -> Vec<Fate> {
     let length = call(format).stream_body("test-model").len();
     let mut fates: Vec<Fate> = futures_util::stream::iter(0..length)

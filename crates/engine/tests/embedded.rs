@@ -1,4 +1,4 @@
-//! The result in the form for embedding programs: payloads, and what is known about the run.
+//! The result in the form for embedding programs: payloads, and facts about the run.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn overflow() -> Step {
 }
 
 #[tokio::test]
-async fn an_answer_is_a_payload_with_all_about_its_run() {
+async fn an_answer_is_a_payload_with_facts_about_its_run() {
     let bench = Bench::new(FORMAT, [Reply::anthropic().text("Hi.").usage(10, 5)]).await;
     bench.home.write_in_workspace("SOUL.md", "x".repeat(SOUL_BYTES));
     let params = bench.params("hi");

@@ -1,5 +1,5 @@
-//! Answers that are none: empty ones, those that are cut before they say anything, and attempts that failed unseen. What
-//! they cost counts.
+//! Answers without text: empty ones, those that are cut before any text, and failed attempts of which nothing was shown.
+//! Their cost counts.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
@@ -45,7 +45,7 @@ fn empty_answers(format: WireFormat) -> Vec<(&'static str, Reply)> {
 }
 
 #[tokio::test]
-async fn an_empty_answer_is_asked_for_once_more_and_both_are_paid() {
+async fn an_empty_answer_is_requested_once_more_and_the_cost_of_both_counts() {
     for format in FORMATS {
         for (name, empty) in empty_answers(format) {
             let script = Script::new()
@@ -111,7 +111,7 @@ async fn an_answer_that_is_cut_before_it_says_anything_is_reported_as_such() {
 
 /// This format reports at the start what the request cost.
 #[tokio::test]
-async fn an_attempt_that_failed_unseen_is_paid() {
+async fn the_cost_of_a_failed_attempt_counts() {
     let script = Script::new()
         .then(Reply::anthropic().usage(100, 0).fails_with("overloaded_error", "Overloaded"))
         .then(Reply::anthropic().text("Here.").usage(20, 2));
@@ -134,7 +134,7 @@ async fn an_attempt_that_failed_unseen_is_paid() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_aborted_unseen_is_paid() {
+async fn the_cost_of_an_aborted_attempt_counts() {
     let reply = Reply::anthropic().text("It was a dark night.").usage(100, 9);
     let body = reply.stream_body("test-model");
     let first_block = body.windows(19).position(|window| window == b"content_block_start").unwrap();

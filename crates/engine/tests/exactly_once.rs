@@ -1,5 +1,5 @@
-//! The invariant of talking into a session: an acknowledged message is in the session exactly once, whatever is
-//! dropped and when. `MYCLAW_CASES` sets the number of random schedules.
+//! The invariant of the inbox: an acknowledged message is in the session exactly once, whichever run or sender is
+//! dropped at whatever point. `MYCLAW_CASES` sets the number of random schedules.
 
 mod common;
 
@@ -7,21 +7,10 @@ use common::{Bench, run_agent};
 use myclaw_engine::{RunError, RunParams, SessionInbox, WhenIdle};
 use myclaw_llm::ContentBlock;
 use myclaw_session::{EntryId, QueuedKind};
-use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat, validate_pairing};
+use myclaw_testkit::{
+    Random, RecordedRequest, Reply, Script, Step, WireFormat, number_from, validate_pairing,
+};
 use serde_json::json;
-
-/// Random numbers that are the same in each run of a seed: the splitmix64 generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ (bits >> 31)) % limit
-    }
-}
 
 /// Polls `work` at most `polls` times, then drops it wherever it is.
 async fn killed_after<T>(polls: u64, work: impl Future<Output = T>) -> Option<T> {
@@ -52,11 +41,11 @@ fn some_work(request: &RecordedRequest, number: usize) -> Step {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_taken_once_whatever_is_killed() {
+async fn an_acknowledged_message_is_taken_once_whatever_is_killed() {
     const KINDS: [QueuedKind; 3] = [QueuedKind::Steer, QueuedKind::FollowUp, QueuedKind::Collect];
-    let cases = std::env::var("MYCLAW_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
+    let cases = number_from("MYCLAW_CASES").unwrap_or(12);
     for seed in 0..cases {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let bench = Bench::new(WireFormat::AnthropicMessages, Script::answer_with(some_work)).await;
         let inbox = SessionInbox::of_run(&bench.params(""));
         let mut acknowledged: Vec<(EntryId, String)> = Vec::new();

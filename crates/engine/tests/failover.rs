@@ -117,13 +117,13 @@ enum Outcome {
     AllFailed(usize),
 }
 
-/// What may follow a failure that nobody has seen.
+/// What may follow a failure before any output was shown.
 enum Rule {
     /// Each key once.
     EachKeyOnce,
     /// Each key once, and again in turn until the retries are used up.
     KeysInTurn,
-    /// No key helps, another model may.
+    /// Another key does not help; another model may.
     NextModel,
     /// Nothing helps.
     Nothing,

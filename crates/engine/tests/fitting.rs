@@ -98,7 +98,7 @@ async fn a_smaller_model_gets_a_summary_of_what_it_cannot_hold() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_summarise_just_now_is_not_given_away() {
+async fn messages_that_no_model_can_summarise_now_are_kept() {
     let is_down = Arc::new(AtomicBool::new(true));
     let state = Arc::clone(&is_down);
     let mut bench = forty_turns(move || match state.load(Ordering::SeqCst) {
@@ -114,7 +114,7 @@ async fn what_nobody_can_summarise_just_now_is_not_given_away() {
         bench
             .events_named("notice")
             .iter()
-            .any(|notice| notice.to_string().contains("tried again at the next message"))
+            .any(|notice| notice.to_string().contains("the next message tries again"))
     );
 
     is_down.store(false, Ordering::SeqCst);
@@ -123,7 +123,7 @@ async fn what_nobody_can_summarise_just_now_is_not_given_away() {
 }
 
 #[tokio::test]
-async fn by_hand_a_smaller_model_changes_nothing_before_it_has_a_summary() {
+async fn a_manual_compaction_with_a_smaller_model_changes_nothing_before_it_has_a_summary() {
     let mut bench = forty_turns(|| error(404, "not_found_error", "out of order")).await;
     let rows = bench.rows();
     bench.context_window = 16_000;
@@ -246,7 +246,7 @@ async fn summaries_that_fail_leave_one_short_note() {
 }
 
 #[tokio::test]
-async fn a_summary_that_is_refused_as_too_long_is_asked_for_in_smaller_pieces() {
+async fn a_summary_that_is_refused_as_too_long_is_requested_in_smaller_pieces() {
     // The model's window is said to be 200,000 tokens.
     let script = Script::answer_with(|request, _| match request.body.len() {
         60_001.. => too_long(),

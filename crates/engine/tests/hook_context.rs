@@ -104,12 +104,12 @@ impl Hook for TestHook {
 
     fn before_session_compact<'a>(
         &'a self,
-        compaction: &'a mut PendingCompaction,
+        compaction: &'a mut PendingCompaction<'_>,
     ) -> BoxFuture<'a, Result<CompactionVerdict, HookError>> {
         Box::pin(async {
             self.hang_in("before_session_compact").await;
             assert_eq!(compaction.reason, CompactionReason::Manual);
-            let (count, focus) = (compaction.messages.len(), compaction.focus.as_deref());
+            let (count, focus) = (compaction.messages().count(), compaction.focus.as_deref());
             self.reported.lock().unwrap().push(format!("{count} messages, focus {focus:?}"));
             compaction.focus = self.focus.map(str::to_owned);
             self.compaction.clone().unwrap_or(Ok(CompactionVerdict::Proceed))
@@ -209,7 +209,7 @@ async fn whatever_a_hook_gives_is_sent_in_a_form_that_providers_accept() {
 #[tokio::test]
 async fn a_context_hook_that_fails_or_leaves_nothing_changes_nothing() {
     for (change, notice) in [
-        (ContextChange::Fail, "the hook test failed on the messages to be sent: out of order"),
+        (ContextChange::Fail, "the hook test failed before a model call: out of order"),
         (
             ContextChange::Nothing,
             "the hook test left no message of the user to send; its change is not used",

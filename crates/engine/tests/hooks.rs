@@ -17,7 +17,7 @@ use serde_json::json;
 
 const FORMAT: WireFormat = WireFormat::AnthropicMessages;
 
-/// A hook that does what its word says, and notes what it was called for.
+/// A hook whose behaviour depends on its word, and which records its calls.
 struct WordHook {
     word: &'static str,
     seen: Mutex<Vec<String>>,
@@ -147,7 +147,7 @@ async fn a_blocked_call_does_not_run_and_the_model_reads_why() {
 }
 
 #[tokio::test]
-async fn a_gate_that_fails_closes() {
+async fn a_gate_that_fails_blocks() {
     let (bench, outcome) = run_with(&WordHook::new("fail call"), done()).await;
     outcome.unwrap();
     assert_eq!(bench.rows()[2]["content"], "Not run: blocked by word: out of order");
@@ -164,7 +164,7 @@ async fn a_gate_that_fails_closes() {
 #[tokio::test]
 async fn an_observer_that_fails_is_reported_and_changes_nothing() {
     for (word, point, notice) in [
-        ("fail result", "tool_result", "the hook word failed on a tool's result: out of order"),
+        ("fail result", "tool_result", "the hook word failed after a tool call: out of order"),
         ("fail end", "agent_end", "the hook word failed at the end of the run: out of order"),
     ] {
         let (bench, outcome) = run_with(&WordHook::new(word), done()).await;

@@ -1,4 +1,4 @@
-//! Messages that stop the run which goes on, sent by somebody who has nothing of it but the session's inbox.
+//! Messages that stop the active run. Their sender reaches it only through the session's inbox.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
@@ -40,7 +40,7 @@ async fn run_and_interrupt(bench: &Bench, event_name: &'static str, words: &[&st
             assert!(matches!(arrival, Arrival::Interrupting { .. }), "{arrival:?}");
         }
     });
-    assert!(!caller.is_cancelled(), "the caller's token is the caller's");
+    assert!(!caller.is_cancelled(), "an interrupt does not fire the caller's token");
     outcome.unwrap_err()
 }
 
@@ -103,7 +103,7 @@ async fn several_interrupts_stop_one_run_and_the_next_answers_all_of_them() {
 }
 
 #[tokio::test]
-async fn between_two_tools_an_interrupt_is_no_steering() {
+async fn an_interrupt_between_two_tools_ends_the_run() {
     let bench = Bench::new(
         FORMAT,
         [

@@ -17,7 +17,7 @@ fn params(bench: &Bench, store: &JsonSessions, message: &str) -> RunParams {
 }
 
 #[tokio::test]
-async fn a_turn_with_a_tool_is_kept_in_one_json_file_and_goes_on_by_its_id() {
+async fn a_turn_with_a_tool_is_kept_in_one_json_file_and_continues_by_its_id() {
     let replies = [
         Reply::anthropic().text("Let me see.").tool_call("call_1", "echo", json!({"text": "seen"})),
         Reply::anthropic().text("Done.").usage(10, 5),

@@ -1,4 +1,4 @@
-//! What outlives a run: what happened to keys, and which of them and which model the next run begins with.
+//! State that outlives a run: the outcomes of keys, and the key and the model with which the next run begins.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
@@ -78,11 +78,15 @@ async fn a_limit_of_one_model_lets_the_same_key_serve_another() {
     bench.server.push(Reply::anthropic().text("Back."));
     run(&bench, &[choice(&bench, "p", "big", &keys)]).await.unwrap();
     assert_eq!(seen(&bench)[4], "k1 big");
-    assert_eq!(store(&bench).usage("p", "k1").unwrap().models.len(), 0, "a success forgives");
+    assert_eq!(
+        store(&bench).usage("p", "k1").unwrap().models.len(),
+        0,
+        "a success clears the failures"
+    );
 }
 
 #[tokio::test]
-async fn a_refused_key_rests_for_every_model_of_its_provider_also_within_the_run() {
+async fn a_refused_key_is_used_for_no_model_of_its_provider_also_within_the_run() {
     let script = Script::new()
         .then(refused(401, &[], "authentication_error"))
         .then(Reply::anthropic().text("Third."));
@@ -107,7 +111,7 @@ async fn a_refused_key_rests_for_every_model_of_its_provider_also_within_the_run
 }
 
 #[tokio::test]
-async fn one_key_alone_is_tried_however_long_it_should_rest() {
+async fn a_single_key_is_tried_even_in_a_long_cooldown() {
     let bench = Bench::new(FORMAT, Script::new().then(limited("7200"))).await;
     let only = [choice(&bench, "p", "m", &["k"])];
 
@@ -120,7 +124,7 @@ async fn one_key_alone_is_tried_however_long_it_should_rest() {
 }
 
 #[tokio::test]
-async fn several_keys_that_all_rest_are_waited_for_or_the_time_is_named() {
+async fn a_run_waits_for_keys_in_cooldown_or_names_the_time() {
     let script = Script::new().then(limited("3600")).then(limited("60"));
     let mut bench = Bench::new(FORMAT, script).await;
     bench.config.agent.max_retries = 1;
@@ -141,11 +145,11 @@ async fn several_keys_that_all_rest_are_waited_for_or_the_time_is_named() {
     run(&bench, &both).await.unwrap_err();
     let error = run(&bench, &both).await.unwrap_err().to_string();
     assert!(error.contains("clear-cooldown") && error.contains(", for 59 min"), "{error}");
-    assert_eq!(seen(&bench).len(), 4, "nothing was sent while all rest for long");
+    assert_eq!(seen(&bench).len(), 4, "nothing was sent while all keys were in a long cooldown");
 }
 
 #[tokio::test]
-async fn a_long_rest_goes_to_the_fallback_and_the_next_run_begins_there_until_it_is_over() {
+async fn during_a_long_cooldown_the_fallback_answers_also_in_the_next_run() {
     let script = Script::new().then(limited("60")).then_repeat(Reply::anthropic().text("ok"));
     let bench = Bench::new(FORMAT, script).await;
     let choices = [choice(&bench, "p", "first", &["k"]), choice(&bench, "q", "second", &["k"])];
@@ -157,7 +161,10 @@ async fn a_long_rest_goes_to_the_fallback_and_the_next_run_begins_there_until_it
     assert_eq!(run(&bench, &choices).await.unwrap().model, "first");
 
     assert_eq!(seen(&bench), ["k first", "k second", "k second", "k first"]);
-    assert!(bench.clock.sleeps.lock().unwrap().is_empty(), "nobody waits with another to ask");
+    assert!(
+        bench.clock.sleeps.lock().unwrap().is_empty(),
+        "no run waits while it can ask another model"
+    );
     let reasons: Vec<_> =
         bench.events_named("fallback").iter().map(|event| event["reason"].clone()).collect();
     assert_eq!(reasons, ["rate_limit", "rate_limit"], "the second run says so too");
@@ -183,7 +190,7 @@ async fn when_all_models_fail_there_is_a_line_for_each() {
 }
 
 #[tokio::test]
-async fn a_fallback_that_breaks_off_is_named_and_nobody_else_is_asked() {
+async fn a_fallback_that_breaks_off_is_named_and_no_other_model_is_asked() {
     let script = Script::new()
         .then(refused(404, &[], "not_found_error"))
         .then(Step::from(Reply::anthropic().text("Half an answer, cut.")).cut_after(700));
@@ -224,7 +231,7 @@ async fn tools_run_once_though_the_model_changes_between_their_calls() {
 }
 
 #[tokio::test]
-async fn an_abort_ends_the_run_and_asks_nobody_else() {
+async fn an_abort_ends_the_run_and_no_other_model_is_asked() {
     let bench = Bench::new(FORMAT, Script::repeat(Reply::anthropic().text("ok"))).await;
     let mut params = bench.params("go");
     params.models.push(choice(&bench, "q", "second", &["k"]));
@@ -234,7 +241,7 @@ async fn an_abort_ends_the_run_and_asks_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_lone_key_that_works_leaves_no_file() {
+async fn a_single_key_that_works_leaves_no_file() {
     let bench = Bench::new(FORMAT, Script::from(Reply::anthropic().text("ok"))).await;
     bench.run("go").await.unwrap();
     assert!(!bench.home.state_directory().join("agents").exists());
@@ -260,7 +267,7 @@ async fn the_error_names_each_key_with_what_it_failed_with() {
 }
 
 #[tokio::test]
-async fn a_retry_that_nobody_waits_for_is_not_announced() {
+async fn a_retry_that_does_not_follow_is_not_announced() {
     let bench = Bench::new(FORMAT, limited("3600")).await;
     let error = run(&bench, &[choice(&bench, "p", "big", &["k1"])]).await.unwrap_err();
     assert!(error.to_string().contains("the provider asks to wait until"), "{error}");

@@ -1,4 +1,4 @@
-//! Sessions that do not fit: every rung makes the request smaller, and a session never overflows for good.
+//! Sessions that do not fit: every rung makes the request smaller, and an overflow never blocks a session for ever.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
@@ -84,7 +84,7 @@ async fn a_summary_of_a_long_session_takes_a_bounded_number_of_calls() {
 }
 
 #[tokio::test]
-async fn by_hand_the_older_messages_become_a_summary_with_a_focus() {
+async fn a_manual_compaction_summarises_the_older_messages_with_a_focus() {
     let bench = Bench::new(FORMAT, Script::new()).await;
     for turn in 0..8 {
         bench.server.push(Reply::anthropic().text(format!("answer {turn}")));
@@ -105,7 +105,7 @@ async fn by_hand_the_older_messages_become_a_summary_with_a_focus() {
 }
 
 #[tokio::test]
-async fn by_hand_an_empty_session_stays_as_it_is() {
+async fn a_manual_compaction_leaves_an_empty_session_unchanged() {
     let bench = Bench::new(FORMAT, Script::new()).await;
     let CompactionReport { old_count, new_count, .. } =
         engine().compact(bench.params(""), None).await.unwrap();
@@ -249,5 +249,8 @@ async fn a_session_goes_on_against_a_server_that_refuses_large_requests() {
         rows_of_type(&bench, "compaction").len(),
         rows_of_type(&bench, "reduction").len(),
     );
-    assert!(refused.load(Ordering::SeqCst) <= turns, "it does not meet the limit at every turn");
+    assert!(
+        refused.load(Ordering::SeqCst) <= turns,
+        "the server does not refuse a request in every turn"
+    );
 }

@@ -1,4 +1,4 @@
-//! Lanes: who runs when, and that nothing is left of those who are done.
+//! Lanes: the order of runs, and that a finished run leaves no state behind.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn request(session: &str, lane: Lane) -> LaneRequest {
 }
 
 #[tokio::test]
-async fn a_session_runs_once_at_a_time_and_the_first_to_come_is_the_first_to_go() {
+async fn runs_of_a_session_go_one_at_a_time_in_the_order_of_arrival() {
     let lanes = Lanes::default();
     let order: Arc<Mutex<Vec<usize>>> = Arc::default();
     let running = Arc::new(AtomicUsize::new(0));
@@ -56,7 +56,7 @@ async fn a_run_that_waits_for_its_session_holds_no_global_place() {
     drop((first, other));
     assert!(lanes.enter(request("third", Lane::Main)).now_or_never().is_some());
     drop(waiting);
-    assert_eq!(lanes.in_use(), 0, "whoever gives up leaves nothing");
+    assert_eq!(lanes.in_use(), 0, "a request that is dropped leaves no state behind");
 }
 
 #[tokio::test]

@@ -63,7 +63,7 @@ async fn a_retriable_failure_moves_to_the_next_key() {
 }
 
 #[tokio::test]
-async fn one_key_alone_rests_longer_each_time_until_the_retries_are_used_up() {
+async fn the_cooldown_of_a_single_key_grows_until_the_retries_are_used_up() {
     let bench = Bench::new(FORMAT, Script::repeat(refused(500, "api_error", "down"))).await;
 
     let error = bench.run("go").await.unwrap_err();
@@ -122,7 +122,7 @@ async fn a_wrong_only_key_fails_at_once_and_is_never_shown() {
 }
 
 #[tokio::test]
-async fn a_request_that_no_key_can_mend_is_not_repeated() {
+async fn a_request_that_fails_with_every_key_is_not_repeated() {
     let script =
         Script::repeat(refused(400, "invalid_request_error", "temperature: must be at most 1"));
     let mut bench = Bench::new(FORMAT, script).await;
@@ -237,7 +237,7 @@ async fn oversized_results_are_the_second_rung_and_a_clear_error_the_third() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_made_smaller_is_not_said_to_be() {
+async fn an_overflow_that_no_rung_can_reduce_reports_no_compaction() {
     let bench = Bench::new(FORMAT, Script::repeat(overflow())).await;
     assert_eq!(bench.run("go").await.unwrap_err().class(), "context_overflow");
     assert_eq!(bench.server.requests().len(), 1);

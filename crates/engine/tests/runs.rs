@@ -1,4 +1,4 @@
-//! What heavy use found in runs: messages and tasks that got lost, calls that were not repeated, and limits.
+//! Defects that heavy use showed, each with a test: lost messages and tasks, calls that were not repeated, limits.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
@@ -68,7 +68,7 @@ async fn an_interrupt_while_a_run_ends_is_left_to_the_next_run() {
     let cancel = params.cancel.clone();
 
     assert_eq!(engine.run(params).await.unwrap().reply, "First.");
-    // Whoever sent it cancels the run that it interrupts.
+    // The sender of the interrupt cancels the run.
     cancel.cancel();
     assert_eq!(inbox.pending().unwrap().len(), 1, "the run that ends does not take it");
 
@@ -115,7 +115,7 @@ fn breaks_off(reply: Reply) -> Reply {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_before_any_text_is_asked_for_again() {
+async fn a_stream_that_breaks_off_before_any_text_is_requested_again() {
     let thinking = || Reply::anthropic().thinking("Hm.", "c2lnbmF0dXJl");
     let calling = Reply::anthropic().tool_call("call_a", "echo", json!({"text": "one"}));
     for begun in [thinking(), thinking().text(" "), calling] {
@@ -127,7 +127,7 @@ async fn a_stream_that_breaks_off_before_any_text_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn text_that_nobody_has_seen_does_not_forbid_a_second_attempt() {
+async fn text_that_was_not_shown_permits_a_second_attempt() {
     let script =
         || [breaks_off(Reply::anthropic().text("Half")), Reply::anthropic().text("Whole.")];
     let unseen = Bench::new(FORMAT, script()).await;

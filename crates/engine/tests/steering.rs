@@ -1,4 +1,4 @@
-//! Talking into a running turn: what is said is taken at the right place, once.
+//! Messages to a running turn: each is taken once, at the right place.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;
@@ -34,7 +34,7 @@ fn now<T: Send>(work: impl Future<Output = T> + Send) -> T {
     std::thread::scope(|scope| scope.spawn(|| handle.block_on(work)).join().unwrap())
 }
 
-/// Runs `go`, and says `words` as soon as an event of the given name was seen.
+/// Runs `go`, and sends `words` as soon as an event of the given name was seen.
 async fn run_and_say(
     bench: &Bench,
     event_name: &'static str,
@@ -146,7 +146,7 @@ async fn steering_while_the_last_answer_is_written_goes_on() {
 }
 
 #[tokio::test]
-async fn all_or_one_at_a_time() {
+async fn steering_messages_are_taken_together_or_one_at_a_time() {
     let format = FORMATS[0];
     let words = [
         (QueuedKind::Steer, "s1"),
@@ -216,7 +216,7 @@ async fn collected_messages_become_one() {
         "[These messages arrived while you were busy. Answer them together.]\nMessage 1 of 2:\nfirst\nMessage 2 of 2:\nsecond"
     );
     assert_eq!(rows[2]["meta"]["queuedIds"].as_array().unwrap().len(), 2);
-    assert!(!bench.clock.sleeps.lock().unwrap().is_empty(), "a quiet moment was waited for");
+    assert!(!bench.clock.sleeps.lock().unwrap().is_empty(), "the run waited for a quiet period");
 }
 
 #[tokio::test]
@@ -245,7 +245,7 @@ async fn a_message_for_an_idle_session_is_refused_or_kept() {
 }
 
 #[tokio::test]
-async fn what_waits_survives_an_abort_and_comes_before_the_next_message() {
+async fn waiting_messages_survive_an_abort_and_precede_the_next_message() {
     let format = FORMATS[0];
     let calls = Reply::new(format).tool_call("call_a", "echo", json!({"text": "wait"}));
     let bench = Bench::new(format, calls).await;
@@ -274,7 +274,7 @@ async fn what_waits_survives_an_abort_and_comes_before_the_next_message() {
         said(&bench).into_iter().filter(|(role, _)| role == "user").map(|(_, text)| text).collect();
     assert_eq!(users, ["go", "stop that", "hello", "later"]);
     let notices = json!(bench.events_named("notice")).to_string();
-    assert!(notices.contains("2 messages from before wait"), "{notices}");
+    assert!(notices.contains("2 earlier messages still wait"), "{notices}");
 }
 
 #[tokio::test]
@@ -379,7 +379,7 @@ async fn a_hook_at_the_start_sees_what_waits_and_may_leave_it_waiting() {
 }
 
 #[tokio::test]
-async fn each_queue_mode_does_what_it_says() {
+async fn each_queue_mode_handles_messages_as_documented() {
     let taken_after = |bench: &Bench| -> Vec<String> {
         said(bench)
             .into_iter()
@@ -411,7 +411,7 @@ async fn each_queue_mode_does_what_it_says() {
 }
 
 #[tokio::test]
-async fn a_full_queue_drops_as_the_settings_say() {
+async fn a_full_queue_drops_as_configured() {
     let queue = |drop| QueueConfig { cap: 2, drop, ..QueueConfig::default() };
     let last_user =
         |bench: &Bench| said(bench).into_iter().rfind(|(role, _)| role == "user").unwrap().1;

@@ -1,5 +1,5 @@
-//! A session that goes on with another model: whatever one format recorded, every other one accepts, and the log is
-//! never changed by it.
+//! A session that continues with another model: each format accepts what each other one recorded, and the log does not
+//! change.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that uses it")]
 
@@ -33,7 +33,7 @@ const THOUGHT: &str = "The user wants two files.";
 const SIGNATURE: &str = "c2lnbmF0dXJlLW9mLWEtdGhvdWdodA==";
 const REDACTED: &str = "ZW5jcnlwdGVkLXRob3VnaHQ=";
 
-/// An id that no rule but the sender's allows.
+/// An id that only the sender's format permits.
 const ODD_ID: &str = "call|0123456789:0123456789:0123456789:0123456789:0123456789:0123456789:äöü";
 
 /// A tool that gives a picture.

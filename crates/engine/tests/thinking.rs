@@ -1,4 +1,4 @@
-//! How much a model thinks: what was asked for, else by the config, else `high`; and never more than it offers.
+//! The thinking level: the requested one, else that of the config, else `high`, as far as the model offers it.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that uses it")]
 
@@ -31,7 +31,7 @@ async fn turn(
 }
 
 #[tokio::test]
-async fn a_wish_goes_before_the_settings_and_these_before_high() {
+async fn a_request_precedes_the_config_and_the_config_precedes_high() {
     let low = json!({"thinkingDefault": "low"});
     let silent = |budget| (budget, Vec::<String>::new());
     assert_eq!(turn(None, json!({}), true).await, silent(Some(20_480)));

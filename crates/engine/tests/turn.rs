@@ -197,7 +197,7 @@ async fn the_cap_ends_the_run_with_a_summary_and_a_log_that_goes_on() {
 }
 
 #[tokio::test]
-async fn whatever_a_call_gets_wrong_is_a_result_that_says_what_to_do() {
+async fn a_faulty_call_gets_a_result_that_says_what_to_do() {
     for format in FORMATS {
         let script = [
             Reply::new(format)
@@ -308,7 +308,7 @@ async fn a_stream_that_breaks_after_visible_text_is_kept_and_reported_not_repeat
 }
 
 #[tokio::test]
-async fn a_model_that_goes_in_circles_gets_a_remark() {
+async fn a_model_that_repeats_itself_gets_a_remark() {
     let format = WireFormat::AnthropicMessages;
     let mut script: Vec<Reply> =
         (0..4).map(|number| echo(format, &format!("call_{number}"), "same")).collect();

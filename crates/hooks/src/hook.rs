@@ -162,7 +162,7 @@ impl Hook for CommandHook {
 
     fn before_session_compact<'a>(
         &'a self,
-        compaction: &'a mut PendingCompaction,
+        compaction: &'a mut PendingCompaction<'_>,
     ) -> BoxFuture<'a, Result<CompactionVerdict, HookError>> {
         Box::pin(async move {
             if self.event != HookEvent::BeforeSessionCompact {

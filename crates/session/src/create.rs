@@ -10,7 +10,7 @@ use crate::error::{IoContext, SessionError};
 
 use crate::{Entry, LockWait, SessionHeader, SessionKey, SessionStore};
 
-/// Follows the name of a log that is being written.
+/// Extension of a log that is being written.
 const UNFINISHED_EXTENSION: &str = "jsonl.new";
 
 /// A session that is invisible until it is finished. Dropping it removes its file. A killed program leaves the file,

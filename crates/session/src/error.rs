@@ -39,7 +39,7 @@ pub enum SessionError {
         waited: Duration,
     },
     /// The index has an entry that cannot be read, and it could not be rebuilt.
-    #[error("{} has an entry that cannot be read; move the file away, and it is made again from the transcripts", .path.display())]
+    #[error("{} has an entry that cannot be read; move the file away, and it is rebuilt from the transcripts", .path.display())]
     UnreadableIndex {
         /// The index.
         path: PathBuf,
@@ -95,7 +95,7 @@ pub enum SessionError {
         source: io::Error,
     },
     /// Too many messages wait for the session already.
-    #[error("the inbox {} has no room for this: it takes {limit} bytes with all that waits for the session; let it answer what waits, or say less at once", .path.display())]
+    #[error("the inbox {} is full: all waiting messages together may take {limit} bytes; wait until they are answered, or send a shorter message", .path.display())]
     InboxFull {
         /// The inbox.
         path: PathBuf,
@@ -103,7 +103,7 @@ pub enum SessionError {
         limit: u64,
     },
     /// Someone deleted the log while it was open.
-    #[error("{} was deleted while the session was in use; start again to begin it anew", .path.display())]
+    #[error("{} was deleted while the session was in use; start again to begin a new one", .path.display())]
     Removed {
         /// The transcript.
         path: PathBuf,
@@ -135,9 +135,7 @@ pub enum SessionError {
         key: SessionKey,
     },
     /// A session that should be created exists already.
-    #[error(
-        "there is a session {key} already, and nothing is written over it; choose another name, or delete it first"
-    )]
+    #[error("session {key} exists already; choose another name, or delete it first")]
     SessionExists {
         /// The key.
         key: SessionKey,
@@ -153,13 +151,13 @@ pub enum SessionError {
         id: EntryId,
     },
     /// A session has no entries at all.
-    #[error("nothing was said in session {key} yet, so there is nothing to continue from")]
+    #[error("session {key} has no messages yet, so it cannot be forked")]
     EmptySession {
         /// The session's key.
         key: SessionKey,
     },
     /// The file that holds the beginning of a fork is missing, or is a different file.
-    #[error("{} must hold the first {end} bytes of a session, up to the end of a line, and does not; put it back from a backup, or delete the session that it belongs to", .path.display())]
+    #[error("{} does not hold the first {end} bytes of a session, up to the end of a line; restore it from a backup, or delete the session that it belongs to", .path.display())]
     BrokenHistory {
         /// The history file.
         path: PathBuf,

@@ -184,7 +184,7 @@ fn share(source: &Path, file: &File, end: u64, target: &Path) -> Result<(), Sess
     file.sync_data().context("write to disk", source)?;
     match hard_link(source, target) {
         Ok(()) if is_still_at(file, target).context("check", target)? => {}
-        // Somebody just deleted or replaced the parent. The file that was read is still open.
+        // The parent was just deleted or replaced. The file that was read is still open.
         Ok(()) => {
             std::fs::remove_file(target).context("replace", target)?;
             copy(file, end, target)?;

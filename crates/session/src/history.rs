@@ -12,7 +12,7 @@ use crate::SessionHeader;
 use crate::error::{IoContext, SessionError};
 use crate::reader::Positioned;
 
-/// Between the name of a session's files and the number of a history file.
+/// Separates the name of a session's files from the number of a history file.
 pub(crate) const HISTORY_MARK: &str = ".history-";
 
 /// The history files of one log, the oldest first; empty unless it is a fork.

@@ -107,7 +107,7 @@ impl SessionLog {
             self.cut_back_to = Some(length);
             // A faulty disk may make this fail too. Then the next append retries it first.
             let _ = self.cut_back(&file);
-            debug!(error = %source, "an append to the session log failed and was taken back");
+            debug!(error = %source, "an append to the session log failed and was undone");
             return Err(SessionError::from_io("write to the session log", &self.path, source));
         }
         self.sound_length = Some(length + lines.len() as u64);

@@ -10,6 +10,7 @@ use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
 use crate::history::History;
 use crate::line::{self, Line};
+use crate::repair::torn_bytes;
 use crate::tail::{
     beginning_ms, fill_missing_times, read_last_compaction, read_messages_before, read_tail,
 };
@@ -183,6 +184,14 @@ impl SessionReader {
             fill_missing_times(messages, || beginning_ms(&self.file));
         }
         Ok(messages)
+    }
+
+    /// How many bytes at the end are no whole line. The next writer moves them to a file beside the log.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn torn_bytes(&self) -> Result<u64, SessionError> {
+        torn_bytes(&self.file).context("read the session log", &self.path)
     }
 }
 

@@ -51,6 +51,13 @@ pub(crate) fn repair_torn_tail(file: &File, path: &Path) -> Result<Repair, Sessi
     Ok(Repair::MovedAside(moved))
 }
 
+/// The length of the torn last line; 0 if there is none.
+pub(crate) fn torn_bytes(file: &File) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    let torn_at = torn_line(file)?.filter(|torn_at| !is_whole_object(file, *torn_at));
+    Ok(torn_at.map_or(0, |torn_at| length.saturating_sub(torn_at)))
+}
+
 /// The offset of the last line, if it has no line feed.
 fn torn_line(file: &File) -> io::Result<Option<u64>> {
     let length = file.metadata()?.len();

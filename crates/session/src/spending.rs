@@ -18,7 +18,7 @@ use crate::error::{IoContext, SessionError};
 /// Length of the file in every state, so that new content always covers the old content.
 const FILE_BYTES: usize = 160;
 
-/// A clock that was slightly fast at midnight, or was set by an hour, has stored the next day.
+/// Days by which the stored day may be ahead: a clock that is an hour fast at midnight stores the date of tomorrow.
 const DAYS_AHEAD: i64 = 1;
 
 /// Tokens and money that were used.

@@ -27,11 +27,13 @@ mod home;
 mod http;
 mod pairing;
 mod process;
+mod random;
 mod record;
 mod reply;
 mod script;
 mod server;
 mod step;
+mod telegram;
 mod terminal;
 
 pub use home::TempHome;
@@ -39,9 +41,11 @@ pub use pairing::{Violation, validate_body, validate_pairing};
 pub use process::{
     ChildOutput, RunningChild, Signal, is_running, peak_memory, send_signal, wait_until_gone,
 };
+pub use random::{Random, number_from};
 pub use record::{AnswerEnd, RecordedRequest};
 pub use reply::{Reply, Stop, WireFormat};
 pub use script::Script;
 pub use server::ModelServer;
 pub use step::Step;
+pub use telegram::{BotMessage, TelegramFault, TelegramServer};
 pub use terminal::Terminal;

@@ -1,4 +1,4 @@
-//! Why sandboxed sessions would not run, found out before one is started.
+//! Finds what would keep sandboxed sessions from running, before one is started.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::sandbox;
 use crate::permissions::{confinement_place, sandbox_rules};
 use crate::{AgentError, FailureClass, Home, SessionConfig, SessionOptions};
 
-/// A session that is sandboxed unless no session is.
+/// Name of a session that is sandboxed if any session is.
 const ANY_SESSION: &str = "check";
 
 /// What keeps the sandboxed sessions of an agent from running.
@@ -30,12 +30,12 @@ pub enum StoppedRuns {
     All,
     /// Those of sandboxed sessions; the main session runs.
     Sandboxed,
-    /// Those of sandboxed sessions, and only a change of the config helps.
+    /// Those of sandboxed sessions, until the config is changed.
     ByMistake,
 }
 
 /// Looks for everything that keeps sandboxed sessions from running: values of the config, directories with keys, what
-/// this machine cannot enforce, an image that is missing. It starts no sandbox. Problems that agents share come once.
+/// this machine cannot enforce, an image that is missing. It starts no sandbox. A problem that several agents share is reported once.
 pub async fn sandbox_problems(config: &Arc<Config>, home: &Home) -> Vec<SandboxProblem> {
     let mut problems = Vec::new();
     for id in config.agent_ids() {

@@ -33,7 +33,7 @@ fn the_main_session_is_that_of_the_agent_in_the_terminal() {
 }
 
 #[test]
-fn the_mode_of_the_agent_goes_before_that_of_all() {
+fn the_mode_of_the_agent_replaces_the_default_mode() {
     let config = json!({"agents": {
         "defaults": {"sandbox": {"mode": "all"}},
         "list": [{"id": "main"}, {"id": "ops", "sandbox": {"mode": "off"}}],
@@ -48,7 +48,7 @@ fn the_mode_of_the_agent_goes_before_that_of_all() {
 }
 
 #[test]
-fn the_values_of_the_agent_go_before_those_of_all() {
+fn the_values_of_the_agent_replace_the_defaults() {
     let (directory, session) = session(
         json!({"agents": {
             "defaults": {"sandbox": {"confinement": {
@@ -117,7 +117,7 @@ fn a_path_that_is_not_there_is_a_mistake_in_the_config() {
 }
 
 #[test]
-fn what_is_done_for_the_tools_of_a_sandboxed_session_stays_in_its_files() {
+fn work_for_the_tools_of_a_sandboxed_session_touches_only_its_files() {
     if !myclaw_sandbox::can_confine_threads() {
         println!("skipped: this kernel has no Landlock");
         return;

@@ -61,7 +61,7 @@ fn keys_of_one_provider_do_not_go_to_another() {
 }
 
 #[test]
-fn what_the_config_says_about_a_model_wins() {
+fn values_of_the_config_replace_those_of_the_catalog() {
     let config = config(json!({"models": {"providers": {"anthropic": {
         "baseUrl": "http://127.0.0.1:8080/v1", "apiKey": "k", "api": "openai-completions",
         "models": [{"id": "m", "contextWindow": 4096, "maxOutput": 512, "reasoning": true, "input": ["text"], "price": {"input": 3}}],
@@ -125,7 +125,7 @@ fn a_known_provider_may_be_changed_in_parts() {
 }
 
 #[test]
-fn behind_an_address_of_its_own_a_provider_speaks_its_common_format() {
+fn a_provider_with_another_address_keeps_its_usual_format() {
     let model = |base_url: &str| {
         let config = config(json!({"models": {"providers": {"openai": {"baseUrl": base_url}}}}));
         choose(&config, "openai", "gpt-5.1").model.api

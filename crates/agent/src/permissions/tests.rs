@@ -68,7 +68,7 @@ const SPECIFIED_TOOLS: [&str; 10] =
 
 /// `x` is permitted, `.` denied; a column for each of the tools above.
 #[test]
-fn mode_session_and_tool_decide_as_specified() {
+fn the_specified_table_of_modes_sessions_and_tools_holds() {
     for (mode, name, row) in [
         ("off", "main", "xxxxxxxxxx"),
         ("off", "main:telegram:42", "xxxxxxxxxx"),
@@ -88,7 +88,7 @@ fn mode_session_and_tool_decide_as_specified() {
 }
 
 #[test]
-fn each_level_of_the_config_takes_tools_away() {
+fn each_level_of_the_config_denies_tools() {
     let config = json!({
         "tools": {
             "deny": ["cron"],
@@ -161,7 +161,7 @@ fn a_sandboxed_session_has_the_rules_of_the_sandbox_as_well() {
 }
 
 #[test]
-fn an_approval_covers_what_the_user_expects() {
+fn an_approval_covers_the_same_command_or_call() {
     let config = json!({"tools": {
         "ask": ["write", "web_fetch", "bash"],
         "exec": {"security": "allowlist", "allowlist": []},
@@ -190,7 +190,7 @@ fn an_approval_covers_what_the_user_expects() {
 }
 
 #[test]
-fn sessions_of_this_machine_share_answers_and_those_of_channels_do_not() {
+fn sessions_in_terminals_share_answers_and_those_of_channels_do_not() {
     let audience = |name: &str| audience(&session(json!({}), name));
     assert_eq!(audience("main"), audience("work"));
     let in_channel = ["agent:main:telegram:dm:42", "agent:main:telegram:dm:43"].map(audience);

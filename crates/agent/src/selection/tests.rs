@@ -67,7 +67,7 @@ fn anthropic() -> serde_json::Value {
 }
 
 #[test]
-fn with_nothing_at_all_the_planner_answers_and_says_so() {
+fn without_any_provider_the_planner_answers_and_a_note_says_so() {
     let chosen = choose_with(empty(), &[], None, None).expect("a model");
     assert_eq!(chosen.reference.to_string(), "builtin/demo");
     assert_eq!(chosen.source, SelectionSource::Builtin);
@@ -90,7 +90,7 @@ fn a_key_in_the_environment_goes_before_a_server_and_fills_in_the_provider() {
 }
 
 #[test]
-fn a_blank_key_is_none() {
+fn a_blank_key_counts_as_missing() {
     let chosen = choose_with(empty(), &[("ANTHROPIC_API_KEY", "  ")], None, None).expect("a model");
     assert_eq!(chosen.source, SelectionSource::Builtin);
 }
@@ -134,7 +134,7 @@ fn an_unknown_provider_gets_the_nearest_known_one() {
 }
 
 #[test]
-fn a_provider_of_the_users_own_is_used_without_any_key() {
+fn a_provider_that_the_user_defines_needs_no_key() {
     let own = serde_json::json!({"models": {"providers": {"lab": {
         "baseUrl": "http://10.0.0.5:9000/v1", "models": [{"id": "big"}]
     }}}});
@@ -217,7 +217,11 @@ fn fallbacks_come_with_their_keys_and_unusable_ones_are_reported() {
 
     let requested = Some("anthropic/claude-x");
     let chosen = choose_among(anthropic(), &variables, requested, configured, &names, &stored);
-    assert_eq!(chosen.expect("a model").models.len(), 1, "what is named stands alone");
+    assert_eq!(
+        chosen.expect("a model").models.len(),
+        1,
+        "a model that the caller names has no fallbacks"
+    );
 }
 
 /// What is selected where `provider` is a server on this machine that answers with these documents, with the paths that
@@ -289,7 +293,7 @@ fn the_window_and_the_input_are_those_that_a_server_on_this_machine_states() {
 }
 
 #[test]
-fn a_window_of_ollama_that_nobody_knows_yet_is_said_so() {
+fn an_unknown_window_of_ollama_is_reported() {
     let show = json!({"model_info": {"llama.context_length": 131_072}});
     let documents = [("/api/show", show), ("/api/ps", json!({"models": []}))];
     let (chosen, _) = choose_local("ollama", &documents, &json!({"id": "m"}));

@@ -1,4 +1,4 @@
-//! Messages that begin a turn or join one, and what became of them.
+//! Sends messages that begin a turn or join one, and finds out where sent messages are.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use myclaw_session::{EntryId, QueuedKind};
 use super::{Accepted, Session, Work};
 use crate::{AgentError, FailureClass};
 
-/// Rows that are read from the end of a log at once. The newest ones usually say everything.
+/// Rows that are read from the end of a log at once. Usually the newest ones are enough.
 const ROWS_AT_ONCE: usize = 32;
 
 /// Where a message is that was sent with a given id.
@@ -55,7 +55,6 @@ impl Session {
         self.selection().await?;
         self.config.background.attended(self.key()).await;
         let configured = &self.config.config.messages.queue;
-        // Only the current work is interrupted: work that begins meanwhile may already answer this message.
         let running_before = self.lock().running.clone();
         let work_before = running_before.as_ref().map(|running| running.work);
         // Work that is being aborted reads no more messages: this one comes next, as if it had interrupted the work.
@@ -77,7 +76,10 @@ impl Session {
                 Ok((Accepted::Queued(id), dropped.iter().map(|message| message.id).collect()))
             }
             Arrival::Interrupting { id, dropped } => {
-                if let Some(running) = &running_before {
+                // A turn stops by itself, unless it is the one that takes the message. A compaction takes none.
+                if let Some(running) = running_before
+                    && running.work == Work::Compaction
+                {
                     running.cancel.cancel();
                 }
                 // A run of another process ends too; the turn that begins waits for it.
@@ -87,7 +89,7 @@ impl Session {
             Arrival::Refused { waiting } => Err(AgentError::new(
                 FailureClass::QueueFull,
                 format!(
-                    "the message was refused, because {waiting} messages wait already (messages.queue.cap); \
+                    "the message was refused, because {waiting} messages already wait (messages.queue.cap); \
                      wait until they are answered"
                 ),
             )),
@@ -99,8 +101,8 @@ impl Session {
         self.go_on();
     }
 
-    /// Where the messages with these ids are. Reads the log from its end, as far as needed; an id that is nowhere costs
-    /// the whole log.
+    /// Where the messages with these ids are. Reads the log from its end, as far as needed. For an id that is
+    /// nowhere that is the whole log.
     ///
     /// # Errors
     /// The inbox or the log cannot be read.

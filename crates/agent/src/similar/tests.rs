@@ -3,7 +3,7 @@ use super::{did_you_mean, nearest};
 const COMMANDS: [&str; 6] = ["/help", "/new", "/model", "/sessions", "/usage", "/quit"];
 
 #[test]
-fn slips_are_recognised() {
+fn typing_errors_are_recognised() {
     for (typed, meant) in [
         ("/hepl", "/help"),
         ("/modle", "/model"),
@@ -23,7 +23,7 @@ fn other_words_are_left_alone() {
 }
 
 #[test]
-fn a_message_goes_on_with_a_suggestion_or_ends() {
+fn a_message_ends_with_a_suggestion_or_a_full_stop() {
     assert_eq!(did_you_mean("/modle", COMMANDS), "; did you mean `/model`?");
     assert_eq!(did_you_mean("/banana", COMMANDS), ".");
 }

@@ -193,7 +193,7 @@ fn check_torn_ends(home: &Home) -> Option<Check> {
     let first = moved.first()?;
     let bytes: u64 = moved.iter().map(|moved| moved.bytes).sum();
     let message = format!(
-        "{} damaged ends of transcripts were moved aside, {bytes} bytes in all; the first is {}",
+        "damaged ends of transcripts were moved aside, {bytes} bytes in all; files: {}, the first is {}",
         moved.len(),
         first.path.display()
     );
@@ -343,7 +343,12 @@ fn check_directory(name: &'static str, directory: &Path, setting: &str) -> Check
         Err(error) => Check::fail(
             name,
             format!("{} cannot be written: {error} ({})", directory.display(), existing.display()),
-            format!("make it writable, or choose another with {setting}"),
+            match error.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    format!("free some space, or choose another with {setting}")
+                }
+                _ => format!("make it writable, or choose another with {setting}"),
+            },
         ),
     }
 }

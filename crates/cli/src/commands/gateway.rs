@@ -74,7 +74,7 @@ fn status(as_json: bool) -> Result<(), CliError> {
     printer.finish()
 }
 
-fn failure(error: GatewayError) -> CliError {
+pub(super) fn failure(error: GatewayError) -> CliError {
     match error {
         GatewayError::Agent(error) => error.into(),
         GatewayError::AlreadyRuns { .. } | GatewayError::Listen { .. } => {

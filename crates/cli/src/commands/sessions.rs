@@ -293,6 +293,20 @@ fn note_repairs(index: &SessionIndex) {
     }
 }
 
+/// Prints what of a transcript could not be read.
+fn note_damage(skipped_lines: usize, reader: &SessionReader) -> Result<(), CliError> {
+    note_damaged_lines(skipped_lines, reader.path());
+    let bytes = reader.torn_bytes()?;
+    if bytes > 0 {
+        note(format_args!(
+            "the last {bytes} bytes of {} are no whole line and were left out; the next run moves them to a file \
+             beside it",
+            reader.path().display()
+        ));
+    }
+    Ok(())
+}
+
 /// Prints how many lines of a transcript could not be read, if any.
 fn note_damaged_lines(count: usize, transcript: &Path) {
     match count {

@@ -60,12 +60,21 @@ fn a_torn_last_line_is_put_aside() {
     for format in FORMATS {
         let home = home_with_a_turn(format);
         append(&home, b"{\"role\":\"assistant\",\"content\":\"half a sen");
+        for command in ["show", "export"] {
+            let read = run(&home, &["sessions", command, "main"]);
+            read.assert_code(0);
+            assert!(
+                read.stderr().contains("the last 41 bytes of "),
+                "{command}: {}",
+                read.stderr()
+            );
+        }
         let server = serve_text(format, "Still here.");
         home.write_config(&config(server.url(), format));
         let reported = run(&home, &["run", "are you there?"]);
         reported.assert_code(0);
         assert!(
-            reported.stderr().contains("41 bytes that were no whole line were moved to"),
+            reported.stderr().contains("was incomplete; its 41 bytes were moved to"),
             "{}",
             reported.stderr()
         );

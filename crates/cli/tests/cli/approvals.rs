@@ -63,7 +63,7 @@ fn nobody_to_ask_means_no_and_the_message_says_what_to_do() {
     run(&home, &["run", "go"]).assert_code(0);
     assert_eq!(runs(&home), 0);
     let result = &results(&home)[0];
-    assert!(result.contains("nobody can be asked in this run"), "{result}");
+    assert!(result.contains("this run cannot ask anybody"), "{result}");
     assert!(result.contains("every command needs an approval (`tools.exec`"), "{result}");
     assert!(result.contains("myclaw chat --session"), "{result}");
 }

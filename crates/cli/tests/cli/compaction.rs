@@ -131,7 +131,7 @@ fn an_abort_leaves_the_session_as_it_was() {
     child.signal(Signal::Interrupt);
     let output = child.wait(Duration::from_secs(30));
     output.assert_code(130);
-    assert_eq!(output.stderr(), "myclaw: aborted; the session is as it was\n");
+    assert_eq!(output.stderr(), "myclaw: aborted; the session is unchanged\n");
     assert_eq!(home.only_transcript(), before);
 }
 
@@ -228,7 +228,7 @@ fn the_chat_shows_what_goes_on_and_survives_a_failure_and_an_abort() {
     terminal.expect("summarising");
     server.wait_for_requests_blocking(10);
     terminal.send("\x03");
-    terminal.expect("aborted; the session is as it was");
+    terminal.expect("aborted; the session is unchanged");
     terminal.expect("You: ");
     server.push(summary());
     terminal.send_line("/compact");

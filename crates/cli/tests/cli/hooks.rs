@@ -190,8 +190,8 @@ fn a_gate_that_cannot_decide_closes_and_says_why() {
 #[test]
 fn an_editor_or_observer_that_fails_is_reported() {
     for (event, reported) in [
-        ("tool_result", "failed on a tool's result: it ended with exit code 3: boom"),
-        ("context", "failed on the messages to be sent: it ended with exit code 3: boom"),
+        ("tool_result", "failed after a tool call: it ended with exit code 3: boom"),
+        ("context", "failed before a model call: it ended with exit code 3: boom"),
         ("agent_end", "failed at the end of the run: it ended with exit code 3: boom"),
     ] {
         let hooks = json!({event: [{"command": "echo boom >&2; exit 3"}]});

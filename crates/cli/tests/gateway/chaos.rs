@@ -18,23 +18,6 @@ const LONGEST_LIFE: Duration = Duration::from_millis(400);
 /// Messages of a session that wait at most. The queue holds 1,000.
 const MOST_WAITING: usize = 500;
 
-/// Random numbers that are the same in each run of a seed: the splitmix64 generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ (bits >> 31)) % limit
-    }
-}
-
-fn number_from(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
-
 /// What the clients were promised: by session, the number and the id of each message.
 type Promised = Mutex<HashMap<u64, Vec<(u64, String)>>>;
 
@@ -42,7 +25,7 @@ type Promised = Mutex<HashMap<u64, Vec<(u64, String)>>>;
 fn every_acknowledged_message_is_answered_exactly_once() {
     let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(DEFAULT_KILLS);
     let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_122);
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let bench = Bench::new(shared(|request, number| {
         // Answers take different times, so kills meet all steps.
         let pause = Duration::from_millis((number as u64 * 7) % 40);
@@ -61,7 +44,7 @@ fn every_acknowledged_message_is_answered_exactly_once() {
             scope.spawn(move || talk(client, session, promised, is_over, next));
         }
         for kill in 0..kills {
-            thread::sleep(Duration::from_micros(random.below(LONGEST_LIFE.as_micros() as u64)));
+            random.pause(LONGEST_LIFE);
             gateway.kill();
             gateway = bench.start();
             eprint!("\rseed {seed}, kill {}", kill + 1);

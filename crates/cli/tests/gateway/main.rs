@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_testkit::{
-    ModelServer, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome, WireFormat,
+    ModelServer, Random, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome,
+    WireFormat, number_from,
 };
 use serde_json::{Value, json};
 

@@ -11,7 +11,7 @@
 use std::time::{Duration, Instant};
 
 use myclaw_session::{EntryId, Inbox, QueuedKind, QueuedMessage, SessionKey, SessionStore};
-use myclaw_testkit::{RunningChild, TempHome};
+use myclaw_testkit::{Random, RunningChild, TempHome, number_from};
 use serde_json::{Value, json};
 
 mod programs;
@@ -37,28 +37,6 @@ const SESSION: &str = "killed";
 
 const KINDS: [QueuedKind; 4] =
     [QueuedKind::Steer, QueuedKind::FollowUp, QueuedKind::Collect, QueuedKind::Interrupt];
-
-/// Random numbers that are the same in each run of a seed: the splitmix64 generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ (bits >> 31)) % limit
-    }
-
-    /// A moment.
-    fn pause(&mut self, longest: Duration) {
-        std::thread::sleep(Duration::from_micros(self.below(longest.as_micros() as u64)));
-    }
-}
-
-fn number_from(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok()?.parse().ok()
-}
 
 fn kills() -> u64 {
     number_from("MYCLAW_KILLS").unwrap_or(DEFAULT_KILLS)

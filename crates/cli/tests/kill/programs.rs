@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use myclaw_session::EntryId;
 use myclaw_testkit::{
-    ModelServer, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome, WireFormat,
-    validate_pairing,
+    ModelServer, Random, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome,
+    WireFormat, validate_pairing,
 };
 use serde_json::{Value, json};
 
 use crate::transcript::Transcript;
-use crate::{DEADLINE, ENOUGH_KILLS, Random, SESSION, kills, on_this_machine, run, seed};
+use crate::{DEADLINE, ENOUGH_KILLS, SESSION, kills, on_this_machine, run, seed};
 
 /// Longest pause between two lines, and before the kill, on a fast machine.
 const LONGEST: Duration = Duration::from_millis(60);
@@ -54,7 +54,7 @@ fn acknowledged(stdout: &str) -> impl Iterator<Item = EntryId> {
 #[test]
 fn what_a_killed_program_was_told_is_kept_is_kept() {
     let (kills, seed) = (kills(), seed());
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let home = TempHome::new();
     let server = ModelServer::spawn_blocking_thread(Script::answer_with(work));
     let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);

@@ -4,15 +4,13 @@
 use std::time::Duration;
 
 use myclaw_testkit::{
-    ModelServer, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome, WireFormat,
-    validate_pairing,
+    ModelServer, Random, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome,
+    WireFormat, validate_pairing,
 };
 use serde_json::json;
 
 use crate::transcript::Transcript;
-use crate::{
-    DEADLINE, Random, SESSION, Speaker, kills, myclaw, narrow, on_this_machine, run, seed,
-};
+use crate::{DEADLINE, SESSION, Speaker, kills, myclaw, narrow, on_this_machine, run, seed};
 
 /// Longest time between the starts of two processes, and between the second start and a kill, on a fast
 /// machine.
@@ -50,7 +48,7 @@ fn rival(home: &TempHome, random: &mut Random, kill: u64) -> RunningChild {
 #[test]
 fn what_is_said_is_taken_once_whoever_runs_and_whatever_is_killed() {
     let (kills, seed) = (kills(), seed());
-    let mut random = Random(seed ^ 7);
+    let mut random = Random::new(seed ^ 7);
     let home = TempHome::new();
     let server = ModelServer::spawn_blocking_thread(Script::answer_with(some_work));
     let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);

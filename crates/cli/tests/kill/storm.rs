@@ -7,15 +7,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use myclaw_testkit::{
-    AnswerEnd, ModelServer, RecordedRequest, Reply, Script, Signal, Step, TempHome, WireFormat,
-    validate_pairing,
+    AnswerEnd, ModelServer, Random, RecordedRequest, Reply, Script, Signal, Step, TempHome,
+    WireFormat, validate_pairing,
 };
 use serde_json::json;
 
 use crate::transcript::Transcript;
-use crate::{
-    DEADLINE, ENOUGH_KILLS, Random, SESSION, Speaker, kills, narrow, on_this_machine, run, seed,
-};
+use crate::{DEADLINE, ENOUGH_KILLS, SESSION, Speaker, kills, narrow, on_this_machine, run, seed};
 
 /// Longest time between the start of a run and its kill: some steps, and often a summary, on a
 /// fast machine.
@@ -64,7 +62,7 @@ fn work(request: &RecordedRequest, number: usize) -> Step {
 #[test]
 fn a_killed_process_loses_nothing_that_it_acknowledged() {
     let (kills, seed) = (kills(), seed());
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let home = TempHome::new();
     let server = ModelServer::spawn_blocking_thread(Script::answer_with(work));
     configure(&home, &server);

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use myclaw_testkit::{
-    ModelServer, RecordedRequest, Reply, Script, Signal, Step, TempHome, WireFormat,
+    ModelServer, Random, RecordedRequest, Reply, Script, Signal, Step, TempHome, WireFormat,
 };
 use serde_json::json;
 
-use crate::{DEADLINE, Random, SESSION, kills, myclaw, on_this_machine, run, seed};
+use crate::{DEADLINE, SESSION, kills, myclaw, on_this_machine, run, seed};
 
 /// Longest time between the start of a program and its kill, on a fast machine.
 const LONGEST: Duration = Duration::from_millis(90);
@@ -64,7 +64,7 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 #[test]
 fn everything_can_be_undone_after_kills() {
     let (kills, seed) = (kills(), seed());
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let home = TempHome::new();
     let server = ModelServer::spawn_blocking_thread(Script::answer_with(work));
     let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);

@@ -19,41 +19,8 @@ fn full() -> Value {
             "authProfiles": [{ "id": "a", "apiKey": "one" }, { "id": "b", "apiKey": "two" }],
         },
         "agent": { "workspaceDir": "~/w", "maxIterations": 3, "maxRetries": 0, "maxToolResultChars": 10 },
-        "agents": {
-            "defaults": {
-                "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"], "imageModel": "p/v",
-                "userTimezone": "UTC", "thinkingDefault": "low", "maxIterations": "unlimited",
-                "compaction": { "reserveTokens": 1, "keepMessages": 1, "maxResultChars": 1 }, "contextPruning": "cache-ttl",
-                "limits": {
-                    "runSeconds": 0, "runTokens": 1, "runCost": 0.5, "dayTokens": 2, "dayCost": 0, "repeatedCalls": 3,
-                },
-                "steeringMode": "one-at-a-time", "followUpMode": "all",
-                "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
-                "tools": agent_tools(),
-                "sandbox": { "mode": "all", "allowlist": [], "denylist": ["read"], "exec": exec(), "confinement": confinement() },
-            },
-            "list": [{
-                "id": "main", "default": true, "name": "Claw", "workspace": "/x", "agentDir": "/d",
-                "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "thinking": "xhigh", "maxIterations": 0,
-                "limits": {
-                    "runSeconds": 1, "runTokens": 0, "runCost": 0, "dayTokens": 1, "dayCost": 1.5, "repeatedCalls": 0,
-                },
-                "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
-                "sandbox": { "mode": "off", "allowlist": [], "denylist": [], "confinement": confinement() },
-            }],
-        },
-        "channels": {
-            "dmScope": "per-peer",
-            "telegram": {
-                "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"], "tools": tools(),
-                "baseUrl": "https://h", "webhookUrl": "https://h/x", "dmPolicy": "open", "allowFrom": [1, "@me"],
-                "groupPolicy": "disabled", "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
-                "uncertain": "again", "preview": false, "mediaMaxMb": 20,
-                "accounts": { "mine": { "botToken": "u", "webhookUrl": "https://h/y" } },
-            },
-            "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
-            "socket": { "path": "/s" },
-        },
+        "agents": agents(),
+        "channels": channels(),
         "bindings": [
             { "agentId": "main", "match": { "channel": "telegram", "account": "other", "peer": 1 } },
             { "agentId": "main", "match": { "channel": "webhook", "group": "x" } },
@@ -61,52 +28,105 @@ fn full() -> Value {
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
-        "tools": {
-            "profile": "pi", "allow": ["*"], "deny": [], "ask": ["write"], "exec": exec(),
-            "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
-            "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000 },
-            "browser": {
-                "enabled": true, "program": "/b", "executablePath": "/c", "timeoutSeconds": 1, "idleMinutes": 1,
-            },
-            "web": {
-                "fetch": {
-                    "enabled": false, "allowPrivate": true, "allowHosts": ["localhost:8080"], "maxChars": 500,
-                    "timeoutSeconds": 600,
-                },
-                "search": {
-                    "provider": "brave", "apiKey": "k", "baseUrl": "https://h", "maxResults": 20, "timeoutSeconds": 1,
-                },
-            },
-        },
+        "tools": tool_section(),
         "skills": { "load": { "extraDirs": ["~/skills"] }, "entries": { "mine": { "enabled": false } } },
         "auth": { "cooldowns": {
             "firstSeconds": 60, "factor": 5, "longestSeconds": 3600, "billingFirstSeconds": 18_000,
             "billingLongestSeconds": 86_400, "forgetAfterSeconds": 86_400,
         } },
-        "hooks": {
-            "before_agent_start": [{ "command": "cat", "timeoutSeconds": 1 }],
-            "context": [{ "command": ["cat"], "timeoutSeconds": 3_600 }],
-            "tool_call": [{ "command": ["cat", ""], "timeoutSeconds": 10, "match": ["bash", "mcp_*"] }],
-            "tool_result": [{ "command": "cat", "timeoutSeconds": 10, "match": ["*"] }],
-            "before_session_compact": [{ "command": "cat", "timeoutSeconds": 10 }],
-            "session_compact": [{ "command": "cat", "timeoutSeconds": 10 }],
-            "agent_end": [{ "command": "cat", "timeoutSeconds": 10 }],
+        "hooks": hooks(),
+        "models": models(),
+    })
+}
+
+fn agents() -> Value {
+    json!({
+        "defaults": {
+            "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"], "imageModel": "p/v",
+            "userTimezone": "UTC", "thinkingDefault": "low", "maxIterations": "unlimited",
+            "compaction": { "reserveTokens": 1, "keepMessages": 1, "maxResultChars": 1 }, "contextPruning": "cache-ttl",
+            "limits": {
+                "runSeconds": 0, "runTokens": 1, "runCost": 0.5, "dayTokens": 2, "dayCost": 0, "repeatedCalls": 3,
+            },
+            "steeringMode": "one-at-a-time", "followUpMode": "all",
+            "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
+            "tools": agent_tools(),
+            "sandbox": { "mode": "all", "allowlist": [], "denylist": ["read"], "exec": exec(), "confinement": confinement() },
         },
-        "models": {
-            "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
-            "providers": { "mine": {
-                "baseUrl": "http://127.0.0.1:8080", "apiKey": "k", "api": "openai-completions",
-                "headers": { "mine": "secret" }, "compat": compat(),
-                "models": [{
-                    "api": "bedrock-converse", "compat": compat(), "thinkingForm": "adaptive",
-                    "thinkingLevels": {
-                        "off": "o", "minimal": "i", "low": "l", "medium": "m", "high": "h", "xhigh": "x",
-                    },
-                    "id": "m", "contextWindow": 1, "maxOutput": 1, "reasoning": true, "input": ["text", "image"],
-                    "price": { "input": 0, "output": 1.5, "cacheRead": 0, "cacheWrite": 0 },
-                }],
-            } },
+        "list": [{
+            "id": "main", "default": true, "name": "Claw", "workspace": "/x", "agentDir": "/d",
+            "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "thinking": "xhigh", "maxIterations": 0,
+            "limits": {
+                "runSeconds": 1, "runTokens": 0, "runCost": 0, "dayTokens": 1, "dayCost": 1.5, "repeatedCalls": 0,
+            },
+            "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
+            "sandbox": { "mode": "off", "allowlist": [], "denylist": [], "confinement": confinement() },
+        }],
+    })
+}
+
+fn tool_section() -> Value {
+    json!({
+        "profile": "pi", "allow": ["*"], "deny": [], "ask": ["write"], "exec": exec(),
+        "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1 },
+        "fs": { "workspaceOnly": true }, "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000 },
+        "browser": {
+            "enabled": true, "program": "/b", "executablePath": "/c", "timeoutSeconds": 1, "idleMinutes": 1,
         },
+        "web": {
+            "fetch": {
+                "enabled": false, "allowPrivate": true, "allowHosts": ["localhost:8080"], "maxChars": 500,
+                "timeoutSeconds": 600,
+            },
+            "search": {
+                "provider": "brave", "apiKey": "k", "baseUrl": "https://h", "maxResults": 20, "timeoutSeconds": 1,
+            },
+        },
+    })
+}
+
+fn hooks() -> Value {
+    json!({
+        "before_agent_start": [{ "command": "cat", "timeoutSeconds": 1 }],
+        "context": [{ "command": ["cat"], "timeoutSeconds": 3_600 }],
+        "tool_call": [{ "command": ["cat", ""], "timeoutSeconds": 10, "match": ["bash", "mcp_*"] }],
+        "tool_result": [{ "command": "cat", "timeoutSeconds": 10, "match": ["*"] }],
+        "before_session_compact": [{ "command": "cat", "timeoutSeconds": 10 }],
+        "session_compact": [{ "command": "cat", "timeoutSeconds": 10 }],
+        "agent_end": [{ "command": "cat", "timeoutSeconds": 10 }],
+    })
+}
+
+fn models() -> Value {
+    json!({
+        "timeouts": { "connectSeconds": 1, "firstEventSeconds": 2, "betweenEventsSeconds": 3 },
+        "providers": { "mine": {
+            "baseUrl": "http://127.0.0.1:8080", "apiKey": "k", "api": "openai-completions",
+            "headers": { "mine": "secret" }, "compat": compat(),
+            "models": [{
+                "api": "bedrock-converse", "compat": compat(), "thinkingForm": "adaptive",
+                "thinkingLevels": {
+                    "off": "o", "minimal": "i", "low": "l", "medium": "m", "high": "h", "xhigh": "x",
+                },
+                "id": "m", "contextWindow": 1, "maxOutput": 1, "reasoning": true, "input": ["text", "image"],
+                "price": { "input": 0, "output": 1.5, "cacheRead": 0, "cacheWrite": 0 },
+            }],
+        } },
+    })
+}
+
+fn channels() -> Value {
+    json!({
+        "dmScope": "per-peer",
+        "telegram": {
+            "historyLimit": 1, "dmHistoryLimit": 1, "botToken": "t", "allowedChatIds": [-5, "@me"], "tools": tools(),
+            "baseUrl": "https://h", "webhookUrl": "https://h/x", "dmPolicy": "open", "allowFrom": [1, "@me"],
+            "groupPolicy": "disabled", "groups": { "mine": { "requireMention": false, "allowFrom": [] } },
+            "uncertain": "again", "preview": false, "mediaMaxMb": 20,
+            "accounts": { "mine": { "botToken": "u", "webhookUrl": "https://h/y" } },
+        },
+        "webhook": { "mine": { "secret": "0123456789abcdef", "url": "https://h" } },
+        "socket": { "path": "/s" },
     })
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Thinking {
 
 impl Thinking {
     /// Selects for each model the offered level that is nearest to the requested one. If they differ for the first
-    /// model, `model`, there is a notice.
+    /// model, `model`, the result contains a notice.
     pub(super) fn of(params: &RunParams, model: &ActiveModel) -> Self {
         let requested = params.thinking.unwrap_or(params.rules.thinking);
         let level = model.model.thinking_level(requested);

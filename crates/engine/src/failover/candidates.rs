@@ -19,7 +19,7 @@ pub(crate) const LONGEST_WAIT_BEFORE_FALLBACK: Duration = Duration::from_secs(10
 pub(crate) struct Candidate<'a> {
     pub(crate) choice: &'a ActiveModel,
     pub(crate) rotation: ProfileRotation,
-    /// Why all its keys are in a long cooldown from an earlier run, if they are.
+    /// If all its keys are in a long cooldown from an earlier run: the reason.
     pub(crate) cooldown_reason: Option<FailureReason>,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Candidates<'a> {
         self.waiting.iter()
     }
 
-    /// Why the keys of a model that is still to be asked are in cooldown, if they are.
+    /// If the keys of a model that is still to be asked are in a long cooldown: the reason.
     pub(crate) fn cooldown(&self, choice: &ActiveModel) -> Option<FailureReason> {
         let of_choice = |candidate: &&Candidate<'_>| std::ptr::eq(candidate.choice, choice);
         self.waiting.iter().find(of_choice)?.cooldown_reason

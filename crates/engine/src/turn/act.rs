@@ -65,8 +65,8 @@ impl Act {
     }
 
     /// Whether the run should end because the model repeats itself.
-    pub(super) fn goes_in_circles(&self) -> bool {
-        self.repetition.goes_in_circles()
+    pub(super) fn repeats_itself(&self) -> bool {
+        self.repetition.repeats_itself()
     }
 
     /// Whether an earlier run was killed while it waited for the approval of one of these calls. None of them had begun
@@ -80,7 +80,7 @@ impl Act {
         false
     }
 
-    /// Drops the question about a call that gets a result without an answer.
+    /// Withdraws the question about a call whose result does not depend on the answer any more.
     pub(super) async fn forget(&self, run: &RunContext, call: &ToolCall) {
         self.toolbox.gate.forget(run, call).await;
     }

@@ -29,7 +29,7 @@ impl ApprovalGate {
         }
     }
 
-    /// Drops the question about a call that gets a result without an answer.
+    /// Withdraws the question about a call whose result does not depend on the answer any more.
     pub(super) async fn forget(&self, run: &RunContext, call: &ToolCall) {
         if let Some(approver) = &self.approver {
             approver.forget(&run.session_key, &call.id).await;

@@ -76,7 +76,7 @@ impl Bounds {
         self.usage_before = shared.tally.usage;
     }
 
-    /// The limit that is reached, if one is.
+    /// The limit that the turn has reached, if any.
     pub(super) async fn reached(
         &mut self,
         shared: &Shared,

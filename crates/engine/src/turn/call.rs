@@ -199,8 +199,8 @@ impl<'a> Caller<'a> {
             let key = match self.key_of(shared, profile).await? {
                 Ok(key) => key,
                 Err(error) => {
-                    // Nothing was sent, so no retry is used up. A missing key is not looked up again. If there is no
-                    // other key, its error is the reason why the run fails.
+                    // Nothing was sent, so no retry is used up. A missing key is not looked up again. Without another
+                    // key, this error ends the run.
                     if self.rotation.has_other_than(profile) {
                         shared.notice(Notice::KeyUnavailable { error: error.message.clone() });
                     }
@@ -246,7 +246,8 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Leaves out the signatures of all thoughts so far, in later runs too. `false` if that was so already.
+    /// Leaves out the signatures of all thoughts so far, in later runs too. Returns `false` if they were left out
+    /// already.
     fn leave_signatures_out(&self, shared: &mut Shared) -> Result<bool, RunError> {
         let model = self.model.reference();
         let newest = unsigned::newest_answer(shared.log.messages());

@@ -31,8 +31,8 @@ pub(super) fn announce(shared: &Shared, bound: Bound, config_key: &str) {
 }
 
 impl Turn<'_> {
-    /// Asks for the summary, once and without waiting for a key, because the limit is reached. A failed summary does
-    /// not fail the run.
+    /// Asks for the summary once, without waiting for a key: the run has already reached its limit. The run does not
+    /// fail if the summary fails.
     pub(super) async fn summarise_closing(&mut self, bound: Bound) -> Result<(), RunError> {
         let no_summary = |reason: String| Notice::NoClosingSummary { reason };
         if !self.call.has_key_now(self.shared.now_ms()) {
@@ -49,7 +49,7 @@ impl Turn<'_> {
         match answer {
             Ok(message) => {
                 if message.text().trim().is_empty() {
-                    self.shared.notice(no_summary("the model gave an empty one".to_owned()));
+                    self.shared.notice(no_summary("the model gave an empty answer".to_owned()));
                 }
                 append_answer(&mut self.shared, message)
             }

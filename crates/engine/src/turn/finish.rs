@@ -41,7 +41,7 @@ pub(super) fn result(shared: &Shared, model: &ActiveModel, ending: Ending) -> Ru
         Ending::Reply | Ending::Switch => (None, last_assistant_text(messages, Blank::Counts)),
         // If the closing summary failed or is empty, the last text before it is the reply.
         Ending::Bound(bound) => (Some(bound), last_assistant_text(messages, Blank::PassedOver)),
-        // The last text in the session answers an earlier message.
+        // Without one, the last text in the session would be the answer to an earlier message.
         Ending::NotBegun(bound) => (Some(bound), String::new()),
     };
     let stop_reason = last_stop_reason(messages).filter(|_| ending == Ending::Reply);

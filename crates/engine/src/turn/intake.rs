@@ -20,8 +20,8 @@ use crate::open_log::NextStep;
 use crate::transcript::{row_to_blocks, taken_row};
 use crate::{AgentRunEvent, AgentStart, RunError};
 
-/// Most quiet periods to wait for before collected messages are taken. A user who never stops writing is answered all
-/// the same.
+/// Most quiet periods that are waited for before collected messages are taken, so that a user who never stops writing
+/// gets an answer.
 const MOST_QUIET_WINDOWS: usize = 30;
 
 /// Most dropped messages whose first words are reported to the model.
@@ -203,7 +203,7 @@ impl Intake {
         Ok(found)
     }
 
-    /// If there are messages to collect, waits until none has arrived for a moment.
+    /// If messages of the kind `collect` wait, waits until no further one has arrived for the quiet period.
     async fn wait_for_quiet(&self, shared: &Shared) -> Result<(), RunError> {
         let mut newest = None;
         for _ in 0..MOST_QUIET_WINDOWS {

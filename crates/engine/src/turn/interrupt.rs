@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Cancellation, Shared};
 use crate::{Notice, RunError};
 
-/// When a run begins to notice messages of other processes. A short run ends before: the system needs up to ten
-/// milliseconds to end the watch, longer than the rest of the run. Its steps read the inbox anyway.
+/// A run begins to watch for messages of other processes after this time. Shorter runs do without the watch, because
+/// the system needs up to ten milliseconds to end it. The steps of a run read the inbox in any case.
 const NOTICES_OTHERS_AFTER: Duration = Duration::from_millis(250);
 
 /// The waiting messages that stop a run.
@@ -69,6 +69,10 @@ async fn look(inbox: Inbox, known: Vec<EntryId>, abort: CancellationToken) -> In
     let changed = Arc::new(Notify::new());
     let notify = Arc::clone(&changed);
     let watch = inbox.watch(move || notify.notify_one());
+    // A message may have arrived after the session was opened and before the watch began.
+    if inbox.may_hold_messages() {
+        changed.notify_one();
+    }
     let mut is_short = true;
     loop {
         tokio::select! {

@@ -106,14 +106,14 @@ impl Turn<'_> {
     }
 
     /// Summarises the older part of the session, and nothing else.
-    pub(crate) async fn compact_by_hand(
+    pub(crate) async fn compact_manually(
         mut self,
         focus: Option<&str>,
     ) -> Result<CompactionReport, RunError> {
         repair::close_all_calls(&mut self.shared, &self.act).await?;
         self.fit.account_for_older_messages(&mut self.shared)?;
         let watch = self.intake.interrupts.watch(&self.shared.run.cancel);
-        let compacting = self.fit.compact_by_hand(&mut self.shared, &mut self.call, focus);
+        let compacting = self.fit.compact_manually(&mut self.shared, &mut self.call, focus);
         let report = interrupt::unless_ended(compacting, watch).await;
         if report.is_err() {
             interrupt::report(&self.shared);
@@ -139,8 +139,8 @@ impl Turn<'_> {
             NextStep::CallModel if self.switch.is_due() => return Ok(Some(Ending::Switch)),
             NextStep::CallModel => {
                 let reached = self.bounds.reached(&self.shared, &self.call.model().model).await?;
-                let in_circles = || self.act.goes_in_circles().then_some(Bound::RepeatedCalls);
-                if let Some(bound) = reached.or_else(in_circles) {
+                let repeats = || self.act.repeats_itself().then_some(Bound::RepeatedCalls);
+                if let Some(bound) = reached.or_else(repeats) {
                     return Ok(Some(Ending::at(bound, self.shared.tally.iterations)));
                 }
                 self.fit.before_call(&mut self.shared, &mut self.call).await?;

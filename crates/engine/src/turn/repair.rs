@@ -4,7 +4,7 @@
 //! anything else is appended. Any other disorder in an old log is corrected by `PairedMessages`, and only in what is
 //! sent.
 //!
-//! A run that only waited for an approval had not begun the call. Such a call stays open, and is asked about again.
+//! A call that only waited for an approval had not begun. It stays open, and the next run asks for its approval again.
 
 use super::{Act, Shared};
 use crate::RunError;
@@ -24,7 +24,7 @@ pub(super) async fn close_interrupted_calls(
     Ok(None)
 }
 
-/// Closes all calls that an interrupted run left open, for work that cannot ask anybody.
+/// Closes all calls that an interrupted run left open, for work that cannot ask for approvals.
 pub(super) async fn close_all_calls(shared: &mut Shared, act: &Act) -> Result<(), RunError> {
     let Some(pending) = close_interrupted_calls(shared, act).await? else { return Ok(()) };
     for call in &pending.calls {

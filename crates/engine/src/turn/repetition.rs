@@ -25,13 +25,13 @@ pub(crate) struct Repetition {
     recent: VecDeque<u64>,
     /// Rounds that end the run; `None` disables the check.
     limit: Option<usize>,
-    goes_in_circles: bool,
+    repeats_itself: bool,
 }
 
 impl Repetition {
     /// Ends a run after `limit` rounds of the same calls; 0 disables the check.
     pub(crate) fn new(limit: u32) -> Self {
-        // A single call is no repetition.
+        // A single call is not a repetition.
         let limit =
             usize::try_from(limit).ok().filter(|limit| *limit > 0).map(|limit| limit.max(2));
         Self { limit, ..Self::default() }
@@ -40,12 +40,12 @@ impl Repetition {
     /// Clears the record.
     pub(super) fn begin_anew(&mut self) {
         self.recent.clear();
-        self.goes_in_circles = false;
+        self.repeats_itself = false;
     }
 
     /// Whether the run should end.
-    pub(super) fn goes_in_circles(&self) -> bool {
-        self.goes_in_circles
+    pub(super) fn repeats_itself(&self) -> bool {
+        self.repeats_itself
     }
 
     /// Records a call and the text of its result, and returns a remark to add to the result, if one is due.
@@ -57,7 +57,7 @@ impl Repetition {
             self.recent.pop_front();
         }
         let times = self.recent.iter().filter(|seen| **seen == newest).count();
-        self.goes_in_circles |= self.limit.is_some_and(|limit| {
+        self.repeats_itself |= self.limit.is_some_and(|limit| {
             self.rounds(1) >= limit || self.rounds(2) >= limit || times >= PATIENCE * limit
         });
         (times >= REMARK_FROM).then(|| {

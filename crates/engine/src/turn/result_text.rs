@@ -20,7 +20,9 @@ pub(super) const CLOSING_CALL: &str =
 pub(super) fn stopped_before_start(stop: Stop) -> &'static str {
     match stop {
         Stop::User => "Not run: the user aborted before this call started.",
-        Stop::TimeLimit => "Not run: the time of the run was over before this call started.",
+        Stop::TimeLimit => {
+            "Not run: the time limit of the run was reached before this call started."
+        }
     }
 }
 
@@ -29,7 +31,7 @@ const QUOTED_CHARS: usize = 200;
 
 pub(super) fn unknown_tool(name: &str, tools: &[&str]) -> String {
     match tools {
-        [] => format!("Unknown tool: {name}. There are no tools in this run; answer without one."),
+        [] => format!("Unknown tool: {name}. This run has no tools; answer without one."),
         _ => format!("Unknown tool: {name}. The tools are: {}.", tools.join(", ")),
     }
 }
@@ -68,7 +70,7 @@ pub(super) fn too_many_calls(count: usize, most: usize) -> String {
 /// Result of a call that needs an approval in a run without an approver.
 pub(super) fn nobody_to_ask(reason: &str) -> String {
     format!(
-        "Not run: this call needs an approval, and nobody can be asked in this run. Why it needs one: {reason}"
+        "Not run: this call needs an approval, and this run cannot ask anybody. It needs one because: {reason}"
     )
 }
 
@@ -93,7 +95,7 @@ pub(super) fn tool_failed(text: &str) -> String {
 pub(super) fn aborted(done_so_far: &str, stop: Stop) -> String {
     let note = match stop {
         Stop::User => "Aborted by the user before it finished.",
-        Stop::TimeLimit => "Stopped before it finished: the time of the run was over.",
+        Stop::TimeLimit => "Stopped before it finished: the time limit of the run was reached.",
     };
     match done_so_far {
         "" => note.to_owned(),

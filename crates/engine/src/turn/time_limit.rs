@@ -72,7 +72,7 @@ impl Drop for Pause {
     fn drop(&mut self) {
         let has_ended = self.0.lock().end(Instant::now());
         if has_ended {
-            // At most one task waits. If it does not wait yet, the permit is kept for it.
+            // At most one task waits for the end of a pause. If it begins to wait later, it gets this permit at once.
             self.0.0.ended.notify_one();
         }
     }

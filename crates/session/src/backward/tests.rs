@@ -81,7 +81,7 @@ fn a_huge_line_between_small_ones_is_read() {
 }
 
 #[test]
-fn memory_for_a_huge_line_is_given_back() {
+fn memory_for_a_huge_line_is_released() {
     let mut bytes = b"before\n".repeat(50_000);
     bytes.extend(std::iter::repeat_n(b'x', 8 * 1024 * 1024));
     bytes.push(b'\n');

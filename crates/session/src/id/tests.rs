@@ -29,7 +29,7 @@ fn ids_of_other_writers_are_kept() {
 }
 
 #[test]
-fn overlong_ids_get_the_same_stand_in_each_time() {
+fn overlong_ids_are_replaced_by_the_same_id_each_time() {
     let long = "x".repeat(40);
     assert_eq!(EntryId::from_text(&long), EntryId::from_text(&long));
     assert_ne!(EntryId::from_text(&long), EntryId::from_text(&"x".repeat(41)));
@@ -45,7 +45,7 @@ fn ids_by_place_are_in_the_order_of_the_file() {
 }
 
 #[test]
-fn the_hash_is_the_published_one() {
+fn the_hash_matches_published_test_vectors() {
     // Test vectors of the algorithm's authors.
     assert_eq!(fnv1a_128(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
     assert_eq!(fnv1a_128(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);

@@ -1,4 +1,4 @@
-//! Reports about a damaged index.
+//! Reports a damaged index.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ impl fmt::Display for IndexRepair {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{} was damaged and was made again from the transcripts; a copy is at {}",
+            "{} was damaged and was rebuilt from the transcripts; a copy is at {}",
             self.path.display(),
             self.backup.display()
         )

@@ -44,7 +44,7 @@ fn build_normalises_each_part() {
 }
 
 #[test]
-fn parts_of_which_nothing_is_left_get_their_fallback() {
+fn parts_without_usable_characters_get_their_fallback() {
     let key = SessionKey::build(&parts("", " / ", "\u{0}", PeerKind::Channel, "//"));
     assert_eq!(key.as_str(), "agent:main:channel:unknown:account:default:peer:channel:unknown");
 }
@@ -104,7 +104,7 @@ fn every_form_is_read() {
 }
 
 #[test]
-fn what_fits_no_form_is_refused() {
+fn a_text_that_fits_no_form_is_refused() {
     assert_eq!(SessionKey::parse(" "), Err(SessionKeyError::Empty));
     for text in [
         "a:b:c:d:e",
@@ -124,7 +124,7 @@ fn what_fits_no_form_is_refused() {
 }
 
 #[test]
-fn a_word_that_would_be_another_names_session_is_refused() {
+fn a_name_that_would_share_a_session_is_refused() {
     assert_eq!(SessionKey::parse("🦞 / 🦞"), Err(SessionKeyError::NothingUsable("🦞 / 🦞".into())));
     for name in [".", "..", "-", "_", "@+"] {
         assert_eq!(SessionKey::parse(name), Err(SessionKeyError::NothingUsable(name.into())));
@@ -144,7 +144,7 @@ fn a_bare_word_belongs_to_the_agent_in_question() {
 }
 
 #[test]
-fn positional_keys_keep_what_was_written() {
+fn positional_keys_keep_every_part() {
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(
         PositionalKey::parse("word"),

@@ -65,7 +65,7 @@ fn rows_of_other_writers_are_read() {
 }
 
 #[test]
-fn a_line_that_is_no_entry_is_recognised() {
+fn a_line_that_is_not_an_entry_is_recognised() {
     assert_eq!(decode(b"", 0), Line::Blank);
     assert_eq!(decode(b" \t\r\n", 0), Line::Blank);
     for line in [
@@ -112,7 +112,7 @@ fn headers_with_and_without_a_version_are_read() {
 }
 
 #[test]
-fn half_surrogates_cost_one_character_only() {
+fn half_a_surrogate_pair_becomes_one_character() {
     let cut = message(
         r#"{"role":"tool","content":"a\ud83d","meta":{"x":"\uDE00 \ud83d\ude00 \\ud83d"}}"#,
     );

@@ -1,4 +1,4 @@
-//! Tests of what reading a tail costs; what it gives is tested through the public functions.
+//! Tests of the cost of reading a tail. Its content is tested through the public functions.
 
 use std::cell::Cell;
 use std::io::{Cursor, SeekFrom};
@@ -26,7 +26,7 @@ impl Seek for Counting {
     }
 }
 
-/// Reads the tail of a log of 100,000 messages; gives it, the bytes that were read, and the bytes that there are.
+/// Reads the tail of a log of 100,000 messages. Returns it with the bytes that were read and the bytes of the log.
 fn tail_of_long_log(limit: TailLimit) -> (Tail, usize, usize) {
     let mut log = Vec::new();
     for number in 0..50_000 {

@@ -14,7 +14,7 @@ fn titled(title: &str, labels: &[&str]) -> About {
 }
 
 #[test]
-fn the_latest_holds_and_survives_the_loss_of_the_index() {
+fn the_latest_title_applies_and_survives_the_loss_of_the_index() {
     let home = Home::new();
     home.open(&work()).append(&[user("hello").into()]).unwrap();
     let store = home.store();
@@ -46,7 +46,7 @@ fn a_change_that_changes_nothing_writes_nothing() {
 }
 
 #[test]
-fn a_session_that_is_not_there_is_not_made() {
+fn a_session_that_does_not_exist_is_not_created() {
     let home = Home::new();
     let error = home.store().describe(&work(), LockWait::Fail, |_about| {}).unwrap_err();
     assert!(matches!(error, SessionError::NoSuchSession { .. }), "{error}");

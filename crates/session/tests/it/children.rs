@@ -102,7 +102,7 @@ pub(crate) fn wait_for_report(child: &mut std::process::Child) -> String {
     reports(child).next().unwrap()
 }
 
-/// What a started copy reports, as it does.
+/// The reports of a started copy, as they arrive.
 pub(crate) fn reports(child: &mut std::process::Child) -> impl Iterator<Item = String> {
     let output = BufReader::new(child.stdout.as_mut().unwrap());
     output.lines().map(Result::unwrap).filter_map(|line| report_line(&line))
@@ -113,7 +113,7 @@ fn report(name: &str, value: impl std::fmt::Display) {
     std::io::stdout().flush().unwrap();
 }
 
-/// The test that is no test: in a copy it does the job.
+/// Not a test: in a copy of this binary it does the job.
 #[test]
 fn job() {
     let Ok(job) = std::env::var(JOB) else { return };
@@ -267,7 +267,7 @@ fn fill_inbox(directory: &Path) {
     report("is_no_space", matches!(error, myclaw_session::SessionError::NoSpace { .. }));
     let bytes = std::fs::read(inbox.path()).unwrap();
     report("intact", bytes.ends_with(b"\n") && inbox.pending().unwrap() == acknowledged);
-    // What waits can be taken although nothing can be written.
+    // Waiting messages can be taken although nothing can be written.
     let ids: Vec<EntryId> = acknowledged.iter().map(|message| message.id).collect();
     let mut open = inbox.open().unwrap().unwrap();
     report("one_cannot_be_settled", open.change(&[], &ids[..1]).is_err());
@@ -315,7 +315,7 @@ fn acknowledge(directory: &Path) {
     }
 }
 
-/// Tries all that writes, and reports how each fails.
+/// Calls every function that writes, and reports how each fails.
 fn try_to_write(directory: &Path) {
     let store = SessionStore::new(directory);
     if let Err(error) = store.open(&work(), LockWait::Fail) {

@@ -1,4 +1,4 @@
-//! What every store of sessions does, checked against each of them through the traits that a run uses.
+//! The conformance suite of session stores: each store passes it, through the traits that a run uses.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -81,13 +81,17 @@ fn tool_result() -> TranscriptMessage {
 }
 
 #[test]
-fn what_is_appended_comes_back_after_reopening() {
+fn appended_entries_are_read_after_reopening() {
     of_each(|subject| {
         let written = vec![user("q"), assistant("a"), tool_result()];
         let mut log = subject.open();
         assert_eq!(log.tail(TailLimit::UNLIMITED).unwrap().messages, []);
         log.append(&[]).unwrap();
-        assert_eq!(subject.store.session_id(&work()).unwrap(), None, "nothing was said yet");
+        assert_eq!(
+            subject.store.session_id(&work()).unwrap(),
+            None,
+            "the session has no messages yet"
+        );
         for message in &written {
             log.append(&[message.clone().into()]).unwrap();
         }
@@ -106,7 +110,7 @@ fn what_is_appended_comes_back_after_reopening() {
 }
 
 #[test]
-fn a_session_nothing_was_said_in_leaves_no_file() {
+fn a_session_without_messages_leaves_no_file() {
     of_each(|subject| {
         subject.open().sync_handle().sync().unwrap();
         assert_eq!(std::fs::read_dir(subject.directory()).unwrap().count(), 0);
@@ -185,13 +189,13 @@ fn the_oldest_messages_are_read_without_the_lock() {
 }
 
 #[test]
-fn a_crash_keeps_what_was_made_durable() {
+fn a_crash_keeps_entries_that_were_made_durable() {
     of_each(|subject| {
         let mut log = subject.open();
         log.append(&[user("durable").into()]).unwrap();
         log.sync_handle().sync().unwrap();
         log.append(&[assistant("perhaps").into()]).unwrap();
-        // What the disk holds at this moment is what a killed process leaves.
+        // A killed process leaves the content that the disk holds at this moment.
         let after = tempfile::tempdir().unwrap();
         let path = subject.store.transcript_path(&work());
         std::fs::copy(&path, after.path().join(path.file_name().unwrap())).unwrap();

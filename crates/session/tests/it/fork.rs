@@ -1,4 +1,4 @@
-//! Forks: what they hold, what they cost, and what can happen to their parents.
+//! Forks: their content, their cost, and changes of their parents.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -24,7 +24,7 @@ fn result(text: &str, call: &str) -> TranscriptMessage {
     }
 }
 
-/// A parent that said `texts` in turns.
+/// A parent whose messages are `texts`, by the user and the model in turn.
 fn home_with(messages: &[TranscriptMessage]) -> Home {
     let home = Home::new();
     let batch: Vec<Entry> = messages.iter().cloned().map(Entry::from).collect();
@@ -37,7 +37,7 @@ fn tail_of(home: &Home, key: &SessionKey) -> myclaw_session::Tail {
 }
 
 #[test]
-fn a_fork_begins_with_the_parent_up_to_the_message_and_goes_its_own_way() {
+fn a_fork_begins_with_the_parents_messages_and_then_is_independent() {
     let said = [user("one"), assistant("two"), user("three"), assistant("four")];
     let home = home_with(&said);
     let fork = home.store().fork(&work(), Some(said[1].id), &branch("b")).unwrap();
@@ -57,7 +57,7 @@ fn a_fork_begins_with_the_parent_up_to_the_message_and_goes_its_own_way() {
 }
 
 #[test]
-fn a_fork_without_a_place_takes_all_there_is() {
+fn a_fork_without_a_place_takes_all_messages() {
     let home = home_with(&[user("one"), assistant("two")]);
     // A writer is at its next line.
     let path = home.store().transcript_path(&work());
@@ -103,7 +103,7 @@ fn a_fork_outlives_its_parent_and_leaves_nothing_behind_itself() {
 }
 
 #[test]
-fn a_session_named_like_another_ones_files_is_left_alone() {
+fn a_session_with_a_name_like_the_files_of_another_is_not_deleted_with_it() {
     let home = home_with(&[user("one")]);
     let store = home.store();
     let alike =
@@ -149,7 +149,7 @@ fn a_call_and_its_results_stay_together() {
 }
 
 #[test]
-fn summaries_behind_the_fork_do_not_count_and_those_before_do() {
+fn summaries_after_the_fork_do_not_apply_and_earlier_ones_do() {
     let said = [user("one"), assistant("two"), user("three"), assistant("four")];
     let home = home_with(&said);
     let early = compaction(said[2].id);
@@ -218,7 +218,7 @@ fn lines_without_ids_can_be_forked_at() {
 }
 
 #[test]
-fn what_cannot_be_forked_leaves_nothing() {
+fn a_failed_fork_leaves_nothing() {
     let home = home_with(&[user("one")]);
     let store = home.store();
     store.fork(&work(), None, &branch("taken")).unwrap();
@@ -239,7 +239,7 @@ fn what_cannot_be_forked_leaves_nothing() {
 }
 
 #[test]
-fn a_fork_whose_history_is_damaged_says_so() {
+fn a_fork_with_a_damaged_history_gives_an_error() {
     let home = home_with(&[user("one"), assistant("two")]);
     home.store().fork(&work(), None, &branch("b")).unwrap();
     let history = home.sessions().join(format!("{}.history-0", branch("b").slug()));
@@ -264,7 +264,7 @@ fn a_fork_whose_history_is_damaged_says_so() {
 }
 
 #[test]
-fn a_history_that_cannot_be_opened_is_not_called_damaged() {
+fn a_history_that_cannot_be_opened_is_not_reported_as_damaged() {
     let home = home_with(&[user("one"), assistant("two")]);
     home.store().fork(&work(), None, &branch("b")).unwrap();
     let history = home.sessions().join(format!("{}.history-0", branch("b").slug()));
@@ -276,7 +276,7 @@ fn a_history_that_cannot_be_opened_is_not_called_damaged() {
 }
 
 #[test]
-fn a_lost_index_knows_forks_again() {
+fn a_rebuilt_index_knows_the_parents_of_forks() {
     let home = home_with(&[user("one")]);
     home.store().fork(&work(), None, &branch("b")).unwrap();
     let origin = || {
@@ -291,9 +291,9 @@ fn a_lost_index_knows_forks_again() {
     assert_eq!(home.store().index().list().unwrap().len(), 2);
 }
 
-/// A fork that was cut short by a kill is no session or a whole one, and its name can be used again.
+/// Killing a program while it forks leaves no session or a whole one, and the name can be used again.
 #[test]
-fn a_killed_fork_is_no_session_or_a_whole_one() {
+fn a_killed_fork_leaves_no_session_or_a_whole_one() {
     let said = [user("one"), assistant("two")];
     let home = home_with(&said);
     let mut half_made = 0;
@@ -314,7 +314,7 @@ fn a_killed_fork_is_no_session_or_a_whole_one() {
         for key in &forks {
             assert_eq!(texts(&tail_of(&home, key).messages), ["one", "two"]);
         }
-        // Whatever was left under the next name is in nobody's way.
+        // Leftovers under the next name do not prevent a fork of that name.
         let next = branch(&format!("fork-{}", forks.len()));
         home.store().fork(&work(), None, &next).unwrap();
         assert_eq!(entries(&home, &next).len(), 2);

@@ -19,7 +19,7 @@ fn lines(inbox: &Inbox) -> usize {
 }
 
 #[test]
-fn what_is_pushed_waits_until_it_is_settled() {
+fn a_pushed_message_waits_until_it_is_settled() {
     let home = Home::new();
     let inbox = home.store().inbox(&work());
     assert_eq!((inbox.pending().unwrap(), inbox.may_hold_messages()), (vec![], false));
@@ -35,12 +35,16 @@ fn what_is_pushed_waits_until_it_is_settled() {
     assert_eq!(inbox.pending().unwrap(), std::slice::from_ref(&second));
     assert!(inbox.remove(second.id).unwrap());
     assert!(!inbox.remove(second.id).unwrap(), "a message is removed once");
-    assert_eq!(fs::metadata(inbox.path()).unwrap().len(), 0, "nothing is kept of what is settled");
+    assert_eq!(
+        fs::metadata(inbox.path()).unwrap().len(),
+        0,
+        "settled messages leave nothing in the file"
+    );
     assert!(!inbox.may_hold_messages());
 }
 
 #[test]
-fn a_torn_line_is_no_message_and_hides_none() {
+fn a_torn_line_is_skipped_and_hides_no_message() {
     let home = Home::new();
     let inbox = home.store().inbox(&work());
     let (first, second) =
@@ -92,7 +96,7 @@ fn writers_at_the_same_time_lose_nothing() {
 }
 
 #[test]
-fn an_inbox_that_is_full_says_so_and_keeps_what_it_has() {
+fn a_full_inbox_refuses_messages_and_keeps_those_it_has() {
     let home = Home::new();
     let inbox = home.store().inbox(&work());
     let large = "x".repeat(9 * 1024 * 1024);
@@ -105,7 +109,7 @@ fn an_inbox_that_is_full_says_so_and_keeps_what_it_has() {
 }
 
 #[test]
-fn what_an_acknowledgement_costs_does_not_grow_with_what_waits() {
+fn the_cost_of_an_acknowledgement_does_not_grow_with_the_waiting_messages() {
     let home = Home::new();
     let report = Child::new("acknowledge").directory(home.sessions()).run();
     assert!(report.succeeded, "{}", report.printed);
@@ -124,7 +128,7 @@ fn what_an_acknowledgement_costs_does_not_grow_with_what_waits() {
 }
 
 #[test]
-fn a_deleted_session_takes_its_inbox_along() {
+fn deleting_a_session_deletes_its_inbox() {
     let home = Home::new();
     let store = home.store();
     store.inbox(&work()).push(&message(QueuedKind::Steer, "gone")).unwrap();
@@ -133,7 +137,7 @@ fn a_deleted_session_takes_its_inbox_along() {
 }
 
 #[test]
-fn it_is_known_whether_a_session_is_in_use() {
+fn a_session_is_in_use_while_it_is_open() {
     let home = Home::new();
     let store = home.store();
     assert!(!store.is_in_use(&work()).unwrap());
@@ -142,11 +146,11 @@ fn it_is_known_whether_a_session_is_in_use() {
     drop(open);
     assert!(!store.is_in_use(&work()).unwrap());
     fs::write(home.sessions().join(format!("{}.lock", work().slug())), "1").unwrap();
-    assert!(!store.is_in_use(&work()).unwrap(), "what a killed process left means nothing");
+    assert!(!store.is_in_use(&work()).unwrap(), "the lock file of a killed process has no effect");
 }
 
 #[test]
-fn a_day_adds_up_and_a_later_one_begins_anew() {
+fn the_totals_of_a_day_add_up_and_the_next_day_begins_at_zero() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("state").join("usage.json");
     let used = |tokens, micro_dollars| Spent { tokens, micro_dollars };
@@ -165,12 +169,12 @@ fn a_day_adds_up_and_a_later_one_begins_anew() {
 }
 
 #[test]
-fn a_clock_that_was_far_ahead_neither_gives_a_budget_anew_nor_keeps_days_from_beginning() {
+fn a_clock_that_was_far_ahead_neither_resets_the_totals_nor_blocks_later_days() {
     let home = tempfile::tempdir().unwrap();
     let spending = DaySpending::new(home.path().join("usage.json"));
     let used = |tokens| Spent { tokens, micro_dollars: 0 };
     spending.add("2036-07-01", used(5)).unwrap();
-    assert_eq!(spending.of("2026-02-28").unwrap(), used(5), "what was used counts today");
+    assert_eq!(spending.of("2026-02-28").unwrap(), used(5), "the usage counts for today");
     assert_eq!(spending.add("2026-02-28", used(2)).unwrap(), used(7));
     assert_eq!(spending.of("2026-03-01").unwrap(), used(0), "the next day begins");
     // Also where a limit that is reached lets nothing be used meanwhile.
@@ -213,7 +217,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever happens, what waits is what was acknowledged and not settled, in order.
+    /// After any operations, exactly the acknowledged messages wait that were not settled, in order.
     #[test]
     fn what_waits_is_what_was_acknowledged_and_not_settled(steps in steps()) {
         let home = tempfile::tempdir().unwrap();
@@ -249,7 +253,7 @@ proptest! {
 }
 
 #[test]
-fn a_full_inbox_takes_no_more_but_lets_go() {
+fn messages_of_a_full_inbox_can_be_settled() {
     let home = Home::new();
     let inbox = home.store().inbox(&work());
     let first = message(QueuedKind::Steer, &"x".repeat(15 * 1024 * 1024));
@@ -262,7 +266,7 @@ fn a_full_inbox_takes_no_more_but_lets_go() {
     let small = message(QueuedKind::Steer, "small");
     inbox.push(&small).unwrap();
     assert_eq!(inbox.pending().unwrap(), [first.clone(), small]);
-    assert!(inbox.remove(first.id).unwrap(), "settling finds room");
+    assert!(inbox.remove(first.id).unwrap(), "settling needs no room");
 }
 
 /// A file that takes what is written to it and refuses `fsync`, because nothing of it is on a disk.
@@ -271,7 +275,7 @@ const UNSYNCABLE: &str = "/proc/thread-self/comm";
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_message_is_acknowledged_only_when_the_disk_has_it() {
+fn a_message_is_acknowledged_only_after_it_is_on_disk() {
     let home = Home::new();
     fs::create_dir_all(home.sessions()).unwrap();
     let inbox = home.store().inbox(&work());
@@ -282,7 +286,7 @@ fn a_message_is_acknowledged_only_when_the_disk_has_it() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_log_is_durable_only_when_the_disk_has_it() {
+fn a_log_is_durable_only_after_it_is_on_disk() {
     let home = Home::new();
     fs::create_dir_all(home.sessions()).unwrap();
     std::os::unix::fs::symlink(UNSYNCABLE, home.store().transcript_path(&work())).unwrap();
@@ -319,7 +323,7 @@ fn watchers_are_notified_of_messages_from_this_process_and_others() {
 }
 
 #[test]
-fn a_damaged_total_of_the_day_is_kept_aside_and_reported() {
+fn damaged_totals_of_the_day_are_copied_and_reported() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("usage.json");
     for damage in [&b"{\"day\":\"2026-01-3"[..], &[0; 160], b"[]"] {

@@ -90,7 +90,7 @@ fn an_entry_is_made_changed_and_written_as_documented() {
 }
 
 #[test]
-fn without_sessions_there_is_nothing_to_list_and_nothing_is_made() {
+fn without_sessions_the_list_is_empty_and_no_file_is_created() {
     let home = Home::new();
     let index = home.store().index();
     assert_eq!(index.list().unwrap(), []);
@@ -131,7 +131,7 @@ fn a_change_by_another_writer_is_seen() {
 }
 
 #[test]
-fn a_corrupt_index_is_kept_aside_and_rebuilt_from_the_logs() {
+fn a_corrupt_index_is_copied_and_rebuilt_from_the_logs() {
     let home = Home::new();
     let group = SessionKey::build(&SessionKeyParts {
         channel: "telegram".into(),
@@ -175,7 +175,7 @@ fn a_corrupt_index_without_logs_is_replaced_once() {
 }
 
 #[test]
-fn one_bad_entry_does_not_cost_the_others() {
+fn one_damaged_entry_does_not_affect_the_others() {
     let home = Home::new();
     let index = home.store().index();
     home.open(&work()).append(&[user("hi").into()]).unwrap();
@@ -201,7 +201,7 @@ fn fields_of_a_later_version_survive_a_change() {
 }
 
 #[test]
-fn rebuilding_adds_what_is_missing_and_keeps_what_is_known() {
+fn rebuilding_adds_missing_entries_and_keeps_existing_ones() {
     let home = Home::new();
     let index = home.store().index();
     let known = index.upsert(&work(), at(5)).unwrap();
@@ -285,7 +285,7 @@ fn processes_that_change_it_together_lose_nothing() {
 }
 
 #[test]
-fn what_a_killed_writer_left_is_replaced_and_stays_private() {
+fn leftovers_of_a_killed_writer_are_replaced_and_stay_private() {
     let home = Home::new();
     let index = home.store().index();
     index.upsert(&work(), at(5)).unwrap();
@@ -414,7 +414,7 @@ fn a_long_journal_is_folded_and_adds_nothing_twice() {
 }
 
 #[test]
-fn a_damaged_line_of_the_journal_costs_no_other_and_is_reported() {
+fn a_damaged_line_of_the_journal_does_not_affect_others_and_is_reported() {
     use std::io::Write;
     let home = Home::new();
     large_index(&home, 1_000);

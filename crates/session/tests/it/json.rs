@@ -54,7 +54,7 @@ fn a_file_holds_the_id_the_times_and_the_messages_in_readable_form() {
 }
 
 #[test]
-fn a_session_goes_on_by_its_id_and_keeps_what_it_does_not_know() {
+fn a_session_continues_by_its_id_and_keeps_unknown_fields() {
     let rows = json!([
         {"role": "user", "content": "q", "name": "kept"},
         {"role": "assistant", "content": null, "tool_calls": []},
@@ -83,7 +83,7 @@ fn a_session_goes_on_by_its_id_and_keeps_what_it_does_not_know() {
 }
 
 #[test]
-fn half_an_emoji_does_not_cost_the_session() {
+fn half_an_emoji_does_not_make_the_session_unreadable() {
     let place = Place::with_file(r#"{"messages": [{"role": "user", "content": "cut \ud83d"}]}"#);
     let store = place.store();
     assert_eq!(store.resume(&work(), ID), ID);

@@ -9,7 +9,7 @@ use crate::children::{Child, Report, reports, wait_for_report};
 use crate::{Home, entries, user, work};
 
 #[test]
-fn a_second_process_learns_who_has_the_session() {
+fn a_second_process_gets_the_id_of_the_process_that_has_the_session() {
     let home = Home::new();
     let mut child = Child::new("hold").directory(home.sessions()).command().spawn().unwrap();
     let holding = wait_for_report(&mut child);
@@ -54,7 +54,7 @@ fn a_killed_process_leaves_no_lock() {
 }
 
 #[test]
-fn what_a_killed_process_had_appended_is_there() {
+fn entries_that_a_killed_process_appended_are_read() {
     let home = Home::new();
     for round in 1..=12_usize {
         let before = home

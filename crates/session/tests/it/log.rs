@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{Home, assistant, compaction, entries, texts, user, work};
 
 #[test]
-fn what_is_appended_is_read_back() {
+fn appended_entries_are_read_back() {
     let home = Home::new();
     let written = vec![
         Entry::from(user("hello")),
@@ -53,7 +53,7 @@ fn a_log_is_a_header_and_one_object_a_line() {
 }
 
 #[test]
-fn nothing_is_left_behind_if_nothing_is_appended() {
+fn without_an_append_no_file_is_left() {
     let home = Home::new();
     let mut log = home.open(&work());
     log.append(&[]).unwrap();
@@ -149,7 +149,7 @@ fn a_deleted_log_is_noticed() {
 }
 
 #[test]
-fn what_cannot_be_a_log_gives_a_clear_error() {
+fn a_path_that_cannot_be_a_log_gives_a_clear_error() {
     let home = Home::new();
     fs::create_dir_all(home.store().transcript_path(&work())).unwrap();
     let error = home.store().open(&work(), LockWait::Fail).unwrap_err().to_string();
@@ -162,7 +162,7 @@ fn what_cannot_be_a_log_gives_a_clear_error() {
 }
 
 #[test]
-fn deleting_removes_all_that_belongs_to_the_session() {
+fn deleting_removes_all_files_of_the_session() {
     let home = Home::new();
     let store = home.store();
     assert!(!store.delete(&work()).unwrap(), "there is not even a directory");

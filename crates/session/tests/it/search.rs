@@ -1,4 +1,4 @@
-//! Searching what was said.
+//! Searching the messages of sessions.
 
 use std::collections::HashSet;
 use std::fs;
@@ -81,7 +81,7 @@ fn a_scope_leaves_the_others_out() {
 }
 
 #[test]
-fn what_forks_share_is_found_once_and_stays_findable() {
+fn messages_that_forks_share_are_found_once() {
     let home = Home::new();
     let shared = [at(1, "needle shared"), at(2, "needle cut off")];
     say(&home, &work(), &shared);
@@ -116,7 +116,7 @@ fn long_names_shortened_by_a_hash_are_found_under_their_keys() {
 }
 
 #[test]
-fn damage_and_strange_files_stop_nothing() {
+fn damaged_and_unrelated_files_do_not_stop_a_search() {
     let home = Home::new();
     say(&home, &key("a"), &[at(1, "needle")]);
     let path = home.store().transcript_path(&key("a"));
@@ -130,7 +130,7 @@ fn damage_and_strange_files_stop_nothing() {
 }
 
 #[test]
-fn many_sessions_give_the_same_whatever_thread_finds_them() {
+fn the_result_does_not_depend_on_the_threads_of_the_search() {
     let home = Home::new();
     for number in 0..100_u64 {
         let name = format!("s{number}");

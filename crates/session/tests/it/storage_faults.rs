@@ -1,4 +1,4 @@
-//! Disks that are full, read-only or somebody else's.
+//! Disks that are full or read-only, and directories of another user.
 //!
 //! Faults are made in a mount namespace of the child's own, so nothing has to be cleaned up. Where the system allows
 //! no namespaces, the tests say that they were skipped.
@@ -144,7 +144,7 @@ fn a_read_only_file_system_is_named_and_can_be_read() {
 }
 
 #[test]
-fn a_directory_of_somebody_else_is_named() {
+fn a_directory_of_another_user_is_named() {
     let home = Home::new();
     home.open(&work()).append(&[user("hi").into()]).unwrap();
     // Readable for all, writable for its owner only; and the child is not its owner.

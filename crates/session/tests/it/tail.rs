@@ -67,7 +67,7 @@ fn a_compaction_may_keep_nothing() {
 }
 
 #[test]
-fn if_the_first_kept_message_is_nowhere_none_is_left_out() {
+fn if_the_first_kept_message_is_missing_no_message_is_left_out() {
     let mut written = as_entries(&turns());
     written.push(compaction(EntryId::from_text("gone")).into());
     let (found, messages, _) = tail_of(&written, u64::MAX);
@@ -93,7 +93,7 @@ fn a_limit_cuts_before_a_user_message() {
 }
 
 #[test]
-fn a_limit_that_all_fits_into_leaves_nothing_out() {
+fn a_limit_above_the_cost_of_all_messages_leaves_none_out() {
     let written = as_entries(&turns());
     let total: u64 =
         written.iter().map(|entry| serde_json::to_string(entry).unwrap().len() as u64).sum();
@@ -115,7 +115,7 @@ fn a_limit_may_end_before_the_first_kept_message() {
 }
 
 #[test]
-fn a_reader_sees_the_same_without_the_lock() {
+fn a_reader_without_the_lock_gets_the_same_tail() {
     let home = Home::new();
     let mut log = home.open(&work());
     log.append(&as_entries(&turns())).unwrap();
@@ -206,7 +206,7 @@ fn any_log() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// What a tail has to be, in terms of the whole log read forward.
+/// The expected tail, derived from the whole log read forward.
 fn expected_tail(all: &[Entry]) -> (Option<CompactionEntry>, Vec<TranscriptMessage>) {
     let latest = all.iter().rposition(|entry| matches!(entry, Entry::Compaction(_)));
     let messages = |entries: &[Entry]| -> Vec<TranscriptMessage> {

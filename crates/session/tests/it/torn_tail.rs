@@ -1,4 +1,4 @@
-//! What a crash in the middle of a write leaves, at every byte.
+//! Logs that a crash in the middle of a write left, cut at every byte.
 
 use std::fs;
 use std::path::PathBuf;
@@ -118,7 +118,7 @@ fn two_crashes_leave_two_side_files() {
 }
 
 #[test]
-fn a_line_that_somebody_else_leaves_unfinished_meanwhile_is_noticed() {
+fn a_line_that_another_writer_leaves_unfinished_is_terminated() {
     use std::io::Write;
     let home = Home::new();
     let mut log = home.open(&work());
@@ -132,7 +132,7 @@ fn a_line_that_somebody_else_leaves_unfinished_meanwhile_is_noticed() {
 }
 
 #[test]
-fn what_is_moved_aside_is_reported_with_its_size_and_place() {
+fn a_torn_end_is_reported_with_its_size_and_its_side_file() {
     let (mut bytes, last_line, _) = whole_log();
     // As a file system leaves it that had grown the file and not written it yet.
     bytes.truncate(last_line);

@@ -63,7 +63,7 @@ fn a_program_behind_a_relative_entry_of_the_path_is_not_found() {
 }
 
 #[test]
-fn what_differs_from_login_to_login_is_no_part_of_the_environment() {
+fn variables_that_change_with_each_login_are_left_out() {
     let environment = environment();
     for name in VOLATILE {
         assert!(!environment.contains_key(name), "{name}");

@@ -1,13 +1,13 @@
 //! `myclaw models show`: all that is known about one model, and where each figure comes from.
 
 use myclaw_agent::config::{Config, ModelDefinition};
-use myclaw_agent::configured_model;
 use myclaw_agent::llm::{
-    BUILTIN_PROVIDER, Catalog, InputKind, KeyNeed, Model, ModelRef, Price, ThinkingLevel,
-    parse_model_ref, provider_info,
+    BUILTIN_PROVIDER, Catalog, InputKind, KeyNeed, LocalFacts, Model, ModelRef, Price,
+    ThinkingLevel, parse_model_ref, provider_info,
 };
 use myclaw_agent::{Home, load_checked};
-use myclaw_agent::{local_base_url, served_facts, unknown_provider};
+use myclaw_agent::{apply_served_facts, configured_model};
+use myclaw_agent::{local_base_url, unknown_provider};
 use serde::Serialize;
 
 use super::default_keys;
@@ -25,7 +25,6 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     let home = find_home()?;
     let config = load_checked(&home.environment)?.config;
     let mut known = Known::new(&reference, &config, &home)?;
-    known.ask_server()?;
     known.model.base_url = without_login(&known.model.base_url);
     let mut printer = Printer::stdout();
     if args.json {
@@ -107,6 +106,16 @@ impl Origins {
             })),
         }
     }
+
+    /// Notes which figures came from a server on this machine.
+    fn take(&mut self, facts: &LocalFacts) {
+        if facts.context_window.or(facts.largest_window).is_some() {
+            self.context_window = Origin::Server;
+        }
+        if facts.takes_images.is_some() && self.input != Origin::Config {
+            self.input = Origin::Server;
+        }
+    }
 }
 
 /// One model with its provider, key and thinking levels.
@@ -126,43 +135,22 @@ impl Known {
         if info.is_none() && !is_configured {
             return Err(CliError::usage(unknown_provider(config, provider)));
         }
-        let mut model = configured_model(config, reference).model;
-        let origins = Origins::new(reference, config);
+        let mut active = configured_model(config, reference);
+        let mut origins = Origins::new(reference, config);
         if let Some(info) =
             info.filter(|info| info.key == KeyNeed::None && info.name != BUILTIN_PROVIDER)
             && origins.base_url != Origin::Config
         {
-            model.base_url = local_base_url(info, &home.environment);
+            active.model.base_url = local_base_url(info, &home.environment);
         }
+        let facts = block_on(apply_served_facts(config, reference, &mut active, None))?;
+        facts.inspect(|facts| origins.take(facts));
         Ok(Self {
             origins,
             key: KeySource::find(provider, config, home, &default_keys(config)?),
             is_allowed: config.allows_model(provider, &reference.id),
-            model,
+            model: active.model,
         })
-    }
-
-    /// Asks a server on this machine, as a run does, where the config file does not state the context window.
-    fn ask_server(&mut self) -> Result<(), CliError> {
-        let Self { model, origins, .. } = self;
-        if origins.context_window == Origin::Config {
-            return Ok(());
-        }
-        let Some(facts) = block_on(served_facts(model))? else { return Ok(()) };
-        let stated = model.clone();
-        facts.apply(model);
-        if facts.context_window.or(facts.largest_window).is_some() {
-            origins.context_window = Origin::Server;
-        }
-        if origins.input == Origin::Config {
-            model.input = stated.input;
-        } else if facts.takes_images.is_some() {
-            origins.input = Origin::Server;
-        }
-        if origins.max_output == Origin::Config {
-            model.max_output = stated.max_output;
-        }
-        Ok(())
     }
 
     fn rows(&self) -> Vec<Vec<String>> {

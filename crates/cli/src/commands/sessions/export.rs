@@ -10,7 +10,7 @@ use std::path::Path;
 
 use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TranscriptMessage};
 
-use super::{Sessions, note_damaged_lines};
+use super::{Sessions, note_damage};
 use crate::args::ExportFormat;
 use crate::exit::CliError;
 use crate::terminal::{Destination, Escaper};
@@ -60,8 +60,7 @@ impl Sessions {
             }
             Some(path) => export_to_file(&session, format, path)?,
         };
-        note_damaged_lines(skipped, reader.path());
-        Ok(())
+        note_damage(skipped, &reader)
     }
 }
 

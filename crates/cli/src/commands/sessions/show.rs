@@ -2,7 +2,7 @@
 
 use myclaw_agent::sessions::{CompactionEntry, Entry, SessionReader, TailLimit, TranscriptMessage};
 
-use super::{Sessions, note_damaged_lines, speaker, tool_calls};
+use super::{Sessions, note_damage, speaker, tool_calls};
 use crate::exit::CliError;
 use crate::print::{Printer, note};
 use crate::terminal::{Paint, Style};
@@ -68,7 +68,7 @@ impl Sessions {
             }
         };
         page.printer.finish()?;
-        note_damaged_lines(skipped_lines, reader.path());
+        note_damage(skipped_lines, &reader)?;
         for moved in self.store.moved_aside(&key)? {
             let (bytes, path) = (moved.bytes, moved.path.display());
             note(format_args!(

@@ -1,6 +1,6 @@
 //! Part of step `call`: lets hooks change the messages that are about to be sent.
 //!
-//! The session is not changed, neither in memory nor in the log.
+//! The session stays unchanged, in memory and in the log.
 
 use myclaw_llm::{CallFailure, PairedMessages};
 

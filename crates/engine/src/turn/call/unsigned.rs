@@ -1,6 +1,6 @@
 //! Part of step `call`: messages without thinking, for a provider that rejected the signatures of earlier thoughts.
 //!
-//! The messages are not changed, neither in memory nor in the log; the log says which model rejected which of them.
+//! The messages in memory and in the log stay unchanged; the log records which model rejected which of them.
 
 use myclaw_llm::{AssistantMessage, ContentBlock, Message, PairedMessages};
 

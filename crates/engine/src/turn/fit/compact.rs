@@ -45,7 +45,7 @@ pub(super) enum Trigger<'a> {
     /// The provider refused the request, and the earlier rungs did not help.
     LastResort,
     /// The user asked for it.
-    Hand {
+    Manual {
         /// What the summary should concentrate on.
         focus: Option<&'a str>,
     },
@@ -154,7 +154,7 @@ impl Fit {
     ) -> Result<CompactionReport, RunError> {
         let older = self.find_older(shared, writers.active(), trigger)?;
         // Rows that were not loaded are no part of the request, but these two triggers summarise them too.
-        let accounts_for_unread = matches!(trigger, Trigger::Opening | Trigger::Hand { .. });
+        let accounts_for_unread = matches!(trigger, Trigger::Opening | Trigger::Manual { .. });
         let (older_tokens, unread_count, unread_tokens) = if accounts_for_unread {
             (older.tokens(), older.unread, older.tokens().saturating_sub(older.tokens_sent()))
         } else {
@@ -228,7 +228,7 @@ async fn stand_in(
         Decision::Summary(text) => return Ok(Ok((text, ContextChange::Summary))),
         Decision::Model { focus } => focus,
     };
-    let is_by_hand = matches!(trigger, Trigger::Hand { .. });
+    let is_manual = matches!(trigger, Trigger::Manual { .. });
     let beginning = beginning(shared, writers.active().model.context_window, &older.tail)?;
     let rows = summary::Rows { beginning: &beginning, older: older.rows() };
     // Boxed: its state is large, callers hold it inside their own state, and few calls need it.
@@ -237,9 +237,9 @@ async fn stand_in(
         Summary::Written(text) if text_tokens(text.len()) < older_tokens => {
             Ok((text, ContextChange::Summary))
         }
-        Summary::Written(_) if is_by_hand => Err(CompactionOutcome::NotShorter),
+        Summary::Written(_) if is_manual => Err(CompactionOutcome::NotShorter),
         Summary::Written(_) => Ok((LEFT_OUT.to_owned(), ContextChange::LeftOut)),
-        Summary::Failed { error, .. } if is_by_hand => return Err(RunError::Model(*error)),
+        Summary::Failed { error, .. } if is_manual => return Err(RunError::Model(*error)),
         Summary::Failed { error, .. } if trigger.can_wait() && will_pass(error.class) => {
             shared.notice(Notice::SummaryPostponed { error: error.message });
             Err(CompactionOutcome::NotShorter)
@@ -313,12 +313,12 @@ fn cut_position(
         Trigger::Opening => unread,
         Trigger::Estimate | Trigger::Refusal => helpful(usual),
         Trigger::LastResort => helpful(with_its_call(rows.len().saturating_sub(1))),
-        Trigger::Hand { .. } if unread > 0 => usual.max(unread),
+        Trigger::Manual { .. } if unread > 0 => usual.max(unread),
         // A manual compaction of a session with few messages summarises all but the last turn.
-        Trigger::Hand { .. } if usual == 0 => {
+        Trigger::Manual { .. } if usual == 0 => {
             rows.iter().rposition(|row| row.role == Role::User).unwrap_or(0)
         }
-        Trigger::Hand { .. } => usual,
+        Trigger::Manual { .. } => usual,
     }
 }
 

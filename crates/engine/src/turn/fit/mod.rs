@@ -181,13 +181,13 @@ impl Fit {
     }
 
     /// Compacts on request; `focus` says what the summary should concentrate on.
-    pub(super) async fn compact_by_hand(
+    pub(super) async fn compact_manually(
         &mut self,
         shared: &mut Shared,
         writers: &mut dyn Writers,
         focus: Option<&str>,
     ) -> Result<CompactionReport, RunError> {
-        self.compact(shared, writers, compact::Trigger::Hand { focus }).await
+        self.compact(shared, writers, compact::Trigger::Manual { focus }).await
     }
 
     /// Applies rungs until one makes the request smaller; returns false when the ladder has ended.

@@ -94,10 +94,13 @@ pub(super) struct Rows<'a> {
 
 impl Rows<'_> {
     fn as_text(self) -> String {
-        if self.beginning.is_empty() {
-            return render(self.older);
+        let mut text = String::new();
+        if !self.beginning.is_empty() {
+            render(&mut text, self.beginning);
+            text.push_str(GAP);
         }
-        format!("{}{GAP}{}", render(self.beginning), render(self.older))
+        render(&mut text, self.older);
+        text
     }
 }
 
@@ -281,9 +284,8 @@ fn pieces(text: &str, limit: usize, most: usize) -> Vec<&str> {
     pieces
 }
 
-/// The rows as text.
-fn render(rows: &[TranscriptMessage]) -> String {
-    let mut text = String::new();
+/// Adds the rows to `text`. Of a long session that is some megabytes, so there is only one copy.
+fn render(text: &mut String, rows: &[TranscriptMessage]) {
     for row in rows {
         let _infallible = match row.role {
             Role::System => Ok(()),
@@ -295,7 +297,6 @@ fn render(rows: &[TranscriptMessage]) -> String {
             }
         };
     }
-    text
 }
 
 fn called_tools(row: &TranscriptMessage) -> String {

@@ -19,7 +19,7 @@ fn ends_after(limit: u32, calls: &[(&str, &str)]) -> Option<usize> {
         .iter()
         .position(|(path, text)| {
             repetition.note(&call(path), text);
-            repetition.goes_in_circles()
+            repetition.repeats_itself()
         })
         .map(|at| at + 1)
 }

@@ -62,7 +62,7 @@ fn expressions() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The first look at a line never misses what the second would find.
+    /// The search of a line's bytes finds every line whose message matches.
     #[test]
     fn no_match_is_passed_over(
         expression in expressions(),
@@ -76,7 +76,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_searched_is_said() {
+fn invalid_patterns_are_refused() {
     assert!(matches!(SearchQuery::text("", Case::Sensitive), Err(SearchError::Empty)));
     assert!(matches!(SearchQuery::regex("(", Case::Sensitive), Err(SearchError::Pattern(_))));
 }

@@ -21,6 +21,6 @@ fn long_texts_are_cut_between_characters() {
 }
 
 #[test]
-fn controls_of_terminals_do_not_pass() {
+fn control_characters_are_removed() {
     assert_eq!(of("a\u{1b}[2Jb", "b").0, "a [2J");
 }

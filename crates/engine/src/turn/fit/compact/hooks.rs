@@ -6,7 +6,6 @@ use super::super::{Shared, estimated_tokens};
 use super::{CompactionReport, Trigger, cost_of_older};
 use crate::estimate::text_tokens;
 use crate::hook::unless_aborted;
-use crate::transcript::row_to_message;
 use crate::{
     CompactionReason, CompactionVerdict, HookPoint, Notice, PendingCompaction, RunError,
     SummaryProblem,
@@ -14,7 +13,7 @@ use crate::{
 
 /// The hooks' decision on the summary.
 pub(super) enum Decision {
-    /// There is to be no compaction.
+    /// The session is not compacted.
     Veto,
     /// A hook has written the summary.
     Summary(String),
@@ -35,7 +34,7 @@ pub(super) async fn ask(
     let (reason, focus) = match trigger {
         Trigger::Estimate | Trigger::Opening => (CompactionReason::Estimate, None),
         Trigger::Refusal | Trigger::LastResort => (CompactionReason::Overflow, None),
-        Trigger::Hand { focus } => (CompactionReason::Manual, focus.map(str::to_owned)),
+        Trigger::Manual { focus } => (CompactionReason::Manual, focus.map(str::to_owned)),
     };
     if shared.run.hooks.is_empty() {
         return Ok(Decision::Model { focus });
@@ -45,7 +44,7 @@ pub(super) async fn ask(
         tokens_before: estimated_tokens(shared),
         focus,
         previous_summary: tail.compaction.as_ref().map(|earlier| earlier.summary.clone()),
-        messages: older.iter().cloned().filter_map(row_to_message).collect(),
+        rows: older,
     };
     let older_tokens = cost_of_older(tail, older);
     for hook in &shared.run.hooks {

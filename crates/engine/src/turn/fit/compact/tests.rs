@@ -43,11 +43,11 @@ fn the_last_resort_keeps_one_message_with_its_results() {
 }
 
 #[test]
-fn by_hand_a_short_session_keeps_its_last_turn() {
-    let by_hand = Trigger::Hand { focus: None };
-    assert_eq!(cut_position(&rows("uauatta"), 10, 0, by_hand), 2);
-    assert_eq!(cut_position(&rows("ua"), 10, 0, by_hand), 0);
-    assert_eq!(cut_position(&rows(&"ua".repeat(25)), 10, 0, by_hand), 40);
+fn a_manual_compaction_of_a_short_session_keeps_its_last_turn() {
+    let manual = Trigger::Manual { focus: None };
+    assert_eq!(cut_position(&rows("uauatta"), 10, 0, manual), 2);
+    assert_eq!(cut_position(&rows("ua"), 10, 0, manual), 0);
+    assert_eq!(cut_position(&rows(&"ua".repeat(25)), 10, 0, manual), 40);
 }
 
 #[test]
