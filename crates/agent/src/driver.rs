@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use myclaw_engine::{
-    Approver, CompactionReport, ConfigKeys, Engine, RunError, RunParams, RunResult,
+    Approver, CompactionReport, ConfigKeys, Engine, RunError, RunParams, RunResult, Tool,
 };
 use myclaw_llm::{ErrorClass, ModelError, StopReason};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +12,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use crate::jobs::BackgroundJobs;
 use crate::selection::{Selection, SelectionSource};
 use crate::session::{SessionCallback, SessionEvent};
-use crate::{AgentError, FailureClass};
+use crate::{AgentError, FailureClass, SessionConfig};
 
 /// What all sessions of a front-end share.
 pub struct Driver {
@@ -23,6 +23,14 @@ pub struct Driver {
     /// The background jobs of its sessions.
     jobs: Mutex<Vec<Weak<BackgroundJobs>>>,
     approver: Option<Arc<dyn Approver>>,
+    tools: Option<Arc<dyn FrontEndTools>>,
+}
+
+/// The tools that a front-end offers in its sessions, beside those of the config. The policy decides about them as about
+/// all others.
+pub trait FrontEndTools: Send + Sync {
+    /// The tools for a session.
+    fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>>;
 }
 
 impl Driver {
@@ -35,8 +43,26 @@ impl Driver {
         on_event: SessionCallback,
         approver: Option<Arc<dyn Approver>>,
     ) -> Arc<Self> {
-        let (engine, tasks) = (Arc::new(engine), TaskTracker::new());
-        Arc::new(Self { engine, stop, tasks, on_event, jobs: Mutex::default(), approver })
+        Self::with_tools(engine, stop, on_event, approver, None)
+    }
+
+    /// Like [`Driver::new`], for a front-end with tools of its own.
+    pub fn with_tools(
+        engine: Engine,
+        stop: CancellationToken,
+        on_event: SessionCallback,
+        approver: Option<Arc<dyn Approver>>,
+        tools: Option<Arc<dyn FrontEndTools>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            engine: Arc::new(engine),
+            stop,
+            tasks: TaskTracker::new(),
+            on_event,
+            jobs: Mutex::default(),
+            approver,
+            tools,
+        })
     }
 
     /// Like [`Driver::new`], for a front-end that runs everything in the foreground.
@@ -47,6 +73,11 @@ impl Driver {
     /// Answers the questions about calls that need an approval.
     pub(crate) fn approver(&self) -> Option<&Arc<dyn Approver>> {
         self.approver.as_ref()
+    }
+
+    /// The tools of the front-end for a session.
+    pub(crate) fn tools_for(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
+        self.tools.as_ref().map(|tools| tools.tools(session)).unwrap_or_default()
     }
 
     /// Fires when everything is to end.

@@ -12,6 +12,7 @@ mod config_check;
 mod confinement;
 mod driver;
 mod error;
+pub mod export;
 mod helper;
 mod home;
 mod jobs;
@@ -33,7 +34,7 @@ pub use config_check::{Examination, examine, load_checked, unread_keys};
 #[cfg(target_os = "linux")]
 pub use confinement::try_escapes;
 pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, sandbox_problems};
-pub use driver::Driver;
+pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};
 pub use helper::helper_main;
 pub use home::Home;
@@ -51,8 +52,8 @@ pub use session::{
     Work,
 };
 pub use session_config::{
-    MAIN_SESSION, RunAdditions, SessionConfig, SessionOptions, call_limits, check_agent,
-    exhausted_today, stored_keys,
+    CRON_CHANNEL, MAIN_SESSION, RunAdditions, SUBAGENT_CHANNEL, SessionConfig, SessionOptions,
+    call_limits, check_agent, exhausted_today, stored_keys,
 };
 pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
@@ -61,12 +62,12 @@ pub use undo::UndoMode;
 
 pub use futures_util::future::BoxFuture;
 pub use myclaw_engine::{
-    ActiveModel, AgentRunEvent, AgentStart, Approval, ApprovalRequest, Approver, Bound,
+    ActiveModel, AgentRunEvent, AgentStart, Approval, ApprovalRequest, Approver, Bound, Clock,
     CompactionOutcome, CompactionReason, CompactionReport, CompactionVerdict, ContextChange,
     Engine, EventCallback, Hook, HookError, Notice, PendingCompaction, PendingMessage,
-    PendingToolCall, Providers, RunError, RunEvent, RunId, RunOutcome, RunParams, RunResult,
-    RunWork, SkillSummary, TakenState, Tool, ToolCallVerdict, ToolContext, ToolError,
-    ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
+    PendingToolCall, Providers, QuietMessages, RunError, RunEvent, RunId, RunOutcome, RunParams,
+    RunResult, RunWork, SkillSummary, SystemClock, TakenState, Tool, ToolCallVerdict, ToolContext,
+    ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId, message_to_row,
 };
 pub use myclaw_exec::hide_environment;
 
@@ -83,10 +84,11 @@ pub mod auth {
 pub mod config {
     pub use myclaw_config::{
         AgentId, Binding, ChatId, Config, ConfigError, DmPolicy, DmScope, Environment,
-        ExposeSecret, GroupConfig, GroupPolicy, KEYRING_SERVICE, KeySource, LogLevel, Mistake,
-        ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString, SocketConfig,
-        StarterModel, TelegramConfig, UncertainDelivery, WebhookConfig, holds_literal_secret,
-        json_schema, load_config, load_or_default, starter_config, write_config_if_missing,
+        ExposeSecret, GroupConfig, GroupPolicy, Heartbeat, KEYRING_SERVICE, KeySource, LogLevel,
+        Mistake, ModelDefinition, Paths, QueueMode, RenderStyle, ResolvedAgent, SecretString,
+        SocketConfig, StarterModel, TelegramConfig, UncertainDelivery, WebhookConfig,
+        holds_literal_secret, json_schema, load_config, load_or_default, starter_config,
+        write_config_if_missing,
     };
 }
 

@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use myclaw_engine::{
-    CompactionReport, EventCallback, ModelSwitch, PendingMessage, RunParams, RunResult,
-    SessionInbox, SystemClock, WhenIdle,
+    CompactionReport, EventCallback, ModelSwitch, PendingMessage, QuietMessages, RunParams,
+    RunResult, SessionInbox, SystemClock, WhenIdle,
 };
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
@@ -32,6 +32,7 @@ pub struct Session {
     /// The model that was asked for when the session was opened.
     first_model: Option<String>,
     inbox: SessionInbox,
+    quiet: QuietMessages,
     state: Mutex<State>,
 }
 
@@ -119,8 +120,14 @@ impl Session {
         let inbox = inbox.with_events(Arc::new(move |event| {
             (listener.on_event())(&key, SessionEvent::Run(&event));
         }));
-        let session =
-            Arc::new(Self { driver, config, first_model, inbox, state: Mutex::new(state) });
+        let session = Arc::new(Self {
+            driver,
+            config,
+            first_model,
+            inbox,
+            quiet: QuietMessages::default(),
+            state: Mutex::new(state),
+        });
         session.config.background.opened(&session);
         session.driver.has_jobs(&session.config.background);
         session
@@ -134,6 +141,11 @@ impl Session {
     /// The config of the session.
     pub fn config(&self) -> &SessionConfig {
         &self.config
+    }
+
+    /// The messages that are no activity of the session, which its next runs will take.
+    pub fn quiet(&self) -> &QuietMessages {
+        &self.quiet
     }
 
     /// The current work, if any.
@@ -411,11 +423,15 @@ impl Session {
         running: Running,
         on_event: EventCallback,
     ) -> Result<RunParams, AgentError> {
-        let added =
-            RunAdditions { approver: self.driver.approver().cloned(), ..RunAdditions::default() };
+        let added = RunAdditions {
+            tools: self.driver.tools_for(&self.config),
+            approver: self.driver.approver().cloned(),
+            ..RunAdditions::default()
+        };
         let mut params = self.config.run_params(selection, added).await?;
         params.thinking = self.lock().thinking_of(selection);
         params.switch = running.switch;
+        params.quiet = self.quiet.clone();
         params.cancel = running.cancel;
         params.on_event = Some(on_event);
         Ok(params)

@@ -8,8 +8,8 @@ use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
 use myclaw_browser::BrowserSlot;
 use myclaw_config::{AgentId, Config, ConfigError, ResolvedAgent, ThinkingDefault};
 use myclaw_engine::{
-    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, RunEvent, RunParams, RunRules,
-    RunStores, SystemClock, Tool, exhausted_budget, utc_day,
+    ActiveModel, Approver, Bound, Clock as _, ConfigKeys, Hook, Lane, RunEvent, RunParams,
+    RunRules, RunStores, SystemClock, Tool, exhausted_budget, utc_day,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
@@ -27,6 +27,11 @@ use crate::{AgentError, Home, permissions};
 
 /// Name of the session if the caller gives no name.
 pub const MAIN_SESSION: &str = "main";
+
+/// Channel in the keys of sessions that scheduled jobs have for themselves.
+pub const CRON_CHANNEL: &str = "cron";
+/// Channel in the keys of the sessions of sub-agents.
+pub const SUBAGENT_CHANNEL: &str = "subagent";
 
 /// File in the state directory with the totals of the day.
 const SPENDING_FILE: &str = "usage.json";
@@ -145,6 +150,11 @@ impl SessionConfig {
         Self { session_key, executor, browser, senders, ..self.clone() }
     }
 
+    /// Whether it is the owner's main session with the agent.
+    pub fn is_main(&self) -> bool {
+        permissions::is_main(self)
+    }
+
     /// The directory in which the tools work.
     pub fn working_directory(&self) -> &Path {
         self.directory.as_deref().unwrap_or(&self.agent.workspace)
@@ -187,6 +197,7 @@ impl SessionConfig {
         let command_timeout = Duration::from_secs(self.config.tools.bash.timeout_seconds);
         let mut params = self.bare_run(selection.models.clone());
         params.auth_profile.clone_from(&self.auth_profile);
+        params.lane = lane(&self.session_key);
         let permissions = Arc::new(Permissions::of_run(self, &added, &params)?);
         // Without the tool `process` nobody could look after a job.
         let jobs = if permissions.offers("process") { Some(self.jobs().await) } else { None };
@@ -272,6 +283,15 @@ impl SessionConfig {
             spending: spending(&self.home),
             keys: self.agent.agent_dir.as_deref().map(AuthStore::in_agent_dir),
         }
+    }
+}
+
+/// The lane of the runs of a session.
+fn lane(key: &SessionKey) -> Lane {
+    match key.parts().channel.as_str() {
+        CRON_CHANNEL => Lane::Cron,
+        SUBAGENT_CHANNEL => Lane::Subagent,
+        _ => Lane::Main,
     }
 }
 

@@ -13,6 +13,7 @@ use myclaw_agent::llm::ThinkingLevel;
 mod acp;
 pub(crate) mod auth;
 mod channels;
+mod cron;
 mod duration;
 mod gateway;
 mod help;
@@ -25,6 +26,7 @@ pub(crate) use acp::AcpArgs;
 pub(crate) use channels::{
     ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
 };
+pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use duration::Age;
 pub(crate) use gateway::{GatewayArgs, GatewayCommand};
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
@@ -103,6 +105,9 @@ pub(crate) enum Command {
     /// Decide who may write to the agent
     #[command(long_about = help::PAIRING, after_long_help = help::PAIRING_EXAMPLES)]
     Pairing(PairingArgs),
+    /// Plan what the agent does by itself: once, at an interval, or at times of day
+    #[command(long_about = help::CRON, after_long_help = help::CRON_EXAMPLES)]
+    Cron(CronArgs),
     /// Write a starter config and the workspace
     #[command(long_about = help::INIT, after_long_help = help::INIT_EXAMPLES)]
     Init,

@@ -5,6 +5,7 @@ pub(crate) mod auth;
 pub(crate) mod channels;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod cron;
 pub(crate) mod doctor;
 pub(crate) mod gateway;
 pub(crate) mod init;

@@ -69,6 +69,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Run(args)) => commands::run::run(&args),
         Some(Command::Rpc(args)) => control::run_rpc(&args.session),
         Some(Command::Acp(args)) => control::run_acp(args),
+        Some(Command::Cron(args)) => commands::cron::run(&args),
         Some(Command::Gateway(args)) => commands::gateway::run(&args),
         Some(Command::Channels(args)) => commands::channels::run(&args),
         Some(Command::Pairing(args)) => commands::pairing::run(&args),

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 21] = [
+const CRATES: [(&str, &[&str]); 22] = [
     ("cli", &["gateway", "agent"]),
-    ("gateway", &["agent", "channels", "store"]),
+    ("gateway", &["agent", "channels", "store", "schedule"]),
     (
         "agent",
         &[
@@ -42,10 +42,11 @@ const CRATES: [(&str, &[&str]); 21] = [
     ("policy", &["config"]),
     ("sandbox", &["exec"]),
     ("exec", &[]),
-    ("config", &["files"]),
+    ("config", &["schedule", "files"]),
     ("skills", &[]),
     ("channels", &[]),
     ("store", &["files"]),
+    ("schedule", &[]),
     ("files", &[]),
 ];
 

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use jiff::tz::TimeZone;
+use myclaw_schedule::zone_named;
+
 use crate::schema::AgentEntry;
 use crate::{
-    CompactionConfig, Config, ConfigError, ConfigPath, ContextPruning, DeliveryMode, IterationCap,
-    ModelChoice, RunLimits, ThinkingDefault,
+    CompactionConfig, Config, ConfigError, ConfigPath, ContextPruning, DeliveryMode, Heartbeat,
+    IterationCap, ModelChoice, RunLimits, ThinkingDefault,
 };
 
 /// Longest agent id, in characters.
@@ -157,6 +160,26 @@ impl Config {
                 .unwrap_or(defaults.follow_up_mode),
             id,
         })
+    }
+
+    /// The heartbeat of an agent; `None` if it has none.
+    pub fn heartbeat(&self, agent: &AgentId) -> Option<Heartbeat> {
+        let entry = self.agents.list.iter().find(|entry| AgentId::new(&entry.id) == *agent);
+        let own = entry.and_then(|entry| entry.heartbeat.as_ref());
+        if own.is_none() && *agent != self.default_agent_id() {
+            return None;
+        }
+        let defaults = &self.agents.defaults.heartbeat;
+        let config = own.map_or_else(|| defaults.clone(), |own| defaults.with(own));
+        // A config that was loaded has no mistake in it.
+        config.resolve(&self.time_zone()).unwrap_or_default()
+    }
+
+    /// The zone of the people who talk with the agents, else that of this machine.
+    pub fn time_zone(&self) -> TimeZone {
+        let named =
+            self.agents.defaults.user_timezone.as_deref().and_then(|name| zone_named(name).ok());
+        named.unwrap_or_else(TimeZone::system)
     }
 
     /// The key that decides a limit of an agent. `key` is one of the keys that can set it, such as

@@ -15,6 +15,7 @@ mod agents;
 mod auth;
 mod browser;
 mod channels;
+mod heartbeat;
 mod hooks;
 mod limits;
 mod messages;
@@ -34,6 +35,7 @@ pub use channels::{
     Binding, BindingMatch, ChannelsConfig, DmPolicy, DmScope, GroupConfig, GroupPolicy,
     SocketConfig, TelegramAccount, TelegramConfig, UncertainDelivery, WebhookConfig,
 };
+pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig};
 pub use hooks::{
     AnyHookCommand, CommandLine, HookCommand, HookEvent, HooksConfig, ToolHookCommand,
 };
@@ -96,6 +98,8 @@ pub struct Config {
     pub messages: MessagesConfig,
     /// The long-lived process that serves the web chat and the channels.
     pub gateway: GatewayConfig,
+    /// Jobs that the gateway runs by the clock.
+    pub cron: CronConfig,
     /// What is logged.
     pub logging: LoggingConfig,
     /// Config of the built-in tools.

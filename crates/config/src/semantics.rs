@@ -10,7 +10,7 @@ use url::Url;
 use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
-use crate::schema::{CommandLine, Config, ModelChoice};
+use crate::schema::{CommandLine, Config, HeartbeatConfig, ModelChoice};
 use crate::validate::Finding;
 
 /// Every such mistake.
@@ -21,6 +21,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     check_models(config, &mut findings);
     check_hooks(config, &mut findings);
     channels::check(config, &mut findings);
+    check_heartbeats(config, &mut findings);
     findings
 }
 
@@ -89,6 +90,41 @@ fn check_agents(config: &Config, findings: &mut Vec<Finding>) {
         |index| list.clone().index(index).key("id"),
         findings,
     );
+}
+
+fn check_heartbeats(config: &Config, findings: &mut Vec<Finding>) {
+    let agents = root().key("agents");
+    check_heartbeat(
+        &config.agents.defaults.heartbeat,
+        &agents.clone().key("defaults").key("heartbeat"),
+        findings,
+    );
+    for (index, entry) in config.agents.list.iter().enumerate() {
+        if let Some(heartbeat) = &entry.heartbeat {
+            let path = agents.clone().key("list").index(index).key("heartbeat");
+            check_heartbeat(heartbeat, &path, findings);
+        }
+    }
+}
+
+fn check_heartbeat(heartbeat: &HeartbeatConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
+    if heartbeat.every.is_some() && heartbeat.interval_minutes.is_some() {
+        findings.push(finding(
+            path.clone().key("intervalMinutes"),
+            "`every` sets the interval already",
+            "keep one of the two keys",
+        ));
+    }
+    if let Err(error) = heartbeat.interval() {
+        let help = "such as \"30m\"; \"0m\" for no heartbeat";
+        findings.push(finding(path.clone().key("every"), error.to_string(), help));
+    }
+    if let Some(hours) = &heartbeat.active_hours
+        && let Err(error) = hours.resolve(&TimeZone::UTC)
+    {
+        let help = "such as {\"start\": \"08:00\", \"end\": \"22:00\"}";
+        findings.push(finding(path.clone().key("activeHours"), error.to_string(), help));
+    }
 }
 
 /// Checks that a model and its fallbacks are `provider/model`, or a bare model if a provider is configured.

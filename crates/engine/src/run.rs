@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::Events;
 use crate::{
-    ActiveModel, Approver, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch, RunId,
-    RunRules, SkillSummary, SystemClock, SystemPromptReport, Tool, WithheldTool,
+    ActiveModel, Approver, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch,
+    QuietMessages, RunId, RunRules, SkillSummary, SystemClock, SystemPromptReport, Tool,
+    WithheldTool,
 };
 
 /// How long a run waits for a session that another process runs. Most turns end sooner after an abort, and a user does
@@ -69,6 +70,8 @@ pub struct RunParams {
     pub session_wait: Duration,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
+    /// The messages that are no activity of the session.
+    pub quiet: QuietMessages,
 }
 
 /// The stores for state that outlives a run.
@@ -154,6 +157,7 @@ impl RunParams {
             enqueue: None,
             session_wait: DEFAULT_SESSION_WAIT,
             clock: Arc::new(SystemClock),
+            quiet: QuietMessages::default(),
         }
     }
 

@@ -6,7 +6,9 @@
 //! process left is no special case.
 
 mod advance;
+mod answering;
 mod desk;
+mod occasion;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,29 +16,37 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use myclaw_agent::config::Config;
+use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
-    AgentRunEvent, Driver, Home, JobWake, Session, SessionConfig, SessionEvent, SessionOptions,
-    engine,
+    AgentRunEvent, Approver, Driver, Home, JobWake, Session, SessionConfig, SessionEvent,
+    SessionOptions, engine,
 };
+use myclaw_store::Store;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
-use crate::hub::Hub;
-use crate::ledger::{Acceptance, Ledger, OpenMessage, Stored, now_ms};
+use crate::hub::{Hub, WaitingMessage};
+use crate::ledger::{Acceptance, Ledger, OpenMessage, now_ms};
 use crate::live::Live;
+use crate::metrics::Metrics;
 use crate::outbox::Outbox;
+use crate::questions::Questions;
 use crate::rows::{
-    Incoming, MessageId, MessageState, Origin, Outgoing, PartId, PartKind, PartState, ReceivedFile,
-    Refers, Route,
+    Incoming, MessageId, MessageState, Origin, Outgoing, PartId, ReceivedFile, Route,
 };
+use crate::schedule::{Book, Routes};
+use crate::tools::GatewayTools;
+use answering::picture_bytes;
 use desk::{Desk, Source};
 
 /// Most messages without an answer. Each is in memory.
 const MOST_OPEN: usize = 10_000;
+/// Most bytes of the pictures of messages without an answer.
+const MOST_OPEN_PICTURES: usize = 64 * 1024 * 1024;
 /// Sessions that stay open without work. Opening one takes less than a millisecond.
 const MOST_IDLE_DESKS: usize = 256;
 /// Pause between two removals of old records.
@@ -54,6 +64,8 @@ pub(crate) struct NewMessage {
     /// Name or key of the session.
     pub(crate) session: String,
     pub(crate) text: String,
+    /// Checked pictures.
+    pub(crate) images: Vec<ImageContent>,
 }
 
 /// A file that came with a message.
@@ -80,8 +92,17 @@ pub(crate) struct Delivery {
     outbox: Arc<Outbox>,
     live: Live,
     pub(crate) hub: Arc<Hub>,
+    /// The scheduled jobs.
+    pub(crate) book: Arc<Book>,
+    /// Where people write from.
+    pub(crate) routes: Routes,
+    /// Questions about tool calls that need an approval.
+    pub(crate) questions: Arc<Questions>,
+    pub(crate) metrics: Metrics,
     desks: Mutex<HashMap<String, Arc<Desk>>>,
     open: AtomicUsize,
+    /// Bytes of the pictures of messages without an answer.
+    pictures: AtomicUsize,
     /// Who waits for the end of a message.
     waiting: Mutex<HashMap<MessageId, Arc<Notify>>>,
     /// Fires when no more messages are taken.
@@ -99,16 +120,19 @@ impl Delivery {
     pub(crate) fn new(
         home: Home,
         config: Arc<Config>,
-        ledger: Ledger,
+        store: &Arc<dyn Store>,
         outbox: Arc<Outbox>,
         hub: Arc<Hub>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
+        let limit = Duration::from_secs(config.tools.approvals.timeout_seconds);
+        let questions = Arc::new(Questions::new(Arc::clone(&hub), limit));
         Arc::new_cyclic(|this: &Weak<Self>| {
+            let tools = GatewayTools::new(this.clone());
             let this = this.clone();
             // Runs end with the process: one that is dropped leaves its session as a crash does, and the next start
             // continues it. An aborted one would be over.
-            let driver = Driver::new(
+            let driver = Driver::with_tools(
                 engine(home.http_options()),
                 CancellationToken::new(),
                 Arc::new(move |key, event| {
@@ -116,18 +140,24 @@ impl Delivery {
                         this.heed(key, &event);
                     }
                 }),
-                None,
+                Some(Arc::clone(&questions) as Arc<dyn Approver>),
+                Some(Arc::new(tools)),
             );
             Self {
                 home,
                 config,
                 driver,
-                live: Live::new(ledger.clone(), Arc::clone(&outbox)),
-                ledger,
+                live: Live::new(Ledger::new(Arc::clone(store)), Arc::clone(&outbox)),
+                ledger: Ledger::new(Arc::clone(store)),
                 outbox,
                 hub,
+                book: Arc::new(Book::new(Arc::clone(store))),
+                routes: Routes::new(Arc::clone(store)),
+                questions,
+                metrics: Metrics::default(),
                 desks: Mutex::default(),
                 open: AtomicUsize::new(0),
+                pictures: AtomicUsize::new(0),
                 waiting: Mutex::default(),
                 closing: CancellationToken::new(),
                 tasks,
@@ -152,6 +182,7 @@ impl Delivery {
         let count = open.len();
         self.open.fetch_add(count, Ordering::SeqCst);
         for message in open {
+            self.pictures.fetch_add(picture_bytes(&message.row), Ordering::SeqCst);
             // Its agent may be gone from the config since.
             if let Err((error, message)) = self.hand_in(message, Source::Recovered) {
                 let report = Report { class: "unusable".to_owned(), message: error.to_string() };
@@ -186,115 +217,56 @@ impl Delivery {
             origin.files.push(ReceivedFile { name: file.name, key: key.clone() });
             contents.push((key, file.bytes));
         }
+        let session = key.as_str().to_owned();
         let row = Incoming {
-            route: new.route,
-            source_id: new.source_id,
-            session: key.as_str().to_owned(),
-            text: new.text,
+            images: new.images,
             origin,
-            accepted_at: now_ms(),
-            state: MessageState::Open,
+            ..Incoming::new(new.route, new.source_id, session, new.text, now_ms())
         };
-        if self.closing.is_cancelled() {
-            return Err(GatewayError::Stopping);
-        }
-        let open = self.open.fetch_add(1, Ordering::SeqCst);
-        if open >= MOST_OPEN {
-            self.open.fetch_sub(1, Ordering::SeqCst);
-            return Err(GatewayError::Full(open));
-        }
-        let accepted = self.ledger.accept_with(id.clone(), row, contents, &[], Vec::new()).await;
+        let bytes = self.enter(&row)?;
+        let accepted = self.ledger.store_message(id.clone(), row, contents, &[], Vec::new()).await;
         match accepted {
             Ok(Acceptance::New(message)) => {
+                self.metrics.accepted();
                 let row = message.row.clone();
+                if let Err(error) = self.routes.used(&row.session, &row.route).await {
+                    tracing::warn!(%error, "where the message came from is not noted");
+                }
                 // It is stored, so whatever happens now, the next start hands it in.
                 self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
                 Ok(Accepted { id, row })
             }
             Ok(Acceptance::Known(row)) => {
-                self.open.fetch_sub(1, Ordering::SeqCst);
+                self.leave(bytes);
                 let is_same = row.session == key.as_str();
                 if is_same { Ok(Accepted { id, row }) } else { Err(GatewayError::OtherMessage) }
             }
             Err(error) => {
-                self.open.fetch_sub(1, Ordering::SeqCst);
+                self.leave(bytes);
                 Err(error)
             }
         }
     }
 
-    /// Stores a message that is over at once: dropped for a reason, or answered by the gateway itself. What is said is
-    /// stored with it.
-    pub(crate) async fn settle_at_once(
-        self: &Arc<Self>,
-        mut row: Incoming,
-        say: Option<String>,
-        dropped: Option<String>,
-    ) -> Result<Incoming, GatewayError> {
-        let id = MessageId::of(&row.route, &row.source_id);
-        let mut parts =
-            self.parts_of(&row.route, "", id.as_str(), PartKind::Report, say.as_deref());
-        for (_, part) in &mut parts {
-            part.answers = vec![id.clone()];
-            part.refers.reply_to.clone_from(&row.origin.reply_id);
+    /// Takes a place among the messages without an answer. Returns the bytes of the message's pictures.
+    fn enter(&self, row: &Incoming) -> Result<usize, GatewayError> {
+        if self.closing.is_cancelled() {
+            return Err(GatewayError::Stopping);
         }
-        let ids = parts.iter().map(|(id, _)| id.clone()).collect();
-        row.state = match dropped {
-            Some(reason) => MessageState::Dropped { reason, parts: ids },
-            None => MessageState::Answered { parts: ids },
-        };
-        let accepted = self.ledger.accept_with(id, row, Vec::new(), &parts, Vec::new()).await?;
-        match accepted {
-            Acceptance::New(message) => {
-                let version = message.version;
-                let unsent = parts.into_iter().map(|(id, row)| Stored { id, version, row });
-                self.outbox.push(unsent.collect());
-                Ok(message.row)
-            }
-            Acceptance::Known(row) => Ok(row),
+        let bytes = picture_bytes(row);
+        let open = self.open.fetch_add(1, Ordering::SeqCst);
+        let pictures = self.pictures.fetch_add(bytes, Ordering::SeqCst);
+        if open >= MOST_OPEN || (bytes > 0 && pictures + bytes > MOST_OPEN_PICTURES) {
+            self.leave(bytes);
+            return Err(GatewayError::Full(open));
         }
+        Ok(bytes)
     }
 
-    /// Says something that answers no message. `said` names it: the same again is not said twice.
-    pub(crate) async fn say(
-        self: &Arc<Self>,
-        route: &Route,
-        said: &str,
-        text: &str,
-    ) -> Result<(), GatewayError> {
-        let parts = self.parts_of(route, "", said, PartKind::Report, Some(text));
-        let stored = self.ledger.say(parts).await?;
-        self.outbox.push(stored);
-        Ok(())
-    }
-
-    /// A text as parts for a route.
-    fn parts_of(
-        &self,
-        route: &Route,
-        session: &str,
-        said: &str,
-        kind: PartKind,
-        text: Option<&str>,
-    ) -> Vec<(PartId, Outgoing)> {
-        let texts = text.map(|text| self.outbox.split(route, text)).unwrap_or_default();
-        let count = texts.len();
-        let part = |(number, text)| {
-            let row = Outgoing {
-                route: route.clone(),
-                session: session.to_owned(),
-                answers: Vec::new(),
-                kind,
-                part: number,
-                parts: count,
-                text,
-                refers: Refers::default(),
-                created_at: now_ms(),
-                state: PartState::Queued,
-            };
-            (PartId::of(session, said, route, number), row)
-        };
-        texts.into_iter().enumerate().map(part).collect()
+    /// Gives the place back, with that of the pictures.
+    fn leave(&self, bytes: usize) {
+        self.open.fetch_sub(1, Ordering::SeqCst);
+        self.pictures.fetch_sub(bytes, Ordering::SeqCst);
     }
 
     /// The message, as soon as it is answered or reported; as it is when `until` is ready before that.
@@ -350,9 +322,30 @@ impl Delivery {
         Ok((key, desk.is_some_and(|desk| desk.session.work().is_some())))
     }
 
+    /// The keys of the sessions that work at this moment.
+    pub(crate) fn working(&self) -> HashSet<String> {
+        let desks = self.desks();
+        let working = desks.iter().filter(|(_, desk)| desk.session.work().is_some());
+        working.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Whether a session works, has a message without an answer, or runs a background job.
+    pub(crate) async fn is_in_use(&self, key: &SessionKey) -> bool {
+        let desk = self.desks().get(key.as_str()).cloned();
+        let Some(desk) = desk else { return false };
+        !desk.is_idle()
+            || self.hub.watch(key.as_str()).live.has_waiting()
+            || desk.session.jobs().await.iter().any(|job| job.is_running())
+    }
+
     /// How many messages have no answer.
     pub(crate) fn open_count(&self) -> usize {
         self.open.load(Ordering::SeqCst)
+    }
+
+    /// The config.
+    pub(crate) fn config(&self) -> &Arc<Config> {
+        &self.config
     }
 
     /// The environment and the directories.
@@ -393,9 +386,22 @@ impl Delivery {
         source: Source,
     ) -> Result<(), (GatewayError, Box<OpenMessage>)> {
         let session = message.row.session.clone();
+        let waiting = WaitingMessage {
+            message_id: message.id.clone(),
+            text: message.row.text.clone(),
+            images: message.row.images.len(),
+            accepted_at: message.row.accepted_at,
+        };
+        let mut event = json!(waiting);
+        event["type"] = json!("accepted");
+        // Before a run can take it.
+        self.hub.publish_with(&session, &event, |live| live.accepted(waiting));
         let mut desks = self.desks();
         // Under the lock: a desk that is removed has no messages.
         if let Some(desk) = desks.get(&session) {
+            if message.row.is_heartbeat() {
+                desk.session.quiet().add(message.id.entry());
+            }
             desk.arrived(message, source);
             return Ok(());
         }
@@ -406,6 +412,9 @@ impl Delivery {
         config.wake_for_jobs(JobWake::StartTurn);
         let options = SessionOptions::default();
         let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.driver), config, &options)));
+        if message.row.is_heartbeat() {
+            desk.session.quiet().add(message.id.entry());
+        }
         desk.arrived(message, source);
         desks.insert(session, Arc::clone(&desk));
         drop(desks);
@@ -431,7 +440,8 @@ impl Delivery {
     fn heed(&self, key: &SessionKey, event: &SessionEvent<'_>) {
         let desk = self.desks().get(key.as_str()).cloned();
         if let SessionEvent::Run(event) = event {
-            self.hub.publish(key.as_str(), event);
+            self.metrics.heed(&event.kind);
+            self.hub.publish_run(key.as_str(), event);
             self.live.heed(key.as_str(), &event.kind);
         }
         if let Some(desk) = desk {
@@ -446,72 +456,6 @@ impl Delivery {
         }
     }
 
-    async fn report(
-        &self,
-        messages: Vec<OpenMessage>,
-        report: &Report,
-    ) -> Result<(), GatewayError> {
-        let first = messages.first().map(|message| message.id.to_string()).unwrap_or_default();
-        self.answer(&messages, PartKind::Report, &first, &report.message, &|parts| {
-            MessageState::Reported {
-                class: report.class.clone(),
-                message: report.message.clone(),
-                parts,
-            }
-        })
-        .await
-    }
-
-    /// Stores what is said to the senders of `messages`, once per route, and sends it.
-    async fn answer(
-        &self,
-        messages: &[OpenMessage],
-        kind: PartKind,
-        said: &str,
-        text: &str,
-        state: &(dyn Fn(Vec<PartId>) -> MessageState + Sync),
-    ) -> Result<(), GatewayError> {
-        let mut routes: Vec<&Route> = messages.iter().map(|message| &message.row.route).collect();
-        let mut seen = HashSet::new();
-        routes.retain(|route| seen.insert(*route));
-        let (mut parts, mut more): (Vec<(PartId, Outgoing)>, Vec<_>) = (Vec::new(), Vec::new());
-        let session = messages.first().map_or("", |message| message.row.session.as_str());
-        let unsure = self.live.end(session).await;
-        for route in routes {
-            let of_route = || messages.iter().filter(|message| message.row.route == *route);
-            let mut of_text = self.parts_of(route, session, said, kind, Some(text));
-            for (_, part) in &mut of_text {
-                part.answers = of_route().map(|message| message.id.clone()).collect();
-            }
-            if let Some((_, first)) = of_text.first_mut() {
-                first.refers.reply_to =
-                    of_route().last().and_then(|message| message.row.origin.reply_id.clone());
-                if let Some((preview, forget)) = self.live.take(session, route).await? {
-                    // An edit that may still be on its way would spoil the reply.
-                    first.refers.replaces = Some(preview).filter(|_| !unsure.contains(route));
-                    more.push(forget);
-                }
-            }
-            parts.extend(of_text);
-        }
-        let of_message = |message: &OpenMessage| {
-            let mine = parts.iter().filter(|(_, part)| part.route == message.row.route);
-            state(mine.map(|(id, _)| id.clone()).collect())
-        };
-        let stored = self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
-        self.open.fetch_sub(messages.len(), Ordering::SeqCst);
-        for message in messages {
-            let state = of_message(message);
-            let event = json!({"type": "message", "messageId": message.id, "outcome": state});
-            self.hub.publish(&message.row.session, &event);
-            if let Some(waiter) = self.waiters().get(&message.id) {
-                waiter.notify_waiters();
-            }
-        }
-        self.outbox.push(stored);
-        Ok(())
-    }
-
     fn desks(&self) -> MutexGuard<'_, HashMap<String, Arc<Desk>>> {
         // The map is whole after every statement, so a panic elsewhere does not spoil it.
         self.desks.lock().unwrap_or_else(PoisonError::into_inner)
@@ -523,7 +467,7 @@ impl Delivery {
 }
 
 fn check(new: &NewMessage) -> Result<(), GatewayError> {
-    let problem = if new.text.trim().is_empty() {
+    let problem = if new.text.trim().is_empty() && new.images.is_empty() {
         "the message is empty; say something".to_owned()
     } else if new.text.len() > MAX_TEXT_BYTES {
         let size = new.text.len();

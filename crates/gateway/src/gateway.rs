@@ -5,30 +5,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::Home;
 use myclaw_agent::config::Config;
+use myclaw_agent::{Home, SystemClock};
 use myclaw_channels::{Channel, Intake};
-use myclaw_store::{SqliteStore, StoreError};
+use myclaw_store::{SqliteStore, Store, StoreError};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::GatewayError;
-use crate::ask::{AskedGateway, ask};
+use crate::client::ask;
 use crate::connect::channels_of;
 use crate::delivery::Delivery;
 use crate::hub::Hub;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
 use crate::routing::{Pairings, Router};
+use crate::schedule::Runner;
 use crate::server::{Server, WebChannel};
 use crate::token::Token;
 
 /// Directory of the gateway in the state directory. Only the user can read it.
 const DIRECTORY: &str = "gateway";
 /// The database in it.
-const STORE_FILE: &str = "store.sqlite";
+pub(crate) const STORE_FILE: &str = "store.sqlite";
 /// How long running turns may take to finish after a signal. The next start continues the others.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -41,6 +42,7 @@ pub struct Running {
     listener: TcpListener,
     server: Arc<Server>,
     routing: Arc<Router>,
+    runner: Arc<Runner>,
     /// Where it listens.
     pub address: SocketAddr,
     /// Where the token is, unless the config has it.
@@ -74,7 +76,8 @@ impl Gateway {
         let listener = TcpListener::bind(address)
             .await
             .map_err(|error| GatewayError::Listen { address, reason: error.to_string() })?;
-        let (ledger, hub) = (Ledger::new(Arc::new(store)), Arc::new(Hub::new()));
+        let (store, hub): (Arc<dyn Store>, _) = (Arc::new(store), Arc::new(Hub::new()));
+        let ledger = Ledger::new(Arc::clone(&store));
         let mut channels: Vec<Arc<dyn Channel>> = Vec::new();
         for setup in channels_of(&home, &config) {
             match setup.made {
@@ -89,12 +92,20 @@ impl Gateway {
         let mut of_outbox = channels.clone();
         of_outbox.push(Arc::new(WebChannel::new(Arc::clone(&hub))));
         let outbox = Outbox::new(ledger.clone(), of_outbox, tasks.clone());
-        let pairings = Pairings::load(ledger.clone()).await?;
-        let delivery = Delivery::new(home, Arc::clone(&config), ledger, outbox, hub, tasks);
+        let pairings = Pairings::load(ledger).await?;
+        let delivery = Delivery::new(home, Arc::clone(&config), &store, outbox, hub, tasks);
         let recovered = delivery.recover().await?;
+        let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
+        runner.recover().await?;
         let routing = Arc::new(Router::new(Arc::clone(&delivery), config, channels, pairings));
-        let server = Arc::new(Server::new(delivery, Arc::clone(&routing), token, address));
-        Ok(Running { listener, server, routing, address, token_file, recovered })
+        let server = Arc::new(Server::new(
+            delivery,
+            Arc::clone(&routing),
+            token,
+            token_file.clone(),
+            address,
+        ));
+        Ok(Running { listener, server, routing, runner, address, token_file, recovered })
     }
 }
 
@@ -109,6 +120,7 @@ impl Running {
             let intake: Arc<dyn Intake> = Arc::clone(&self.routing) as Arc<dyn Intake>;
             tokio::spawn(Arc::clone(channel).run(intake, stop.clone()));
         }
+        let scheduling = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&self.runner).run()));
         let serving = Arc::clone(&self.server).serve(self.listener, stop.clone());
         tokio::pin!(serving);
         // The server itself never ends before it is told to.
@@ -116,6 +128,7 @@ impl Running {
             () = &mut serving => {}
             () = async {
                 stop.cancelled().await;
+                scheduling.abort();
                 self.server.close(PATIENCE).await;
             } => {}
         }
@@ -128,10 +141,7 @@ impl Running {
 /// # Errors
 /// Something else answers at the address, or the token is missing or wrong.
 pub async fn state_of(home: &Home, config: &Config) -> Result<Option<Value>, GatewayError> {
-    Ok(match ask(home, config, "GET", "/api/status", None).await? {
-        AskedGateway::Answer(state) => Some(state),
-        AskedGateway::NotRunning => None,
-    })
+    ask(home, config, "GET", "/api/status", None).await.map(|reply| reply.map(|reply| reply.value))
 }
 
 /// Where the gateway of a state directory listens.

@@ -21,7 +21,7 @@ const OPEN: &str = "open";
 /// Queue of the parts that are not sent yet, by the time at which they were made.
 const UNSENT: &str = "unsent";
 /// Queue of everything that is over, by that time. A source that delivers a message again finds it here.
-const OVER: &str = "over";
+pub(crate) const OVER: &str = "over";
 /// Queue of the parts that were not delivered, or perhaps not, by that time.
 const TROUBLE: &str = "trouble";
 /// Kind of the records of files that came with messages.
@@ -66,7 +66,7 @@ impl Ledger {
     ///
     /// A message that is not open is over from the beginning. `files` and `parts` are stored with it, and `more` is
     /// written.
-    pub(crate) async fn accept_with(
+    pub(crate) async fn store_message(
         &self,
         id: MessageId,
         row: Incoming,
@@ -164,6 +164,24 @@ impl Ledger {
     /// The parts that were not delivered, or perhaps not, the oldest first.
     pub(crate) async fn trouble(&self) -> Result<Vec<UnsentPart>, GatewayError> {
         self.all(TROUBLE, PartId::from_text).await
+    }
+
+    /// Step 1 for a message that nobody sent, together with `batch`. `None` if a condition of the batch does not hold.
+    pub(crate) async fn accept_with(
+        &self,
+        mut batch: Batch,
+        id: MessageId,
+        row: Incoming,
+    ) -> Result<Option<OpenMessage>, GatewayError> {
+        batch.writes.push(Write::Insert {
+            id: RecordId::new(INCOMING, id.as_str()),
+            value: encode(&row)?,
+            place: Some(Place::new(OPEN, row.accepted_at)),
+        });
+        match self.store.commit(batch).await? {
+            Commit::Done(version) => Ok(Some(Stored { id, version, row })),
+            Commit::Refused(_) => Ok(None),
+        }
     }
 
     /// Step 5: stores the parts of an answer or a report, and marks the messages, in one transaction. Parts that are
@@ -329,17 +347,17 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn encode(row: &impl Serialize) -> Result<Vec<u8>, GatewayError> {
+pub(crate) fn encode(row: &impl Serialize) -> Result<Vec<u8>, GatewayError> {
     serde_json::to_vec(row).map_err(|error| GatewayError::Internal(error.to_string()))
 }
 
-fn decode<R: DeserializeOwned>(record: &Record) -> Result<R, GatewayError> {
+pub(crate) fn decode<R: DeserializeOwned>(record: &Record) -> Result<R, GatewayError> {
     serde_json::from_slice(&record.value)
         .map_err(|error| GatewayError::Internal(format!("{} in the store: {error}", record.id)))
 }
 
 /// Nobody else writes into the store, so a condition that does not hold is a defect.
-fn unexpected(refusal: &Refusal) -> GatewayError {
+pub(crate) fn unexpected(refusal: &Refusal) -> GatewayError {
     let what = match refusal {
         Refusal::Exists(record) => format!("{} exists", record.id),
         Refusal::Changed { id, .. } => format!("{id} has changed"),

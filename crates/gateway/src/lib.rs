@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod ask;
+mod client;
 mod connect;
 mod delivery;
 mod error;
@@ -14,11 +15,15 @@ mod gateway;
 mod hub;
 mod ledger;
 mod live;
+mod metrics;
 mod outbox;
+mod questions;
 mod routing;
 mod rows;
+pub mod schedule;
 mod server;
 mod token;
+mod tools;
 
 pub use ask::{AskedGateway, ask};
 pub use connect::{ChannelSetup, channels_of};
@@ -26,4 +31,4 @@ pub use error::GatewayError;
 pub use gateway::{Gateway, Running, state_of};
 pub use myclaw_channels::Channel;
 pub use routing::{PairingChange, change_pairing, list_pairings};
-pub use rows::{Incoming, MessageId, MessageState, Outgoing, PartId, PartState, Route};
+pub use rows::{Incoming, MessageId, MessageState, Occasion, Outgoing, PartId, PartState, Route};

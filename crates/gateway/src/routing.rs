@@ -143,6 +143,7 @@ impl Router {
             source_id: arrival.source_id.clone(),
             session: session.as_str().to_owned(),
             text: wording::text(&arrival),
+            images: Vec::new(),
             route: route.clone(),
         };
         match self.delivery.accept_from(new, origin, files).await {
@@ -253,14 +254,11 @@ fn incoming(
     origin: Origin,
     text: String,
 ) -> crate::rows::Incoming {
+    let session = session.as_str().to_owned();
+    let source_id = arrival.source_id.clone();
     crate::rows::Incoming {
-        route,
-        source_id: arrival.source_id.clone(),
-        session: session.as_str().to_owned(),
-        text,
         origin,
-        accepted_at: now_ms(),
-        state: MessageState::Open,
+        ..crate::rows::Incoming::new(route, source_id, session, text, now_ms())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use myclaw_agent::llm::ImageContent;
 use myclaw_agent::sessions::EntryId;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ pub struct Route {
 }
 
 /// A message that came in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Incoming {
     /// Where it came from, and where the answer goes.
@@ -46,8 +47,17 @@ pub struct Incoming {
     /// Where it comes from, if the channel knows.
     #[serde(flatten)]
     pub origin: Origin,
+    /// Pictures that belong to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageContent>,
     /// Milliseconds since the Unix epoch.
     pub accepted_at: u64,
+    /// Why there is the message, if nobody sent it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occasion: Option<Occasion>,
+    /// The beginning of what the agent said to such a message; nothing if it had nothing to report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
     /// What became of it.
     pub state: MessageState,
 }
@@ -75,6 +85,16 @@ pub struct ReceivedFile {
     pub name: String,
     /// Key of the record with its bytes.
     pub key: String,
+}
+
+/// Why there is a message that nobody sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Occasion {
+    /// The agent is asked whether something needs attention. Its answer may be that nothing does.
+    Heartbeat,
+    /// A scheduled job is due.
+    Job,
 }
 
 /// What became of a message.
@@ -193,6 +213,57 @@ pub enum PartState {
     Uncertain,
 }
 
+/// The channel of routes on which nothing is sent.
+const NOWHERE: &str = "none";
+
+impl Route {
+    /// A route on which nothing is sent: what is said stays in the session.
+    pub fn nowhere() -> Self {
+        Self::internal(NOWHERE)
+    }
+
+    /// A route of the gateway itself.
+    pub(crate) fn internal(channel: &str) -> Self {
+        let [channel, account, chat] = [channel, "", ""].map(str::to_owned);
+        Self { channel, account, chat }
+    }
+
+    /// Whether something can be sent on it.
+    pub(crate) fn leads_somewhere(&self) -> bool {
+        self.channel != NOWHERE
+    }
+}
+
+impl Incoming {
+    /// A message without an answer.
+    pub(crate) fn new(
+        route: Route,
+        source_id: String,
+        session: String,
+        text: String,
+        accepted_at: u64,
+    ) -> Self {
+        let state = MessageState::Open;
+        Self {
+            route,
+            source_id,
+            session,
+            text,
+            origin: Origin::default(),
+            images: Vec::new(),
+            accepted_at,
+            occasion: None,
+            said: None,
+            state,
+        }
+    }
+
+    /// Whether it is a heartbeat.
+    pub(crate) fn is_heartbeat(&self) -> bool {
+        self.occasion == Some(Occasion::Heartbeat)
+    }
+}
+
 impl MessageId {
     /// The id of the message that `route`'s channel and account deliver under `source_id`.
     pub fn of(route: &Route, source_id: &str) -> Self {
@@ -240,7 +311,7 @@ impl fmt::Display for MessageId {
 }
 
 /// A short name for texts that together are unique. Each is preceded by its length, so that no two lists are alike.
-fn hash(prefix: &str, texts: &[&str]) -> String {
+pub(crate) fn hash(prefix: &str, texts: &[&str]) -> String {
     let joined: String = texts.iter().map(|text| format!("{}:{text}", text.len())).collect();
     let digest = digest(&SHA256, joined.as_bytes());
     let mut id = prefix.to_owned();

@@ -290,6 +290,29 @@ Exit codes:
   3    the config file has to be changed
   130  it was stopped twice, and ended at once";
 
+pub(super) const CRON: &str = "\
+Plan what the agent does by itself. A job is due once (--at), at an interval (--every) or at the local times of a cron \
+expression (--cron); then the agent gets its message, in its main session or in a session of the job's own, and the \
+answer goes to where you wrote last. The gateway runs the jobs: each due time once, also if the process is killed.\n\n\
+The commands ask the gateway that runs. If none does, they read and change its store. docs/schedule.md has the details.";
+
+pub(super) const CRON_EXAMPLES: &str = "\
+Examples:
+  myclaw cron add \"Remind me to call Ann\" --at 20m
+  myclaw cron list
+  myclaw cron runs 3f2a9c81d0b4
+  myclaw cron pause 3f2a9c81d0b4
+
+Exit codes:
+  0  done
+  2  a schedule, a job or an option that cannot be used";
+
+pub(super) const CRON_ADD_EXAMPLES: &str = "\
+Examples:
+  myclaw cron add \"Call Ann\" --at 2026-12-24T18:00 --tz Europe/Berlin
+  myclaw cron add \"Summarise the news\" --cron \"0 7 * * 1-5\" --isolated
+  myclaw cron add \"Check the backups\" --every 6h --deliver none --missed skip";
+
 pub(super) const AUTH: &str = "\
 List, add, test and order the keys of providers. Keys are kept in a file of the agent that its owner alone can read, \
 or stay where they are: in a variable, in a file, in the system's keyring, or behind a command. A key is never shown.";

@@ -66,6 +66,10 @@ fn status(as_json: bool) -> Result<(), CliError> {
             format!("running     process {}, version {}", number("processId"), text("version")),
             format!("address     http://{}", text("address")),
             format!("state       {}", text("stateDirectory")),
+            format!(
+                "token       {}",
+                state["tokenFile"].as_str().unwrap_or("gateway.token of the config")
+            ),
             format!("up          {} s", number("seconds")),
             format!("waiting     {} messages without an answer", number("openMessages")),
             format!("connected   {} WebSockets", number("sockets")),
@@ -74,7 +78,7 @@ fn status(as_json: bool) -> Result<(), CliError> {
     printer.finish()
 }
 
-pub(super) fn failure(error: GatewayError) -> CliError {
+pub(crate) fn failure(error: GatewayError) -> CliError {
     match error {
         GatewayError::Agent(error) => error.into(),
         GatewayError::AlreadyRuns { .. } | GatewayError::Listen { .. } => {

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ThinkingDefault;
+use super::heartbeat::HeartbeatConfig;
 use super::limits::{AgentLimits, LaneWidths, RunLimits};
 use super::messages::DeliveryMode;
 use super::policy::{AgentSandboxRules, AgentToolRules, SandboxRules};
@@ -109,6 +110,8 @@ pub struct AgentDefaults {
     pub follow_up_mode: DeliveryMode,
     /// How many runs of one process go on at the same time.
     pub lanes: LaneWidths,
+    /// A turn at an interval, in which the gateway asks the default agent whether something needs attention.
+    pub heartbeat: HeartbeatConfig,
     /// Which tools and commands agents may use, beside `tools`.
     pub tools: AgentToolRules,
     /// Which sessions are sandboxed, and what may run in them.
@@ -212,6 +215,10 @@ pub struct AgentEntry {
     /// How many of the messages that wait for a run's end are answered together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_up_mode: Option<DeliveryMode>,
+    /// Where its heartbeat differs from `agents.defaults.heartbeat`. An agent that is not the default one has a
+    /// heartbeat only with this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat: Option<HeartbeatConfig>,
     /// Which tools and commands it may use. These rules can only take away.
     #[serde(default)]
     pub tools: AgentToolRules,

@@ -27,6 +27,7 @@ fn full() -> Value {
         ],
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" } },
         "gateway": { "port": 1, "token": "t" },
+        "cron": { "enabled": false, "maxJobs": 10_000 },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
         "tools": tool_section(),
         "skills": { "load": { "extraDirs": ["~/skills"] }, "entries": { "mine": { "enabled": false } } },
@@ -50,6 +51,10 @@ fn agents() -> Value {
             },
             "steeringMode": "one-at-a-time", "followUpMode": "all",
             "lanes": { "main": 1, "cron": 2, "subagent": 3, "nested": 1000 },
+            "heartbeat": {
+                "enabled": true, "every": "30m", "target": "last",
+                "activeHours": { "start": "08:00", "end": "22:00", "timezone": "UTC" },
+            },
             "tools": agent_tools(),
             "sandbox": { "mode": "all", "allowlist": [], "denylist": ["read"], "exec": exec(), "confinement": confinement() },
         },
@@ -59,7 +64,7 @@ fn agents() -> Value {
             "limits": {
                 "runSeconds": 1, "runTokens": 0, "runCost": 0, "dayTokens": 1, "dayCost": 1.5, "repeatedCalls": 0,
             },
-            "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
+            "heartbeat": { "intervalMinutes": 0 }, "steeringMode": "all", "followUpMode": "one-at-a-time", "tools": agent_tools(),
             "sandbox": { "mode": "off", "allowlist": [], "denylist": [], "confinement": confinement() },
         }],
     })

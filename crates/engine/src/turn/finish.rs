@@ -1,7 +1,7 @@
 //! Step `finish`: makes the log durable, updates the index, and builds the result for the caller.
 
 use myclaw_llm::{Message, StopReason};
-use myclaw_session::{IndexRepair, IndexUpdate, MetaPatch};
+use myclaw_session::{IndexRepair, IndexUpdate, MetaPatch, UpdatedAt};
 use serde_json::{Map, json};
 
 use super::Shared;
@@ -91,14 +91,16 @@ pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result
     let key = shared.run.session_key.clone();
     let parts = key.parts();
     let last_run_tokens = shared.tally.earlier_tokens + shared.tally.usage.total_tokens;
+    // A run that takes no message continues an interrupted one.
+    let is_quiet = !shared.is_active && !shared.run.quiet.is_empty();
     let patch = MetaPatch {
+        updated_at: if is_quiet { UpdatedAt::Keep } else { UpdatedAt::Now },
         last_channel: Some(parts.channel),
         last_to: Some(parts.peer_id),
         chat_type: Some(parts.peer_kind),
         model: Some(model.reference()),
         add_tokens: shared.tally.usage.total_tokens,
         extra: Some(Map::from_iter([(LAST_RUN_TOKENS.to_owned(), json!(last_run_tokens))])),
-        ..MetaPatch::default()
     };
     let blocking = tokio::task::spawn_blocking(move || {
         let synced = sync.sync();

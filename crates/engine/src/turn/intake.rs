@@ -97,6 +97,7 @@ impl Intake {
             let timestamp = shared.now_ms();
             let message = UserMessage { content, annotation: None, timestamp };
             shared.log.append_user(message)?;
+            shared.is_active = true;
         }
         if is_new_session {
             enter_in_index(shared);
@@ -163,6 +164,7 @@ impl Intake {
                 taken_row(user, &message.ids)
             })
             .collect();
+        shared.is_active |= !shared.run.quiet.hold_all(&ids);
         shared.log.append_user_rows(rows)?;
         let sync = shared.log.sync_handle();
         blocking(move || {

@@ -13,7 +13,9 @@ use crate::estimate::text_tokens;
 use crate::event::Events;
 use crate::open_log::OpenLog;
 use crate::workspace::BootstrapFile;
-use crate::{AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, Notice};
+use crate::{
+    AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, Notice, QuietMessages,
+};
 
 /// State that all steps read and some append to.
 pub(crate) struct Shared {
@@ -21,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) log: OpenLog,
     pub(crate) prompt: Prompt,
     pub(crate) tally: Tally,
+    /// Whether the turn has taken a message that is activity of the session.
+    pub(crate) is_active: bool,
 }
 
 /// The surroundings of a turn. They do not change during the turn.
@@ -33,6 +37,8 @@ pub(crate) struct RunContext {
     pub(crate) cancel: Cancellation,
     /// The times during which the run waits for a person.
     pub(crate) pauses: Pauses,
+    /// The messages that are no activity of the session.
+    pub(crate) quiet: QuietMessages,
 }
 
 /// The tokens that stop a turn: its caller, an interrupt, or the time limit.

@@ -12,7 +12,7 @@ use super::{Delivery, Report};
 use crate::GatewayError;
 use crate::ledger::OpenMessage;
 use crate::routing::content;
-use crate::rows::{MessageState, PartKind};
+use crate::rows::{Incoming, MessageState, PartKind};
 
 /// Pause before a step that failed, for example on a full disk, is tried again; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -200,10 +200,14 @@ impl Delivery {
         desk: &Desk,
         message: &OpenMessage,
     ) -> Result<Vec<ContentBlock>, GatewayError> {
-        let text = message.row.text.clone();
+        let Incoming { text, images, .. } = &message.row;
         if message.row.origin.files.is_empty() {
-            return Ok(vec![ContentBlock::text(text)]);
+            let said = Some(text).filter(|text| !text.trim().is_empty());
+            let said = said.map(|text| ContentBlock::text(text.clone()));
+            let images = images.iter().cloned().map(ContentBlock::Image);
+            return Ok(said.into_iter().chain(images).collect());
         }
+        let text = text.clone();
         let mut files = Vec::new();
         for file in &message.row.origin.files {
             let bytes = self.ledger.file(&file.key).await?;

@@ -117,6 +117,7 @@ impl Desk {
             if let Some(sender) = &message.row.origin.sender {
                 self.session.config().senders.remove(sender);
             }
+            self.session.quiet().forget(id);
         }
     }
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::ledger::Acceptance;
-use crate::rows::{Incoming, MessageState, Origin, Outgoing, PartId, Refers};
+use crate::rows::{Incoming, MessageState, Outgoing, PartId, Refers};
 
 /// What a channel has sent, and what it does next; without a next step it sends.
 struct Scripted {
@@ -171,23 +171,16 @@ fn a_part_is_stored_once_and_messages_are_settled_with_it() {
         let ledger = Ledger::new(Arc::new(store));
         let mut open = Vec::new();
         for source in ["one", "two"] {
-            let row = Incoming {
-                route: route("a"),
-                source_id: source.to_owned(),
-                session: "session".to_owned(),
-                text: "hello".to_owned(),
-                origin: Origin::default(),
-                accepted_at: 1,
-                state: MessageState::Open,
-            };
+            let [session, text] = ["session", "hello"].map(str::to_owned);
+            let row = Incoming::new(route("a"), source.to_owned(), session, text, 1);
             let id = MessageId::of(&row.route, source);
             let accepted = ledger
-                .accept_with(id.clone(), row.clone(), Vec::new(), &[], Vec::new())
+                .store_message(id.clone(), row.clone(), Vec::new(), &[], Vec::new())
                 .await
                 .expect("accepted");
             assert!(matches!(accepted, Acceptance::New(_)));
             let again =
-                ledger.accept_with(id, row, Vec::new(), &[], Vec::new()).await.expect("accepted");
+                ledger.store_message(id, row, Vec::new(), &[], Vec::new()).await.expect("accepted");
             assert!(matches!(again, Acceptance::Known(_)), "a message was accepted twice");
             open.extend(ledger.open_messages().await.expect("read").into_iter().next_back());
         }

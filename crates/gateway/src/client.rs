@@ -1,0 +1,87 @@
+//! Requests to the gateway that serves a state directory.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use myclaw_agent::Home;
+use myclaw_agent::config::Config;
+use myclaw_store::SqliteStore;
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+use crate::GatewayError;
+use crate::gateway::{STORE_FILE, address, directory};
+use crate::token::Token;
+
+/// Longest wait for the answer of a running gateway.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// The answer of a gateway.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) value: Value,
+}
+
+/// Asks the gateway that runs for this state directory; `None` if there is none.
+///
+/// # Errors
+/// Something else answers at the address, the token is missing or wrong, or the gateway refuses the request.
+pub(crate) async fn ask(
+    home: &Home,
+    config: &Config,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+) -> Result<Option<Reply>, GatewayError> {
+    let (address, directory) = (address(home, config), directory(home));
+    // Without the gateway, whoever listens at its address would be given its token.
+    if !SqliteStore::is_open(&directory.join(STORE_FILE))? {
+        return Ok(None);
+    }
+    let Ok(stream) = TcpStream::connect(address).await else { return Ok(None) };
+    let Some(token) = Token::find(config, &directory)? else {
+        let what = format!(
+            "something listens on {address}, but this state directory has no gateway token"
+        );
+        return Err(GatewayError::Token(format!("{what}; set gateway.port to another port")));
+    };
+    let other = |reason: &str| {
+        GatewayError::Token(format!(
+            "what listens on {address} is not the gateway of this state directory ({reason}); stop it, or set \
+             gateway.port to another port"
+        ))
+    };
+    let body = body.map(ToString::to_string).unwrap_or_default();
+    let asking = async {
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
+        tokio::spawn(connection);
+        let request = hyper::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("Host", address.to_string())
+            .header("Content-Type", "application/json")
+            .header("Authorization", token.header())
+            .body(Full::new(Bytes::from(body)));
+        let response = sender.send_request(request.ok()?).await.ok()?;
+        let status = response.status();
+        let body = response.into_body().collect().await.ok()?.to_bytes();
+        Some((status, body))
+    };
+    let answer = tokio::time::timeout(WAIT, asking).await;
+    let (status, body) = answer.ok().flatten().ok_or_else(|| other("it gave no answer"))?;
+    let value: Result<Value, _> = serde_json::from_slice(&body);
+    if status.is_success() {
+        let value = value.map_err(|_| other("it does not speak JSON"))?;
+        return Ok(Some(Reply { value }));
+    }
+    let said = value.ok().and_then(|value| Some(value["error"]["message"].as_str()?.to_owned()));
+    match said {
+        Some(message) if status != hyper::StatusCode::UNAUTHORIZED => {
+            Err(GatewayError::Unusable(message))
+        }
+        _ => Err(other(&format!("it answered {status}"))),
+    }
+}

@@ -1,0 +1,64 @@
+//! The schedule for the command line: through the gateway that runs, else directly in its store.
+
+use std::sync::Arc;
+
+use myclaw_agent::Home;
+use myclaw_agent::config::Config;
+use myclaw_store::{SqliteStore, Store, StoreError};
+use serde_json::Value;
+
+use super::book::Book;
+use super::request::{CronAction, CronRequest, WakeMode, unusable};
+use super::routes::Routes;
+use super::service::{Answer, Asker, Service};
+use crate::GatewayError;
+use crate::client::{Reply, ask};
+use crate::gateway::{STORE_FILE, directory};
+use crate::ledger::now_ms;
+
+/// Answers a request about scheduled jobs. The second value says whether a gateway runs; without one, the request is
+/// answered from the store, which nobody else can open meanwhile.
+///
+/// # Errors
+/// The request cannot be used, or the gateway or its store cannot be reached.
+pub async fn cron(
+    home: &Home,
+    config: &Config,
+    request: CronRequest,
+) -> Result<(Value, bool), GatewayError> {
+    let body = serde_json::to_value(&request)
+        .map_err(|error| GatewayError::Internal(error.to_string()))?;
+    match ask(home, config, "POST", "/api/cron", Some(&body)).await? {
+        Some(Reply { value, .. }) => Ok((value, true)),
+        None => from_store(home, config, request).await.map(|value| (value, false)),
+    }
+}
+
+async fn from_store(
+    home: &Home,
+    config: &Config,
+    request: CronRequest,
+) -> Result<Value, GatewayError> {
+    let is_now = request.mode.unwrap_or_default() == WakeMode::Now;
+    if request.action == CronAction::Wake && is_now {
+        return Err(unusable(
+            "no gateway runs that could tell the agent; start one with `myclaw gateway`",
+        ));
+    }
+    let path = directory(home).join(STORE_FILE);
+    let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&path));
+    let opened = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
+    let store: Arc<dyn Store> = Arc::new(opened.map_err(|error| match error {
+        StoreError::InUse { process_id, .. } => {
+            GatewayError::AlreadyRuns { directory: home.paths.state_dir().to_owned(), process_id }
+        }
+        error => error.into(),
+    })?);
+    let (book, routes) = (Book::new(Arc::clone(&store)), Routes::new(Arc::clone(&store)));
+    let service =
+        Service { book: &book, routes: &routes, config, asker: Asker::Owner, now: now_ms() };
+    match service.answer(request).await? {
+        Answer::Done(value) => Ok(value),
+        Answer::Tell { .. } => Err(unusable("start a gateway first, with `myclaw gateway`")),
+    }
+}

@@ -1,0 +1,502 @@
+//! The jobs and their occurrences in the store.
+//!
+//! An occurrence is a record, unique by job and due time, in one queue after the other: `due` (planned, and claimed by
+//! the store's lease), `running`, and that of the ended ones of its job. An enabled job has one occurrence that is planned
+//! or runs; the end of it plans the next one, in the same transaction. Each transaction replaces the job under the
+//! version that was read, so changes by people and by the clock cannot cross.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use myclaw_store::{
+    Batch, Claim, ClaimRequest, Commit, Cursor, Place, Record, RecordId, Refusal, Store, Version,
+    Write,
+};
+use tokio::sync::Notify;
+
+use super::job::{Job, LastRun, Occurrence, OccurrenceState, Outcome};
+use crate::GatewayError;
+use crate::ledger::{OVER, decode, encode, unexpected};
+
+/// Kind of the records of jobs, and their queue, by the time at which they were made.
+const JOB: &str = "job";
+const JOBS: &str = "jobs";
+/// Kind of the records of occurrences.
+const OCCURRENCE: &str = "occurrence";
+/// Queue of the occurrences that are planned, by due time.
+const DUE: &str = "due";
+/// Queue of those that run.
+const RUNNING: &str = "running";
+/// How long a claimed occurrence waits for the store until it can be claimed again.
+const LEASE: Duration = Duration::from_secs(5);
+/// Ended occurrences that are kept of a job.
+pub(super) const KEPT_RUNS: usize = 50;
+/// Records that are read at once.
+const AT_ONCE: usize = 200;
+/// Attempts to change a job that others change too.
+const MOST_ATTEMPTS: usize = 20;
+
+/// The jobs and their occurrences.
+pub(crate) struct Book {
+    store: Arc<dyn Store>,
+    /// Wakes who waits for the next due time.
+    pub(super) changed: Notify,
+}
+
+/// A job as it was read.
+#[derive(Debug, Clone)]
+pub(super) struct StoredJob {
+    pub(super) version: Version,
+    pub(super) job: Job,
+}
+
+/// An occurrence that this process may work on.
+#[derive(Debug, Clone)]
+pub(super) struct Claimed {
+    pub(super) version: Version,
+    pub(super) occurrence: Occurrence,
+    pub(super) claim: Claim,
+}
+
+impl Book {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, changed: Notify::new() }
+    }
+
+    /// All jobs, the oldest first.
+    pub(super) async fn jobs(&self) -> Result<Vec<Job>, GatewayError> {
+        self.all(JOBS).await
+    }
+
+    pub(super) async fn job(&self, id: &str) -> Result<Option<StoredJob>, GatewayError> {
+        let record = self.store.get(RecordId::new(JOB, id)).await?;
+        let stored =
+            |record: Record| Ok(StoredJob { version: record.version, job: decode(&record)? });
+        record.map(stored).transpose()
+    }
+
+    /// The planned occurrence that is due first, and whether there may be more that are due at `now`.
+    pub(super) async fn next_due(&self, now: u64) -> Result<NextDue, GatewayError> {
+        let mut found = NextDue { after_now: None, is_one_due: false };
+        let first = self.store.scan(DUE.to_owned(), None, AT_ONCE).await?;
+        for record in &first {
+            let due = record.place.as_ref().map_or(0, |place| place.order);
+            if due > now {
+                found.after_now = Some(due);
+                break;
+            }
+            found.is_one_due = true;
+        }
+        Ok(found)
+    }
+
+    /// Claims planned occurrences that are due.
+    pub(super) async fn claim_due(
+        &self,
+        now: u64,
+        most: usize,
+    ) -> Result<Vec<Claimed>, GatewayError> {
+        self.claim(DUE, now, most).await
+    }
+
+    /// Takes over the running occurrences of an earlier process.
+    pub(super) async fn take_over(&self) -> Result<Vec<Claimed>, GatewayError> {
+        let mut all = Vec::new();
+        loop {
+            let some = self.claim(RUNNING, i64::MAX.unsigned_abs(), AT_ONCE).await?;
+            if some.is_empty() {
+                return Ok(all);
+            }
+            all.extend(some);
+        }
+    }
+
+    async fn claim(
+        &self,
+        queue: &str,
+        up_to: u64,
+        most: usize,
+    ) -> Result<Vec<Claimed>, GatewayError> {
+        let request = ClaimRequest {
+            queue: queue.to_owned(),
+            up_to,
+            owner: format!("process {}", std::process::id()),
+            lease: LEASE,
+            most,
+        };
+        let claimed = self.store.claim(request).await?;
+        claimed
+            .into_iter()
+            .map(|(record, claim)| {
+                Ok(Claimed { version: record.version, occurrence: decode(&record)?, claim })
+            })
+            .collect()
+    }
+
+    /// Lets a claimed occurrence wait: nobody claims it for this time.
+    pub(super) async fn postpone(
+        &self,
+        claimed: &Claimed,
+        pause: Duration,
+    ) -> Result<(), GatewayError> {
+        self.store.renew(claimed.claim.clone(), pause).await?;
+        Ok(())
+    }
+
+    /// The writes that make an occurrence run, under its claim. `job` is stored with it.
+    pub(super) fn start(
+        &self,
+        claimed: &Claimed,
+        running: &Occurrence,
+        job: Option<&StoredJob>,
+        now: u64,
+    ) -> Result<Batch, GatewayError> {
+        let mut writes = vec![Write::Replace {
+            id: occurrence_id(running),
+            expected: claimed.version,
+            value: encode(running)?,
+            place: Some(Place::new(RUNNING, now)),
+        }];
+        if let Some(StoredJob { version, job }) = job {
+            writes.push(replace_job(job, *version)?);
+        }
+        Ok(Batch::from(writes).under(claimed.claim.clone()))
+    }
+
+    /// Ends an occurrence, and plans the next one of its job: the first due time after `after`. False if somebody else
+    /// has changed the occurrence.
+    pub(super) async fn end(
+        &self,
+        claimed: &Claimed,
+        outcome: Outcome,
+        after: u64,
+        now: u64,
+    ) -> Result<bool, GatewayError> {
+        let before = &claimed.occurrence;
+        let (session, started_at) = match &before.state {
+            OccurrenceState::Running { session, started_at, .. } => {
+                (Some(session.clone()), Some(*started_at))
+            }
+            _ => (None, None),
+        };
+        let state =
+            OccurrenceState::Ended { outcome: outcome.clone(), session, started_at, ended_at: now };
+        let ended = Occurrence { state, ..before.clone() };
+        let mut after = after;
+        for _ in 0..MOST_ATTEMPTS {
+            let stored = self.job(&before.job).await?;
+            let plan = stored.map(|stored| after_end(stored, before, &outcome, after, now));
+            let mut writes = Vec::new();
+            let is_kept = plan.as_ref().is_some_and(|plan| plan.is_kept);
+            let queue = if is_kept { runs_queue(&before.job) } else { OVER.to_owned() };
+            writes.push(Write::Replace {
+                id: occurrence_id(&ended),
+                expected: claimed.version,
+                value: encode(&ended)?,
+                place: Some(Place::new(queue, now)),
+            });
+            if is_kept {
+                writes.extend(self.trim(&before.job).await?);
+            }
+            if let Some(plan) = &plan {
+                writes.extend(plan.writes()?);
+            }
+            let batch = Batch::from(writes).under(claimed.claim.clone());
+            match self.store.commit(batch).await? {
+                Commit::Done(_) => {
+                    self.changed.notify_one();
+                    return Ok(true);
+                }
+                // This due time has been dealt with before, so the one after it is next.
+                Commit::Refused(Refusal::Exists(record)) => {
+                    after = decode::<Occurrence>(&record)?.due;
+                }
+                Commit::Refused(Refusal::Fenced(_)) => return Ok(false),
+                Commit::Refused(Refusal::Changed { id, .. }) if id == occurrence_id(before) => {
+                    return Ok(false);
+                }
+                Commit::Refused(Refusal::Changed { .. }) => {}
+            }
+        }
+        Err(busy(&before.job))
+    }
+
+    /// Adds a job, with its first occurrence.
+    pub(super) async fn add(&self, mut job: Job, now: u64) -> Result<Job, GatewayError> {
+        job.next = job.enabled.then(|| job.next_after(now)).flatten();
+        let mut writes = vec![Write::Insert {
+            id: job_id(&job.id),
+            value: encode(&job)?,
+            place: Some(Place::new(JOBS, job.created_at)),
+        }];
+        writes.extend(planned(&job)?);
+        match self.store.commit(writes.into()).await? {
+            Commit::Done(_) => {
+                self.changed.notify_one();
+                Ok(job)
+            }
+            Commit::Refused(other) => Err(unexpected(&other)),
+        }
+    }
+
+    /// Changes a job. If `change` says so, its next occurrence is planned anew, unless one runs, whose end plans it.
+    pub(super) async fn change(
+        &self,
+        id: &str,
+        now: u64,
+        change: impl Fn(&mut Job) -> Result<Replan, GatewayError>,
+    ) -> Result<Option<Job>, GatewayError> {
+        for _ in 0..MOST_ATTEMPTS {
+            let Some(StoredJob { version, mut job }) = self.job(id).await? else { return Ok(None) };
+            let planned_before = self.planned_record(&job).await?;
+            let is_running = job.next.is_some() && planned_before.is_none();
+            let mut writes = Vec::new();
+            if change(&mut job)? == Replan::Yes {
+                job.since = now;
+                if !is_running {
+                    job.next = job.enabled.then(|| job.next_after(now)).flatten();
+                    let stays = |record: &Record| record.id.key == key_of(&job);
+                    let is_same = planned_before.as_ref().is_some_and(stays);
+                    if !is_same {
+                        writes.extend(planned_before.map(remove));
+                        job.next = self.free_due(&job).await?;
+                        writes.extend(planned(&job)?);
+                    }
+                }
+            }
+            writes.push(replace_job(&job, version)?);
+            match self.store.commit(writes.into()).await? {
+                Commit::Done(_) => {
+                    self.changed.notify_one();
+                    return Ok(Some(job));
+                }
+                Commit::Refused(_) => {}
+            }
+        }
+        Err(busy(id))
+    }
+
+    /// Removes a job with its planned occurrence and what is known about ended ones. One that runs goes on. False if
+    /// there is no such job.
+    pub(super) async fn remove(&self, id: &str) -> Result<bool, GatewayError> {
+        for _ in 0..MOST_ATTEMPTS {
+            let Some(StoredJob { version, job }) = self.job(id).await? else { return Ok(false) };
+            let mut writes = vec![Write::Remove { id: job_id(id), expected: version }];
+            writes.extend(self.planned_record(&job).await?.map(remove));
+            writes.extend(self.manual_of(id).await?.map(remove));
+            let ended = self.store.scan(runs_queue(id), None, KEPT_RUNS * 2).await?;
+            writes.extend(ended.into_iter().map(remove));
+            if let Commit::Done(_) = self.store.commit(writes.into()).await? {
+                self.changed.notify_one();
+                return Ok(true);
+            }
+        }
+        Err(busy(id))
+    }
+
+    /// Plans an occurrence for this moment, outside the schedule. `None` if one waits already.
+    pub(super) async fn run_now(
+        &self,
+        id: &str,
+        now: u64,
+    ) -> Result<Option<Occurrence>, GatewayError> {
+        if self.manual_of(id).await?.is_some() {
+            return Ok(None);
+        }
+        let mut occurrence = Occurrence { manual: true, ..Occurrence::planned(id, now) };
+        loop {
+            let write = insert(&occurrence)?;
+            match self.store.commit(Batch::of(write)).await? {
+                Commit::Done(_) => {
+                    self.changed.notify_one();
+                    return Ok(Some(occurrence));
+                }
+                Commit::Refused(Refusal::Exists(_)) => occurrence.due += 1,
+                Commit::Refused(other) => return Err(unexpected(&other)),
+            }
+        }
+    }
+
+    /// What became of the occurrences of a job, the newest first, and those that run or wait.
+    pub(super) async fn runs(
+        &self,
+        id: &str,
+        most: usize,
+    ) -> Result<Vec<Occurrence>, GatewayError> {
+        let ended = self.store.scan(runs_queue(id), None, KEPT_RUNS * 2).await?;
+        let mut runs: Vec<Occurrence> = ended.iter().map(decode).collect::<Result<_, _>>()?;
+        let running: Vec<Occurrence> = self.all(RUNNING).await?;
+        runs.extend(running.into_iter().filter(|occurrence| occurrence.job == id));
+        if let Some(record) = self.manual_of(id).await? {
+            runs.push(decode(&record)?);
+        }
+        runs.reverse();
+        runs.truncate(most);
+        Ok(runs)
+    }
+
+    /// How many occurrences run.
+    pub(super) async fn running(&self) -> Result<usize, GatewayError> {
+        Ok(self.store.scan(RUNNING.to_owned(), None, AT_ONCE).await?.len())
+    }
+
+    /// The planned occurrence of a job, unless it runs.
+    async fn planned_record(&self, job: &Job) -> Result<Option<Record>, GatewayError> {
+        let Some(due) = job.next else { return Ok(None) };
+        let key = Occurrence::planned(&job.id, due).key();
+        let record = self.store.get(RecordId::new(OCCURRENCE, key)).await?;
+        Ok(record.filter(|record| record.place.as_ref().is_some_and(|place| place.queue == DUE)))
+    }
+
+    /// The job's next due time that has no occurrence yet.
+    async fn free_due(&self, job: &Job) -> Result<Option<u64>, GatewayError> {
+        let mut next = job.next;
+        while let Some(due) = next {
+            let key = Occurrence::planned(&job.id, due).key();
+            if self.store.get(RecordId::new(OCCURRENCE, key)).await?.is_none() {
+                break;
+            }
+            next = job.next_after(due);
+        }
+        Ok(next)
+    }
+
+    /// The occurrence of a job that somebody asked for and that waits.
+    async fn manual_of(&self, id: &str) -> Result<Option<Record>, GatewayError> {
+        let mut after: Option<Cursor> = None;
+        loop {
+            let records = self.store.scan(DUE.to_owned(), after, AT_ONCE).await?;
+            let Some(last) = records.last() else { return Ok(None) };
+            after = last.cursor();
+            for record in records {
+                let occurrence: Occurrence = decode(&record)?;
+                if occurrence.manual && occurrence.job == id {
+                    return Ok(Some(record));
+                }
+            }
+        }
+    }
+
+    /// Removes the oldest ended occurrences of a job, to make room for one more.
+    async fn trim(&self, id: &str) -> Result<Vec<Write>, GatewayError> {
+        let ended = self.store.scan(runs_queue(id), None, KEPT_RUNS * 2).await?;
+        let surplus = (ended.len() + 1).saturating_sub(KEPT_RUNS);
+        Ok(ended.into_iter().take(surplus).map(remove).collect())
+    }
+
+    async fn all<R: serde::de::DeserializeOwned>(
+        &self,
+        queue: &str,
+    ) -> Result<Vec<R>, GatewayError> {
+        let (mut rows, mut after): (Vec<R>, Option<Cursor>) = (Vec::new(), None);
+        loop {
+            let records = self.store.scan(queue.to_owned(), after, AT_ONCE).await?;
+            let Some(last) = records.last() else { return Ok(rows) };
+            after = last.cursor();
+            for record in &records {
+                rows.push(decode(record)?);
+            }
+        }
+    }
+}
+
+/// Whether a change of a job moves its due times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Replan {
+    Yes,
+    No,
+}
+
+/// When the next occurrences are due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NextDue {
+    /// The first one after the present.
+    pub(super) after_now: Option<u64>,
+    /// Whether one is due that is not running.
+    pub(super) is_one_due: bool,
+}
+
+/// A job after the end of an occurrence.
+struct AfterEnd {
+    job: Job,
+    version: Version,
+    /// Whether the job stays.
+    is_kept: bool,
+    /// Whether it has a new planned occurrence.
+    is_planned: bool,
+}
+
+impl AfterEnd {
+    fn writes(&self) -> Result<Vec<Write>, GatewayError> {
+        if !self.is_kept {
+            return Ok(vec![Write::Remove { id: job_id(&self.job.id), expected: self.version }]);
+        }
+        let mut writes = vec![replace_job(&self.job, self.version)?];
+        if self.is_planned {
+            writes.extend(planned(&self.job)?);
+        }
+        Ok(writes)
+    }
+}
+
+fn after_end(
+    stored: StoredJob,
+    ended: &Occurrence,
+    outcome: &Outcome,
+    after: u64,
+    now: u64,
+) -> AfterEnd {
+    let StoredJob { version, mut job } = stored;
+    job.last = Some(LastRun { due: ended.due, ended_at: now, outcome: outcome.clone() });
+    let is_next = !ended.manual && job.next == Some(ended.due);
+    if is_next {
+        job.next = job.enabled.then(|| job.next_after(after)).flatten();
+    }
+    let succeeded = matches!(outcome, Outcome::Answered { .. } | Outcome::Quiet);
+    let is_over = is_next && job.enabled && job.next.is_none();
+    if is_over {
+        job.enabled = false;
+    }
+    let is_kept = !(is_over && succeeded && job.delete_after_run);
+    AfterEnd { is_planned: is_next && job.next.is_some(), job, version, is_kept }
+}
+
+fn job_id(id: &str) -> RecordId {
+    RecordId::new(JOB, id)
+}
+
+fn occurrence_id(occurrence: &Occurrence) -> RecordId {
+    RecordId::new(OCCURRENCE, occurrence.key())
+}
+
+/// Queue of the ended occurrences of a job, by the time of their end.
+fn runs_queue(id: &str) -> String {
+    format!("runs/{id}")
+}
+
+fn key_of(job: &Job) -> String {
+    job.next.map(|due| Occurrence::planned(&job.id, due).key()).unwrap_or_default()
+}
+
+fn replace_job(job: &Job, expected: Version) -> Result<Write, GatewayError> {
+    let place = Some(Place::new(JOBS, job.created_at));
+    Ok(Write::Replace { id: job_id(&job.id), expected, value: encode(job)?, place })
+}
+
+/// The planned occurrence of a job, if it is to become due.
+fn planned(job: &Job) -> Result<Option<Write>, GatewayError> {
+    job.next.map(|due| insert(&Occurrence::planned(&job.id, due))).transpose()
+}
+
+fn insert(occurrence: &Occurrence) -> Result<Write, GatewayError> {
+    let place = Some(Place::new(DUE, occurrence.due));
+    Ok(Write::Insert { id: occurrence_id(occurrence), value: encode(occurrence)?, place })
+}
+
+fn remove(record: Record) -> Write {
+    Write::Remove { expected: record.version, id: record.id }
+}
+
+fn busy(id: &str) -> GatewayError {
+    GatewayError::Unusable(format!("the job {id} is being changed by others; try again"))
+}

@@ -1,0 +1,89 @@
+//! Heartbeats: what the agent is asked, whether it has to be asked, and what its answer means.
+
+use std::io;
+use std::path::Path;
+
+use myclaw_agent::files::read_regular;
+
+/// What the agent is asked.
+pub(super) const PROMPT: &str = "Read HEARTBEAT.md if it exists (workspace context). Follow it strictly. Do not infer or \
+repeat old tasks from prior chats. If nothing needs attention, reply HEARTBEAT_OK.";
+/// The answer of an agent that has nothing to report.
+const NOTHING: &str = "HEARTBEAT_OK";
+/// Most other characters beside that answer; with more it is a message.
+const MOST_REMARKS: usize = 300;
+/// The file in the workspace with what to look for.
+const FILE: &str = "HEARTBEAT.md";
+/// Largest part of it that is looked at. A larger file is not empty.
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
+/// Marks of text formats that may stand around the answer.
+const MARKS: [char; 7] = ['*', '_', '`', '~', '"', '\'', '#'];
+
+/// The result of a heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// Nothing needs attention.
+    Nothing,
+    /// A message for the owner.
+    Message(String),
+}
+
+/// What an answer means. The agreed word counts at the beginning and at the end; elsewhere it is ordinary text.
+pub(crate) fn report(answer: &str) -> Report {
+    let mut rest = answer.trim();
+    let mut is_agreed = false;
+    loop {
+        let before = rest.len();
+        let bare = rest.trim_matches(MARKS);
+        if let Some(after) =
+            bare.strip_prefix(NOTHING).filter(|after| ends_word(after.chars().next()))
+        {
+            rest = after;
+        } else if let Some(ahead) =
+            bare.strip_suffix(NOTHING).filter(|ahead| ends_word(ahead.chars().next_back()))
+        {
+            rest = ahead;
+        } else if let Some(ahead) = bare
+            .strip_suffix(['.', '!'])
+            .and_then(|bare| bare.strip_suffix(NOTHING))
+            .filter(|ahead| ends_word(ahead.chars().next_back()))
+        {
+            rest = ahead;
+        }
+        if rest.len() == before {
+            break;
+        }
+        is_agreed = true;
+        rest = rest.trim();
+    }
+    if rest.is_empty() || (is_agreed && rest.chars().count() <= MOST_REMARKS) {
+        return Report::Nothing;
+    }
+    Report::Message(rest.to_owned())
+}
+
+/// Whether a word ends where this character follows.
+fn ends_word(next: Option<char>) -> bool {
+    next.is_none_or(|c| !c.is_alphanumeric() && c != '_')
+}
+
+/// Whether there is a file that names nothing to look for: only blank lines and headings. Then the agent need not be
+/// asked. Without a file it is asked. Blocks.
+pub(super) fn has_nothing_to_do(workspace: &Path) -> bool {
+    match read_regular(&workspace.join(FILE), MAX_FILE_BYTES) {
+        Ok(text) => String::from_utf8_lossy(&text).lines().all(is_blank_or_heading),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        // The agent finds out what is wrong with it.
+        Err(_) => false,
+    }
+}
+
+fn is_blank_or_heading(line: &str) -> bool {
+    let line = line.trim().trim_start_matches('\u{feff}');
+    let heading = line.trim_start_matches('#');
+    let marks = line.len() - heading.len();
+    line.is_empty() || (marks > 0 && (heading.is_empty() || heading.starts_with([' ', '\t'])))
+}
+
+#[cfg(test)]
+mod tests;

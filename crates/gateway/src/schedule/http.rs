@@ -1,0 +1,31 @@
+//! The schedule over HTTP, for programs and the command line.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::Value;
+
+use super::request::{CronAction, CronRequest};
+use super::service::Asker;
+use crate::GatewayError;
+use crate::delivery::Delivery;
+
+/// `GET /api/cron` lists the jobs; `POST /api/cron` takes a request.
+pub(crate) fn routes<S: Clone + Send + Sync + 'static>(delivery: Arc<Delivery>) -> Router<S> {
+    Router::new().route("/api/cron", get(list).post(answer)).with_state(delivery)
+}
+
+async fn list(State(delivery): State<Arc<Delivery>>) -> Result<Json<Value>, GatewayError> {
+    delivery.cron(CronRequest::of(CronAction::List), Asker::Owner).await.map(Json)
+}
+
+async fn answer(
+    State(delivery): State<Arc<Delivery>>,
+    body: Result<Json<Value>, JsonRejection>,
+) -> Result<Json<Value>, GatewayError> {
+    let Json(body) = body.map_err(|error| GatewayError::Unusable(error.body_text()))?;
+    delivery.cron(CronRequest::read(body)?, Asker::Owner).await.map(Json)
+}

@@ -1,0 +1,107 @@
+//! The tool `cron`: the agent plans its own work.
+
+use std::sync::Weak;
+
+use myclaw_agent::llm::ToolSchema;
+use myclaw_agent::{BoxFuture, Tool, ToolError, ToolInvocation, ToolOutput};
+use serde_json::{Value, json};
+
+use super::request::CronRequest;
+use super::service::Asker;
+use crate::delivery::Delivery;
+
+const DESCRIPTION: &str = include_str!("tool/description.md");
+
+/// The tool for one agent.
+pub(crate) struct CronTool {
+    schema: ToolSchema,
+    delivery: Weak<Delivery>,
+    agent: String,
+}
+
+impl CronTool {
+    pub(crate) fn new(delivery: Weak<Delivery>, agent: String) -> Self {
+        let schema = ToolSchema {
+            name: "cron".to_owned(),
+            description: DESCRIPTION.trim().to_owned(),
+            parameters: parameters(),
+        };
+        Self { schema, delivery, agent }
+    }
+}
+
+impl Tool for CronTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let stopping =
+                || ToolError::Failed("the gateway is about to stop; try again later".to_owned());
+            let delivery = self.delivery.upgrade().ok_or_else(stopping)?;
+            let answer = async {
+                let request = CronRequest::of_arguments(invocation.arguments)?;
+                delivery.cron(request, Asker::Agent(self.agent.clone())).await
+            };
+            let value = answer.await.map_err(|error| ToolError::Failed(error.to_string()))?;
+            let text = serde_json::to_string_pretty(&value).unwrap_or_default();
+            Ok(ToolOutput::text(text))
+        })
+    }
+}
+
+fn parameters() -> Value {
+    let job = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "description": "A short name"},
+            "schedule": {
+                "type": "object",
+                "description": "One of: {\"at\": \"2026-12-24T18:00\"} or {\"at\": \"20m\"}; {\"every\": \"2h\"}; \
+                                {\"expr\": \"0 9 * * 1-5\"}. With tz, times are local to that zone",
+                "properties": {
+                    "kind": {"type": "string", "enum": ["at", "every", "cron"]},
+                    "at": {"description": "A time, or a duration from now"},
+                    "every": {"type": "string", "description": "An interval such as 30m or 1d"},
+                    "everyMs": {"type": "integer", "minimum": 1000},
+                    "anchorMs": {"type": "integer", "minimum": 0},
+                    "expr": {"type": "string", "description": "minute hour day-of-month month day-of-week"},
+                    "tz": {"type": "string", "description": "Such as Europe/Berlin"}
+                },
+                "additionalProperties": false
+            },
+            "message": {"type": "string", "description": "What you are told when it is due"},
+            "target": {
+                "type": "string",
+                "enum": ["main", "isolated"],
+                "description": "Your main session (default), or a session of the job's own"
+            },
+            "delivery": {"description": "Where your answer goes: \"last\" (default), \"none\", or a channel's name"},
+            "enabled": {"type": "boolean"},
+            "deleteAfterRun": {"type": "boolean"},
+            "missed": {"type": "string", "enum": ["skip", "once", "all"]}
+        },
+        "additionalProperties": false
+    });
+    json!({
+        "type": "object",
+        "properties": {
+            "action": {
+                "type": "string",
+                "enum": ["status", "list", "add", "update", "remove", "run", "runs", "wake"]
+            },
+            "id": {"type": "string", "description": "Id or name of the job (update, remove, run, runs)"},
+            "job": job,
+            "patch": job,
+            "limit": {"type": "integer", "minimum": 1, "description": "Most entries (runs)"},
+            "text": {"type": "string", "description": "What to be told (wake)"},
+            "mode": {"type": "string", "enum": ["now", "next-heartbeat"]}
+        },
+        "required": ["action"],
+        "additionalProperties": false
+    })
+}
