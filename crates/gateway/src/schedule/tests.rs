@@ -17,12 +17,12 @@ use super::book::{Book, Claimed};
 use super::job::{Job, Missed, Occurrence, Outcome, Work};
 use super::request::JobFields;
 use super::runner::{Runner, Verdict, verdict};
-use crate::channel::Channel;
 use crate::delivery::Delivery;
 use crate::hub::Hub;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
 use crate::server::WebChannel;
+use myclaw_channels::Channel;
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;

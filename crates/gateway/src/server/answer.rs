@@ -67,6 +67,10 @@ pub(super) async fn message(
             answer["class"] = json!(class);
             answer["message"] = json!(message);
         }
+        MessageState::Dropped { reason, .. } => {
+            answer["state"] = json!("dropped");
+            answer["message"] = json!(reason);
+        }
     }
     Ok(answer)
 }
