@@ -71,7 +71,8 @@ impl Bench {
         std::fs::create_dir_all(home.join(".myclaw")).expect("created");
         // A test is no helper process of a sandbox.
         let sandbox = json!({"mode": "off"});
-        let mut whole = json!({"agents": {"defaults": {"model": "builtin/demo", "sandbox": sandbox}}});
+        let mut whole =
+            json!({"agents": {"defaults": {"model": "builtin/demo", "sandbox": sandbox}}});
         for (key, value) in config.as_object().expect("an object") {
             match key.as_str() {
                 "heartbeat" => whole["agents"]["defaults"]["heartbeat"] = value.clone(),
