@@ -9,8 +9,8 @@ use std::path::Path;
 
 use divan::{Bencher, black_box};
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, LockWait, QueuedKind, QueuedMessage, Role, SessionKey,
-    SessionLog, SessionStore, TailLimit, TranscriptMessage,
+    CompactionEntry, DaySpending, Entry, EntryId, LockWait, QueuedKind, QueuedMessage, Role,
+    SessionKey, SessionLog, SessionStore, Spent, TailLimit, TranscriptMessage,
 };
 use tempfile::TempDir;
 
@@ -124,6 +124,16 @@ fn log_event_while_logs_are_off(bencher: Bencher<'_, '_>) {
             "appended to the session log"
         );
     });
+}
+
+/// Adds a model call to the totals of the day, as each call of each run does: alone, and while seven others do the same.
+/// Each opens the file for itself, so the lock separates these threads as it separates processes.
+#[divan::bench(threads = [1, 8])]
+fn add_a_call_to_the_totals_of_the_day(bencher: Bencher<'_, '_>) {
+    let directory = TempDir::new().expect("a temporary directory");
+    let spending = DaySpending::new(directory.path().join("usage.json"));
+    let used = Spent { tokens: 1_000, micro_dollars: 3_000 };
+    bencher.bench(|| spending.add("2026-01-31", used).expect("the totals"));
 }
 
 /// Appends one message and waits until it is on the disk.

@@ -8,6 +8,7 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-changed=link/startup.ld");
     println!("cargo:rerun-if-env-changed=MYCLAW_PLAIN_LINK");
+    println!("cargo:rerun-if-env-changed=MYCLAW_LINK_MAP");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
     if !is("PROFILE", "release")
         || !is("CARGO_CFG_TARGET_OS", "linux")
@@ -15,6 +16,10 @@ fn main() {
         || env::var_os("MYCLAW_PLAIN_LINK").is_some()
     {
         return;
+    }
+    if let Some(map) = env::var_os("MYCLAW_LINK_MAP") {
+        // For scripts/order-startup: where the linker put each function.
+        println!("cargo:rustc-link-arg-bin=myclaw=-Wl,-Map={}", map.display());
     }
     let Some(directory) = env::var_os("CARGO_MANIFEST_DIR") else { return };
     // The functions of a run stand side by side: peak memory falls by a quarter. See scripts/order-startup.

@@ -13,7 +13,7 @@ use myclaw_config::{
 };
 use myclaw_engine::Tool;
 use myclaw_exec::{EnvironmentPolicy, Runner};
-use myclaw_executor::{Executor, Launch, MessageListener};
+use myclaw_executor::{CallHandler, Executor, ExecutorError, Launch, with_handler};
 use myclaw_files::create_private_directory;
 use myclaw_policy::SandboxScope;
 use myclaw_sandbox::{
@@ -69,15 +69,15 @@ impl ToolPlace {
     /// The built-in tools as the session uses them.
     pub(crate) fn tools(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
         let Some(Placed { executor, proxy, .. }) = &self.0 else { return tools };
-        let placed = |tool: Arc<dyn Tool>| match COMMAND_TOOLS.contains(&&*tool.schema().name) {
-            true => vec![tool],
-            false => executor.wrap(vec![tool]),
+        let placed = |tool: Arc<dyn Tool>| match (
+            COMMAND_TOOLS.contains(&tool.schema().name.as_str()),
+            proxy,
+        ) {
+            (true, Some(proxy)) => with_handler(tool, Arc::clone(proxy) as Arc<dyn CallHandler>),
+            (true, None) => tool,
+            (false, _) => executor.wrap(tool),
         };
-        let tools = tools.into_iter().flat_map(placed).collect();
-        match proxy {
-            Some(proxy) => network::with_refusals(tools, proxy),
-            None => tools,
-        }
+        tools.into_iter().map(placed).collect()
     }
 }
 
@@ -132,9 +132,14 @@ impl SessionConfig {
             .await
             .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))??;
         let executor = &placed.executor;
-        if executor.launch().confinement.level != Level::Landlock || placed.proxy.is_some() {
+        let Launch { sandbox, confinement, .. } = executor.launch();
+        if confinement.level != Level::Landlock || placed.proxy.is_some() {
             // Another program, or a user namespace, sets up the sandbox. Only starting it shows whether that works.
-            executor.start().await.map_err(|error| self.unavailable(&error.to_string()))?;
+            if let Err(error) = executor.start().await {
+                return Err(
+                    self.unavailable(&start_failure(sandbox, &confinement.level, &error).await)
+                );
+            }
         }
         Ok(ToolPlace(Some(placed)))
     }
@@ -205,7 +210,6 @@ impl SessionConfig {
                 .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))?,
             scratch: self.artifacts(),
             idle: IDLE,
-            on_message: MessageListener::default(),
         });
         Ok(place.insert(Placed { executor, proxy, skills }).clone())
     }
@@ -317,6 +321,16 @@ fn sandbox() -> Result<Sandbox, AgentError> {
         ));
     }
     Ok(Sandbox::new(program()?, [OsString::from(helper::CONFINE)]))
+}
+
+/// Why the helper did not start. What a container's program says about a missing image does not help to get it.
+async fn start_failure(sandbox: &Sandbox, level: &Level, error: &ExecutorError) -> String {
+    if let Level::Container { engine, image } = level
+        && let Err(missing) = sandbox.check_image(*engine, image).await
+    {
+        return missing.to_string();
+    }
+    error.to_string()
 }
 
 /// The table of attempts to leave a sandbox of this level, tried on this machine. Blocks for some seconds.

@@ -53,10 +53,7 @@ pub(crate) fn is_available() -> bool {
     IS_HELPER.load(Ordering::Relaxed)
 }
 
-fn tools(
-    setup: serde_json::Value,
-    _: myclaw_executor::Messenger,
-) -> io::Result<Vec<std::sync::Arc<dyn myclaw_engine::Tool>>> {
+fn tools(setup: serde_json::Value) -> io::Result<Vec<std::sync::Arc<dyn myclaw_engine::Tool>>> {
     let setup: ToolSetup = serde_json::from_value(setup)?;
     let command_timeout = Duration::from_secs(setup.command_timeout_seconds);
     let commands = CommandPlace::Here;

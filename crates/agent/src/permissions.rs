@@ -25,7 +25,7 @@ use myclaw_session::{PeerKind, SessionKey};
 use myclaw_tools::command_of_job;
 use serde_json::{Map, Value};
 
-pub use myclaw_policy::{canonical_tool_name, known_tools};
+pub use myclaw_policy::{alias_names, canonical_tool_name, known_tools};
 
 use crate::approvals::{ApprovalStore, SessionApprover, audience};
 use crate::{AgentError, RunAdditions, SessionConfig};

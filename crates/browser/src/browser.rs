@@ -10,13 +10,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use myclaw_exec::{ChildSpec, EnvironmentPolicy, ErrorOutput, Exit, OutputLimits};
-use myclaw_files::{LockFile, LockWait};
+use myclaw_files::OwnedDirectory;
 use myclaw_web::{AddressGuard, Proxy, ProxyAddress, ProxyHosts, ProxyLimits, ProxyRules};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
-use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -27,10 +26,6 @@ use crate::reply::Reply;
 
 /// What names of browser directories begin with.
 const DIRECTORY_PREFIX: &str = "myclaw-browser-";
-/// A directory without an owner is kept for this long: a browser that is just starting may not have marked it yet.
-const UNOWNED_FOR: Duration = Duration::from_secs(60);
-/// Most entries of the directory for temporary files that are examined: some machines never clean it up.
-const MAX_TEMPORARY_ENTRIES: usize = 10_000;
 /// Longest start. Chromium needs a second, or several on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// Extra time for a command beyond the limit that `agent-browser` applies itself.
@@ -212,25 +207,18 @@ const DOWNLOADS: &str = "downloads";
 const HOME: &str = "home";
 const TEMPORARY: &str = "tmp";
 const LIFELINE: &str = "lifeline";
-const OWNER: &str = "owner";
 
-/// The directory of a browser, with the open file that shows that it has an owner. The directory is dropped last.
+/// The directory of a browser, and the end of the pipe at which `life.sh` waits.
 struct Home {
-    /// The end of the pipe at which `life.sh` waits.
     _lifeline: File,
-    _owner: LockFile,
-    directory: TempDir,
+    /// Dropped last.
+    directory: OwnedDirectory,
 }
 
 impl Home {
-    /// Makes a directory, and removes those whose owner was killed.
     fn create() -> io::Result<Self> {
-        let base = std::env::temp_dir();
-        remove_abandoned(&base);
-        // Private from the start: cookies, and a socket that takes commands.
-        let directory = tempfile::Builder::new().prefix(DIRECTORY_PREFIX).tempdir_in(base)?;
-        let owner = own(directory.path())
-            .ok_or_else(|| io::Error::other("its directory cannot be locked"))?;
+        // Private: it holds cookies, and a socket that takes commands.
+        let directory = OwnedDirectory::create(&std::env::temp_dir(), DIRECTORY_PREFIX)?;
         for name in [UPLOADS, DOWNLOADS, HOME, TEMPORARY] {
             std::fs::create_dir(directory.path().join(name))?;
         }
@@ -238,34 +226,7 @@ impl Home {
         rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
         // Opened for reading and writing, because opening one end alone waits for the other.
         let lifeline = rustix::fs::open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { _lifeline: lifeline.into(), _owner: owner, directory })
-    }
-}
-
-fn own(directory: &Path) -> Option<LockFile> {
-    LockFile::acquire(&directory.join(OWNER), LockWait::Fail).ok()
-}
-
-/// Removes the directories of browsers whose owner was killed and whose shell did not clean up.
-fn remove_abandoned(base: &Path) {
-    use std::os::unix::fs::MetadataExt;
-    let user = rustix::process::getuid().as_raw();
-    let now = SystemTime::now();
-    let entries = std::fs::read_dir(base).into_iter().flatten().flatten();
-    for entry in entries.take(MAX_TEMPORARY_ENTRIES) {
-        let is_named =
-            entry.file_name().as_encoded_bytes().starts_with(DIRECTORY_PREFIX.as_bytes());
-        // A link is not followed, and a directory of another user is left alone.
-        let metadata = if is_named { entry.metadata().ok() } else { None };
-        let is_old =
-            |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age >= UNOWNED_FOR);
-        let is_candidate = metadata.is_some_and(|metadata| {
-            metadata.is_dir() && metadata.uid() == user && metadata.modified().is_ok_and(is_old)
-        });
-        if is_candidate && let Some(_owner) = own(&entry.path()) {
-            // What cannot be removed now is tried again the next time.
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
+        Ok(Self { _lifeline: lifeline.into(), directory })
     }
 }
 

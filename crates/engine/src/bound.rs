@@ -123,3 +123,6 @@ pub fn exhausted_budget(limits: &RunLimits, spent: Spent, model: &Model) -> Opti
 pub fn micro_dollars(dollars: f64) -> u64 {
     (dollars * 1e6 - 1e-6).ceil().max(0.0) as u64
 }
+
+#[cfg(test)]
+mod tests;

@@ -203,7 +203,7 @@ impl Engine {
         let RunStores { sessions, spending, .. } = params.stores.clone();
         let rules = params.rules.clone();
         let key = &params.session_key;
-        let prompt = first_prompt(params, &opened, &answering.0.choice);
+        let prompt = first_prompt(params, &opened, answering.0.choice);
         let delivery =
             Delivery { steering: rules.steering, follow_ups: rules.follow_ups, quiet: rules.quiet };
         let call_rules = CallRules {

@@ -4,11 +4,11 @@ mod command;
 mod helper;
 
 use std::ffi::OsString;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolError, ToolInvocation, ToolOutput};
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_sandbox::{Confinement, Sandbox};
@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 
 use self::helper::Helper;
 use crate::ExecutorError;
-use crate::tool::ConfinedTool;
+use crate::tool::{CallHandler, with_handler};
 
 /// How helpers are started.
 #[derive(Debug, Clone)]
@@ -39,25 +39,6 @@ pub struct Launch {
     pub scratch: PathBuf,
     /// A helper without calls and without background processes ends after this time.
     pub idle: Duration,
-    /// Receives what the helper tells the agent outside of calls. The text is external data.
-    pub on_message: MessageListener,
-}
-
-/// Receives messages of a helper. It must not block.
-#[derive(Clone)]
-pub struct MessageListener(pub Arc<dyn Fn(String) + Send + Sync>);
-
-impl fmt::Debug for MessageListener {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("MessageListener")
-    }
-}
-
-impl Default for MessageListener {
-    /// Nobody listens.
-    fn default() -> Self {
-        Self(Arc::new(|_| {}))
-    }
 }
 
 /// Runs tools in a confined helper process, which starts at the first call and serves until it has been idle for some
@@ -80,11 +61,9 @@ impl Executor {
         &self.launch
     }
 
-    /// The same tools, run by the helper.
-    pub fn wrap(self: &Arc<Self>, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
-        let confined =
-            |tool| -> Arc<dyn Tool> { Arc::new(ConfinedTool { tool, executor: Arc::clone(self) }) };
-        tools.into_iter().map(confined).collect()
+    /// The same tool, run by the helper.
+    pub fn wrap(self: &Arc<Self>, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
+        with_handler(tool, Arc::clone(self) as Arc<dyn CallHandler>)
     }
 
     /// Starts the helper now, to find out whether that is possible. Nothing happens if it runs.
@@ -97,7 +76,7 @@ impl Executor {
     }
 
     /// Runs one call in the helper. A helper that ends during the call fails it; the next call starts another.
-    pub(crate) async fn call(
+    async fn call(
         &self,
         tool: &str,
         invocation: ToolInvocation<'_>,
@@ -123,5 +102,15 @@ impl Executor {
             *place = Arc::default();
         }
         Arc::clone(&place)
+    }
+}
+
+impl CallHandler for Executor {
+    fn handle<'a>(
+        &'a self,
+        tool: &'a dyn Tool,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.call(&tool.schema().name, invocation))
     }
 }

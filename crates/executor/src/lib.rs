@@ -12,7 +12,7 @@
 //! | `frames` | the messages as bytes: a length and JSON |
 //! | `serve` | the helper's side |
 //! | `client` | this program's side: starts, replaces and ends helpers |
-//! | `tool` | a tool whose calls run in the helper |
+//! | `tool` | a tool whose calls are made by something else |
 //!
 //! This crate does not know which tools there are, nor what a session is.
 #![forbid(unsafe_code)]
@@ -25,6 +25,7 @@ mod protocol;
 mod serve;
 mod tool;
 
-pub use client::{Executor, Launch, MessageListener};
+pub use client::{Executor, Launch};
 pub use error::ExecutorError;
-pub use serve::{Messenger, serve};
+pub use serve::serve;
+pub use tool::{CallHandler, with_handler};

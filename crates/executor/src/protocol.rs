@@ -22,10 +22,6 @@ const MAX_BLOCKS: usize = 64;
 const MAX_DETAILS_BYTES: usize = 8 << 20;
 /// Most bytes of the text of an update. The built-in tools send at most 4 KiB.
 const MAX_UPDATE_BYTES: usize = 64 << 10;
-/// Most bytes of a message to the agent; the rest is cut off.
-pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 10;
-/// Most messages of one helper. A session has at most a few dozen background jobs at a time.
-pub(crate) const MAX_MESSAGES: usize = 1000;
 /// The kinds of pictures that models take.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
@@ -95,8 +91,6 @@ pub(crate) enum Reply {
     Ended { number: CallNumber, end: Box<CommandEnd> },
     /// No call and no process is running.
     Idle,
-    /// A message to the agent that no call requested, such as the end of a background job.
-    Message { text: String },
 }
 
 /// The end of a call.

@@ -23,24 +23,12 @@ use tokio_util::sync::CancellationToken;
 use self::command::{Command, CommandHold};
 use crate::frames;
 use crate::protocol::{
-    CallNumber, CallRequest, CommandEnd, CommandRequest, MAX_MESSAGE_BYTES, Outcome, Reply,
-    Request, VERSION, decode, raw,
+    CallNumber, CallRequest, CommandEnd, CommandRequest, Outcome, Reply, Request, VERSION, decode,
+    raw,
 };
 
 /// Most calls and commands at the same time. The engine makes at most eight calls, and a session has sixteen jobs.
 const MAX_CALLS: usize = 64;
-
-/// Sends messages to the agent that no call requested, such as the end of a background job.
-#[derive(Debug, Clone)]
-pub struct Messenger(mpsc::Sender<Vec<u8>>);
-
-impl Messenger {
-    /// Passes a text on. When this returns, the other side will get it unless this process is killed at once.
-    pub async fn send(&self, mut text: String) {
-        text.truncate(text.floor_char_boundary(MAX_MESSAGE_BYTES));
-        send(&self.0, &Reply::Message { text }).await;
-    }
-}
 
 /// Serves calls until the standard input ends. `build` makes the tools from what the other side was given as
 /// [`Launch::setup`](crate::Launch::setup).
@@ -48,7 +36,7 @@ impl Messenger {
 /// The value is for the caller's `main` to return. A failure is printed to standard error, which the other side reads:
 /// the runtime cannot be started, the input is not from an [`Executor`](crate::Executor) of this version, or the tools
 /// cannot be made.
-pub fn serve(build: impl FnOnce(Value, Messenger) -> io::Result<Vec<Arc<dyn Tool>>>) -> ExitCode {
+pub fn serve(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> ExitCode {
     let served =
         tokio::runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
             let served = runtime.block_on(attend(build));
@@ -65,9 +53,7 @@ pub fn serve(build: impl FnOnce(Value, Messenger) -> io::Result<Vec<Arc<dyn Tool
     }
 }
 
-async fn attend(
-    build: impl FnOnce(Value, Messenger) -> io::Result<Vec<Arc<dyn Tool>>>,
-) -> io::Result<()> {
+async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> io::Result<()> {
     let mut input = BufReader::new(tokio::io::stdin());
     let Some(Request::Begin { version, setup }) = frames::read(&mut input).await? else {
         return Err(io::Error::other(
@@ -80,7 +66,7 @@ async fn attend(
         )));
     }
     let (replies, queue) = mpsc::channel(frames::QUEUE);
-    let tools = build(setup, Messenger(replies.clone()))?;
+    let tools = build(setup)?;
     let writing = tokio::spawn(frames::write_all(queue, tokio::io::stdout()));
     let (running, commands) = (HashMap::new(), HashMap::new());
     let mut server = Server { tools, replies, running, commands, tasks: JoinSet::new() };

@@ -1,4 +1,4 @@
-//! A tool whose calls run in the helper process.
+//! A tool whose calls are made by something else.
 
 use std::sync::Arc;
 
@@ -6,15 +6,30 @@ use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolAliases, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;
 
-use crate::Executor;
-
-/// A tool as the engine sees it. Its schema stays on this side.
-pub(crate) struct ConfinedTool {
-    pub(crate) tool: Arc<dyn Tool>,
-    pub(crate) executor: Arc<Executor>,
+/// Makes the calls of tools.
+pub trait CallHandler: Send + Sync {
+    /// Makes one call of `tool`, in place of [`Tool::execute`].
+    ///
+    /// # Errors
+    /// As for [`Tool::execute`].
+    fn handle<'a>(
+        &'a self,
+        tool: &'a dyn Tool,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
-impl Tool for ConfinedTool {
+/// The same tool for the engine, with calls that `handler` makes.
+pub fn with_handler(tool: Arc<dyn Tool>, handler: Arc<dyn CallHandler>) -> Arc<dyn Tool> {
+    Arc::new(HandledTool { tool, handler })
+}
+
+struct HandledTool {
+    tool: Arc<dyn Tool>,
+    handler: Arc<dyn CallHandler>,
+}
+
+impl Tool for HandledTool {
     fn schema(&self) -> &ToolSchema {
         self.tool.schema()
     }
@@ -31,6 +46,6 @@ impl Tool for ConfinedTool {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.executor.call(&self.tool.schema().name, invocation))
+        self.handler.handle(&*self.tool, invocation)
     }
 }

@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId};
-use myclaw_exec::EnvironmentPolicy;
-use myclaw_executor::{Executor, Launch, MessageListener};
+use myclaw_exec::{
+    Attachment, ChildSpec, EnvironmentPolicy, ExecError, Finished, OutputPiece, Runner, attach,
+};
+use myclaw_executor::{Executor, Launch};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use myclaw_sandbox::{Confinement, Level, Sandbox, probe};
 use serde_json::{Map, Value, json};
@@ -69,13 +71,12 @@ impl Place {
             setup: json!("test"),
             scratch: root.join("files"),
             idle: PATIENCE,
-            on_message: MessageListener::default(),
         };
         change(&mut launch);
         let executor = Executor::new(launch);
         let parameters = json!({"type": "object"});
         let schema = ToolSchema { name: "test".to_owned(), description: String::new(), parameters };
-        let tool = executor.wrap(vec![Arc::new(Shape(schema))]).remove(0);
+        let tool = executor.wrap(Arc::new(Shape(schema)));
         let cancel = CancellationToken::new();
         Self { directory, executor, tool, cancel, updates: Mutex::default() }
     }
@@ -116,6 +117,15 @@ impl Place {
         }
     }
 
+    /// Runs a command that can be written to.
+    async fn command(&self) -> Result<Finished, ExecError> {
+        let spec = ChildSpec::new("true", self.directory.path().join("workspace"));
+        let (_handle, link) = attach(Attachment::Pipe);
+        let mut ignore = |_: OutputPiece<'_>| {};
+        let running = self.executor.run(spec, link, &self.cancel, &mut ignore);
+        tokio::time::timeout(PATIENCE, running).await.unwrap()
+    }
+
     fn temporary_directories(&self) -> usize {
         std::fs::read_dir(self.directory.path().join("files")).map_or(0, Iterator::count)
     }
@@ -145,19 +155,6 @@ async fn a_call_runs_in_the_helper_and_returns_what_the_tool_returns() {
         details: Some(json!({"number": number})),
     };
     assert_eq!(*place.updates.lock().unwrap(), [update(0), update(1), update(2)]);
-}
-
-#[tokio::test]
-async fn messages_to_the_agent_arrive_and_are_cut() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&heard);
-    let listen = move |launch: &mut Launch| {
-        launch.on_message =
-            MessageListener(Arc::new(move |text| listener.lock().unwrap().push(text)));
-    };
-    let place = Place::with("serve", listen);
-    assert_eq!(place.text("tell").await, "told");
-    assert_eq!(*heard.lock().unwrap(), ["é".repeat(32 << 10)]);
 }
 
 #[tokio::test]
@@ -212,7 +209,11 @@ async fn a_helper_that_breaks_the_rules_is_ended() {
         ("unknown call", "which does not wait"),
         ("unknown progress", "which does not wait"),
         ("twice", "began twice"),
-        ("talkative", "too many messages"),
+        ("output of a call", "mixed up calls and commands"),
+        ("end of a call", "mixed up calls and commands"),
+        ("input of a call", "mixed up calls and commands"),
+        ("output of nobody", "which does not wait"),
+        ("unknown reply", "unknown variant"),
         ("no json", "key must be a string"),
         ("too long", "too long"),
     ] {
@@ -224,6 +225,35 @@ async fn a_helper_that_breaks_the_rules_is_ended() {
     // The first result counts; the second ends the helper.
     let place = Place::new("second result");
     assert!(place.call("anything").await.unwrap().content.is_empty());
+    until("its directory goes", || place.temporary_directories() == 0).await;
+}
+
+#[tokio::test]
+async fn a_helper_that_breaks_the_rules_for_commands_is_ended() {
+    for (rule, reason) in [
+        ("no base64", "no base 64"),
+        ("too much output", "too much output at once"),
+        ("took twice", "took input twice"),
+        ("result of a command", "mixed up calls and commands"),
+        ("update of a command", "mixed up calls and commands"),
+    ] {
+        let place = Place::new(&format!("command: {rule}"));
+        let text = place.command().await.unwrap_err().to_string();
+        assert!(text.contains(reason), "{rule}: {text}");
+        until("its directory goes", || place.temporary_directories() == 0).await;
+    }
+    // These end the command, and not the helper.
+    for rule in ["large tail", "many left"] {
+        let text = Place::new(&format!("command: {rule}")).command().await.unwrap_err();
+        assert!(text.to_string().contains("too large"), "{rule}: {text}");
+    }
+    let text = Place::new("command: long failure").command().await.unwrap_err().to_string();
+    assert!(text.chars().count() < 1_100 && !text.contains('\u{1b}'), "{text}");
+    let finished = Place::new("command: endless count").command().await.unwrap();
+    assert_eq!((finished.output.tail.as_str(), finished.output.total_bytes), ("x", u64::MAX));
+    assert_eq!(finished.left_running[0].name, "x[2J", "without control characters");
+    let place = Place::new("command: ended twice");
+    assert_eq!(place.command().await.unwrap().output.tail, "x", "the first end counts");
     until("its directory goes", || place.temporary_directories() == 0).await;
 }
 

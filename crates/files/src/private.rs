@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Mode of a private file.
 const FILE_MODE: u32 = 0o600;
 /// Mode of a private directory.
-const DIRECTORY_MODE: u32 = 0o700;
+pub(crate) const DIRECTORY_MODE: u32 = 0o700;
 
 /// Options that give a new file the mode 0600.
 pub fn private_options() -> OpenOptions {

@@ -9,8 +9,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use myclaw_files::{
-    Durability, LockError, LockFile, LockKind, LockWait, NewFile, create_private_directory,
-    is_locked, lock, private_options, read_regular, set_aside,
+    Durability, LockError, LockFile, LockKind, LockWait, NewFile, OwnedDirectory,
+    create_private_directory, is_locked, lock, open_regular, open_regular_unlinked,
+    private_options, read_regular, set_aside,
 };
 
 fn mode(path: &Path) -> u32 {
@@ -106,4 +107,91 @@ fn shared_holders_keep_an_exclusive_one_out() {
     drop((one, other));
     lock(&third, LockKind::Exclusive, LockWait::Fail).unwrap();
     assert!(lock(&open(), LockKind::Shared, LockWait::Fail).is_err());
+}
+
+#[test]
+fn a_link_is_followed_only_where_that_is_wanted() {
+    let home = tempfile::tempdir().unwrap();
+    let [file, link, fifo, directory] =
+        ["file", "link", "fifo", "directory"].map(|name| home.path().join(name));
+    fs::write(&file, "text").unwrap();
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("inner"), "text").unwrap();
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let linked_directory = home.path().join("linked");
+    std::os::unix::fs::symlink(&directory, &linked_directory).unwrap();
+
+    assert!(open_regular(&link).is_ok());
+    assert!(open_regular_unlinked(&file).is_ok());
+    // Only the last part of the path counts.
+    assert!(open_regular_unlinked(&linked_directory.join("inner")).is_ok());
+    for path in [&link, &linked_directory, &fifo, &directory] {
+        let error = open_regular_unlinked(path).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{}: {error}", path.display());
+    }
+    let missing = open_regular_unlinked(&home.path().join("missing")).unwrap_err();
+    assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
+fn a_path_that_becomes_a_link_after_the_check_is_not_followed() {
+    let home = tempfile::tempdir().unwrap();
+    let [secret, path, next] = ["secret", "path", "next"].map(|name| home.path().join(name));
+    fs::write(&secret, "secret").unwrap();
+    fs::write(&path, "plain").unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                std::os::unix::fs::symlink(&secret, &next).unwrap();
+                fs::rename(&next, &path).unwrap();
+                fs::write(&next, "plain").unwrap();
+                fs::rename(&next, &path).unwrap();
+            }
+        });
+        for _ in 0..3_000 {
+            if let Ok(file) = open_regular_unlinked(&path) {
+                let text = io::read_to_string(file).unwrap();
+                assert_ne!(text, "secret");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_directory_of_a_killed_process_is_removed_and_no_other() {
+    let base = tempfile::tempdir().unwrap();
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+    let age = |path: &Path| fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
+    let held = OwnedDirectory::create(base.path(), "x-").unwrap();
+    assert_eq!(mode(held.path()), 0o700);
+    age(held.path());
+    // What a kill leaves: the files, and a lock that nobody holds. One lacks even that.
+    for name in ["x-killed", "x-bare", "x-new", "y-other"] {
+        fs::create_dir(base.path().join(name)).unwrap();
+    }
+    fs::write(base.path().join("x-killed/owner"), "1\n").unwrap();
+    let _socket =
+        std::os::unix::net::UnixListener::bind(base.path().join("x-killed/proxy")).unwrap();
+    fs::create_dir(base.path().join("target")).unwrap();
+    std::os::unix::fs::symlink(base.path().join("target"), base.path().join("x-link")).unwrap();
+    for name in ["x-killed", "x-bare", "y-other", "target"] {
+        age(&base.path().join(name));
+    }
+    let next = OwnedDirectory::create(base.path(), "x-").unwrap();
+    let mut left: Vec<_> =
+        fs::read_dir(base.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    let mut expected: Vec<_> = [held.path(), next.path()]
+        .into_iter()
+        .map(|path| path.file_name().unwrap().to_owned())
+        .chain(["target", "x-link", "x-new", "y-other"].map(Into::into))
+        .collect();
+    expected.sort();
+    assert_eq!(left, expected);
+    let path = next.path().to_owned();
+    drop(next);
+    assert!(!path.exists());
 }

@@ -28,7 +28,9 @@ pub use exec::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Refusal, RefusalKind,
     ResolvedProgram, command_digest,
 };
-pub use names::{canonical_tool_name, group_members, group_names, known_tools, profile_members};
+pub use names::{
+    alias_names, canonical_tool_name, group_members, group_names, known_tools, profile_members,
+};
 pub use pattern::{matches_name, matches_path};
 pub use sandbox::{
     DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts,

@@ -98,7 +98,7 @@ pub fn group_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Other names of tools, for suggestions.
-pub(crate) fn alias_names() -> impl Iterator<Item = &'static str> {
+pub fn alias_names() -> impl Iterator<Item = &'static str> {
     ALIASES.iter().map(|(alias, _)| *alias)
 }
 

@@ -24,6 +24,9 @@ const END_GRACE: Duration = Duration::from_secs(2);
 /// How long the program for containers may take to look for an image. A service that hangs must not hang its callers.
 const IMAGE_LIMIT: Duration = Duration::from_secs(10);
 
+/// Words of podman and docker about an image that is not on this machine.
+const IMAGE_IS_MISSING: [&str; 3] = ["image not known", "No such image", "no such image"];
+
 /// The exit code of a helper that could not start the command.
 const SETUP_FAILED: i32 = 125;
 
@@ -56,7 +59,7 @@ impl Sandbox {
     /// Whether the image of a container is on this machine.
     ///
     /// # Errors
-    /// [`SandboxError::Unavailable`] with what the program said, and how to get the image.
+    /// [`SandboxError::Unavailable`] with how to get the image, or with what the program said if it cannot look for it.
     pub async fn check_image(&self, engine: Engine, image: &str) -> Result<(), SandboxError> {
         let mut spec = ChildSpec::new(self.probe.engine(engine)?, "/");
         spec.args = ["image", "inspect", "--format={{.Id}}", image].map(OsString::from).to_vec();
@@ -68,9 +71,15 @@ impl Sandbox {
         let name = engine.program();
         let said = finished.output.tail.lines().rfind(|line| !line.trim().is_empty());
         let said = said.unwrap_or("it gave no answer").trim();
+        if IMAGE_IS_MISSING.iter().any(|words| said.contains(words)) {
+            return Err(SandboxError::unavailable(
+                format!("{name} does not have the image {image}"),
+                format!("get it with `{name} pull {image}`, or name another image"),
+            ));
+        }
         Err(SandboxError::unavailable(
-            format!("{name} does not have the image {image} ({said})"),
-            format!("get it with `{name} pull {image}`, or name another image"),
+            format!("{name} cannot look for the image {image} ({said})"),
+            format!("make `{name} image inspect {image}` work, or choose another level"),
         ))
     }
 

@@ -17,7 +17,7 @@ mod matching;
 mod nearest;
 
 pub(crate) use atomic::{
-    Attributes, Executable, StagedFile, replace_file, stage_file, sync_directory,
+    Attributes, Executable, StagedFile, remove_abandoned, replace_file, stage_file, sync_directory,
 };
 pub(crate) use decode::decode_lossless;
 pub(crate) use diff::{diff_deadline, unified_diff};

@@ -6,20 +6,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use myclaw_config::{Config, ConfinementConfig, SandboxNetwork};
-use myclaw_engine::{Tool, ToolAliases, ToolError, ToolInvocation, ToolOutput};
-use myclaw_llm::{ContentBlock, ToolSchema};
+use myclaw_engine::{Tool, ToolError, ToolInvocation, ToolOutput};
+use myclaw_executor::CallHandler;
+use myclaw_files::OwnedDirectory;
+use myclaw_llm::ContentBlock;
 use myclaw_web::{
     AddressGuard, AllowedHost, BoxFuture, InvalidHost, Proxy, ProxyHosts, ProxyLimits, ProxyRules,
 };
-use tempfile::TempDir;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::COMMAND_TOOLS;
 use crate::web_tools::address_rules;
 use crate::{AgentError, FailureClass};
 
 /// The key that names the hosts.
 const KEY: &str = "sandbox.confinement.allowHosts";
+
+/// What names of directories with a proxy's socket begin with.
+const DIRECTORY_PREFIX: &str = "myclaw-proxy-";
 
 /// What the proxy of a session lets through; `None` if there is no allowlist.
 ///
@@ -79,11 +82,12 @@ impl SessionProxy {
             )
         };
         // Not in the state directory, whose path can be too long for a socket.
-        let directory = tempfile::Builder::new().prefix("myclaw-").tempdir().map_err(failed)?;
+        let directory =
+            OwnedDirectory::create(&std::env::temp_dir(), DIRECTORY_PREFIX).map_err(failed)?;
         let socket = directory.path().join("proxy");
         let proxy = Proxy::start_at(&socket, rules).map_err(failed)?;
         let owner = tokio::spawn(async move {
-            let _owned: TempDir = directory;
+            let _owned: OwnedDirectory = directory;
             std::future::pending().await
         });
         Ok(Arc::new(Self { proxy, socket, _directory: AbortOnDropHandle::new(owner) }))
@@ -95,47 +99,16 @@ impl SessionProxy {
     }
 }
 
-/// The same tools. The results of those that run commands name the hosts that the proxy refused, because most programs
-/// show only a number.
-pub(super) fn with_refusals(
-    tools: Vec<Arc<dyn Tool>>,
-    proxy: &Arc<SessionProxy>,
-) -> Vec<Arc<dyn Tool>> {
-    let wrap = |tool: Arc<dyn Tool>| -> Arc<dyn Tool> {
-        if COMMAND_TOOLS.contains(&tool.schema().name.as_str()) {
-            Arc::new(CommandTool { tool, proxy: Arc::clone(proxy) })
-        } else {
-            tool
-        }
-    };
-    tools.into_iter().map(wrap).collect()
-}
-
-struct CommandTool {
-    tool: Arc<dyn Tool>,
-    proxy: Arc<SessionProxy>,
-}
-
-impl Tool for CommandTool {
-    fn schema(&self) -> &ToolSchema {
-        self.tool.schema()
-    }
-
-    fn aliases(&self) -> ToolAliases {
-        self.tool.aliases()
-    }
-
-    fn is_read_only(&self) -> bool {
-        self.tool.is_read_only()
-    }
-
-    fn execute<'a>(
+impl CallHandler for SessionProxy {
+    /// Adds to the result of a command the hosts that the proxy refused, because most programs show only a number.
+    fn handle<'a>(
         &'a self,
+        tool: &'a dyn Tool,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async {
-            let mut output = self.tool.execute(invocation).await?;
-            let refused = self.proxy.proxy.take_refusals();
+            let mut output = tool.execute(invocation).await?;
+            let refused = self.proxy.take_refusals();
             if !refused.is_empty() {
                 output.content.push(ContentBlock::text(format!(
                     "[refused by the network of the sandbox: {}. The owner of MyClaw can permit a host in `{KEY}`]",

@@ -1,7 +1,9 @@
 //! `myclaw policy`: what a session may do, and which rule decides.
 
 use myclaw_agent::did_you_mean;
-use myclaw_agent::permissions::{Permissions, Verdict, canonical_tool_name, known_tools};
+use myclaw_agent::permissions::{
+    Permissions, Verdict, alias_names, canonical_tool_name, known_tools,
+};
 use serde_json::{Map, Value, json};
 
 use crate::args::{ExplainArgs, PolicyArgs, PolicyCommand};
@@ -62,7 +64,7 @@ fn known(tool: &str) -> Result<&str, CliError> {
     if known_tools().contains(&canonical_tool_name(tool).as_str()) {
         return Ok(tool);
     }
-    let suggestion = did_you_mean(tool, known_tools().iter().copied());
+    let suggestion = did_you_mean(tool, known_tools().iter().copied().chain(alias_names()));
     Err(CliError::usage(format!(
         "there is no tool `{tool}`{suggestion} `myclaw policy explain` lists them"
     )))

@@ -192,7 +192,9 @@ fn a_missing_image_is_found_before_and_during_a_run() {
         assert!(run(&home, &["doctor"]).stdout().contains(doctor));
         let output = run(&home, &["run", "--session", "trip", "go on"]);
         assert_ne!(output.code(), Some(0));
-        assert!(output.stderr().contains("image not known"), "{}", output.stderr());
+        let said = output.stderr();
+        assert!(said.contains("podman pull localhost/myclaw-no-such-image"), "{said}");
+        assert!(!said.contains("Error:"), "podman's own message: {said}");
         assert!(results_of_nothing(&home));
     }
     assert_eq!(server.requests().len(), 0);

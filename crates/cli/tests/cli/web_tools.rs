@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, Step, TempHome, WireFormat};
 use serde_json::{Value, json};
 
 use crate::run;
@@ -57,6 +57,33 @@ fn a_page_of_a_listed_host_is_read_and_any_other_is_refused() {
 }
 
 #[test]
+fn a_page_does_not_come_through_the_proxy_of_the_environment() {
+    // Such a proxy would look the name up itself, and connect to what nobody has checked.
+    let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
+    proxy.set_nonblocking(true).expect("a listener that does not wait");
+    let address = format!("http://{}", proxy.local_addr().expect("its address"));
+    let url = page_server("text/plain", b"the page").replace("127.0.0.1", "localhost");
+    let server = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call("call_1", "web_fetch", json!({"url": url})),
+        Reply::anthropic().text("Done."),
+    ]));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    config["tools"]["web"]["fetch"]["allowHosts"] = json!(["localhost"]);
+    home.write_config(&config);
+    let mut command = crate::myclaw(&home, &["run", "go on"]);
+    for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
+        command.env(name, &address);
+    }
+    // The model is reached directly, whatever the variables say.
+    command.env("NO_PROXY", "127.0.0.1").env("no_proxy", "127.0.0.1");
+    RunningChild::run(&mut command).assert_code(0);
+    let read = server.last_request().messages().last().expect("a result")["content"].to_string();
+    assert!(read.contains("the page"), "{read}");
+    assert!(proxy.accept().is_err(), "the proxy was asked");
+}
+
+#[test]
 fn a_search_uses_the_key_of_the_config() {
     let base = page_server(
         "application/json",
@@ -104,6 +131,66 @@ fn another_model_looks_at_a_picture_for_one_that_cannot() {
         std::fs::read_to_string(home.state_directory().join("usage.json")).expect("totals");
     let totals: serde_json::Value = serde_json::from_str(&totals).expect("JSON");
     assert_eq!(totals["tokens"], 11 + 770 + 22, "the call for the picture counts");
+}
+
+#[test]
+fn the_next_key_is_used_when_the_model_for_pictures_refuses_one() {
+    let main = ModelServer::spawn_blocking_thread(Script::from([
+        Reply::anthropic().tool_call("call_1", "image", json!({"image": "p.png"})),
+        Reply::anthropic().text("Done."),
+        Reply::anthropic().tool_call("call_2", "image", json!({"image": "p.png"})),
+        Reply::anthropic().text("Done."),
+    ]));
+    let refused = |message: &str| {
+        let error = json!({"type": "authentication_error", "message": message});
+        Step::status(401, &[], json!({"type": "error", "error": error}).to_string())
+    };
+    let eyes = ModelServer::spawn_blocking_thread(Script::from([
+        refused("invalid x-api-key"),
+        Reply::anthropic().text("It is red.").step(),
+        refused("invalid x-api-key"),
+        refused("no key of yours"),
+    ]));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(main.url(), WireFormat::AnthropicMessages);
+    config["models"]["providers"] = json!({
+        "mine": {
+            "baseUrl": main.url(), "api": "anthropic-messages", "apiKey": "k",
+            "models": [{"id": "blind", "input": ["text"], "contextWindow": 200_000}]
+        },
+        "eyes": {
+            "baseUrl": eyes.url(), "api": "anthropic-messages",
+            "models": [{"id": "seeing", "input": ["text", "image"], "contextWindow": 200_000}]
+        }
+    });
+    config["agents"] = json!({"defaults": {"model": "mine/blind", "imageModel": "eyes/seeing"}});
+    home.write_config(&config);
+    home.write(
+        ".myclaw/agents/main/agent/auth-profiles.json",
+        json!({"version": 1, "order": {"eyes": ["eyes:a", "eyes:b"]}, "profiles": {
+            "eyes:a": {"type": "api_key", "provider": "eyes", "key": "first-key"},
+            "eyes:b": {"type": "api_key", "provider": "eyes", "key": "second-key"},
+        }})
+        .to_string(),
+    );
+    home.write("work/p.png", include_bytes!("../data/pixel.png"));
+    let directory = home.path().join("work");
+    let directory = directory.to_str().expect("a path");
+    run(&home, &["run", "-C", directory, "go on"]).assert_code(0);
+    let result = main.last_request().messages().last().expect("a result")["content"].to_string();
+    assert!(result.contains("It is red."), "{result}");
+    let keys: Vec<String> = eyes
+        .requests()
+        .iter()
+        .map(|request| request.header("x-api-key").expect("a key").to_owned())
+        .collect();
+    assert_eq!(keys, ["first-key", "second-key"]);
+    // When no key is left, the call fails with the last answer, and the turn goes on.
+    run(&home, &["run", "-C", directory, "again"]).assert_code(0);
+    let result = main.last_request().messages().last().expect("a result")["content"].to_string();
+    assert!(result.contains("eyes/seeing") && result.contains("no key of yours"), "{result}");
+    assert!(!result.contains("first-key") && !result.contains("second-key"), "{result}");
+    assert_eq!(eyes.requests().len(), 4);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use myclaw_testkit::{
 };
 use serde_json::{Value, json};
 
+mod approvals;
 mod chaos;
 mod client;
 mod cron;
@@ -24,7 +25,9 @@ mod delivery;
 mod guard;
 mod openai;
 mod processes;
+mod sessions;
 mod socket;
+mod web_ui;
 
 use client::Client;
 

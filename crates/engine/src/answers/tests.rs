@@ -66,7 +66,7 @@ fn each_message_has_the_next_whole_answer() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_is_none() {
+fn an_answer_that_was_cut_off_does_not_count() {
     let rows = vec![
         taken("one", &["a"]),
         answer("half an answ", StopReason::Aborted, 0),

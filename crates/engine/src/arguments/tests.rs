@@ -30,7 +30,7 @@ fn fitting_arguments_pass_unchanged() {
 }
 
 #[test]
-fn harmless_carelessness_is_set_right() {
+fn harmless_mistakes_are_corrected() {
     let careless = json!({"path": 7, "startLine": "3", "limit": "1.5", "all": "True", "names": "n", "mode": null, "nested": {"n": 2.0}});
     let fitted = json!({"path": "7", "startLine": 3, "limit": 1.5, "all": true, "names": ["n"], "nested": {"n": 2}});
     assert_eq!(fit_json(careless), Ok(fitted));
@@ -54,7 +54,7 @@ fn each_problem_names_its_argument() {
 }
 
 #[test]
-fn a_fraction_is_no_integer() {
+fn a_fraction_is_not_an_integer() {
     assert_eq!(
         fit_json(json!({"path": "x", "startLine": 1.5})).unwrap_err(),
         ["`startLine` must be an integer, not 1.5"]
@@ -62,7 +62,7 @@ fn a_fraction_is_no_integer() {
 }
 
 #[test]
-fn with_an_unknown_name_the_tool_judges() {
+fn unknown_names_are_left_to_the_tool() {
     let arguments = json!({"file_path": "x"});
     assert_eq!(fit_json(arguments.clone()), Ok(arguments));
 }

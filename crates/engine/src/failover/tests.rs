@@ -13,14 +13,14 @@ fn error(class: ErrorClass) -> ModelError {
 }
 
 #[test]
-fn the_rest_doubles_from_one_second_to_sixty() {
+fn the_cooldown_doubles_from_one_second_to_sixty() {
     let cooldowns: Vec<u64> = (1..=9).map(|failures| cooldown(failures).as_secs()).collect();
     assert_eq!(cooldowns, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
     assert_eq!(cooldown(u32::MAX), LONGEST_COOLDOWN);
 }
 
 #[test]
-fn a_failure_moves_on_and_comes_back_when_the_rest_is_over() {
+fn a_failed_profile_is_used_again_after_its_cooldown() {
     let mut rotation = rotation(&["a", "b"]);
     assert_eq!(rotation.pick(0), Pick::Ready(0));
     rotation.failed(0, &error(ErrorClass::RateLimit), 0);
@@ -31,7 +31,7 @@ fn a_failure_moves_on_and_comes_back_when_the_rest_is_over() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_ends_a_rest_and_one_that_is_set_forward_does_too() {
+fn a_clock_that_is_set_back_or_forward_ends_a_cooldown() {
     let mut rotation = rotation(&["a"]);
     rotation.failed(0, &error(ErrorClass::RateLimit), 1_000_000);
     assert_eq!(rotation.pick(1_000_000), Pick::Wait(Duration::from_secs(1)));
@@ -101,7 +101,7 @@ fn the_upcoming_profile_is_the_one_that_is_picked_next() {
 }
 
 #[test]
-fn a_rest_from_before_the_run_holds_unless_the_profile_is_alone() {
+fn a_cooldown_from_before_the_run_applies_unless_there_is_only_one_profile() {
     let cooldown = Some((5_000, FailureReason::RateLimit));
     let mut alone = ProfileRotation::new(vec![arranged("a", cooldown)]);
     assert_eq!((alone.pick(0), alone.cooldown_reason()), (Pick::Ready(0), None));
@@ -115,7 +115,7 @@ fn a_rest_from_before_the_run_holds_unless_the_profile_is_alone() {
 }
 
 #[test]
-fn a_profile_that_another_model_spent_is_spent_here_too() {
+fn a_profile_that_another_model_exhausted_is_exhausted_here_too() {
     let mut rotation = rotation(&["a", "b"]);
     rotation.exhaust("a");
     assert_eq!(rotation.pick(0), Pick::Ready(1));

@@ -117,7 +117,7 @@ fn the_end_of_the_log_decides_the_next_step_also_after_reopening() {
 }
 
 #[test]
-fn what_is_in_memory_is_what_a_later_run_reads() {
+fn the_list_in_memory_equals_what_a_later_run_reads() {
     let fixture = Fixture::new();
     let (mut log, _) = fixture.open(u64::MAX);
     log.append_user(user("list")).unwrap();
@@ -130,7 +130,7 @@ fn what_is_in_memory_is_what_a_later_run_reads() {
 }
 
 #[test]
-fn a_compaction_takes_the_place_of_what_was_before_it() {
+fn a_compaction_replaces_the_messages_before_it() {
     let fixture = Fixture::new();
     let (mut log, _) = fixture.open(u64::MAX);
     for text in ["one", "two"] {

@@ -101,7 +101,6 @@ pub(super) async fn make_durable(shared: &Shared, model: &ActiveModel) -> Result
         model: Some(model.reference()),
         add_tokens: shared.tally.usage.total_tokens,
         extra: Some(Map::from_iter([(LAST_RUN_TOKENS.to_owned(), json!(last_run_tokens))])),
-        ..MetaPatch::default()
     };
     let blocking = tokio::task::spawn_blocking(move || {
         let synced = sync.sync();

@@ -94,7 +94,7 @@ fn system_md_is_apart_from_the_other_files_and_counts_first() {
 }
 
 #[test]
-fn a_system_md_that_is_no_regular_file_is_reported_and_not_read() {
+fn a_system_md_that_is_not_a_regular_file_is_reported_and_not_read() {
     let workspace = tempfile::tempdir().unwrap();
     fs::create_dir(workspace.path().join("SYSTEM.md")).unwrap();
 
@@ -108,7 +108,7 @@ fn a_system_md_that_is_no_regular_file_is_reported_and_not_read() {
 }
 
 #[test]
-fn a_file_that_just_fits_is_not_called_cut() {
+fn a_file_that_just_fits_is_not_reported_as_cut() {
     let workspace = tempfile::tempdir().unwrap();
     fs::write(workspace.path().join("AGENTS.md"), "x".repeat(MAX_FILE_CHARS)).unwrap();
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{Tool, ToolError, ToolInvocation, ToolOutput, ToolUpdate};
-use myclaw_executor::Messenger;
 use myclaw_llm::{ContentBlock, ImageContent, TextContent, ToolSchema};
 use serde_json::{Value, json};
 
@@ -17,7 +16,7 @@ fn main() -> ExitCode {
     match arguments.next().as_deref().and_then(OsStr::to_str) {
         #[cfg(target_os = "linux")]
         Some("__sandbox-exec") => myclaw_sandbox::enter_and_exec(arguments),
-        Some("serve") => myclaw_executor::serve(|setup, messenger| tools(&setup, messenger)),
+        Some("serve") => myclaw_executor::serve(|setup| tools(&setup)),
         Some(rule) => match break_rule(rule) {
             Ok(()) => ExitCode::from(7),
             Err(_) => ExitCode::FAILURE,
@@ -29,15 +28,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn tools(setup: &Value, messenger: Messenger) -> io::Result<Vec<Arc<dyn Tool>>> {
+fn tools(setup: &Value) -> io::Result<Vec<Arc<dyn Tool>>> {
     let name = setup.as_str().ok_or_else(|| io::Error::other("the set-up is not a name"))?;
     let parameters = json!({"type": "object"});
     let schema = ToolSchema { name: name.to_owned(), description: String::new(), parameters };
-    Ok(vec![Arc::new(TestTool(schema, messenger))])
+    Ok(vec![Arc::new(TestTool(schema))])
 }
 
 /// Does what the argument `do` says.
-struct TestTool(ToolSchema, Messenger);
+struct TestTool(ToolSchema);
 
 impl Tool for TestTool {
     fn schema(&self) -> &ToolSchema {
@@ -48,15 +47,12 @@ impl Tool for TestTool {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(run(&self.1, invocation))
+        Box::pin(run(invocation))
     }
 }
 
 #[expect(clippy::panic, reason = "a test wants to see it")]
-async fn run(
-    messenger: &Messenger,
-    invocation: ToolInvocation<'_>,
-) -> Result<ToolOutput, ToolError> {
+async fn run(invocation: ToolInvocation<'_>) -> Result<ToolOutput, ToolError> {
     let text = |text: String| Ok(ToolOutput::text(text));
     let content = |block| Ok(ToolOutput { content: vec![block], ..ToolOutput::default() });
     let image = |data: &str, mime_type: &str| {
@@ -71,10 +67,6 @@ async fn run(
             invocation.context.max_result_chars,
             std::env::current_dir()
         )),
-        "tell" => {
-            messenger.send("é".repeat(50_000)).await;
-            text("told".to_owned())
-        }
         "fail" => Err(ToolError::Failed("as demanded".to_owned())),
         "progress" => {
             for number in 0..3 {
@@ -132,6 +124,9 @@ fn break_rule(rule: &str) -> io::Result<()> {
     send(&json!({"ready": {"version": version}}))?;
     receive()?;
     let outcome = json!({"output": {"content": [], "details": null, "isError": false}});
+    if let Some(rule) = rule.strip_prefix("command: ") {
+        reply_to_command(rule)?;
+    }
     match rule {
         "unknown call" => send(&json!({"result": {"number": 77, "outcome": outcome}}))?,
         "unknown progress" => {
@@ -142,12 +137,16 @@ fn break_rule(rule: &str) -> io::Result<()> {
                 send(&json!({"result": {"number": 1, "outcome": outcome}}))?;
             }
         }
-        "talkative" => {
-            for _ in 0..1001 {
-                send(&json!({"message": {"text": "x"}}))?;
-            }
-        }
         "twice" => send(&json!({"ready": {"version": version}}))?,
+        "output of a call" => send(&json!({"output": {
+            "number": 1, "skippedBytes": 0, "skippedLines": 0, "data": "eA==",
+        }}))?,
+        "end of a call" => send(&json!({"ended": {"number": 1, "end": "notFound"}}))?,
+        "input of a call" => send(&json!({"took": {"number": 1, "isClosed": false}}))?,
+        "output of nobody" => send(&json!({"output": {
+            "number": 77, "skippedBytes": 0, "skippedLines": 0, "data": "eA==",
+        }}))?,
+        "unknown reply" => send(&json!({"surprise": {"number": 1}}))?,
         "no json" => io::stdout().write_all(b"\0\0\0\x03{]}")?,
         "too long" => io::stdout().write_all(&[0xff; 4])?,
         _ => {}
@@ -156,6 +155,52 @@ fn break_rule(rule: &str) -> io::Result<()> {
     // It would go on for ever.
     loop {
         std::thread::park();
+    }
+}
+
+/// Answers the first command in a way in which no helper does.
+fn reply_to_command(rule: &str) -> io::Result<()> {
+    let output = |data: &str, skipped: u64| {
+        send(&json!({"output": {
+            "number": 1, "skippedBytes": skipped, "skippedLines": skipped, "data": data,
+        }}))
+    };
+    let finished = |tail: String, left: usize| {
+        let left: Vec<Value> = (0..left).map(|number| json!([number, "x\n\u{1b}[2J"])).collect();
+        send(&json!({"ended": {"number": 1, "end": {"finished": {
+            "exit": {"code": 0}, "tail": tail, "totalBytes": u64::MAX, "totalLines": u64::MAX,
+            "truncated": true, "sideFile": {"failed": "no\nroom"}, "leftRunning": left,
+        }}}}))
+    };
+    match rule {
+        "no base64" => output("!!", 0),
+        "too much output" => output(&"eHh4".repeat(90_000), 0),
+        "endless count" => {
+            output("eA==", u64::MAX)?;
+            output("eA==", u64::MAX)?;
+            finished("x".to_owned(), 1)
+        }
+        "took twice" => {
+            // All at once, so that nobody can take the first before the second is there.
+            let frames = encode(&json!({"took": {"number": 1, "isClosed": false}}))?.repeat(100);
+            io::stdout().write_all(&frames)
+        }
+        "result of a command" => send(&json!({"result": {"number": 1, "outcome": {
+            "output": {"content": [], "details": null, "isError": false},
+        }}})),
+        "update of a command" => {
+            send(&json!({"update": {"number": 1, "text": "x", "details": null}}))
+        }
+        "large tail" => finished("x".repeat(1 << 20), 0),
+        "many left" => finished("x".to_owned(), 100),
+        "ended twice" => {
+            finished("x".to_owned(), 0)?;
+            finished("y".to_owned(), 0)
+        }
+        "long failure" => send(&json!({"ended": {"number": 1, "end": {
+            "failed": {"text": "\u{1b}[2Jx\n".repeat(10_000)},
+        }}})),
+        _ => Ok(()),
     }
 }
 
@@ -168,10 +213,13 @@ fn receive() -> io::Result<Vec<u8>> {
 }
 
 fn send(message: &Value) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    output.write_all(&encode(message)?)?;
+    output.flush()
+}
+
+fn encode(message: &Value) -> io::Result<Vec<u8>> {
     let text = message.to_string();
     let length = u32::try_from(text.len()).map_err(io::Error::other)?;
-    let mut output = io::stdout().lock();
-    output.write_all(&length.to_be_bytes())?;
-    output.write_all(text.as_bytes())?;
-    output.flush()
+    Ok([&length.to_be_bytes(), text.as_bytes()].concat())
 }

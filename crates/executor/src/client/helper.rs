@@ -24,11 +24,8 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 pub(super) use self::waiting::{CommandEvents, Waiting};
-use super::{Launch, MessageListener};
-use crate::protocol::{
-    CallContext, CallNumber, CallRequest, MAX_MESSAGE_BYTES, MAX_MESSAGES, Outcome, Reply, Request,
-    VERSION,
-};
+use super::Launch;
+use crate::protocol::{CallContext, CallNumber, CallRequest, Outcome, Reply, Request, VERSION};
 use crate::{ExecutorError, frames};
 
 /// How long a helper may take to be ready. A container needs most of it on a slow machine.
@@ -128,7 +125,6 @@ impl Helper {
             shared: Arc::clone(&shared),
             requests: requests.clone(),
             idle: launch.idle,
-            on_message: launch.on_message.clone(),
             _writing: writing,
         };
         let attending = AbortOnDropHandle::new(tokio::spawn(attendant.attend(process, replies)));
@@ -362,7 +358,7 @@ impl Shared {
             | Reply::Took { number, .. }
             | Reply::Ended { number, .. } => *number,
             Reply::Ready { .. } => return Err("it began twice".to_owned()),
-            Reply::Idle | Reply::Message { .. } => return Ok(()),
+            Reply::Idle => return Ok(()),
         };
         let is_last = matches!(reply, Reply::Result { .. } | Reply::Ended { .. });
         let mut state = self.lock();
@@ -379,7 +375,6 @@ struct Attendant {
     shared: Arc<Shared>,
     requests: mpsc::Sender<Vec<u8>>,
     idle: Duration,
-    on_message: MessageListener,
     _writing: AbortOnDropHandle<io::Result<()>>,
 }
 
@@ -407,16 +402,8 @@ impl Attendant {
                 }
             }
         }));
-        let mut messages = 0;
         loop {
             match tokio::time::timeout(self.idle, arrived.recv()).await {
-                Ok(Some(Ok(Some(Reply::Message { text })))) => {
-                    messages += 1;
-                    if messages > MAX_MESSAGES || text.len() > MAX_MESSAGE_BYTES {
-                        return "it sent too many messages".to_owned();
-                    }
-                    (self.on_message.0)(text);
-                }
                 Ok(Some(Ok(Some(Reply::Idle)))) => {
                     if self.shared.end_if_idle() {
                         return IDLE.to_owned();

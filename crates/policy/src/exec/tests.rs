@@ -108,6 +108,42 @@ fn a_level_takes_what_it_leaves_out_from_the_one_above() {
 }
 
 #[test]
+fn input_for_a_job_is_free_only_where_every_command_is() {
+    use ExecAsk::{Always, Off, OnMiss};
+    use ExecSecurity::{Allowlist, Deny, Full};
+    let checked = |levels: &[(ExecSecurity, ExecAsk)]| {
+        let levels: Vec<ExecLevel> = levels
+            .iter()
+            .map(|(security, ask)| level(rules(*security, Some(*ask), &["cat"])))
+            .collect();
+        match policy(&levels).check_input() {
+            InputVerdict::Allowed => "allowed".to_owned(),
+            InputVerdict::NeedsApproval(refusal) => format!("ask {}", refusal.kind.code()),
+            InputVerdict::Denied(refusal) => format!("denied {}", refusal.kind.code()),
+        }
+    };
+    for (levels, expected) in [
+        (&[][..], "allowed"),
+        (&[(Full, Off)], "allowed"),
+        (&[(Full, OnMiss)], "allowed"),
+        (&[(Full, Always)], "ask always-ask"),
+        // A program on the list may read commands from its input.
+        (&[(Allowlist, Off)], "denied input"),
+        (&[(Allowlist, OnMiss)], "ask input"),
+        (&[(Allowlist, Always)], "ask input"),
+        (&[(Deny, Off)], "denied disabled"),
+        (&[(Deny, Always)], "denied disabled"),
+        // The strictest level decides, in any order.
+        (&[(Full, Always), (Full, Off)], "ask always-ask"),
+        (&[(Allowlist, OnMiss), (Deny, Off)], "denied disabled"),
+        (&[(Deny, Off), (Full, Off)], "denied disabled"),
+        (&[(Full, Off), (Allowlist, OnMiss)], "ask input"),
+    ] {
+        assert_eq!(checked(levels), expected, "{levels:?}");
+    }
+}
+
+#[test]
 fn the_sandbox_has_rules_for_its_own_sessions() {
     let sandbox = SandboxRules {
         mode: SandboxMode::NonMain,

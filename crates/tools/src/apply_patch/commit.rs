@@ -14,6 +14,8 @@ use crate::files::{Attributes, StagedFile, stage_file, sync_directory};
 
 /// Prefix of the names of kept old files.
 const BACKUP_PREFIX: &str = ".myclaw-old-";
+/// Most new files that stay open until they have their names. The system limits open files, often to 1024.
+const MOST_OPEN: usize = 256;
 
 /// The change of one file. Paths are real: they contain no links.
 #[derive(Debug)]
@@ -89,17 +91,21 @@ fn stage(changes: Vec<Change>, undo: &mut Vec<Undo>) -> Result<Vec<Ready>, Failu
                 let staged = make_directories(&path, undo)
                     .and_then(|()| stage_file(&path, &bytes, &attributes));
                 let staged = staged.map_err(|error| (path.clone(), error))?;
-                Ready::Create(path, staged)
+                Ready::Create(path, few_open(staged, ready.len()))
             }
             Change::Replace { path, bytes, attributes } => {
                 let staged = stage_file(&path, &bytes, &attributes)
                     .map_err(|error| (path.clone(), error))?;
-                Ready::Replace(path, staged)
+                Ready::Replace(path, few_open(staged, ready.len()))
             }
             Change::Delete { path } => Ready::Delete(path),
         });
     }
     Ok(ready)
+}
+
+fn few_open(staged: StagedFile, before: usize) -> StagedFile {
+    if before < MOST_OPEN { staged } else { staged.unlocked() }
 }
 
 fn put_in_place(ready: Vec<Ready>, undo: &mut Vec<Undo>) -> Result<Vec<PathBuf>, Failure> {

@@ -4,8 +4,8 @@
 //! newest change. Reverting that change gives the state before it, which must be the state after the previous change,
 //! and so on. A file for which this does not hold was changed by something else, and stays as it is.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,6 +95,8 @@ pub(super) struct Plan {
     pub steps: Vec<Step>,
     /// Directories that the turn had made, the outermost first.
     pub directories: Vec<PathBuf>,
+    /// The directories of all files of the turn. A killed tool or undo may have left temporary files there.
+    pub parents: BTreeSet<PathBuf>,
     pub report: Undone,
     /// Whether an earlier attempt was not recorded as done.
     pub is_resumed: bool,
@@ -162,12 +164,15 @@ pub(super) fn plan(
             }
         }
         (WhichTurn::Next, Direction::Undo) => {
+            let mut passed_over = BTreeSet::new();
             for turn in (1..).zip(&turns).filter(|(_, turn)| !turn.is_undone) {
-                let plan = plan_turn(context, journal, &content, direction, turn)?;
+                let mut plan = plan_turn(context, journal, &content, direction, turn)?;
+                plan.parents.append(&mut passed_over);
                 // Calls that failed while they wrote, or were killed before they did, leave nothing to undo.
                 if !plan.is_empty() {
                     return Ok(Some(plan));
                 }
+                passed_over = plan.parents;
             }
             Ok(None)
         }
@@ -214,6 +219,11 @@ fn plan_turn(
             .iter()
             .flat_map(|record| record.directories.clone())
             .filter(|directory| is_allowed(context, directory))
+            .collect(),
+        parents: walks
+            .iter()
+            .filter(|(path, _)| is_allowed(context, path))
+            .map(|(path, _)| myclaw_files::parent_of(path))
             .collect(),
         report: Undone { turn: number, ts: turn.ts, files: Vec::new() },
         is_resumed: content

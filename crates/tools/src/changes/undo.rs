@@ -15,7 +15,7 @@ use super::journal::Journal;
 use super::plan::{Direction, Plan, Step, Undone, WhichTurn, plan, turns};
 use super::record::record_undo;
 use super::{Before, Upcoming, directory};
-use crate::files::{Attributes, replace_file, sync_directory};
+use crate::files::{Attributes, remove_abandoned, replace_file, sync_directory};
 
 /// Why an undo failed.
 #[derive(Debug, thiserror::Error)]
@@ -108,7 +108,8 @@ impl Undo {
     /// # Errors
     /// A file cannot be written. The next undo continues there.
     pub fn apply(&self) -> Result<(), UndoError> {
-        let Plan { turn, direction, steps, directories, .. } = &self.plan;
+        let Plan { turn, direction, steps, directories, parents, .. } = &self.plan;
+        parents.iter().for_each(|directory| remove_abandoned(directory));
         if steps.is_empty() {
             return Ok(());
         }

@@ -1,14 +1,20 @@
 //! Replaces a file atomically: it has either its old content or its new one, even after a crash.
 
-use std::fs::{File, Metadata, Permissions};
+use std::fs::{DirEntry, File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
+use myclaw_files::open_regular_unlinked;
 use tempfile::{Builder, TempPath};
 
 /// Prefix of the names of temporary files, which are in the same directory as the file that they replace.
-const TEMPORARY_PREFIX: &str = ".myclaw-";
+const TEMPORARY_PREFIX: &str = ".myclaw-new-";
+/// An empty temporary file is kept for this long, because a new one is not locked at once.
+const EMPTY_FOR: Duration = Duration::from_secs(60);
+/// Most entries of a directory that are examined.
+const MAX_ENTRIES: usize = 10_000;
 /// Permissions of new files before the umask is applied.
 const NEW_FILE_MODE: u32 = 0o666;
 /// The same for programs.
@@ -45,6 +51,8 @@ impl Attributes {
 #[derive(Debug)]
 pub(crate) struct StagedFile {
     temporary: TempPath,
+    /// Locked as long as it has its temporary name, so that [`remove_abandoned`] leaves it alone.
+    _file: Option<File>,
 }
 
 /// Replaces or creates the file at `path`, which has no links in it. The old owner and mode are kept.
@@ -74,16 +82,49 @@ pub(crate) fn stage_file(
         .prefix(TEMPORARY_PREFIX)
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(path.parent().unwrap_or(Path::new("/")))?;
+    // Some file systems have no locks; there nothing is removed either.
+    let _ = file.as_file().try_lock();
     file.write_all(bytes)?;
     if let Some(like) = &attributes.like {
         keep_owner(file.as_file(), like);
         file.as_file().set_permissions(wanted_mode(like, attributes.executable))?;
     }
     file.as_file().sync_all()?;
-    Ok(StagedFile { temporary: file.into_temp_path() })
+    let (file, temporary) = file.into_parts();
+    Ok(StagedFile { temporary, _file: Some(file) })
+}
+
+/// Removes the temporary files that killed processes of this user left in `directory`. A file whose lock is held belongs
+/// to a process that goes on.
+pub(crate) fn remove_abandoned(directory: &Path) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_named = |entry: &DirEntry| {
+        entry.file_name().as_encoded_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
+    };
+    for entry in entries.take(MAX_ENTRIES).filter(is_named) {
+        let path = entry.path();
+        if is_abandoned(&path).unwrap_or(false) {
+            // What cannot be removed now is tried again the next time.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn is_abandoned(path: &Path) -> io::Result<bool> {
+    let file = open_regular_unlinked(path)?;
+    let metadata = file.metadata()?;
+    let is_old =
+        || metadata.modified()?.elapsed().map_err(io::Error::other).map(|age| age >= EMPTY_FOR);
+    let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
+    Ok(is_own && (metadata.len() > 0 || is_old()?) && file.try_lock().is_ok())
 }
 
 impl StagedFile {
+    /// The same without the lock, which takes a file descriptor.
+    pub(crate) fn unlocked(self) -> Self {
+        Self { _file: None, ..self }
+    }
+
     /// Renames the file into place, replacing any file of that name.
     ///
     /// # Errors

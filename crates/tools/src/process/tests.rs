@@ -418,3 +418,26 @@ async fn a_job_that_cannot_be_started_is_an_error_at_once() {
     let error = workspace.failure(&without, json!({"command": "true", "background": true})).await;
     assert!(error.starts_with("there are no background jobs"), "{error}");
 }
+
+#[tokio::test]
+async fn the_command_of_a_job_is_found_by_its_id_alone() {
+    let workspace = Workspace::new(&[]);
+    let session = Session::new(&workspace, "a");
+    let id = session.start(&workspace, json!({"command": "cat > kept"})).await;
+    let jobs = workspace.base.join("a");
+    let command = |id: &str| crate::command_of_job(&jobs, id);
+    for spelling in [id.clone(), format!(" {id}\n")] {
+        assert_eq!(command(&spelling).as_deref(), Some("cat > kept"), "{spelling:?}");
+    }
+    // A record that another id or a path would reach.
+    std::fs::copy(jobs.join(format!("{id}.json")), workspace.base.join("j7.json")).unwrap();
+    std::fs::copy(jobs.join(format!("{id}.json")), jobs.join("jx.json")).unwrap();
+    for other in ["", "j", "j99", "jx", "1", "J1", "../j7", "j1/../../j7", "j1.json", "j1\0", "j-1"]
+    {
+        assert_eq!(command(other), None, "{other:?}");
+    }
+    std::fs::write(jobs.join("j5.json"), "{\"id\": \"j5\"").unwrap();
+    assert_eq!(command("j5"), None, "a record that was cut short");
+    session.jobs.close().await;
+    assert_eq!(command(&id).as_deref(), Some("cat > kept"), "after its end");
+}

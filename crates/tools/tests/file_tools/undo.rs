@@ -369,3 +369,45 @@ fn an_undo_that_was_cut_short_is_finished_by_the_next() {
     workspace.redo().unwrap();
     assert_eq!(workspace.everything(), after);
 }
+
+#[test]
+fn what_a_killed_process_left_is_removed_and_what_others_use_stays() {
+    let mut workspace = Workspace::with(&[("d/a", "old\n"), ("other/b", "old\n")]);
+    workspace.ok("write", json!({"path": "d/a", "content": "new\n"}));
+    workspace.next_turn();
+    // A turn without an effect on files: its directories are cleaned up as well.
+    workspace.ok("write", json!({"path": "other/b", "content": "new\n"}));
+    workspace.put("other/b", "old\n");
+    workspace.next_turn();
+    for name in ["d/.myclaw-new-a1", "other/.myclaw-new-a2"] {
+        workspace.put(name, "half");
+    }
+    let kept = [
+        // Another process writes it now.
+        ("d/.myclaw-new-locked", "half"),
+        // Just made, and not locked yet.
+        ("d/.myclaw-new-empty", ""),
+        // Perhaps the only copy of an old content.
+        ("d/.myclaw-old-b1", "old"),
+        ("d/.myclaw-newer", "of the user"),
+        ("elsewhere/.myclaw-new-a3", "half"),
+    ];
+    kept.iter().for_each(|(name, content)| workspace.put(name, content));
+    let held = fs::File::open(workspace.path("d/.myclaw-new-locked")).unwrap();
+    held.lock().unwrap();
+    symlink(workspace.path("d/a"), workspace.path("d/.myclaw-new-link")).unwrap();
+
+    let undo = Undo::plan(&workspace.context, Direction::Undo, WhichTurn::Next).unwrap().unwrap();
+    assert!(workspace.path("d/.myclaw-new-a1").exists(), "planning changes nothing");
+    undo.apply().unwrap();
+    undo.finish().unwrap();
+
+    assert_eq!(workspace.text("d/a"), "old\n");
+    for name in ["d/.myclaw-new-a1", "other/.myclaw-new-a2"] {
+        assert!(!workspace.path(name).exists(), "{name}");
+    }
+    for (name, content) in kept {
+        assert_eq!(workspace.text(name), content, "{name}");
+    }
+    assert!(workspace.path("d/.myclaw-new-link").is_symlink());
+}

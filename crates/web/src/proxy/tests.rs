@@ -255,6 +255,9 @@ async fn a_silent_and_an_endless_server_are_cut_off() {
     .unwrap();
     let answer = get(&proxy, &format!("http://{}/", hosts[0])).await;
     assert!(answer.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{answer}");
+    // A tunnel is cut off as well: this returns.
+    let answer = exchange(&proxy, &format!("CONNECT {} HTTP/1.1\r\n\r\n", hosts[0])).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     let mut stream = connect(&proxy).await;
     let head = format!("GET http://{}/ HTTP/1.1\r\nHost: x\r\n\r\n", hosts[1]);
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -262,6 +265,31 @@ async fn a_silent_and_an_endless_server_are_cut_off() {
     // A body that was cut off must not look complete: its last chunk is missing.
     let _ = stream.read_to_end(&mut answer).await;
     assert!(!answer.ends_with(b"0\r\n\r\n"), "{}", String::from_utf8_lossy(&answer));
+}
+
+#[tokio::test]
+async fn a_connection_carries_no_more_than_its_limit() {
+    const LENGTH: usize = 4_000;
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n");
+    let server = Server::start((head + &"x".repeat(LENGTH)).leak().as_bytes()).await;
+    let host = format!("app.test:{}", server.port);
+    for (bytes, is_whole) in [(1_000, false), (10 * LENGTH as u64, true)] {
+        let limits = ProxyLimits { bytes, ..ProxyLimits::default() };
+        let rules = ProxyRules { limits, ..rules(std::slice::from_ref(&host), &[LOOPBACK]) };
+        let proxy = Proxy::start(rules).await.unwrap();
+        for head in [
+            format!("GET http://{host}/ HTTP/1.1\r\nHost: x\r\n\r\n"),
+            format!("CONNECT {host} HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n"),
+        ] {
+            let mut stream = connect(&proxy).await;
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            // An end, or an error in place of it; a whole answer leaves the connection open.
+            while answer.len() < LENGTH && stream.read_buf(&mut answer).await.is_ok_and(|n| n > 0) {
+            }
+            assert_eq!(answer.len() >= LENGTH, is_whole, "{bytes}: {} bytes", answer.len());
+        }
+    }
 }
 
 #[tokio::test]

@@ -85,6 +85,21 @@ async fn a_connection_goes_to_the_address_that_was_checked() {
 }
 
 #[tokio::test]
+async fn the_answer_that_was_checked_is_the_one_that_is_used() {
+    let first = Server::start(|_| page("text/plain", "first")).await;
+    let port = first.address.port();
+    let second =
+        Server::start_at(&format!("127.0.0.2:{port}"), |_| page("text/plain", "second")).await;
+    // Both addresses may be connected to, so only the number of questions to the name server decides.
+    let names = Names::with(&[("moving.example", &["127.0.0.1", "127.0.0.2"])]);
+    let tool = fetch(&["127.0.0.0/8"], names, LONG);
+    let url = json!({"url": format!("http://moving.example:{port}/")});
+    assert!(text(&tool, url.clone()).await.contains("first"));
+    assert!(text(&tool, url).await.contains("second"), "the next download asks again");
+    assert_eq!((first.requests().len(), second.requests().len()), (1, 1));
+}
+
+#[tokio::test]
 async fn credentials_stay_with_their_origin() {
     let other = Server::start(|_| page("text/plain", "other")).await;
     let target = other.url("/from");

@@ -35,7 +35,7 @@ fn the_third_time_gets_a_remark_and_so_does_each_further_one() {
 }
 
 #[test]
-fn another_result_another_call_or_another_question_is_no_circle() {
+fn another_result_another_call_or_another_question_is_not_a_repetition() {
     let mut repetition = Repetition::new(6);
     for _ in 0..2 {
         assert_eq!(repetition.note(&call("a"), "x"), None);
@@ -50,7 +50,7 @@ fn another_result_another_call_or_another_question_is_no_circle() {
 }
 
 #[test]
-fn the_same_call_over_and_over_ends_the_run() {
+fn the_same_call_again_and_again_ends_the_run() {
     assert_eq!(ends_after(6, &[("a", "x"); 20]), Some(6));
     assert_eq!(ends_after(1, &[("a", "x"); 20]), Some(2), "once is no repetition");
     assert_eq!(ends_after(0, &[("a", "x"); 200]), None);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_pause_is_no_part_of_the_time() {
+fn a_pause_does_not_count_as_time() {
     let pauses = Pauses::default();
     let limit = TimeLimit::new(Duration::from_secs(600), &pauses);
     let at = |seconds| limit.began + Duration::from_secs(seconds);

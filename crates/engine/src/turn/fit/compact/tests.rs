@@ -26,7 +26,7 @@ fn the_last_ten_are_kept() {
 }
 
 #[test]
-fn a_result_is_never_parted_from_its_call() {
+fn a_result_is_never_separated_from_its_call() {
     // The tenth message from the end is the second of two results; the cut moves back to their call.
     assert_eq!(cut(&rows("uauattuauauauau")), 3);
 }
@@ -56,4 +56,13 @@ fn the_task_stays_word_for_word() {
     assert!(text.ends_with("which is being worked on:\ntext 2"), "{text}");
     assert_eq!(last_request(&rows("at"), 100), "");
     assert!(last_request(&rows("uauat"), 4).ends_with("being worked on:\ntext"));
+}
+
+#[test]
+fn a_smaller_kept_part_counts_results_with_their_call() {
+    // Each row costs ten tokens.
+    let tail = Tail { messages: rows("uattuaua"), ..Tail::default() };
+    assert_eq!(smaller_kept_part(&tail, 0, 79), 1);
+    assert_eq!(smaller_kept_part(&tail, 0, 40), 4);
+    assert_eq!(smaller_kept_part(&tail, 0, 0), 7, "the newest message stays");
 }

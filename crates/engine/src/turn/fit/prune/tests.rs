@@ -56,7 +56,7 @@ fn long_old_results_are_trimmed_and_the_last_three_steps_are_not() {
 }
 
 #[test]
-fn what_was_come_back_to_stays() {
+fn results_that_later_messages_mention_stay() {
     let rows = steps(&[
         ("src/main.rs", 9_000),
         ("src/lib.rs", 9_000),
