@@ -69,18 +69,21 @@ impl Bench {
         let directory = directory.expect("a directory");
         let home = directory.path().to_owned();
         std::fs::create_dir_all(home.join(".myclaw")).expect("created");
-        let mut whole = json!({"agents": {"defaults": {"model": "builtin/demo"}}});
+        // A test is no helper process of a sandbox.
+        let sandbox = json!({"mode": "off"});
+        let mut whole =
+            json!({"agents": {"defaults": {"model": "builtin/demo", "sandbox": sandbox}}});
         for (key, value) in config.as_object().expect("an object") {
             match key.as_str() {
                 "heartbeat" => whole["agents"]["defaults"]["heartbeat"] = value.clone(),
                 _ => whole[key] = value.clone(),
             }
         }
-        std::fs::write(home.join(".myclaw/config.json"), whole.to_string()).expect("written");
-        std::fs::create_dir_all(home.join(".myclaw/workspace")).expect("created");
         let environment = environment(&home);
-        let config = load_checked(&environment).expect("a config").config;
         let paths = environment.paths().expect("paths");
+        std::fs::write(paths.config_file(), whole.to_string()).expect("written");
+        std::fs::create_dir_all(home.join(".myclaw/workspace")).expect("created");
+        let config = load_checked(&environment).expect("a config").config;
         let clock = Arc::new(HandClock::default());
         clock.set(BEGIN);
         let (delivery, runner) =
